@@ -22,6 +22,7 @@ const LAYERS: Record<string, readonly string[]> = {
   scan: ['lib', 'mcp'],
   doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
   import: ['lib', 'mcp', 'node'],
+  inspector: ['lib', 'core', 'search', 'validate', 'node', 'rankers', 'mcp', 'scan'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
   cli: [
@@ -39,6 +40,7 @@ const LAYERS: Record<string, readonly string[]> = {
     'scan',
     'doctor',
     'import',
+    'inspector',
   ],
 }
 

@@ -26,11 +26,11 @@ const [program, page] = await Promise.all([
   bundlePage(),
   emitTypes(),
 ])
+// npm sets this at install; a link that npx made before a build keeps the mode of the file.
+await chmod(join(dist, 'cli/main.js'), 0o755)
 await mkdir(join(dist, 'inspector'), { recursive: true })
 await writeFile(join(dist, 'inspector/page.js'), page.script)
 await writeFile(join(dist, 'inspector/page.css'), page.style)
-// npm sets this at install; a link that npx made before a build keeps the mode of the file.
-await chmod(join(dist, 'cli/main.js'), 0o755)
 const metafile = { outputs: { ...program.outputs, ...page.metafile.outputs } }
 await writeLicences({ root, metafile, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
 

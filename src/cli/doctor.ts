@@ -21,7 +21,7 @@ import {
 } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
+import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
@@ -209,13 +209,11 @@ async function whatToDo(machine: Machine): Promise<string> {
 function watch(pins: Pins | undefined) {
   const changed = new Map<string, readonly string[]>()
   if (!pins) return { changed }
-  const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
+  const pinned = comparePinned(pins)
   const judge: NonNullable<McpHostOptions['pins']>['judge'] = async (server, listed, kind) => {
-    if ((await pinned).has(server)) {
-      const verdict = await pins.judge(server, listed, kind)
-      const names = verdict.changed.map(({ name }) => name)
-      changed.set(server, [...new Set([...(changed.get(server) ?? []), ...names])])
-    }
+    const verdict = await pinned.judge(server, listed, kind)
+    const names = verdict.changed.map(({ name }) => name)
+    changed.set(server, [...new Set([...(changed.get(server) ?? []), ...names])])
     return { changed: [] }
   }
   return { changed, pins: { judge } }

@@ -47,13 +47,13 @@ export const KEY_PARAMETER = 'key'
  * or origin, 404 nothing of that name, 409 needs to be confirmed, 413 too large, 429 and 503 too much at once, 502 the
  * server of the tool failed.
  */
-export type Failure = { readonly error: string }
+export type FailureView = { readonly error: string }
 
-/** The id of the `<script type="application/json">` that holds a `Snapshot`, in pages without a process. */
+/** The id of the `<script type="application/json">` that holds a `PageSnapshot`, in pages without a process. */
 export const SNAPSHOT_ELEMENT = 'toolshelf-snapshot'
 
 /** Everything that a page without a process shows; `about.source` is `snapshot`. */
-export type Snapshot = {
+export type PageSnapshot = {
   readonly about: About
   readonly servers: readonly ServerView[]
   readonly tools: readonly ToolView[]
@@ -196,23 +196,23 @@ export type SearchView = {
     readonly language: string
     readonly words: readonly { readonly from: string; readonly to: readonly string[] }[]
   } | null
-  readonly rankings: readonly Ranking[]
+  readonly rankings: readonly RankingView[]
   /** What would lift the expected tool, best first, each tried on the default ranker. */
   readonly suggestions: readonly Suggestion[]
 }
 
-export type Ranking = {
+export type RankingView = {
   readonly ranker: string
   readonly matched: number
   readonly milliseconds: number
-  readonly hits: readonly Hit[]
+  readonly hits: readonly RankedHit[]
   /** The expected tool, also if it is among `hits`; `rank` is null if the ranker did not find it. */
-  readonly expected: (Omit<Hit, 'rank'> & { readonly rank: number | null }) | null
+  readonly expected: (Omit<RankedHit, 'rank'> & { readonly rank: number | null }) | null
   /** Why this ranker could not search, e.g. the encoder is not installed. */
   readonly error: string | null
 }
 
-export type Hit = {
+export type RankedHit = {
   readonly rank: number
   readonly name: string
   readonly server: string | null

@@ -1,6 +1,6 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
-import { createAccess, createWrongKeys, hostNameOf, isSecret, networkOf } from '../node/index.ts'
+import { createHostAccess, createWrongKeys, hostNameOf, isSecret, networkOf } from '../node/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
@@ -34,7 +34,7 @@ export type AuthenticatedClient = {
 export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
 
 export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
-  const access = createAccess(address, hosts)
+  const access = createHostAccess(address, hosts)
   const checkKey = createClientCheck(notify)
   return (incoming) => {
     const { host = '', origin } = incoming.headers

@@ -4,7 +4,7 @@ import { isSecret, LOOPBACK } from './http.ts'
 import { createWrongKeys } from './wrong-keys.ts'
 
 /** Which host names and origins a server accepts. */
-export type Access = {
+export type HostAccess = {
   /** The names that are accepted; every name where `isAnyHost`. */
   readonly names: ReadonlySet<string>
   /** It listens beyond loopback and no names were given, so its own name is not known. */
@@ -16,7 +16,7 @@ export type Access = {
 }
 
 /** @param hosts - Names besides loopback and `address` under which clients may reach the server. */
-export function createAccess(address: string, hosts: readonly string[]): Access {
+export function createHostAccess(address: string, hosts: readonly string[]): HostAccess {
   const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
   return {

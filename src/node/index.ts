@@ -1,9 +1,9 @@
 // Exports of the Node helpers for other folders.
 
 export {
-  type Access,
-  createAccess,
+  createHostAccess,
   createKeyCheck,
+  type HostAccess,
   hostNameOf,
   type KeyCheck,
   type KeyRefusal,

@@ -74,6 +74,8 @@ function fakeHost(
     },
     notify: () => {},
     refresh: none,
+    connect: none,
+    disconnect: none,
     listen(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

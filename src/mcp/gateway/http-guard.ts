@@ -5,7 +5,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import { createAccess, createKeyCheck } from '../../node/index.ts'
+import { createHostAccess, createKeyCheck } from '../../node/index.ts'
 
 export type GuardOptions = {
   /** The host that the gateway listens on. */
@@ -24,7 +24,7 @@ export type Guard = {
 }
 
 export function createGuard({ address, key, hosts, notify }: GuardOptions): Guard {
-  const access = createAccess(address, hosts)
+  const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]
   const keyCheck = key ? createKeyCheck(key, notify) : undefined
   return {

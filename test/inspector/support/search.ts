@@ -1,6 +1,6 @@
 // The playground's search over given tools, with the real rankers and their explanations.
 import type { PoolTool } from '../../../src/core/index.ts'
-import type { Hit, Ranking, SearchInput, SearchView, ToolView } from '../../../src/inspector/api.ts'
+import type { RankedHit, RankingView, SearchInput, SearchView, ToolView } from '../../../src/inspector/api.ts'
 import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/index.ts'
 import { catalogueEntries, createLexicalIndex, type LexicalIndex } from '../../../src/search/index.ts'
 import { asTool } from './server.ts'
@@ -16,7 +16,7 @@ export async function searchTools(input: SearchInput, views: readonly ToolView[]
   )
   const entries = catalogueEntries(changed.map(asTool))
   const index = createLexicalIndex(entries)
-  const rankings: Ranking[] = []
+  const rankings: RankingView[] = []
   for (const name of COMPARED) rankings.push(await rankBy(name, { entries, index, query, expected }))
   const before = rankings[0]?.expected?.rank ?? null
   const hint = `${query}`
@@ -44,13 +44,13 @@ type Question = {
   readonly expected: string | undefined
 }
 
-async function rankBy(ranker: (typeof COMPARED)[number], question: Question): Promise<Ranking> {
+async function rankBy(ranker: (typeof COMPARED)[number], question: Question): Promise<RankingView> {
   const { entries, index, query, expected } = question
   const ranking = await whenIndexed(rankers[ranker])(entries, query, entries.length)
   const wanted = entries.find(({ name }) => name === expected)
   const shown = [...ranking.hits.slice(0, 10).map(({ tool }) => tool), ...(wanted ? [wanted] : [])]
   const parts = ranker === 'hybrid' ? await explainHybrid(index, query, shown) : undefined
-  const hitOf = (tool: PoolTool, score: number): Omit<Hit, 'rank'> => ({
+  const hitOf = (tool: PoolTool, score: number): Omit<RankedHit, 'rank'> => ({
     ...{
       name: tool.name,
       server: tool.server ?? null,

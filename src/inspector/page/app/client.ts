@@ -2,10 +2,10 @@
 import {
   type About,
   endpoints,
-  type Failure,
+  type FailureView,
   KEY_PARAMETER,
+  type PageSnapshot,
   SNAPSHOT_ELEMENT,
-  type Snapshot,
 } from '../../api.ts'
 import { createLineSplitter } from '../../model/index.ts'
 
@@ -19,7 +19,7 @@ export class RequestError extends Error {
 }
 
 export type Client = {
-  readonly snapshot: Snapshot | undefined
+  readonly snapshot: PageSnapshot | undefined
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body: unknown): Promise<Answer>
   /** Reads lines until the response ends; waits for `take` if it returns a promise. */
@@ -73,12 +73,12 @@ export function createClient(): Client {
   }
 }
 
-function readSnapshot(): Snapshot | undefined {
+function readSnapshot(): PageSnapshot | undefined {
   const text = document.getElementById(SNAPSHOT_ELEMENT)?.textContent
-  return text ? (JSON.parse(text) as Snapshot) : undefined
+  return text ? (JSON.parse(text) as PageSnapshot) : undefined
 }
 
-function inSnapshot(snapshot: Snapshot, path: string): unknown {
+function inSnapshot(snapshot: PageSnapshot, path: string): unknown {
   const kept: { readonly [path: string]: unknown } = {
     [endpoints.about]: snapshot.about satisfies About,
     [endpoints.servers]: snapshot.servers,
@@ -90,7 +90,7 @@ function inSnapshot(snapshot: Snapshot, path: string): unknown {
 async function failureOf(response: Response): Promise<string> {
   const text = await response.text().catch(() => '')
   try {
-    return (JSON.parse(text) as Failure).error
+    return (JSON.parse(text) as FailureView).error
   } catch {
     return `The request failed with status ${response.status}.`
   }

@@ -1,6 +1,6 @@
 // What the doctor found when a snapshot was taken.
 import { useState } from 'preact/hooks'
-import type { Snapshot } from '../../api.ts'
+import type { PageSnapshot } from '../../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { plural } from '../ui/format.ts'
 import { Badge, type Tone } from '../ui/parts.tsx'
@@ -8,7 +8,7 @@ import { Foreign } from '../ui/text.tsx'
 
 const TONES: { readonly [level: string]: Tone } = { error: 'bad', warning: 'warn', note: 'plain' }
 
-export function SnapshotNotes({ snapshot }: { readonly snapshot: Snapshot }) {
+export function SnapshotNotes({ snapshot }: { readonly snapshot: PageSnapshot }) {
   const [isShown, setShown] = useState(false)
   const { findings, notes } = snapshot
   if (findings.length === 0 && notes.length === 0) return null

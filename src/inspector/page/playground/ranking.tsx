@@ -1,5 +1,5 @@
 // The hits of one ranker.
-import type { Hit, Ranking } from '../../api.ts'
+import type { RankedHit, RankingView } from '../../api.ts'
 import { StackedBar } from '../ui/bars.tsx'
 import { formatMilliseconds, plural } from '../ui/format.ts'
 import { Foreign } from '../ui/text.tsx'
@@ -12,7 +12,7 @@ export function RankingColumn({
   onPick,
   onExpect,
 }: {
-  readonly ranking: Ranking
+  readonly ranking: RankingView
   readonly expected: string
   readonly picked: { readonly ranker: string; readonly name: string } | undefined
   readonly onPick: (name: string) => void
@@ -57,7 +57,7 @@ export function RankingColumn({
   )
 }
 
-function sumOf(hit: Pick<Hit, 'parts' | 'score'>): number {
+function sumOf(hit: Pick<RankedHit, 'parts' | 'score'>): number {
   return partsOf(hit).reduce((sum, { amount }) => sum + Math.max(0, amount), 0)
 }
 
@@ -68,7 +68,7 @@ function HitRow({
   onPick,
   onExpect,
 }: {
-  readonly hit: Hit
+  readonly hit: RankedHit
   readonly scale: number
   readonly isPicked: boolean
   readonly onPick: () => void

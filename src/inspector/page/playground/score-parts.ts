@@ -1,8 +1,8 @@
 // The parts of a hit's score, and a shade for each: the same label has the same shade in every drawing.
-import type { Hit } from '../../api.ts'
+import type { RankedHit } from '../../api.ts'
 
 /** The parts of a score; the whole score where the ranker does not explain it. */
-export function partsOf({ parts, score }: Pick<Hit, 'parts' | 'score'>): Hit['parts'] {
+export function partsOf({ parts, score }: Pick<RankedHit, 'parts' | 'score'>): RankedHit['parts'] {
   return parts.length > 0 ? parts : [{ label: 'score', amount: score }]
 }
 

@@ -1,6 +1,6 @@
 // Why a hit ranks where it does, drawn: the parts of its score beside those of the first hit, and which word of the query
 // met which field of the tool.
-import type { Hit, Ranking, SearchView } from '../../api.ts'
+import type { RankedHit, RankingView, SearchView } from '../../api.ts'
 import { linkTo } from '../app/route.ts'
 import { SHADES, StackedBar } from '../ui/bars.tsx'
 import { Section } from '../ui/parts.tsx'
@@ -8,7 +8,7 @@ import { ScrollRegion } from '../ui/scroll.tsx'
 import { Foreign, ForeignBlock } from '../ui/text.tsx'
 import { partsOf, shadeOfLabel } from './score-parts.ts'
 
-type AnyHit = Omit<Hit, 'rank'> & { readonly rank: number | null }
+type AnyHit = Omit<RankedHit, 'rank'> & { readonly rank: number | null }
 
 export function WhyPanel({
   view,
@@ -37,12 +37,12 @@ export function WhyPanel({
   )
 }
 
-function hitOf(ranking: Ranking, name: string): AnyHit | undefined {
+function hitOf(ranking: RankingView, name: string): AnyHit | undefined {
   const listed = ranking.hits.find((hit) => hit.name === name)
   return listed ?? (ranking.expected?.name === name ? ranking.expected : undefined)
 }
 
-function ScoreDrawing({ hit, first }: { readonly hit: AnyHit; readonly first: Hit | undefined }) {
+function ScoreDrawing({ hit, first }: { readonly hit: AnyHit; readonly first: RankedHit | undefined }) {
   const rows = [...(first ? [first] : []), hit]
   const sum = (one: AnyHit) => partsOf(one).reduce((total, { amount }) => total + Math.max(0, amount), 0)
   const scale = Math.max(...rows.map(sum), Number.EPSILON)
@@ -97,7 +97,7 @@ function amountFor(hit: AnyHit, label: string): string {
 }
 
 /** A row per word, a column per field; the larger the square, the more the word gave there. */
-function WordMap({ words }: { readonly words: Hit['words'] }) {
+function WordMap({ words }: { readonly words: RankedHit['words'] }) {
   if (words.length === 0)
     return <p class="hint">No word of the query is in this tool: it was found by meaning, or not at all.</p>
   const fields = [...new Set(words.flatMap((word) => word.fields.map(({ field }) => field)))]
