@@ -1,6 +1,6 @@
 // Folds the events of one conversation, in their order, into turns.
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { amountOf, type EventRecord, numberOf, textsOf } from './records.ts'
+import { amountOf, type EventRecord, numberOf, stringsOf } from './records.ts'
 import type {
   DefinitionShare,
   InspectedCall,
@@ -26,7 +26,7 @@ export function emptyFold(): ConversationFold {
 }
 
 /** Applies the next event of the conversation. */
-export function applyEvent(fold: ConversationFold, event: EventRecord): void {
+export function foldEvent(fold: ConversationFold, event: EventRecord): void {
   if (event.type === 'opened') {
     applyOpened(fold, event)
     return
@@ -96,7 +96,7 @@ const APPLY: { readonly [type: string]: Apply | undefined } = {
     turn.searches.push(readSearch(event))
   },
   loaded(turn, event) {
-    const names = textsOf(event.names)
+    const names = stringsOf(event.names)
     turn.loads.push({ names, by: textOf(event.by) })
     // A request names what is loaded; without one, what was loaded stays.
     if (!turn.decision) turn.loaded = [...new Set([...(turn.loaded ?? []), ...names])]
@@ -136,7 +136,7 @@ function note(turn: InspectedTurn, { time, type }: EventRecord, text: string): v
 
 function applyWorkingSet(turn: InspectedTurn, event: EventRecord): void {
   turn.pool = textOf(event.pool)
-  turn.loaded = Array.isArray(event.loaded) ? textsOf(event.loaded) : undefined
+  turn.loaded = Array.isArray(event.loaded) ? stringsOf(event.loaded) : undefined
   turn.share = readShare(event.tools)
 }
 
@@ -182,8 +182,8 @@ function readSearch(event: EventRecord): InspectedSearch {
     matched: amountOf(event.matched),
     searchable: numberOf(event.searchable),
     refused: amountOf(event.refused),
-    unsearched: textsOf(event.unsearched),
-    hits: textsOf(event.found).map((name, at) => ({ name, score: numberOf(scores[at]) })),
+    unsearched: stringsOf(event.unsearched),
+    hits: stringsOf(event.found).map((name, at) => ({ name, score: numberOf(scores[at]) })),
   }
 }
 

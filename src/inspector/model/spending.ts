@@ -3,7 +3,7 @@ import { type Price, priceOf, priceOfPrompt } from '../../core/figures/index.ts'
 import type { InspectedTurn, Usage } from './turn-types.ts'
 
 /** Sums over turns. Tokens are input tokens; what the cache held counts among them. */
-export type Spending = {
+export type InspectedSpending = {
   readonly turns: number
   /** Tokens as they were, and as they would have been with every definition in every request. */
   readonly tokensWith: number
@@ -20,7 +20,7 @@ export type Spending = {
   readonly pricedTurns: number
 }
 
-export const NO_SPENDING: Spending = {
+export const NO_SPENDING: InspectedSpending = {
   turns: 0,
   tokensWith: 0,
   tokensWithout: 0,
@@ -33,10 +33,11 @@ export const NO_SPENDING: Spending = {
   pricedTurns: 0,
 }
 
-export function addSpending(one: Spending, other: Spending): Spending {
+export function addSpending(one: InspectedSpending, other: InspectedSpending): InspectedSpending {
   const sum: Record<string, number> = {}
-  for (const field of Object.keys(NO_SPENDING) as (keyof Spending)[]) sum[field] = one[field] + other[field]
-  return sum as Spending
+  for (const field of Object.keys(NO_SPENDING) as (keyof InspectedSpending)[])
+    sum[field] = one[field] + other[field]
+  return sum as InspectedSpending
 }
 
 /** Whether the reply of a turn did nothing but search: a round trip that only tool search makes. */
@@ -44,7 +45,7 @@ function onlySearched({ searches, calls, samplings }: InspectedTurn): boolean {
   return searches.length > 0 && calls.length === 0 && samplings.at(-1)?.stopReason !== 'end_turn'
 }
 
-export function spendingOf(turn: InspectedTurn): Spending {
+export function spendingOf(turn: InspectedTurn): InspectedSpending {
   const usages = turn.samplings.flatMap(({ usage }) => usage ?? [])
   const cached = {
     cacheRead: sumOf(usages, ({ cacheRead }) => cacheRead),
@@ -54,7 +55,7 @@ export function spendingOf(turn: InspectedTurn): Spending {
 }
 
 /** The Messages gateway has counted both itself. */
-function answered({ answer }: InspectedTurn): Partial<Spending> | undefined {
+function answered({ answer }: InspectedTurn): Partial<InspectedSpending> | undefined {
   if (answer?.tokensWith === undefined || answer.tokensWithout === undefined) return undefined
   const { tokensWith, tokensWithout, dollarsWith, dollarsWithout, rounds } = answer
   const isPriced = dollarsWith !== undefined && dollarsWithout !== undefined
@@ -65,7 +66,7 @@ function answered({ answer }: InspectedTurn): Partial<Spending> | undefined {
 }
 
 /** A request of the library or the agent: what it was billed, and the definitions that it left out by estimate. */
-function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<Spending> {
+function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<InspectedSpending> {
   const { share, decision } = turn
   if (!share || !decision) return {}
   const saved = share.tokensWithout - share.tokensWith

@@ -1,6 +1,6 @@
 // Events of imagined conversations, for the inspector's tests.
 
-import type { ToolView } from '../../../src/inspector/api.ts'
+import type { ToolView } from '../../../src/inspector/index.ts'
 import type { EventRecord } from '../../../src/inspector/model/index.ts'
 import { HOSTILE } from './tools.ts'
 

@@ -1,6 +1,12 @@
 // The playground's search over given tools, with the real rankers and their explanations.
 import type { PoolTool } from '../../../src/core/index.ts'
-import type { RankedHit, RankingView, SearchInput, SearchView, ToolView } from '../../../src/inspector/api.ts'
+import type {
+  RankedHit,
+  RankingView,
+  SearchInput,
+  SearchView,
+  ToolView,
+} from '../../../src/inspector/index.ts'
 import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/index.ts'
 import { catalogueEntries, createLexicalIndex, type LexicalIndex } from '../../../src/search/index.ts'
 import { asTool } from './server.ts'

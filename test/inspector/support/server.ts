@@ -16,7 +16,7 @@ import {
   type ServerActionInput,
   type ServerView,
   type ToolView,
-} from '../../../src/inspector/api.ts'
+} from '../../../src/inspector/index.ts'
 import type { EventRecord } from '../../../src/inspector/model/index.ts'
 import { searchTools } from './search.ts'
 import { HOSTILE } from './tools.ts'

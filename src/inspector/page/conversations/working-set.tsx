@@ -1,10 +1,7 @@
 // The working set of a turn: always loaded, loaded by searches, and on the shelf.
 import { useState } from 'preact/hooks'
 import type { InspectedTurn, SetTool, WorkingSet } from '../../model/index.ts'
-import { formatCount, plural, shortCount } from '../ui/format.ts'
-import { Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
+import { Foreign, formatCount, plural, Section, shortCount, VirtualList } from '../ui/index.ts'
 
 const ROW = 26
 const MOST_HEIGHT = 236

@@ -2,11 +2,19 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { ServerView, ToolView } from '../../api.ts'
 import { type EventModel, toolUses, totalSpending } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { shownModel, useApp } from '../app/state.ts'
-import { formatCount, formatShare, plural, shortCount } from '../ui/format.ts'
-import { DataTable, Empty, ErrorNote, Figure, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { linkTo, shownModel, useApp } from '../app/index.ts'
+import {
+  DataTable,
+  Empty,
+  ErrorNote,
+  Figure,
+  Foreign,
+  formatCount,
+  formatShare,
+  plural,
+  Section,
+  shortCount,
+} from '../ui/index.ts'
 import { Savings } from './savings.tsx'
 import { Treemap } from './treemap.tsx'
 import { UnusedTools } from './unused.tsx'

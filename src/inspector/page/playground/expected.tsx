@@ -1,10 +1,9 @@
 // The expected tool: where each ranker puts it, what would lift it, tried at once, and saved as a hint.
 import { useEffect, useState } from 'preact/hooks'
 import type { SearchView, Suggestion } from '../../api.ts'
-import { useApp } from '../app/state.ts'
-import { Badge, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
-import type { Change } from './page.tsx'
+import { useApp } from '../app/index.ts'
+import { Badge, Foreign, Section } from '../ui/index.ts'
+import type { TriedTexts } from './page.tsx'
 import { SaveHint } from './save-hint.tsx'
 
 export function ExpectedTool({
@@ -15,8 +14,8 @@ export function ExpectedTool({
 }: {
   readonly view: SearchView
   readonly name: string
-  readonly change: Change
-  readonly onChange: (change: Change) => void
+  readonly change: TriedTexts
+  readonly onChange: (change: TriedTexts) => void
 }) {
   const ranked = view.rankings.filter(({ error }) => error === null)
   const first = ranked[0]?.expected
@@ -92,11 +91,11 @@ function OwnChange({
   onChange,
 }: {
   readonly name: string
-  readonly change: Change
-  readonly onChange: (change: Change) => void
+  readonly change: TriedTexts
+  readonly onChange: (change: TriedTexts) => void
 }) {
   const { about } = useApp()
-  const [draft, setDraft] = useState<Change>(change)
+  const [draft, setDraft] = useState<TriedTexts>(change)
   useEffect(() => setDraft(change), [change])
   const tryIt = (event: Event) => {
     event.preventDefault()

@@ -1,14 +1,20 @@
 // One server: state and actions, findings, changes since its texts were accepted, log, tools.
 import { useState } from 'preact/hooks'
 import { endpoints, type ServerAction, type ServerActionInput, type ServerView } from '../../api.ts'
-import { linkTo } from '../app/route.ts'
-import { messageOf, useApp, useAppHandle } from '../app/state.ts'
-import { ToolList } from '../try/tool-list.tsx'
-import { formatCount, formatMilliseconds } from '../ui/format.ts'
-import { Badge, ErrorNote, Figure, Section } from '../ui/parts.tsx'
-import { Foreign, ForeignBlock } from '../ui/text.tsx'
+import { linkTo, messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
+import { ToolList } from '../tools/index.ts'
+import {
+  Badge,
+  ErrorNote,
+  Figure,
+  Foreign,
+  ForeignBlock,
+  formatCount,
+  formatMilliseconds,
+  Section,
+} from '../ui/index.ts'
 import { ChangesSection } from './changes.tsx'
-import { STATE_TONES } from './page.tsx'
+import { STATE_TONES } from './states.ts'
 
 const ACTIONS: { readonly [action in ServerAction]: string } = {
   start: 'Start',
@@ -121,13 +127,6 @@ function Actions({ server }: { readonly server: ServerView }) {
       <ErrorNote text={error} />
     </>
   )
-}
-
-/** Puts an answered server in place of the one shown. */
-export function replaceServer(app: ReturnType<typeof useAppHandle>, next: ServerView): void {
-  const { servers } = app.state()
-  const value = servers.value?.map((one) => (one.name === next.name ? next : one))
-  app.change({ servers: { ...servers, value } })
 }
 
 function FindingsSection({ server }: { readonly server: ServerView }) {

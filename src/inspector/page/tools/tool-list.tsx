@@ -1,9 +1,7 @@
 // Tools as a list of links to their forms.
 import type { ToolView } from '../../api.ts'
-import { linkTo } from '../app/route.ts'
-import { shortCount } from '../ui/format.ts'
-import { Foreign } from '../ui/text.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
+import { linkTo } from '../app/index.ts'
+import { Foreign, shortCount, VirtualList } from '../ui/index.ts'
 
 const ROW = 46
 const SMALL_ROW = 32
