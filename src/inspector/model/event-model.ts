@@ -135,6 +135,6 @@ function summarise(id: string, thread: Thread): ConversationSummary {
     troubles: calls.filter(({ outcome }) => outcome !== 'done' && outcome !== 'running').length,
     breaks: turns.filter(({ prefix }) => prefix?.isKept === false).length,
     topic: turns.find(({ searches }) => searches.length > 0)?.searches[0]?.query ?? '',
-    spending: turns.map(spendingOf).reduce(addSpending, NO_SPENDING),
+    spending: turns.reduce((sum, turn) => addSpending(sum, spendingOf(turn)), NO_SPENDING),
   }
 }

@@ -34,10 +34,18 @@ export const NO_SPENDING: InspectedSpending = {
 }
 
 export function addSpending(one: InspectedSpending, other: InspectedSpending): InspectedSpending {
-  const sum: Record<string, number> = {}
-  for (const field of Object.keys(NO_SPENDING) as (keyof InspectedSpending)[])
-    sum[field] = one[field] + other[field]
-  return sum as InspectedSpending
+  return {
+    turns: one.turns + other.turns,
+    tokensWith: one.tokensWith + other.tokensWith,
+    tokensWithout: one.tokensWithout + other.tokensWithout,
+    estimatedTurns: one.estimatedTurns + other.estimatedTurns,
+    extraRoundTrips: one.extraRoundTrips + other.extraRoundTrips,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    dollarsWith: one.dollarsWith + other.dollarsWith,
+    dollarsWithout: one.dollarsWithout + other.dollarsWithout,
+    pricedTurns: one.pricedTurns + other.pricedTurns,
+  }
 }
 
 /** Whether the reply of a turn did nothing but search: a round trip that only tool search makes. */
@@ -51,18 +59,35 @@ export function spendingOf(turn: InspectedTurn): InspectedSpending {
     cacheRead: sumOf(usages, ({ cacheRead }) => cacheRead),
     cacheWrite: sumOf(usages, ({ cacheWrite, cacheWrite1h }) => cacheWrite + cacheWrite1h),
   }
-  return { ...NO_SPENDING, turns: 1, ...cached, ...(answered(turn) ?? requested(turn, usages)) }
+  return oneTurn(cached, answered(turn) ?? requested(turn, usages))
+}
+
+function oneTurn(
+  cached: { cacheRead: number; cacheWrite: number },
+  part: Partial<InspectedSpending>,
+): InspectedSpending {
+  return {
+    turns: 1,
+    tokensWith: part.tokensWith ?? 0,
+    tokensWithout: part.tokensWithout ?? 0,
+    estimatedTurns: part.estimatedTurns ?? 0,
+    extraRoundTrips: part.extraRoundTrips ?? 0,
+    cacheRead: cached.cacheRead,
+    cacheWrite: cached.cacheWrite,
+    dollarsWith: part.dollarsWith ?? 0,
+    dollarsWithout: part.dollarsWithout ?? 0,
+    pricedTurns: part.pricedTurns ?? 0,
+  }
 }
 
 /** The Messages gateway has counted both itself. */
 function answered({ answer }: InspectedTurn): Partial<InspectedSpending> | undefined {
   if (answer?.tokensWith === undefined || answer.tokensWithout === undefined) return undefined
   const { tokensWith, tokensWithout, dollarsWith, dollarsWithout, rounds } = answer
-  const isPriced = dollarsWith !== undefined && dollarsWithout !== undefined
-  return {
-    ...{ tokensWith, tokensWithout, extraRoundTrips: Math.max(0, rounds - 1) },
-    ...(isPriced ? { dollarsWith, dollarsWithout, pricedTurns: 1 } : {}),
-  }
+  const extraRoundTrips = Math.max(0, rounds - 1)
+  if (dollarsWith === undefined || dollarsWithout === undefined)
+    return { tokensWith, tokensWithout, extraRoundTrips }
+  return { tokensWith, tokensWithout, extraRoundTrips, dollarsWith, dollarsWithout, pricedTurns: 1 }
 }
 
 /** A request of the library or the agent: what it was billed, and the definitions that it left out by estimate. */
