@@ -143,7 +143,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     const { page, fixture } = await visit('#/search')
     await page.getByLabel('Query').fill('create an issue')
     await page.locator('.ranking').nth(2).waitFor()
-    expect(await page.locator('.ranking h3').allInnerTexts()).toEqual(['hybrid', 'lexical', 'bm25'])
+    expect(await page.locator('.ranking h2').allInnerTexts()).toEqual(['hybrid', 'lexical', 'bm25'])
     await page.getByLabel('Expected tool').fill('mcp__github__create_pull_request')
     const expected = page.getByRole('region', { name: 'Expected tool' })
     await expected.getByText(/is number \d/).waitFor()

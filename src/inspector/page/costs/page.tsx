@@ -42,6 +42,7 @@ export function CostsPage() {
       <Totals tools={list} window={window} model={model} />
       {list.length > 0 && (
         <Section
+          level={2}
           title="Where the tokens are"
           aside={
             <span class="hint">
@@ -110,7 +111,7 @@ function BudgetSection({
     { text: 'Budget' },
   ]
   return (
-    <Section title="Budget per server" aside={<span class="hint">most expensive first</span>}>
+    <Section level={2} title="Budget per server" aside={<span class="hint">most expensive first</span>}>
       <DataTable label="Budget per server" head={head}>
         {sorted.map(({ name, tools, tokens, alwaysLoadedTokens, budget }) => (
           <tr key={name}>

@@ -40,12 +40,13 @@ export function Savings({ model }: { readonly model: EventModel }) {
   const priced = spans.reduce((sum, { spending }) => sum + spending.pricedTurns, 0)
   if (turns === 0)
     return (
-      <Section title="Savings over time">
+      <Section level={2} title="Savings over time">
         <p class="hint">Nothing is recorded yet. Savings appear here with the first recorded conversation.</p>
       </Section>
     )
   return (
     <Section
+      level={2}
       title="Savings over time"
       aside={<Switch label="Unit" value={unit} choices={UNITS} onChoose={setUnit} />}
     >

@@ -139,7 +139,7 @@ function ToolArea({ tool, area }: { readonly tool: ToolView; readonly area: Area
       style={place(area)}
       href={linkTo('try', [name])}
       title={label}
-      aria-label={label}
+      {...(hasLabel ? {} : { 'aria-label': label })}
       // Tools too small to be read are reached by the list of tools instead.
       tabIndex={hasLabel ? 0 : -1}
     >

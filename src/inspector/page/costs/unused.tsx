@@ -34,6 +34,7 @@ export function UnusedTools({
   const tokens = unused.reduce((sum, tool) => sum + tool.tokens, 0)
   return (
     <Section
+      level={2}
       title="Tools never used"
       aside={
         <Switch

@@ -22,6 +22,7 @@ export function ExpectedTool({
   const isTried = Object.values(change).some((text) => text !== undefined && text !== '')
   return (
     <Section
+      level={2}
       title="Expected tool"
       aside={isTried ? <Badge tone="warn">with a change, not saved</Badge> : undefined}
     >
@@ -60,7 +61,7 @@ function Suggestions({
   if (suggestions.length === 0) return null
   return (
     <>
-      <h4>What would lift it</h4>
+      <h3>What would lift it</h3>
       <ul class="suggestions">
         {suggestions.map((one) => (
           <li key={`${one.kind}${one.text}`}>

@@ -23,7 +23,7 @@ export function RankingColumn({
   return (
     <section class="ranking" aria-label={`Ranked by ${ranker}`}>
       <header>
-        <h3>{ranker}</h3>
+        <h2>{ranker}</h2>
         <span class="hint">
           {error === null && `${plural(matched, 'match', 'matches')}, ${formatMilliseconds(milliseconds)}`}
         </span>

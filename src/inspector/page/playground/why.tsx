@@ -20,7 +20,11 @@ export function WhyPanel({
   const first = ranking.hits[0]
   const place = hit.rank === null ? 'not found' : `number ${hit.rank}`
   return (
-    <Section title="Why it ranks there" aside={<a href={linkTo('try', [hit.name])}>Try this tool</a>}>
+    <Section
+      level={2}
+      title="Why it ranks there"
+      aside={<a href={linkTo('try', [hit.name])}>Try this tool</a>}
+    >
       <p class="lead">
         <code>
           <Foreign text={hit.name} limit={120} />
