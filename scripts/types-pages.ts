@@ -9,11 +9,15 @@ type Section = { readonly heading: string; readonly text: string; readonly types
 const events: readonly Section[] = [
   {
     heading: 'The stream of events',
-    text: 'One vocabulary for the library, both gateways and the agent. The option `trace` of `createShelf` receives the events of a shelf, `trace` of `createAgent` calls, results and permissions, and what `openTrace` of `createMcpGateway` and `createMessagesGateway` returns those of one conversation. They hold names, numbers, search queries and the error messages of a back-end. What a conversation says is in the fields `content` alone.',
+    text: 'One vocabulary for the library, both gateways and the agent. The option `trace` of `createShelf` receives the events of a shelf, `trace` of `createAgent` samplings, calls, results and permissions, and what `openTrace` of `createMcpGateway` and `createMessagesGateway` returns those of one conversation. They hold names, numbers, search queries and the error messages of a back-end. What a conversation says is in the fields `content` alone.',
     types: [
       'core/trace.ts#Trace',
+      'core/trace.ts#ConversationKind',
+      'core/trace.ts#ClientIdentity',
       'core/trace.ts#ToolShare',
       'core/trace.ts#PrefixCause',
+      'core/trace.ts#PrefixChange',
+      'core/figures/figures.ts#BilledTokens',
       'core/types.ts#Decision',
       'core/types.ts#Reason',
       'core/types.ts#Origin',
@@ -34,7 +38,7 @@ const events: readonly Section[] = [
     text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serve({ onDone })` of `toolshelf/messages` receives the record itself.',
     types: [
       'messages/server.ts#RequestRecord',
-      'messages/gateway.ts#RequestOutcome',
+      'messages/request-outcome.ts#RequestOutcome',
       'core/figures/figures.ts#Figures',
     ],
   },

@@ -44,14 +44,86 @@ describe('a prepared request', () => {
     await prepare('Be brief.')
     shelf.add(builtIn('Fresh'))
     await prepare('A private text.')
-    expect(of('prefix')).toEqual([
-      { type: 'prefix', isKept: true, causes: [] },
-      {
-        type: 'prefix',
-        isKept: false,
-        causes: [{ kind: 'tool-added', name: 'Fresh' }, { kind: 'system' }],
-      },
+    const [kept, broken] = of('prefix')
+    expect(kept).toEqual({ type: 'prefix', isKept: true, causes: [], left: 0, content: [] })
+    const { content, ...rest } = broken
+    const causes = [{ kind: 'tool-added', name: 'Fresh' }, { kind: 'system' }]
+    expect(rest).toEqual({ type: 'prefix', isKept: false, causes, left: 0 })
+    expect(content).toMatchObject([
+      { before: undefined, after: { name: 'Fresh' } },
+      { before: 'Be brief.', after: 'A private text.' },
     ])
+  })
+
+  it('K2 says where a message was edited, and what it was', async () => {
+    const { shelf, of } = listening()
+    const prepare = (content: string) =>
+      shelf.prepare({ model: 'claude-opus-4-6', messages: [{ role: 'user', content }] })
+    await prepare('one')
+    await prepare('two')
+    const [{ causes, content }] = of('prefix')
+    expect(causes).toEqual([{ kind: 'message-edited', index: 0 }])
+    expect(JSON.stringify(content[0].before)).toContain('one')
+    expect(JSON.stringify(content[0].after)).toContain('two')
+  })
+
+  it('names at most a hundred causes', async () => {
+    const { shelf, of } = listening()
+    const request = { model: 'claude-opus-4-6', messages: [{ role: 'user', content: 'hello' }] } as const
+    await shelf.prepare(request)
+    shelf.add(Array.from({ length: 130 }, (_, number) => builtIn(`Extra${number}`)))
+    await shelf.prepare(request)
+    expect(of('prefix')[0].causes).toHaveLength(100)
+    expect(of('prefix')[0]).toMatchObject({ left: 30 })
+  })
+})
+
+describe('the pool', () => {
+  const namesIn = (events: readonly Loose[]) =>
+    events.flatMap(({ immediate, deferred }) => [...immediate, ...deferred])
+
+  it('is described once, by server, and each request says what of it is loaded', async () => {
+    const { shelf, of } = listening()
+    const talk = new Talk(shelf).user('write to #dev')
+    await talk.prepare()
+    const search = talk.call('ToolSearch', { query: `select:${SEND}` })
+    talk.assistant([search])
+    await talk.user([await shelf.run(search, { execute: () => '' })]).prepare()
+    const [pool, ...more] = of('pool')
+    expect(more).toEqual([])
+    expect(pool).toMatchObject({ total: exampleTools.length, parts: of('tools').map(({ id }) => id) })
+    expect(namesIn(of('tools')).sort()).toEqual(
+      shelf
+        .tools()
+        .map(({ name }) => name)
+        .sort(),
+    )
+    const slack = of('tools').find(({ server }) => server === 'slack')
+    expect(slack.deferred).toContain(SEND)
+    expect(slack.tokens).toHaveLength(slack.immediate.length + slack.deferred.length)
+    expect(of('decision').map(({ pool: id, loaded }) => [id, loaded])).toEqual([
+      [pool.id, []],
+      [pool.id, [SEND]],
+    ])
+  })
+
+  it('changes by the servers that changed: the parts of the others have the same ids', async () => {
+    const { shelf, of } = listening()
+    await new Talk(shelf).user('hello').prepare()
+    const before = new Set(of('tools').map(({ id }) => id))
+    shelf.add(mcp('fresh', 'tool'))
+    await new Talk(shelf).user('hello').prepare()
+    expect(of('pool')).toHaveLength(2)
+    const news = of('tools').filter(({ id }) => !before.has(id))
+    expect(news).toMatchObject([{ server: 'fresh', deferred: ['mcp__fresh__tool'] }])
+  })
+
+  it('of ten thousand tools is described in short parts', async () => {
+    const tools = Array.from({ length: 10_000 }, (_, number) => mcp('large', `tool_number_${number}`))
+    const { shelf, of } = listening({ tools })
+    await new Talk(shelf).user('hello').prepare()
+    expect(namesIn(of('tools'))).toHaveLength(10_000)
+    for (const part of of('tools')) expect(JSON.stringify(part).length).toBeLessThan(40_000)
   })
 })
 
@@ -137,7 +209,9 @@ describe('a conversation', () => {
     })
     await new Talk(fork).user('hello').prepare()
     await fork.search({ query: 'send message' })
-    expect(own.map(({ type }) => type)).toEqual(['announced', 'decision', 'searched'])
+    const shared = new Set(['tools', 'pool'])
+    const types = own.map(({ type }) => type).filter((type) => !shared.has(type))
+    expect(types).toEqual(['announced', 'decision', 'searched'])
     expect(events).toEqual([])
     await shelf.search({ query: 'send message' })
     expect(events).toHaveLength(1)
@@ -149,6 +223,7 @@ describe('a conversation', () => {
     const request = { model: 'claude-opus-4-6', messages: [{ role: 'user', content: secret }] }
     for (const system of ['one', secret]) await shelf.prepare({ ...request, system } as Loose)
     expect(events.length).toBeGreaterThan(2)
-    expect(JSON.stringify(events)).not.toContain(secret)
+    const plain = events.map((event) => ({ ...event, content: undefined }))
+    expect(JSON.stringify(plain)).not.toContain(secret)
   })
 })

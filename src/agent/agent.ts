@@ -119,10 +119,10 @@ class AgentLoop implements Agent {
   }
 
   async *#askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
-    const { client, system, retries = RETRIES, wait = pause } = this.#options
+    const { client, system, retries = RETRIES, wait = pause, trace } = this.#options
     const { model, shelf, messages } = this
     const request = { model, max_tokens: this.#maxTokens, ...(system ? { system } : {}), messages }
-    const asking = { client, shelf, retries, wait, cacheMarks: this.#cacheMarks }
+    const asking = { client, shelf, retries, wait, cacheMarks: this.#cacheMarks, trace }
     return yield* callModel(request as never, asking, signal)
   }
 

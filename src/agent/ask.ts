@@ -1,6 +1,7 @@
 // Makes one model call: prepares it with the shelf, sends it, reads the reply (streamed or whole), and retries if useful.
 
-import type { Prepared, RequestLike, Shelf } from '../core/index.ts'
+import { billedTokens } from '../core/figures/index.ts'
+import type { Prepared, RequestLike, Shelf, Trace, TraceListener } from '../core/index.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
 import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
@@ -15,6 +16,7 @@ export type Asking = {
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>
   /** Set once the API refuses cache breakpoints; later requests have none. */
   readonly cacheMarks: { isRefused: boolean }
+  readonly trace: TraceListener | undefined
 }
 
 /** The reply or an error. If `isReadable` is false, some call's input is lost. `history` is the conversation as sent, with the shelf's notes. */
@@ -28,7 +30,7 @@ type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'cache-marks' | 'fai
 
 export async function* callModel(
   request: RequestLike,
-  { client, shelf, retries, wait, cacheMarks }: Asking,
+  { client, shelf, retries, wait, cacheMarks, trace }: Asking,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, ModelOutcome> {
   let prepared = await shelf.prepare(request)
@@ -39,6 +41,9 @@ export async function* callModel(
     const sent = cacheMarks.isRefused ? prepared.request : withCacheMarks(prepared.request)
     yield { type: 'request', sent: { request: sent, decision, loaded } }
     const collector = createCollector()
+    const startedAt = performance.now()
+    const ended = (reply: Fields, error?: string) =>
+      trace?.(sampledEvent(request.model, reply, performance.now() - startedAt, error))
     try {
       const answer = await client.messages.create({ ...sent, stream: true } as never, { headers, signal })
       for await (const event of eventsFrom(answer)) {
@@ -49,14 +54,16 @@ export async function* callModel(
       const reply = collector.message()
       if (!isShallow(reply)) throw new Error(`the reply is nested more than ${DEEPEST} levels deep`)
       const isReadable = collector.isReadable()
-      if (textOf(reply.stop_reason) !== '') return { reply, isReadable, history: prepared.history }
-      throw new Error(brokenOff(reply, address))
+      if (textOf(reply.stop_reason) === '') throw new Error(brokenOff(reply, address))
+      ended(reply)
+      return { reply, isReadable, history: prepared.history }
     } catch (error) {
       const broken = collector.message()
       const said = textOfReply(broken)
       if (broken.type !== undefined) yield { type: 'broken-off', usage: replyUsage(broken) }
-      if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
       const fault = faultOf(error, address)
+      ended(broken, signal.aborted ? 'stopped' : fault.reason)
+      if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
       if (fault.kind === 'cache-marks' && !cacheMarks.isRefused) {
         cacheMarks.isRefused = true
         continue
@@ -73,6 +80,18 @@ export async function* callModel(
       await wait(milliseconds, signal).catch(() => {})
       if (signal.aborted) return { error: { kind: 'stopped', message: 'stopped' }, said }
     }
+  }
+}
+
+function sampledEvent(model: string, reply: Fields, milliseconds: number, error: string | undefined): Trace {
+  const stopReason = textOf(reply.stop_reason) || undefined
+  return {
+    type: 'sampled',
+    model,
+    usage: billedTokens(fieldsOf(reply.usage)),
+    stopReason,
+    milliseconds,
+    error,
   }
 }
 

@@ -214,7 +214,7 @@ export type AgentOptions = {
   readonly system?: string
   /** Decides which calls may run. Without it, every call runs. */
   readonly permission?: Permission
-  /** Receives calls, results and permissions as events; pass the function that is the shelf's option `trace`, too. */
+  /** Receives samplings, calls, results and permissions as events; pass the function that is the shelf's option `trace`, too. */
   readonly trace?: TraceListener | undefined
   /** The history of an earlier session. */
   readonly messages?: readonly Message[]

@@ -57,6 +57,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   // Asked before the screen opens: a user who does not trust the folder may not want to continue.
   const project = await projectOf(input, terminal, chat.notify)
   const options = {
+    kind: 'chat' as const,
     client: client as never,
     model,
     directory,

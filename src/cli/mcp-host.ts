@@ -1,6 +1,6 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createShelf, type FindRelated, type TraceListener } from '../core/index.ts'
+import { createShelf, type FindRelated, type OpenTrace, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
 import type { McpGateway } from '../mcp/gateway/index.ts'
@@ -89,7 +89,7 @@ export function openHost(
       asker = handler
       return host
     }
-    const openTrace = audit && ((traceparent?: string) => audit.stream.open(traceparent).trace)
+    const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     return createMcpGateway({ ...options, openTrace })
   }

@@ -102,6 +102,7 @@ export const runCommand: Command = {
       const project = await projectOf(input, terminal, tell)
       forget = onInterrupt(stop)
       session = await openAgentSession({
+        kind: 'run',
         client: opened.client as never,
         model: opened.model,
         directory,

@@ -122,7 +122,7 @@ export const serveCommand: Command = {
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
-      openTrace: stream && ((traceparent) => stream.open(traceparent).trace),
+      openTrace: stream && ((start) => stream.open('serve', start).trace),
       notify,
     })
     const isJson = input.isSet('json')

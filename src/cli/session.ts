@@ -44,6 +44,8 @@ import type { Project } from './trust/index.ts'
 import { version } from './version.ts'
 
 export type AgentSessionOptions = {
+  /** Which command opens it. */
+  readonly kind: 'chat' | 'run'
   readonly client: Client
   readonly model: string
   readonly directory: string
@@ -94,7 +96,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const config = await readServers(files, machine, options)
   const audit = openAudit(options.audit, { notify })
   audit?.setServers(config.servers)
-  const trace = audit?.stream.open().trace
+  const trace = audit?.stream.open(options.kind).trace
   const shelf = openShelf(config, options, {
     trace,
     state: saved?.state,

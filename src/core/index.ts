@@ -52,12 +52,18 @@ export {
   inputOf,
   type StreamEvent,
 } from './reply.ts'
+export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
-export { applyPolicy, codingAgentPolicy, mcpName, type ToolPolicy } from './tools/index.ts'
+export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy } from './tools/index.ts'
 export type {
+  ClientIdentity,
+  ConversationKind,
+  ConversationStart,
+  OpenTrace,
   PrefixCause,
+  PrefixChange,
   ToolShare,
   Trace,
   TraceListener,

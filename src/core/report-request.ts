@@ -1,57 +1,55 @@
-// Reports a prepared request to whoever listens: the decision, the share of the tools that the model sees, and whether
-// the cached prefix holds.
+// Reports a prepared request to whoever listens: the decision, the tools that the model sees, and whether the cached
+// prefix holds.
 import type { Facts } from './history/index.ts'
 import { type BreakCause, explainBreak, type Sent } from './prefix.ts'
+import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'
-import { tokensFor } from './tokens.ts'
-import type { PrefixCause, ToolShare, TraceListener } from './trace.ts'
-import type { Decision, Pool, RequestTool } from './types.ts'
+import type { PrefixCause, PrefixChange, TraceListener } from './trace.ts'
+import type { Block, Decision, RequestTool } from './types.ts'
+
+type Assembled = Sent & {
+  readonly request: { readonly tools: readonly RequestTool[]; readonly messages: readonly unknown[] }
+}
+
+/** Causes that an event names. */
+const MOST_CAUSES = 100
 
 export function reportRequest(
-  { memory, model, pool }: Context,
+  { memory, model, partition, isSubAgent }: Context,
   trace: TraceListener,
   decision: Decision,
   facts: Facts,
-  sent: Sent & { readonly request: { readonly tools: readonly RequestTool[] } },
+  sent: Assembled,
 ): void {
-  trace({ type: 'decision', model, decision, tools: shareOf(pool, sent.request.tools, facts) })
-  if (memory.sent) {
-    const causes = explainBreak(memory.sent, sent).map(withoutContent)
-    trace({ type: 'prefix', isKept: causes.length === 0, causes })
-  }
+  const { id, events } = describePool(partition)
+  if (memory.pool !== id) for (const event of events) trace(event)
+  memory.pool = id
+  const { pool, deferredNames } = partition
+  const { tools, messages } = sent.request
+  const loaded = [...facts.loaded.keys()].filter((name) => deferredNames.has(name))
+  trace({
+    ...{ type: 'decision', model, decision, tools: toolShare(pool, visibleNames(tools, loaded)) },
+    ...{ pool: id, loaded, messages: messages.length, isSubAgent },
+  })
+  if (memory.sent) reportPrefix(trace, memory.sent, sent)
   memory.sent = sent
 }
 
-/** The shelf's tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
-function shareOf(pool: Pool, tools: readonly RequestTool[], { loaded }: Facts): ToolShare {
-  const names = new Set(loaded.keys())
+/** The tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
+function* visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): Iterable<string> {
   for (const { name, defer_loading } of tools as readonly { name?: string; defer_loading?: boolean }[])
-    if (name !== undefined && defer_loading !== true) names.add(name)
-  let visible = 0
-  let characters = 0
-  for (const name of names) {
-    const entry = pool.byName.get(name)
-    if (!entry) continue
-    visible++
-    characters += entry.json.length
-  }
-  const total = pool.tools.length
-  return {
-    ...{ visible, total },
-    tokensWith: tokensFor(characters),
-    tokensWithout: tokensFor(charactersOfPool(pool)),
-  }
+    if (name !== undefined && defer_loading !== true) yield name
+  yield* loaded
 }
 
-const poolCharacters = new WeakMap<Pool, number>()
-
-function charactersOfPool(pool: Pool): number {
-  let characters = poolCharacters.get(pool)
-  if (characters === undefined) {
-    characters = pool.tools.reduce((sum, { json }) => sum + json.length, 0)
-    poolCharacters.set(pool, characters)
-  }
-  return characters
+function reportPrefix(trace: TraceListener, before: Sent, after: Sent): void {
+  const all = explainBreak(before, after)
+  const causes = all.slice(0, MOST_CAUSES)
+  trace({
+    ...{ type: 'prefix', isKept: all.length === 0, left: all.length - causes.length },
+    causes: causes.map(withoutContent),
+    content: causes.map((cause) => changeOf(cause, before, after)),
+  })
 }
 
 /** Drops the texts of headers and system prompts. */
@@ -59,4 +57,23 @@ function withoutContent(cause: BreakCause): PrefixCause {
   const { kind } = cause
   if ('name' in cause) return { kind, name: cause.name }
   return 'index' in cause ? { kind, index: cause.index } : { kind }
+}
+
+function changeOf(cause: BreakCause, before: Sent, after: Sent): PrefixChange {
+  const both = (pick: (request: Sent['request']) => unknown) => ({
+    before: pick(before.request),
+    after: pick(after.request),
+  })
+  if ('before' in cause) return { before: cause.before, after: cause.after }
+  if ('name' in cause) return both(({ tools }) => listOf(tools).find(({ name }) => name === cause.name))
+  if ('index' in cause) return both(({ messages }) => listOf(messages)[cause.index])
+  return both(({ tools }) => namesInOrder(listOf(tools)))
+}
+
+function namesInOrder(tools: readonly Block[]): unknown[] {
+  return tools.filter(({ defer_loading }) => defer_loading !== true).map(({ name }) => name)
+}
+
+function listOf(value: unknown): readonly Block[] {
+  return Array.isArray(value) ? value : []
 }

@@ -69,6 +69,8 @@ export type Memory = {
   requests: number
   /** The last request, if someone listens to events: the next one is compared with it (K2). */
   sent: Sent | undefined
+  /** The id of the pool that was last reported. */
+  pool: string | undefined
   /** Servers that were still connecting at the last search (S8). */
   missed: readonly string[]
   /** The latest searches, to learn from the calls that follow. */
@@ -95,6 +97,7 @@ export function newConversation(
     anchors: new WeakMap(),
     requests: 0,
     sent: undefined,
+    pool: undefined,
     missed: [],
     searches: [],
   }

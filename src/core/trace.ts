@@ -3,11 +3,65 @@
 // and rankers. What a conversation says is in the fields `content` alone, which readers drop unless they were asked to
 // keep them.
 // Implements G5, A4.
+import type { BilledTokens } from './figures/index.ts'
 import type { Decision, Origin } from './types.ts'
 
 /** One event: a decision, a search, a call, a change of a server, … The option `trace` receives those of a shelf. */
 export type Trace =
-  /** A request was prepared; `decision` says whether tool search is on, and why. */
+  /** A conversation began. It is the first event of each. */
+  | {
+      readonly type: 'opened'
+      /** Where it takes place. */
+      readonly kind: ConversationKind
+      /** The program at the other end, as it calls itself. */
+      readonly client?: ClientIdentity | undefined
+      /** The W3C `traceparent` that the client sent with its first request. */
+      readonly traceparent?: string | undefined
+    }
+  /**
+   * All tools that a conversation can use, as ids of `tools` events. Reported when it changes; belongs to no conversation,
+   * because many share it. A process repeats it after an hour, for readers of a file that begins later.
+   */
+  | {
+      readonly type: 'pool'
+      /** Identifies the pool by its content. */
+      readonly id: string
+      /** Ids of the `tools` events that make it up. */
+      readonly parts: readonly string[]
+      /** How many tools there are. */
+      readonly total: number
+      /** How many of them are always loaded. */
+      readonly immediate: number
+      /** Tokens of all definitions, by estimate. */
+      readonly tokens: number
+    }
+  /** Tools of one server, or built-in ones: a part of a pool. A server with very many has several parts. */
+  | {
+      readonly type: 'tools'
+      /** Identifies the part by its content: the same tools have the same id in every process. */
+      readonly id: string
+      /** The MCP server; undefined for built-in tools. */
+      readonly server?: string | undefined
+      /** Names of the tools that are always loaded. */
+      readonly immediate: readonly string[]
+      /** Names of the tools that stay on the shelf until a search loads them. */
+      readonly deferred: readonly string[]
+      /** Tokens of each definition by estimate: first those of `immediate`, then those of `deferred`. */
+      readonly tokens: readonly number[]
+    }
+  /** The tools on an MCP client's list, when they have changed since its last call. */
+  | {
+      readonly type: 'listed'
+      /** `list`: found tools join the list. `bridge`: they are called through CallTool, and `loaded` events name them. */
+      readonly mode: 'list' | 'bridge'
+      /** The id of the pool. */
+      readonly pool: string
+      /** Tools that searches put on the list, in the order of loading. */
+      readonly loaded: readonly string[]
+      /** How much of the tools is on the list. */
+      readonly tools: ToolShare
+    }
+  /** A request was prepared: a turn of the conversation. `decision` says whether tool search is on, and why. */
   | {
       readonly type: 'decision'
       /** The model of the request. */
@@ -16,14 +70,26 @@ export type Trace =
       readonly decision: Decision
       /** How much of the tools the model sees. */
       readonly tools: ToolShare
+      /** The id of the pool: which tools are always loaded, and which are on the shelf unless `loaded` names them. */
+      readonly pool: string
+      /** Deferred tools that the model sees, in the order of loading. */
+      readonly loaded: readonly string[]
+      /** How many messages the request has. */
+      readonly messages: number
+      /** True if a sub-agent makes the request. */
+      readonly isSubAgent: boolean
     }
   /** Whether the request continues the cached prefix of the one before it; not for the first of a conversation. */
   | {
       readonly type: 'prefix'
       /** True if the prompt cache holds. */
       readonly isKept: boolean
-      /** What broke it. */
+      /** What broke it; the first hundred causes. */
       readonly causes: readonly PrefixCause[]
+      /** How many more causes there are. */
+      readonly left: number
+      /** What changed, one for each of `causes`. Only for readers that were asked to keep content. */
+      readonly content: readonly PrefixChange[]
     }
   /** Names of deferred tools were announced to the model, or withdrawn. */
   | {
@@ -52,6 +118,12 @@ export type Trace =
       readonly matched: number
       /** What found them: `select`, `name` or `prefix` for names, else the ranker's name; `custom` if it has none. */
       readonly ranker: string
+      /** How many tools could be found. */
+      readonly searchable: number
+      /** How many of those found `allowLoad` refused. */
+      readonly refused: number
+      /** Servers that were not searched, because they are still connecting, have failed or are disabled; the first twenty. */
+      readonly unsearched: readonly string[]
     }
   /** Tools were loaded: the model sees their definitions from now on. */
   | {
@@ -60,6 +132,20 @@ export type Trace =
       readonly names: readonly string[]
       /** `reload`: they had gone out of sight, for example by a compaction. */
       readonly by: 'search' | 'reload'
+    }
+  /** The model has replied, or a request for a reply has failed: one sampling. Not for requests that pass unread. */
+  | {
+      readonly type: 'sampled'
+      /** The model that was asked. */
+      readonly model: string
+      /** Tokens as the API counted them; undefined if it reported none. */
+      readonly usage?: BilledTokens | undefined
+      /** Why the model stopped, as the API says it. */
+      readonly stopReason?: string | undefined
+      /** Time from the request to the end of the reply. */
+      readonly milliseconds?: number | undefined
+      /** Why it failed. */
+      readonly error?: string | undefined
     }
   /** A tool is about to run. */
   | {
@@ -156,18 +242,28 @@ export type Trace =
       readonly wire?: string | undefined
       /** Why this mode and this wire. */
       readonly why: string
+      /** The id of the pool of tools that the client sent; undefined if they were not read. */
+      readonly pool?: string | undefined
       /** How many tools the client sent. */
       readonly toolsGiven: number
       /** How many of them the model saw. */
       readonly toolsVisible: number
       /** How many searches ran. */
       readonly searches: number
+      /** Names of the tools that searches of this request loaded. */
+      readonly loaded: readonly string[]
       /** Samplings that the upstream accepted. */
       readonly rounds: number
+      /** The API that the client speaks: `messages`, `chat` or `responses`. */
+      readonly api: string
       /** Input tokens without tool search, as far as they are known. */
       readonly tokensWithout?: number | undefined
       /** Input tokens with tool search. */
       readonly tokensWith?: number | undefined
+      /** List price in dollars without tool search, if the model's price is known. */
+      readonly dollarsWithout?: number | undefined
+      /** List price in dollars with tool search. */
+      readonly dollarsWith?: number | undefined
       /** The W3C `traceparent` that the client sent. */
       readonly traceparent?: string | undefined
       /** The error message sent to the client, if the request failed. */
@@ -191,6 +287,26 @@ export type Trace =
 /** Receives events. */
 export type TraceListener = (event: Trace) => void
 
+/** Where a conversation takes place: a client of the MCP gateway or of `serve`, a chat, a run, or a program with the library. */
+export type ConversationKind = 'mcp' | 'serve' | 'chat' | 'run' | 'library'
+
+/** A program as it calls itself. */
+export type ClientIdentity = {
+  readonly name: string
+  readonly version?: string | undefined
+}
+
+/** What is known of a conversation when it begins. */
+export type ConversationStart = {
+  /** The program at the other end. */
+  readonly client?: ClientIdentity | undefined
+  /** The valid W3C `traceparent` of its first request: the conversation takes over its trace id. */
+  readonly traceparent?: string | undefined
+}
+
+/** Starts a conversation and returns the listener for its events. */
+export type OpenTrace = (start: ConversationStart) => TraceListener
+
 /** The part of the tools that a model sees, by estimates of their definitions alone. */
 export type ToolShare = {
   /** Tools whose definitions the model sees. */
@@ -211,6 +327,12 @@ export type PrefixCause = {
   readonly name?: string
   /** The message's position. */
   readonly index?: number
+}
+
+/** What a cause changed: the definition, the message, the system prompt, … before and after; undefined where there was none. */
+export type PrefixChange = {
+  readonly before?: unknown
+  readonly after?: unknown
 }
 
 /** An event as readers receive it, and as a line of the audit file: the fields of the event and these. */

@@ -1,9 +1,8 @@
 // THE MAIN PATH of the Messages gateway, one step per line: takes a client's request and returns a reply.
 // Implements wire 29, 37.
 
-import type { Figures } from '../core/figures/index.ts'
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
-import { CHARACTERS_PER_TOKEN, type Rank, type TraceListener } from '../core/index.ts'
+import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
 import { countTokens, readingOf, validateRequest, withoutUnknown } from '../core/oracle/index.ts'
 import { parseBetas } from '../lib/index.ts'
 import { rest, type Slice, startTimer } from '../node/index.ts'
@@ -17,7 +16,6 @@ import type { InboundRequest } from './inbound/index.ts'
 import { createMeter } from './meter.ts'
 import {
   asksForShelving,
-  type GatewayMode,
   type PlanFacts,
   planRequest,
   type RequestPlan,
@@ -27,6 +25,8 @@ import {
   wireFor,
 } from './plan.ts'
 import { createReplyMemory } from './reply-memory.ts'
+import { reportTools } from './report-tools.ts'
+import { newOutcome, type RequestOutcome } from './request-outcome.ts'
 import { converse, type Job } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
 import type { Searching } from './search-strategy.ts'
@@ -46,7 +46,7 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import { createTracedConversations, type OpenConversationTrace } from './traced-conversations.ts'
+import { createTracedConversations } from './traced-conversations.ts'
 import type {
   ApiName,
   HttpAnswer,
@@ -72,35 +72,11 @@ export type MessagesGatewayOptions = {
   /** Replaces the built-in price table. */
   readonly prices?: PriceTable | undefined
   /** Starts a conversation of events and returns their listener; without it none are built. */
-  readonly openTrace?: OpenConversationTrace | undefined
+  readonly openTrace?: OpenTrace | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
   /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait
-}
-
-/** What the gateway did with a request, for the log and the metrics. */
-export type RequestOutcome = {
-  /** What was done with the request. */
-  mode: GatewayMode
-  /** How found tools reach the model. */
-  wire: UpstreamWire | undefined
-  /** Why this mode and this wire. */
-  why: string
-  /** How many tools the client sent. */
-  toolsGiven: number
-  /** How many of them the model saw. */
-  toolsVisible: number
-  /** Names of the tools that searches loaded. */
-  loaded: string[]
-  /** How many searches ran. */
-  searches: number
-  /** Samplings that the upstream accepted. */
-  rounds: number
-  /** Receives the events of the request's conversation; undefined if nobody listens. */
-  trace?: TraceListener | undefined
-  /** Savings so far; undefined if nothing is deferred or the upstream has not accepted a sampling yet. */
-  figures: () => Figures | undefined
 }
 
 /** What the gateway needs to know about a request besides its body. */
@@ -141,7 +117,7 @@ type Started = {
 export type MessagesGateway = {
   readonly upstream: Upstream
   /** The option, for requests that the gateway does not read. */
-  readonly openTrace?: OpenConversationTrace | undefined
+  readonly openTrace?: OpenTrace | undefined
   readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<GatewayReply>
   readonly count: (
     request: MessagesRequest,
@@ -181,7 +157,10 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
         meter?.sent(sent)
       }
       const target = targetFor(parts, plan, request, replyOptions)
-      const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported })
+      const { trace } = outcome
+      const onSampled: Job['onSampled'] =
+        trace && ((end) => trace({ type: 'sampled', model: request.model, ...end }))
+      const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported, onSampled })
       return { outcome, sampled: kept(parts, sampled, request, replyOptions) }
     },
 
@@ -235,6 +214,11 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   // 3. Put the client's tools on the shelf, once
   const isShelved = plan.mode === 'shelve' && liftable !== undefined
   const lifting = { conversations, trace: outcome.trace }
+  if (outcome.trace)
+    outcome.pool =
+      isShelved && liftable
+        ? describePool(liftable.shelf.shelf.partition()).id
+        : reportTools(outcome.trace, given.tools ?? [])
   const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, lifting) : undefined
   await rest(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
@@ -350,15 +334,6 @@ function forWire(request: MessagesRequest, wire: UpstreamWire | undefined): Mess
 }
 
 const bestRankers = { own: rankersByName.model, bm25: rankersByName.hybrid, regex: rankersByName.regex }
-
-export function newOutcome(
-  { mode, wire, why }: RequestPlan,
-  { tools = [] }: Pick<MessagesRequest, 'tools'>,
-): RequestOutcome {
-  const nothing = { searches: 0, rounds: 0, figures: () => undefined }
-  const toolsVisible = tools.length
-  return { mode, wire, why, toolsGiven: tools.length, toolsVisible, ...nothing, loaded: [] }
-}
 
 /** Returns a token estimate, marked as one by a header. */
 function estimated(request: MessagesRequest): HttpAnswer {

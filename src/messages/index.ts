@@ -4,11 +4,11 @@ export {
   createMessagesGateway,
   type MessagesGateway,
   type MessagesGatewayOptions,
-  type RequestOutcome,
 } from './gateway.ts'
 export type { ClientKey } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { type GatewayMode, readSetting, type Setting } from './plan.ts'
+export type { RequestOutcome } from './request-outcome.ts'
 export type { Wait } from './sampling.ts'
 export { type RequestRecord, type RunningServer, type ServeOptions, serve } from './server.ts'
 export type {

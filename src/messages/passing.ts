@@ -1,10 +1,11 @@
 // Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
 import { createHash } from 'node:crypto'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
-import { type MessagesGateway, newOutcome } from './gateway.ts'
+import type { MessagesGateway } from './gateway.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
+import { newOutcome } from './request-outcome.ts'
 import { sendOn } from './respond.ts'
 import type { UpstreamCall, UpstreamOrigin } from './types.ts'
 import { type Flow, open } from './upstream/index.ts'

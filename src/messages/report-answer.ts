@@ -1,7 +1,8 @@
 // Reports an answered request as an event of its conversation.
 import type { MessagesGateway } from './gateway.ts'
 import type { RequestContext } from './request-context.ts'
-import { traceparentIn } from './traced-conversations.ts'
+import { conversationStart } from './traced-conversations.ts'
+import type { Headers } from './types.ts'
 
 /**
  * Does nothing if nobody listens, and for requests that are not for a reply or were refused unread: strangers must not
@@ -9,20 +10,30 @@ import { traceparentIn } from './traced-conversations.ts'
  */
 export function reportAnswer(
   { openTrace }: MessagesGateway,
-  { incoming, model, outcome, error }: RequestContext,
+  { incoming, api, model, outcome, error }: RequestContext,
   status: number,
   milliseconds: number,
 ): void {
   if (!openTrace || (outcome === undefined && model === undefined)) return
-  const { traceparent: given } = incoming.headers
-  const traceparent = traceparentIn(typeof given === 'string' ? { traceparent: given } : {})
-  const trace = outcome?.trace ?? openTrace(traceparent)
+  const start = conversationStart(headersOf(incoming))
+  const trace = outcome?.trace ?? openTrace(start)
   const { mode = 'refused', wire, why = 'invalid request' } = outcome ?? {}
-  const { toolsGiven = 0, toolsVisible = 0, searches = 0, rounds = 0 } = outcome ?? {}
+  const { toolsGiven = 0, toolsVisible = 0, searches = 0, rounds = 0, loaded = [] } = outcome ?? {}
   const figures = outcome?.figures()
   trace({
     ...{ type: 'answered', status, milliseconds, model, mode, wire, why },
-    ...{ toolsGiven, toolsVisible, searches, rounds, traceparent, error },
+    ...{ api: api.name, pool: outcome?.pool, toolsGiven, toolsVisible, searches, loaded, rounds },
+    ...{ traceparent: start.traceparent, error },
     ...(figures ? { tokensWithout: figures.tokensWithout, tokensWith: figures.tokensWith } : {}),
+    ...(figures ? { dollarsWithout: figures.dollarsWithout, dollarsWith: figures.dollarsWith } : {}),
   })
+}
+
+/** The headers that say something about a conversation. */
+function headersOf({ headers }: RequestContext['incoming']): Headers {
+  const { traceparent, 'user-agent': agent } = headers
+  return {
+    ...(typeof traceparent === 'string' ? { traceparent } : {}),
+    ...(agent === undefined ? {} : { 'user-agent': agent }),
+  }
 }

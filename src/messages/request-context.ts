@@ -2,9 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
-import type { RequestOutcome } from './gateway.ts'
 import type { InboundApi, ReplyWriter } from './inbound/index.ts'
 import type { Metrics } from './metrics.ts'
+import type { RequestOutcome } from './request-outcome.ts'
 import type { ApiName, Headers } from './types.ts'
 
 /** The state of one HTTP request. */

@@ -1,6 +1,7 @@
 // Produces one reply: samples the upstream until the model stops searching, and joins the samplings into one stream.
 // Implements wire 22, 24, 25.
 
+import { type BilledTokens, billedTokens } from '../core/figures/index.ts'
 import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
 import { exactJson } from './json/index.ts'
@@ -17,6 +18,17 @@ export type Job = Target & {
   readonly onRound: (contract: MessagesRequest, sent: MessagesRequest, isAccepted: boolean) => void
   /** Called whenever the upstream reports usage. */
   readonly onUsage?: ((usage: Fields) => void) | undefined
+  /** Called when a sampling has ended or was refused. */
+  readonly onSampled?: ((end: SamplingEnd) => void) | undefined
+}
+
+/** How a sampling ended. */
+export type SamplingEnd = {
+  /** As the upstream counted. */
+  readonly usage?: BilledTokens | undefined
+  readonly stopReason?: string | undefined
+  readonly milliseconds: number
+  readonly error?: string | undefined
 }
 
 /** Maximum samplings per reply. The last one cannot search, or the reply ends so that the client can continue it. */
@@ -24,15 +36,24 @@ const MOST_ROUNDS = 10
 
 export async function converse(job: Job): Promise<Sampled> {
   const contract = await job.searching.request()
+  const startedAt = performance.now()
   const first = await sample(contract, job)
   job.onRound(contract, first.sent, !('refused' in first.sampled))
-  if ('refused' in first.sampled) return first.sampled
+  if ('refused' in first.sampled) {
+    reportRefused(job, first.sampled.refused, startedAt)
+    return first.sampled
+  }
   const { headers, events } = first.sampled
-  return { headers, events: rounds(job, { events, hasCallTool: first.hasCallTool }) }
+  return { headers, events: rounds(job, { events, hasCallTool: first.hasCallTool, startedAt }) }
 }
 
 /** The events of a sampling that the upstream accepted. */
-type Begun = { readonly events: AsyncIterable<StreamEvent>; readonly hasCallTool: boolean }
+type Begun = {
+  readonly events: AsyncIterable<StreamEvent>
+  readonly hasCallTool: boolean
+  /** When the request was sent, by `performance.now`. */
+  readonly startedAt: number
+}
 
 /** The reply so far, across its samplings. */
 type Reply = { readonly shown: Fields[]; readonly usages: Fields[] }
@@ -56,8 +77,9 @@ async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
       const shown = seen(event, sampling, reply, job)
       // Most events need no waiting, and an `await` on each would cost more than all other work here.
       for (const one of shown instanceof Promise ? await shown : shown) yield one
-      if (sampling.isBroken) return
+      if (sampling.isBroken) return reportEnd(job, reply, sampling, begun)
     }
+    reportEnd(job, reply, sampling, begun)
     const { end: event, searches, calls } = sampling
     if (!event) throw new UpstreamError("the upstream's stream ended before its reply was complete.")
     const isSearch = searches > 0 && calls === 0
@@ -72,10 +94,35 @@ async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
 async function goOn(job: Job, isLast: boolean): Promise<Begun> {
   const { request, lastRequest = request } = job.searching
   const contract = await (isLast ? lastRequest() : request())
+  const startedAt = performance.now()
   const { sampled, sent, hasCallTool } = await samplePatiently(contract, job)
   job.onRound(contract, sent, !('refused' in sampled))
-  if ('refused' in sampled) throw new RefusedMidway(sampled.refused)
-  return { events: sampled.events, hasCallTool }
+  if ('refused' in sampled) {
+    reportRefused(job, sampled.refused, startedAt)
+    throw new RefusedMidway(sampled.refused)
+  }
+  return { events: sampled.events, hasCallTool, startedAt }
+}
+
+function reportEnd(
+  { onSampled }: Job,
+  { usages }: Reply,
+  { end, isBroken }: Sampling,
+  { startedAt }: Begun,
+): void {
+  onSampled?.({
+    usage: billedTokens(usages.at(-1) ?? {}),
+    stopReason: textOf(fieldsOf(end?.delta).stop_reason) || undefined,
+    milliseconds: performance.now() - startedAt,
+    ...(end && !isBroken ? {} : { error: 'the reply broke off' }),
+  })
+}
+
+function reportRefused({ onSampled }: Job, { status }: HttpAnswer, startedAt: number): void {
+  onSampled?.({
+    milliseconds: performance.now() - startedAt,
+    error: `the upstream refused it (status ${status})`,
+  })
 }
 
 /** The state of one sampling. */

@@ -1,13 +1,10 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
 import { createHash } from 'node:crypto'
-import type { TraceListener } from '../core/index.ts'
+import type { ClientIdentity, ConversationStart, OpenTrace, TraceListener } from '../core/index.ts'
 import { bare, oncePerFrozen, toJson } from '../lib/index.ts'
 import { traceIdOf } from '../node/index.ts'
 import { createRecent } from './recent.ts'
 import type { Fields, Headers, MessagesRequest } from './types.ts'
-
-/** Starts a conversation of events; with a valid W3C `traceparent`, under its trace id. */
-export type OpenConversationTrace = (traceparent?: string) => TraceListener
 
 /** Returns the listener for the events of a request's conversation; undefined if nobody listens. */
 export type TraceOfRequest = (
@@ -21,18 +18,31 @@ const MOST_CONVERSATIONS = 1000
 /** Maximum messages that a request may add for its conversation to be found. */
 const LOOK_BACK = 8
 
-export function createTracedConversations(openTrace: OpenConversationTrace | undefined): TraceOfRequest {
+export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
   const known = createRecent<TraceListener>(MOST_CONVERSATIONS)
   return ({ messages }, owner, headers) => {
     const keys = prefixKeys(messages, owner)
     // Many conversations begin with the same words, so a single message is always a new one.
     const key = messages.length > 1 ? keys.find((one) => known.get(one) !== undefined) : undefined
-    const trace = (key === undefined ? undefined : known.get(key)) ?? openTrace(traceparentIn(headers))
+    const trace = (key === undefined ? undefined : known.get(key)) ?? openTrace(conversationStart(headers))
     if (keys[0] !== undefined) known.set(keys[0], trace)
     return trace
   }
 }
+
+/** What a request's headers say about its conversation. */
+export function conversationStart(headers: Headers): ConversationStart {
+  return { client: clientIn(headers), traceparent: traceparentIn(headers) }
+}
+
+/** The first product of `user-agent`, such as `claude-cli/2.1.0 (external)`. */
+function clientIn(headers: Headers): ClientIdentity | undefined {
+  const [, name, version] = PRODUCT.exec(headers['user-agent'] ?? '') ?? []
+  return name === undefined ? undefined : { name, version }
+}
+
+const PRODUCT = /^([^\s/()]{1,100})(?:\/([^\s()]{1,100}))?/
 
 /** The valid `traceparent` among a request's headers. */
 export function traceparentIn({ traceparent }: Headers): string | undefined {

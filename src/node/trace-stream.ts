@@ -1,14 +1,22 @@
 // Stamps events with time, conversation and sequence, and passes them to their readers.
 import { randomBytes } from 'node:crypto'
-import type { Trace, TraceListener, TraceRecord } from '../core/index.ts'
+import type {
+  ClientIdentity,
+  ConversationKind,
+  ConversationStart,
+  Trace,
+  TraceListener,
+  TraceRecord,
+} from '../core/index.ts'
+import { cut } from '../lib/index.ts'
 
 /** A conversation whose events carry its id. */
 export type TracedConversation = { readonly id: string; readonly trace: TraceListener }
 
 /** Events of all conversations of a process, in the order in which they happened. */
 export type TraceStream = {
-  /** Starts a conversation. It takes over the trace id of a W3C `traceparent`, if there is a valid one. */
-  open(traceparent?: string): TracedConversation
+  /** Starts a conversation and reports it. It takes over the trace id of a W3C `traceparent`, if there is a valid one. */
+  open(kind: ConversationKind, start?: ConversationStart): TracedConversation
   /** Takes an event that belongs to no conversation, such as the state of a server. */
   readonly trace: TraceListener
 }
@@ -19,21 +27,55 @@ export function createTraceStream(
   now: () => Date = () => new Date(),
 ): TraceStream {
   let sequence = 0
-  const stamp = (event: Trace, conversation?: string) =>
+  const isRepeated = createRepetitions()
+  const stamp = (event: Trace, conversation?: string) => {
+    const date = now()
+    // Conversations share their tools.
+    const isShared = event.type === 'pool' || event.type === 'tools'
+    if (isShared && isRepeated(event.id, date.getTime())) return
     read({
       version: 1,
-      time: now().toISOString(),
+      time: date.toISOString(),
       processId: process.pid,
       sequence: ++sequence,
-      ...(conversation === undefined ? {} : { conversation }),
+      ...(conversation === undefined || isShared ? {} : { conversation }),
       ...event,
     })
+  }
   return {
-    open(traceparent) {
+    open(kind, { client, traceparent } = {}) {
       const id = traceIdOf(traceparent) ?? randomBytes(16).toString('hex')
+      stamp({ type: 'opened', kind, client: client && shortened(client), traceparent }, id)
       return { id, trace: (event) => stamp(event, id) }
     },
     trace: (event) => stamp(event),
+  }
+}
+
+/** Milliseconds after which tools are reported again. */
+const REPEAT_AFTER = 3_600_000
+const MOST_REMEMBERED = 10_000
+
+/** Returns a function that says whether an id was reported within the last hour; if not, it is from now on. */
+function createRepetitions(): (id: string, time: number) => boolean {
+  const reported = new Map<string, number>()
+  return (id, time) => {
+    if (time - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER) return true
+    reported.delete(id)
+    reported.set(id, time)
+    const [oldest] = reported.keys()
+    if (reported.size > MOST_REMEMBERED && oldest !== undefined) reported.delete(oldest)
+    return false
+  }
+}
+
+/** Characters of the name and the version of a client. */
+const LONGEST_NAME = 100
+
+function shortened({ name, version }: ClientIdentity): ClientIdentity {
+  return {
+    name: cut(name, LONGEST_NAME),
+    ...(version === undefined ? {} : { version: cut(version, LONGEST_NAME) }),
   }
 }
 

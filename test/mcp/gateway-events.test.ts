@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { TraceRecord } from '../../src/core/index.ts'
+import type { OpenTrace, TraceRecord } from '../../src/core/index.ts'
 import { traceServers } from '../../src/mcp/host/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import { createTraceStream } from '../../src/node/index.ts'
@@ -20,7 +20,7 @@ const echo = () => local('echo', 'gateway-echo')
 function listening() {
   const records: Loose[] = []
   const stream = createTraceStream((record: TraceRecord) => void records.push(record))
-  const openTrace = (parent?: string) => stream.open(parent).trace
+  const openTrace: OpenTrace = (start) => stream.open('mcp', start).trace
   const of = (type: string) => records.filter((record) => record.type === type)
   return { records, of, openTrace, stream }
 }
@@ -32,10 +32,23 @@ describe.each(eras)('a client, %s', (era) => {
     await search('select:echo__meta')
     await run('echo__meta', { colour: 'red' })
     await run('echo__fail', { error: { code: -32000, message: 'no' } }).catch(() => {})
+    const listing = era === 'legacy' ? ['listed'] : []
     expect(records.map(({ type }) => type)).toEqual([
-      ...['searched', 'loaded', 'call', 'result', 'call', 'result'],
+      ...['opened', 'tools', 'pool', 'listed', 'searched', 'loaded'],
+      ...[...listing, 'call', 'result', 'call', 'result'],
     ])
-    expect(new Set(records.map(({ conversation }) => conversation)).size).toBe(1)
+    expect(of('opened')).toMatchObject([{ kind: 'mcp', client: { name: 'opencode', version: '1.0.0' } }])
+    expect(of('tools')).toMatchObject([{ server: 'echo', immediate: [] }])
+    expect(of('listed').map(({ mode, loaded }) => [mode, loaded])).toEqual(
+      era === 'legacy'
+        ? [
+            ['list', []],
+            ['list', ['echo__meta']],
+          ]
+        : [['bridge', []]],
+    )
+    const own = records.filter(({ type }) => type !== 'tools' && type !== 'pool')
+    expect(new Set(own.map(({ conversation }) => conversation)).size).toBe(1)
     expect(of('searched')).toMatchObject([{ found: ['echo__meta'], ranker: 'select' }])
     const [first, second] = of('result')
     expect(first).toMatchObject({ name: 'echo__meta', server: 'echo', outcome: 'done', id: of('call')[0].id })

@@ -1,6 +1,6 @@
 // The events of the Messages gateway: one conversation over many requests, searches, answers, and the trace context.
 import { describe, expect, it } from 'vitest'
-import type { TraceRecord } from '../../src/core/index.ts'
+import type { OpenTrace, TraceRecord } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { createChatUpstream } from '../../src/messages/upstream/index.ts'
 import { createTraceStream } from '../../src/node/index.ts'
@@ -24,7 +24,7 @@ const script = {
 async function listening(kind: Kind, mode: string) {
   const records: Loose[] = []
   const stream = createTraceStream((record: TraceRecord) => void records.push(record))
-  const openTrace = (parent?: string) => stream.open(parent).trace
+  const openTrace: OpenTrace = (start) => stream.open('serve', start).trace
   const { url } = await start(upstreamOf(kind, script), { mode, openTrace })
   const of = (type: string) => records.filter((record) => record.type === type)
   const send = async (body: Fields, headers: { readonly [name: string]: string } = {}) => {
@@ -54,13 +54,21 @@ describe.each(kinds)('%s', (kind) => {
     const types = records.map(({ type }) => type)
     expect(types).toEqual(expect.arrayContaining(['decision', 'searched', 'loaded']))
     expect(types.at(-1)).toBe('answered')
-    expect(new Set(records.map(({ conversation }) => conversation)).size).toBe(1)
+    const own = records.filter(({ type }) => type !== 'tools' && type !== 'pool')
+    expect(new Set(own.map(({ conversation }) => conversation)).size).toBe(1)
     expect(of('searched')).toMatchObject([{ query: 'send message', ranker: 'lexical' }])
     expect(of('searched')[0].scores[0]).toBeGreaterThan(0)
     expect(of('loaded')[0].names).toContain('mcp__work__send_message')
     expect(of('answered')).toMatchObject([
       { status: 200, mode: 'shelve', wire: kind, toolsGiven: 4, searches: 1, rounds: 2 },
     ])
+    expect(of('opened')).toMatchObject([{ kind: 'serve', client: { name: 'node' } }])
+    const [{ id }] = of('pool')
+    expect([of('decision')[0].pool, of('answered')[0].pool]).toEqual([id, id])
+    expect(of('answered')[0].loaded).toContain('mcp__work__send_message')
+    expect(of('sampled').map(({ stopReason }) => stopReason)).toEqual(['tool_use', 'end_turn'])
+    for (const { usage } of of('sampled'))
+      expect(usage.input + usage.cacheRead + usage.cacheWrite).toBeGreaterThan(0)
     expect(of('answered')[0].tokensWithout).toBeGreaterThan(0)
     expect(of('answered')[0].tokensWith).toBeGreaterThan(0)
   })
@@ -70,7 +78,8 @@ describe.each(kinds)('%s', (kind) => {
     const deferred = plain.map((tool) => ({ ...tool, defer_loading: true }))
     await send(ask([hosted('bm25'), ...deferred], user('find send message')))
     if (kind !== 'native') expect(of('searched')).toMatchObject([{ query: 'send message', ranker: 'bm25' }])
-    expect(of('answered')).toMatchObject([{ mode: 'emulate' }])
+    expect(of('answered')).toMatchObject([{ mode: 'emulate', pool: of('pool')[0].id }])
+    expect(of('tools').find(({ server }) => server === 'work').deferred).toHaveLength(4)
   })
 })
 

@@ -44,16 +44,18 @@ describe('the stream', () => {
       (one) => void records.push(one),
       () => new Date(0),
     )
-    const [one, other] = [stream.open(), stream.open(PARENT)]
+    const [one, other] = [stream.open('library'), stream.open('mcp', { traceparent: PARENT })]
     one.trace(warning())
     other.trace(warning())
     stream.trace(warning())
     const time = '1970-01-01T00:00:00.000Z'
     const stamped = { version: 1, time, processId: process.pid, ...warning() }
     expect(records).toEqual([
-      { ...stamped, sequence: 1, conversation: one.id },
-      { ...stamped, sequence: 2, conversation: ID },
-      { ...stamped, sequence: 3 },
+      expect.objectContaining({ type: 'opened', kind: 'library', sequence: 1, conversation: one.id }),
+      expect.objectContaining({ type: 'opened', kind: 'mcp', sequence: 2, conversation: ID }),
+      { ...stamped, sequence: 3, conversation: one.id },
+      { ...stamped, sequence: 4, conversation: ID },
+      { ...stamped, sequence: 5 },
     ])
     expect(one.id).toMatch(/^[0-9a-f]{32}$/)
   })

@@ -91,8 +91,8 @@ export async function searchTools(
   if (query === '') return { ...NOTHING, remark: emptyQuery(settings), missed, isRefused: true }
   const found = await findWhenReady(query, limit, live)
   const allowed = await allow(found.tools, query, settings)
-  trace?.(searchEvent(query, found, allowed))
   const unsearched = unsearchedIn(live.host)
+  trace?.(searchEvent(live.host, query, { found, allowed, unsearched }))
   const remarks = [
     ...(found.tools.length === 0 ? [nothing(query, partitionOf(live.host))] : []),
     ...aboutNames(found),
@@ -121,10 +121,22 @@ export async function searchTools(
 }
 
 /** The event of a search. */
-function searchEvent(query: string, found: QueryResult, allowed: readonly PoolTool[]): Trace {
+function searchEvent(
+  host: Host,
+  query: string,
+  parts: {
+    readonly found: QueryResult
+    readonly allowed: readonly PoolTool[]
+    readonly unsearched: readonly UnsearchedServer[]
+  },
+): Trace {
+  const { found, allowed, unsearched } = parts
   const { matched, scores, ranker } = found
   return {
     ...{ type: 'searched', query, matched, ranker },
+    searchable: partitionOf(host).deferred.length,
+    refused: found.tools.length - allowed.length,
+    unsearched: unsearched.slice(0, MAX_SERVERS_NAMED).map(({ name }) => name),
     found: allowed.map(({ name }) => name),
     scores: allowed.map((tool) => scores?.get(tool) ?? null),
   }

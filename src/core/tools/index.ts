@@ -2,7 +2,7 @@
 
 export { cleanTexts } from './clean-definition.ts'
 export { fitTools } from './fit.ts'
-export { clashName, mcpName } from './names.ts'
+export { clashName, mcpName, serverOfName } from './names.ts'
 export { applyPolicy, codingAgentPolicy, oddMark, partitionTools, type ToolPolicy } from './policy.ts'
 export { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 export { withOwnNames } from './property-names.ts'

@@ -15,7 +15,13 @@ import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
 import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
-import { reportRefused, runTraced, type TraceOfClient } from './traced-clients.ts'
+import {
+  type CallingClient,
+  createListReport,
+  reportRefused,
+  runTraced,
+  type TraceOfClient,
+} from './traced-clients.ts'
 
 export type ClientSession = {
   readonly mode: () => ListingMode
@@ -42,6 +48,8 @@ export type ClientSessionOptions = {
   readonly onLoad: () => Promise<void>
   /** Where the events of a call go. */
   readonly traceOf: TraceOfClient
+  /** The client as it calls itself. */
+  readonly identity: CallingClient['identity']
 }
 
 /** Names whose definitions the client has seen; above this number the oldest are forgotten. */
@@ -57,11 +65,14 @@ class Session implements ClientSession {
   readonly #seen = new Set<string>()
   /** Why servers could not be searched, as reported by the last search. */
   readonly #reportedStates = new Map<string, string>()
+  readonly #reportList = createListReport()
+  readonly identity: CallingClient['identity']
   #missed: readonly string[] = []
 
   constructor(options: ClientSessionOptions) {
     this.#options = options
     this.mode = options.mode
+    this.identity = options.identity
   }
 
   tools({ withPageTools = false } = {}): Fields[] {
@@ -85,7 +96,10 @@ class Session implements ClientSession {
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
-    const trace = this.#options.traceOf(options, this)
+    const { traceOf, shelf, loaded } = this.#options
+    const trace = traceOf(options, this)
+    if (trace)
+      this.#reportList(trace, { mode: this.mode(), partition: shelf.partition(), loaded: loaded.names() })
     try {
       if (name === SEARCH) return await this.#search(input, trace)
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)

@@ -1,7 +1,7 @@
 // The MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are shared.
 
 import { Server } from '@modelcontextprotocol/server'
-import type { Shelf } from '../../core/index.ts'
+import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
@@ -12,7 +12,7 @@ import { createClientSession } from './client-session.ts'
 import { modeFor } from './clients.ts'
 import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
-import { createIdentities } from './identities.ts'
+import { clientInfoIn, createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
@@ -22,7 +22,7 @@ import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createSubscriptions } from './subscriptions.ts'
-import { createTracedClients, type OpenTrace } from './traced-clients.ts'
+import { createTracedClients } from './traced-clients.ts'
 import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 
@@ -159,6 +159,7 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
     ...shared,
     shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
+    identity: () => server.getClientVersion() ?? introduced,
     loaded: createLoadedTools(options.loadedTools),
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
@@ -166,8 +167,11 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
       ),
     onLoad: () => relisting.announce(),
   })
-  const clientOf = (envelope: Fields | undefined) =>
-    origin === undefined ? server : identities.of(origin, envelope)
+  let introduced: ClientIdentity | undefined
+  const clientOf = (envelope: Fields | undefined) => {
+    introduced = clientInfoIn(envelope) ?? introduced
+    return origin === undefined ? server : identities.of(origin, envelope)
+  }
   answerRequests({ ...shared, server, isStateless, clientOf, clientSession, relisting, ready })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server

@@ -2,11 +2,19 @@
 // Implements H9.
 
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
+import type { ClientIdentity } from '../../core/index.ts'
+import { type Fields, fieldsOf } from '../../lib/index.ts'
 
 export type Identities = {
   /** Returns the same object for the same client. */
   of(origin: string, envelope: Fields | undefined): object
+}
+
+/** How a client calls itself in a request of the sessionless protocol. */
+export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | undefined {
+  const { name, version } = fieldsOf(envelope?.[CLIENT_INFO_META_KEY])
+  if (typeof name !== 'string') return undefined
+  return { name, ...(typeof version === 'string' ? { version } : {}) }
 }
 
 const MOST_KNOWN = 1000

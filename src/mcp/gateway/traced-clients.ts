@@ -1,14 +1,24 @@
-// Gives each client of the gateway one conversation of events, and reports its calls.
+// Gives each client of the gateway one conversation of events, and reports its list and its calls.
 import { randomUUID } from 'node:crypto'
-import { type CallOutcome, resultEvent, type TraceListener } from '../../core/index.ts'
+import {
+  type CallOutcome,
+  type ClientIdentity,
+  describePool,
+  type OpenTrace,
+  resultEvent,
+  type ToolPartition,
+  type TraceListener,
+  toolShare,
+} from '../../core/index.ts'
 import { traceIdOf } from '../../node/index.ts'
+import type { ListingMode } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
 
-/** Starts a conversation; with a valid W3C `traceparent`, under its trace id. */
-export type OpenTrace = (traceparent?: string) => TraceListener
-
 /** Returns the listener for the events of the client that makes a call; undefined if nobody listens. */
-export type TraceOfClient = (options: CallOptions, client: object) => TraceListener | undefined
+export type TraceOfClient = (options: CallOptions, fallback: CallingClient) => TraceListener | undefined
+
+/** The client of a session. */
+export type CallingClient = { readonly identity: () => ClientIdentity | undefined }
 
 /** Opens the conversation of a client with its first call. */
 export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfClient {
@@ -16,9 +26,34 @@ export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfCl
   const known = new WeakMap<object, TraceListener>()
   return (options, fallback) => {
     const client = options.asker?.client ?? fallback
-    const trace = known.get(client) ?? openTrace(traceparentOf(options))
-    known.set(client, trace)
+    let trace = known.get(client)
+    if (!trace) {
+      trace = openTrace({ client: fallback.identity(), traceparent: traceparentOf(options) })
+      known.set(client, trace)
+    }
     return trace
+  }
+}
+
+/** The tools on a client's list. */
+export type ListedTools = {
+  readonly mode: ListingMode
+  readonly partition: ToolPartition
+  /** Names that searches put on the list. */
+  readonly loaded: readonly string[]
+}
+
+/** Returns a function that reports a client's list if it has changed since the last time. */
+export function createListReport(): (trace: TraceListener, listed: ListedTools) => void {
+  let last = ''
+  return (trace, { mode, partition, loaded }) => {
+    const { id: pool, events } = describePool(partition)
+    const now = `${mode} ${pool} ${loaded.join()}`
+    if (now === last) return
+    last = now
+    for (const event of events) trace(event)
+    const names = [...partition.immediate.map(({ name }) => name), ...loaded]
+    trace({ type: 'listed', mode, pool, loaded, tools: toolShare(partition.pool, names) })
   }
 }
 

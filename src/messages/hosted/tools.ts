@@ -88,9 +88,11 @@ export async function searchHosted(
   if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MOST_RESULTS)
     return invalid(`limit: an integer from 1 to ${MOST_RESULTS} is required`)
   try {
-    const { hits, matched, ranker = variant } = await rankers[variant](corpusOf(request), text, Number(limit))
+    const corpus = corpusOf(request)
+    const { hits, matched, ranker = variant } = await rankers[variant](corpus, text, Number(limit))
     trace?.({
       ...{ type: 'searched', query: text, matched, ranker },
+      ...{ searchable: corpus.length, refused: 0, unsearched: [] },
       found: hits.map(({ tool }) => tool.name),
       scores: hits.map(({ score }) => score),
     })

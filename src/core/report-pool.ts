@@ -1,0 +1,112 @@
+// Describes a pool of tools as events: the names of each server once, so that requests can refer to them by an id.
+import { hash } from '../lib/index.ts'
+import { tokensFor } from './tokens.ts'
+import type { ToolShare, Trace } from './trace.ts'
+import type { Pool, PoolTool } from './types.ts'
+
+type PoolEvent = Extract<Trace, { type: 'pool' }>
+type ToolsEvent = Extract<Trace, { type: 'tools' }>
+
+/** The events that describe a pool: its parts, then the pool itself. */
+export type PoolDescription = { readonly id: string; readonly events: readonly Trace[] }
+
+/** Characters of the names in one part, so that it stays a short line. */
+const LONGEST_PART = 24_000
+/** Characters that a name costs beside its own: quotes, a comma and the number of its tokens. */
+const AROUND_NAME = 9
+
+/** A tool with what a description needs. */
+type DescribedTool = Pick<PoolTool, 'name' | 'server' | 'json'>
+
+/** Tools, split as a request has them; a `ToolPartition` is one. */
+export type DescribedTools = {
+  readonly immediate: readonly DescribedTool[]
+  readonly deferred: readonly DescribedTool[]
+}
+
+const described = new WeakMap<DescribedTools, PoolDescription>()
+
+/** Returns the events of a partition; the same object for the same partition. */
+export function describePool(partition: DescribedTools): PoolDescription {
+  let known = described.get(partition)
+  if (!known) {
+    known = describe(partition)
+    described.set(partition, known)
+  }
+  return known
+}
+
+function describe({ immediate, deferred }: DescribedTools): PoolDescription {
+  const all = [...immediate, ...deferred]
+  const isDeferred = new Set(deferred)
+  const groups = new Map<string | undefined, DescribedTool[]>()
+  for (const tool of all) {
+    const group = groups.get(tool.server)
+    if (group) group.push(tool)
+    else groups.set(tool.server, [tool])
+  }
+  const parts = [...groups].flatMap(([server, tools]) =>
+    inParts(tools).map((part) => partEvent(server, part, isDeferred)),
+  )
+  const ids = parts.map(({ id }) => id)
+  const event: PoolEvent = {
+    ...{ type: 'pool', id: hash(ids.join()), parts: ids, total: all.length, immediate: immediate.length },
+    tokens: tokensFor(all.reduce((sum, { json }) => sum + json.length, 0)),
+  }
+  return { id: event.id, events: [...parts, event] }
+}
+
+function inParts(tools: readonly DescribedTool[]): DescribedTool[][] {
+  const parts: DescribedTool[][] = []
+  let room = 0
+  for (const tool of tools) {
+    const needed = tool.name.length + AROUND_NAME
+    const part = parts.at(-1)
+    const fits = part !== undefined && needed <= room
+    if (fits) part.push(tool)
+    else parts.push([tool])
+    room = (fits ? room : LONGEST_PART) - needed
+  }
+  return parts
+}
+
+/** Within a group, immediate tools come first. */
+function partEvent(
+  server: string | undefined,
+  tools: readonly DescribedTool[],
+  isDeferred: ReadonlySet<DescribedTool>,
+): ToolsEvent {
+  const immediate = tools.filter((tool) => !isDeferred.has(tool)).map(({ name }) => name)
+  const deferred = tools.filter((tool) => isDeferred.has(tool)).map(({ name }) => name)
+  const tokens = tools.map(({ json }) => tokensFor(json.length))
+  const id = hash(JSON.stringify([server, immediate, deferred, tokens]))
+  return { type: 'tools', id, server, immediate, deferred, tokens }
+}
+
+/** How much of a pool a model sees that sees these names; names of other tools do not count. */
+export function toolShare(pool: Pool, names: Iterable<string>): ToolShare {
+  let visible = 0
+  let characters = 0
+  for (const name of new Set(names)) {
+    const entry = pool.byName.get(name)
+    if (!entry) continue
+    visible++
+    characters += entry.json.length
+  }
+  return {
+    ...{ visible, total: pool.tools.length },
+    tokensWith: tokensFor(characters),
+    tokensWithout: tokensFor(charactersOf(pool)),
+  }
+}
+
+const characters = new WeakMap<Pool, number>()
+
+function charactersOf(pool: Pool): number {
+  let sum = characters.get(pool)
+  if (sum === undefined) {
+    sum = pool.tools.reduce((all, { json }) => all + json.length, 0)
+    characters.set(pool, sum)
+  }
+  return sum
+}
