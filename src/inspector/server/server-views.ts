@@ -62,7 +62,7 @@ async function changesOf({ pins }: InspectedServers): Promise<Changes> {
 
 function viewOf(
   status: ServerStatus,
-  { onChange, login }: InspectedServers,
+  { onChange, login, canManage }: InspectedServers,
   changes: Changes,
   costs: Costs,
 ): ServerView {
@@ -87,7 +87,7 @@ function viewOf(
     problems: status.problems
       .slice(0, MOST_FINDINGS)
       .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
-    actions: actionsOf(status, login !== undefined),
+    actions: canManage ? actionsOf(status, login !== undefined) : [],
   }
 }
 
