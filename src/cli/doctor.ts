@@ -1,14 +1,7 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import {
-  arrivalLine,
-  htmlView,
-  makeReport,
-  progressLine,
-  type Report,
-  terminalView,
-} from '../doctor/index.ts'
+import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
 import { type Config, configPlaces, type Machine, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
@@ -84,7 +77,8 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const { config, untrusted } = found
       const servers = config.servers.map((server) => toStart(server, timeout))
       const notify = (message: string) => void notices.push(message)
-      const watched = watch(surroundings.pins(notify))
+      const pins = surroundings.pins(notify)
+      const watched = watch(pins)
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
@@ -102,7 +96,10 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         if (input.isSet('json')) terminal.print(toJson(report))
         else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
         if (page !== undefined) {
-          await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
+          const { onChange } = config.settings
+          const time = surroundings.now()
+          const { doctorPage } = await import('./doctor-page.ts')
+          await writeTo(page, await doctorPage(report, { host, pins, onChange, untrusted, next, time }))
           terminal.tell(`The page is in ${page}.`)
         }
         if (catalog !== undefined) {
@@ -243,10 +240,6 @@ function nextStep({ servers }: Config, { projection }: Report): string {
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
   return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'
-}
-
-function dated(date: Date): string {
-  return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
 }
 
 async function writeTo(file: string, text: string): Promise<void> {

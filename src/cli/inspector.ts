@@ -42,7 +42,7 @@ export function openInspector(options: OpenInspectorOptions): OpenedInspector | 
       source,
       feed: audit.feed,
       redact: audit.redact,
-      advice: RECORDING_ADVICE,
+      advice: source === 'serve' ? 'toolshelf serve --audit' : RECORDING_ADVICE,
       servers: servers?.(isLocal),
       home: homeOrNone(),
       key,

@@ -35,6 +35,14 @@ export type InspectedServers = {
   readonly trace?: TraceListener | undefined
 }
 
+/** The part of it that is only looked at. */
+export type ShownServers = Pick<
+  InspectedServers,
+  'shelf' | 'onChange' | 'canManage' | 'pins' | 'untrusted' | 'login'
+> & {
+  readonly host: Pick<McpHost, 'status' | 'isReadOnly'>
+}
+
 export type InspectorOptions = {
   readonly version: string
   readonly source: Exclude<About['source'], 'snapshot'>
