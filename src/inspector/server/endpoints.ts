@@ -52,8 +52,11 @@ export function createEndpointTable(
     })
 
   /** The stream ends with its reader, and counts until then. */
-  async function* eventPieces({ request, query }: EndpointCall): AsyncGenerator<string, void> {
-    const signal = AbortSignal.any([request.signal, closing])
+  async function* eventPieces(
+    { request, query }: EndpointCall,
+    ending: AbortSignal,
+  ): AsyncGenerator<string, void> {
+    const signal = AbortSignal.any([request.signal, closing, ending])
     const since = query.get('since') ?? undefined
     try {
       for await (const batch of feed.read({ signal, since, isFollowing: true })) yield linesOf(batch)
@@ -70,7 +73,9 @@ export function createEndpointTable(
         if (streams >= MAX_STREAMS)
           throw new InspectorFailure(503, `${MAX_STREAMS} pages are open already; close one`)
         streams++
-        return respondPieces(eventPieces(call), 'application/x-ndjson; charset=utf-8')
+        const ending = new AbortController()
+        const pieces = eventPieces(call, ending.signal)
+        return respondPieces(pieces, 'application/x-ndjson; charset=utf-8', () => ending.abort())
       }),
     ],
     [
