@@ -1,24 +1,8 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import {
-  arrivalLine,
-  htmlView,
-  makeReport,
-  progressLine,
-  type Report,
-  terminalView,
-  type UntrustedServer,
-} from '../doctor/index.ts'
-import {
-  type Config,
-  configPlaces,
-  existingFiles,
-  type Machine,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
+import { basename } from 'node:path'
+import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
+import { type Config, configPlaces, type Machine, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
@@ -26,9 +10,10 @@ import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
+import { findServers, requireServers } from './found-servers.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { isTrusted, type Project, readProject, trustOption, trustStore } from './trust/index.ts'
+import { trustOption } from './trust/index.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -84,13 +69,16 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const machine = surroundings.machine()
       const prices = await pricesIn(input)
       const notices: string[] = []
-      const { config, untrusted } = await findServers(files, machine, {
+      const found = await findServers(files, machine, {
         isTrusting: input.isSet('trust-project'),
         notify: (message) => void notices.push(message),
       })
+      await requireServers(found, machine)
+      const { config, untrusted } = found
       const servers = config.servers.map((server) => toStart(server, timeout))
       const notify = (message: string) => void notices.push(message)
-      const watched = watch(surroundings.pins(notify))
+      const pins = surroundings.pins(notify)
+      const watched = watch(pins)
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
@@ -108,7 +96,10 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         if (input.isSet('json')) terminal.print(toJson(report))
         else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
         if (page !== undefined) {
-          await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
+          const { onChange } = config.settings
+          const time = surroundings.now()
+          const { doctorPage } = await import('./doctor-page.ts')
+          await writeTo(page, await doctorPage(report, { host, pins, onChange, untrusted, next, time }))
           terminal.tell(`The page is in ${page}.`)
         }
         if (catalog !== undefined) {
@@ -156,53 +147,6 @@ function readWords(input: Input) {
   const catalog = text('catalog')
   if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   return { files, timeout, page, catalog }
-}
-
-type Servers = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
-
-/** Servers of an untrusted folder are listed, not started. */
-async function findServers(
-  named: readonly string[] | undefined,
-  machine: Machine,
-  { isTrusting, notify }: { isTrusting: boolean; notify: (message: string) => void },
-): Promise<Servers> {
-  const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
-  const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
-  const own = await existingFiles(userConfigFiles(machine))
-  const none = own.length + project.configs.length + project.problems.length === 0
-  const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
-  const read = await readConfig(files, machine.environment, machine)
-  const config = { ...read, problems: [...read.problems, ...project.problems] }
-  const untrusted = mayUse ? [] : untrustedIn(project, machine, notify)
-  if (config.servers.length + untrusted.length > 0) return { config, untrusted }
-  const problems = config.problems.map(
-    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
-  )
-  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
-  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
-}
-
-const MOST_UNTRUSTED = 50
-
-function untrustedIn(
-  { items }: Project,
-  { folder }: Machine,
-  notify: (message: string) => void,
-): UntrustedServer[] {
-  const servers = items.filter(({ kind }) => kind === 'server')
-  if (servers.length > MOST_UNTRUSTED)
-    notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)
-  return servers
-    .slice(0, MOST_UNTRUSTED)
-    .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
-}
-
-async function whatToDo(machine: Machine): Promise<string> {
-  const places = configPlaces(machine)
-  const existing = new Set(await existingFiles(places.map(({ file }) => file)))
-  const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
-  const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
-  return `Run \`toolshelf import\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
 }
 
 /** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */
@@ -296,10 +240,6 @@ function nextStep({ servers }: Config, { projection }: Report): string {
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
   return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'
-}
-
-function dated(date: Date): string {
-  return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
 }
 
 async function writeTo(file: string, text: string): Promise<void> {

@@ -67,6 +67,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
+    name: 'inspect',
+    summary: 'what happened and why, in your browser',
+    load: async () => (await import('./inspect.ts')).inspectCommand,
+  },
+  {
     name: 'import',
     summary: 'sets up your clients: their MCP servers behind one',
     load: async () => (await import('./import.ts')).importServers,

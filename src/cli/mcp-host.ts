@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf, type FindRelated, type OpenTrace, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
-import type { Config } from '../mcp/config/index.ts'
+import { type Config, thisMachine } from '../mcp/config/index.ts'
 import type { McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
@@ -14,6 +14,7 @@ import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
+import type { OpenedInspector, OpenInspectorOptions } from './inspector.ts'
 import { storedLogins } from './logins.ts'
 import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
@@ -24,6 +25,16 @@ export type OpenedHost = {
   configure(servers: readonly ServerConfig[]): Promise<void>
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
+  /** The inspector of this host; undefined if it is off, or would be open to everybody. */
+  inspector(options: HostInspectorOptions): Promise<OpenedInspector | undefined>
+}
+
+export type HostInspectorOptions = Pick<
+  OpenInspectorOptions,
+  'address' | 'hosts' | 'clientKey' | 'notify'
+> & {
+  /** The files of `--config`. */
+  readonly named: readonly string[] | undefined
 }
 
 export type HostOptions = {
@@ -36,15 +47,17 @@ export type HostOptions = {
   readonly knownTools: readonly string[]
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
+  /** Keeps events for the inspector. */
+  readonly isInspected: boolean
   /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, tell }: HostOptions,
+  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, isInspected, tell }: HostOptions,
 ): OpenedHost {
-  const audit = openAudit(auditSettings, { notify: tell })
+  const audit = openAudit(auditSettings, { isInspected, notify: tell })
   audit?.setServers(servers)
   const { shelf, ready, warm } = openShelf({
     ranker,
@@ -54,6 +67,7 @@ export function openHost(
     trace: audit?.stream.trace,
   })
   const folder = defaultPinsFolder()
+  const pins = folder === undefined ? undefined : openPins({ folder, notify: tell })
   let asker: QuestionHandler | undefined
   const host = createMcpHost({
     shelf,
@@ -61,7 +75,7 @@ export function openHost(
     cache,
     concurrency: settings.concurrency,
     onChange: settings.onChange,
-    ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
+    ...(pins ? { pins } : {}),
     authorize: storedLogins(tell),
     asker: {
       get client() {
@@ -93,11 +107,32 @@ export function openHost(
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     return createMcpGateway({ ...options, openTrace })
   }
+  let configs = servers
   const configure = (next: readonly ServerConfig[]) => {
+    configs = next
     audit?.setServers(next)
     return host.configure(next)
   }
-  return { host, configure, gateway }
+  async function inspector({ named, ...options }: HostInspectorOptions) {
+    if (!audit || !isInspected) return undefined
+    const { openGatewayInspector } = await import('./inspector.ts')
+    const { editableFiles } = await import('./editable-files.ts')
+    let calls: TraceListener | undefined
+    const trace: TraceListener = (event) => {
+      calls ??= audit.stream.open('mcp', { client: { name: 'inspector' } }).trace
+      calls(event)
+    }
+    const editable = editableFiles(named, thisMachine())
+    const { onChange } = settings
+    const shown = { host, shelf, configs: () => configs, onChange, pins, editable, trace }
+    return openGatewayInspector({
+      ...options,
+      source: 'mcp',
+      audit,
+      servers: (canManage) => ({ ...shown, canManage }),
+    })
+  }
+  return { host, configure, gateway, inspector }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

@@ -1,6 +1,4 @@
 // Reads recorded events from audit files: the newest of all files in the order of time, then each new one.
-import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './feed.ts'
 import { type Log, openLog } from './log.ts'
@@ -16,17 +14,6 @@ const MAX_EVENTS = 100_000
 const POLL_MS = 250
 /** Lines that one batch holds. */
 const BATCH = 500
-
-/** `$XDG_STATE_HOME/toolshelf/events.jsonl`, else in `~/.local/state`; undefined for a user without a home. */
-export function defaultEventFile(environment: NodeJS.ProcessEnv = process.env): string | undefined {
-  const { XDG_STATE_HOME: state } = environment
-  if (state !== undefined && isAbsolute(state)) return join(state, 'toolshelf', 'events.jsonl')
-  try {
-    return join(homedir(), '.local', 'state', 'toolshelf', 'events.jsonl')
-  } catch {
-    return undefined
-  }
-}
 
 /** The files need not exist yet; other processes may append to them and rotate them meanwhile. */
 export function createFileFeed(files: readonly string[], options: FileFeedOptions = {}): EventFeed {

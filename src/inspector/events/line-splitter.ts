@@ -11,7 +11,7 @@ export type LineSplitter = {
 
 const NEW_LINE = 0x0a
 
-export function createLineSplitter(maxBytes: number): LineSplitter {
+export function createByteLineSplitter(maxBytes: number): LineSplitter {
   let kept: Buffer[] = []
   let size = 0
   let dropped = 0

@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { createLineSplitter } from './line-splitter.ts'
+import { createByteLineSplitter } from './line-splitter.ts'
 
 export type Log = {
   /** Starts `most` lines before the end, or at the beginning; returns how many lines there are from there on. */
@@ -38,7 +38,7 @@ export async function openLog(path: string): Promise<Log> {
 class RotatedLog implements Log {
   readonly #path: string
   readonly #block = Buffer.allocUnsafe(BLOCK_BYTES)
-  readonly #splitter = createLineSplitter(MAX_LINE_BYTES)
+  readonly #splitter = createByteLineSplitter(MAX_LINE_BYTES)
   /** Oldest first. */
   #parts: Part[] = []
   #start = { part: 0, offset: 0 }

@@ -44,9 +44,19 @@ export function createEndpointTable(
     run: async ({ input }) => respondJson(await run(serversOf(options), input)),
   })
 
+  const manage = (run: (servers: InspectedServers, input: Fields) => Promise<unknown>) =>
+    post(async (servers, input) => {
+      if (!servers.canManage)
+        throw new InspectorFailure(403, 'only the operator may do this, on the machine itself')
+      return run(servers, input)
+    })
+
   /** The stream ends with its reader, and counts until then. */
-  async function* eventPieces({ request, query }: EndpointCall): AsyncGenerator<string, void> {
-    const signal = AbortSignal.any([request.signal, closing])
+  async function* eventPieces(
+    { request, query }: EndpointCall,
+    ending: AbortSignal,
+  ): AsyncGenerator<string, void> {
+    const signal = AbortSignal.any([request.signal, closing, ending])
     const since = query.get('since') ?? undefined
     try {
       for await (const batch of feed.read({ signal, since, isFollowing: true })) yield linesOf(batch)
@@ -63,7 +73,9 @@ export function createEndpointTable(
         if (streams >= MAX_STREAMS)
           throw new InspectorFailure(503, `${MAX_STREAMS} pages are open already; close one`)
         streams++
-        return respondPieces(eventPieces(call), 'application/x-ndjson; charset=utf-8')
+        const ending = new AbortController()
+        const pieces = eventPieces(call, ending.signal)
+        return respondPieces(pieces, 'application/x-ndjson; charset=utf-8', () => ending.abort())
       }),
     ],
     [
@@ -72,9 +84,9 @@ export function createEndpointTable(
     ],
     [endpoints.tools, get(async () => respondPieces(toolPieces(options.servers), JSON_TYPE))],
     [endpoints.search, post((servers, input) => searchPlayground(servers, input))],
-    [endpoints.hint, post((servers, input) => saveHint(servers, input))],
-    [endpoints.serverAction, post((servers, input) => runAction(servers, input))],
-    [endpoints.pins, post((servers, input) => changePins(servers, input))],
+    [endpoints.hint, manage((servers, input) => saveHint(servers, input))],
+    [endpoints.serverAction, manage((servers, input) => runAction(servers, input))],
+    [endpoints.pins, manage((servers, input) => changePins(servers, input))],
     [endpoints.call, post((servers, input) => tryTool(servers, input))],
     [
       endpoints.export,
@@ -103,8 +115,8 @@ function aboutOf({ version, source, feed, advice, servers }: InspectorOptions): 
     can: {
       search: has,
       call: has,
-      manageServers: has,
-      saveHints: (servers?.editable?.length ?? 0) > 0,
+      manageServers: servers?.canManage === true,
+      saveHints: servers?.canManage === true && (servers.editable?.length ?? 0) > 0,
     },
     recording: { files: feed.files, isLive: true, advice },
     rankers: has ? RANKERS : [],

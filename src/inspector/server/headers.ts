@@ -41,8 +41,15 @@ export function respondJson(
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** A response that is written piece by piece, only as fast as it is read. */
-export function respondPieces(pieces: AsyncGenerator<string, void>, type: string): Response {
+/**
+ * A response that is written piece by piece, only as fast as it is read.
+ * @param stop - Called when the reader has left, to end a generator that is waiting.
+ */
+export function respondPieces(
+  pieces: AsyncGenerator<string, void>,
+  type: string,
+  stop: () => void = () => {},
+): Response {
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>(
     {
@@ -52,6 +59,7 @@ export function respondPieces(pieces: AsyncGenerator<string, void>, type: string
         else controller.enqueue(encoder.encode(next.value))
       },
       async cancel() {
+        stop()
         await pieces.return()
       },
     },

@@ -16,7 +16,7 @@ import {
 import type { RankedHit, RankingView, SearchView } from '../api.ts'
 import { InspectorFailure, LONGEST_NAME, readNames, readOptionalText, readText } from './read-input.ts'
 import { suggestChanges } from './suggest.ts'
-import { type Change, withChange } from './tried-change.ts'
+import { type TriedChange, withChange } from './tried-change.ts'
 import type { InspectedServers } from './types.ts'
 
 /** The rankers that are compared, the default first. */
@@ -69,7 +69,7 @@ function rankersIn(value: unknown): readonly RankerName[] {
   return RANKERS.filter((name) => names.includes(name))
 }
 
-function changeIn(value: unknown): Change {
+function changeIn(value: unknown): TriedChange {
   if (value === undefined || value === null) return {}
   if (!isFields(value)) throw new InspectorFailure(400, '"change" must be an object')
   const read = (name: string) => readOptionalText(value[name], name, LONGEST_CHANGE)

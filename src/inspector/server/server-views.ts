@@ -9,14 +9,14 @@ import { scanServer, scanText } from '../../scan/index.ts'
 import type { ServerAction, ServerView } from '../api.ts'
 import { InspectorFailure } from './read-input.ts'
 import { pinChange } from './readable-change.ts'
-import type { InspectedServers, ShownServer } from './types.ts'
+import type { ShownServer, ShownServers } from './types.ts'
 
 const LONGEST_LINE = 2000
 const LONGEST_LOG = 16_000
 const MOST_FINDINGS = 200
 const MOST_CHANGES = 500
 
-export async function serverViews(servers: InspectedServers): Promise<ServerView[]> {
+export async function serverViews(servers: ShownServers): Promise<ServerView[]> {
   const changes = await changesOf(servers)
   const costs = costsOf(servers)
   return [
@@ -26,12 +26,12 @@ export async function serverViews(servers: InspectedServers): Promise<ServerView
 }
 
 /** The view of one server. Throws for a name that is not configured. */
-export async function serverView(servers: InspectedServers, name: string): Promise<ServerView> {
+export async function serverView(servers: ShownServers, name: string): Promise<ServerView> {
   const status = statusOf(servers, name)
   return viewOf(status, servers, await changesOf(servers), costsOf(servers))
 }
 
-export function statusOf({ host }: InspectedServers, name: string): ServerStatus {
+export function statusOf({ host }: ShownServers, name: string): ServerStatus {
   const status = host.status().find((one) => one.name === name)
   if (!status) throw new InspectorFailure(404, `no server "${cut(name, 100)}" is configured`)
   return status
@@ -39,7 +39,7 @@ export function statusOf({ host }: InspectedServers, name: string): ServerStatus
 
 type Costs = ReadonlyMap<string, { tokens: number; alwaysLoaded: number; tools: number }>
 
-function costsOf({ shelf }: InspectedServers): Costs {
+function costsOf({ shelf }: ShownServers): Costs {
   const { pool, deferredNames } = shelf.partition()
   const costs = new Map<string, { tokens: number; alwaysLoaded: number; tools: number }>()
   for (const { name, server = '', json } of pool.tools) {
@@ -55,14 +55,14 @@ function costsOf({ shelf }: InspectedServers): Costs {
 
 type Changes = ReadonlyMap<string, readonly DefinitionChange[]>
 
-async function changesOf({ pins }: InspectedServers): Promise<Changes> {
+async function changesOf({ pins }: ShownServers): Promise<Changes> {
   const pinned = (await pins?.list()) ?? []
   return new Map(pinned.map(({ server, changed }) => [server, changed]))
 }
 
 function viewOf(
   status: ServerStatus,
-  { onChange, login }: InspectedServers,
+  { onChange, login, canManage }: ShownServers,
   changes: Changes,
   costs: Costs,
 ): ServerView {
@@ -87,7 +87,7 @@ function viewOf(
     problems: status.problems
       .slice(0, MOST_FINDINGS)
       .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
-    actions: actionsOf(status, login !== undefined),
+    actions: canManage ? actionsOf(status, login !== undefined) : [],
   }
 }
 

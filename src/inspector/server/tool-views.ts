@@ -2,7 +2,7 @@
 import { estimateTokens, type PoolTool } from '../../core/index.ts'
 import { cut, textOf } from '../../lib/index.ts'
 import type { ToolView } from '../api.ts'
-import type { InspectedServers } from './types.ts'
+import type { ShownServers } from './types.ts'
 
 const LONGEST_DESCRIPTION = 4000
 /** Characters of JSON; a form of a larger schema would be of no use. */
@@ -10,7 +10,7 @@ const LONGEST_SCHEMA = 100_000
 /** Tools that one piece holds. */
 const PIECE = 100
 
-export async function* toolPieces(servers: InspectedServers | undefined): AsyncGenerator<string, void> {
+export async function* toolPieces(servers: ShownServers | undefined): AsyncGenerator<string, void> {
   const tools = servers?.shelf.partition().pool.tools ?? []
   yield '['
   for (let from = 0; from < tools.length; from += PIECE) {
@@ -21,11 +21,11 @@ export async function* toolPieces(servers: InspectedServers | undefined): AsyncG
 }
 
 /** All tools at once, for a page without a process. */
-export function toolViews(servers: InspectedServers): ToolView[] {
+export function toolViews(servers: ShownServers): ToolView[] {
   return servers.shelf.partition().pool.tools.map((tool) => toolView(tool, servers))
 }
 
-function toolView(entry: PoolTool, { shelf, host }: InspectedServers): ToolView {
+function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
   const { name, server, original, hint, definition, json } = entry
   return {
     name,

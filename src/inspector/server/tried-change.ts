@@ -1,13 +1,13 @@
 // A tool as it would be with another hint, description or name, to see how searches would rank it.
 import type { PoolTool } from '../../core/index.ts'
 
-export type Change = { readonly hint?: string; readonly description?: string; readonly alias?: string }
+export type TriedChange = { readonly hint?: string; readonly description?: string; readonly alias?: string }
 
 /** Returns the list with the tool changed; the same list if nothing changes. */
 export function withChange(
   tools: readonly PoolTool[],
   tool: PoolTool | undefined,
-  change: Change,
+  change: TriedChange,
 ): { readonly tools: readonly PoolTool[]; readonly expected: PoolTool | undefined } {
   if (!tool || Object.keys(change).length === 0) return { tools, expected: tool }
   const { hint = tool.hint, description, alias } = change

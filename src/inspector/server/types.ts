@@ -23,6 +23,8 @@ export type InspectedServers = {
   /** The configurations in use, with their secrets, which are hidden in everything that leaves. */
   readonly configs: () => readonly ServerConfig[]
   readonly onChange: GatewaySettings['onChange']
+  /** The reader is the operator, who may start and stop servers, accept changes and save hints. */
+  readonly canManage: boolean
   readonly pins?: Pins | undefined
   readonly untrusted?: readonly ShownServer[] | undefined
   /** Files that hints may be saved in: the user's own configuration. */
@@ -31,6 +33,14 @@ export type InspectedServers = {
   readonly login?: ((config: ServerConfig) => Promise<unknown>) | undefined
   /** Receives the calls that are made from the page. */
   readonly trace?: TraceListener | undefined
+}
+
+/** The part of it that is only looked at. */
+export type ShownServers = Pick<
+  InspectedServers,
+  'shelf' | 'onChange' | 'canManage' | 'pins' | 'untrusted' | 'login'
+> & {
+  readonly host: Pick<McpHost, 'status' | 'isReadOnly'>
 }
 
 export type InspectorOptions = {
