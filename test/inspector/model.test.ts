@@ -102,6 +102,20 @@ describe('turns', () => {
     ])
   })
 
+  test('what is announced for a request is part of its turn', () => {
+    const { records, add } = createRecorder()
+    for (const added of [7, 2]) {
+      add({ type: 'announced', added, removed: 0 }, 'x')
+      add({ type: 'decision', model: 'm', decision: { open: true, reason: 'open' } }, 'x')
+      add({ type: 'searched', query: 'q', found: [] }, 'x')
+    }
+    const turns = modelOf(records).turns('x')
+    expect(turns.map(({ notes }) => notes.map(({ text }) => text))).toEqual([
+      ['announced 7 names of tools and withdrew 0'],
+      ['announced 2 names of tools and withdrew 0'],
+    ])
+  })
+
   test('what a bridge loads stays loaded, although its list does not change', () => {
     const { records, add } = createRecorder()
     add({ type: 'searched', query: 'q', found: ['a'] }, 'x')

@@ -56,8 +56,12 @@ function turnFor(fold: ConversationFold, event: EventRecord): InspectedTurn {
   return turn
 }
 
-/** A request starts a turn. Where none are seen, a search after calls does, or an answer after an answer. */
-function startsTurn(last: InspectedTurn, { type }: EventRecord): boolean {
+/**
+ * A request starts a turn, with what is announced and reloaded for it. Where none are seen, a search after calls does, or
+ * an answer after an answer.
+ */
+function startsTurn(last: InspectedTurn, { type, by }: EventRecord): boolean {
+  if (type === 'announced' || (type === 'loaded' && by === 'reload')) return last.decision !== undefined
   if (type === 'decision') return last.decision !== undefined || !isUntouched(last)
   if (type === 'searched') return last.decision === undefined && last.calls.length > 0
   return type === 'answered' && last.answer !== undefined
