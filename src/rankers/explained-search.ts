@@ -17,6 +17,8 @@ export type FoundTools = {
   readonly matched: number
   /** Names in the query that no tool has, with the nearest ones. */
   readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
+  /** Why the ranker failed, if it did: the hits are then those that a search falls back to. */
+  readonly failure: unknown
 }
 
 /** Supports the query forms of ToolSearch (+required, select:, full names), with the ranker's scores. */
@@ -27,10 +29,16 @@ export async function findWithScores(
   { limit, notify }: { readonly limit: number; readonly notify: (message: string) => void },
 ): Promise<FoundTools> {
   const scores = new Map<PoolTool, number>()
+  let failure: unknown
   const recorded: Rank = async (...input) => {
-    const ranking = await rank(...input)
-    for (const { tool, score } of ranking.hits) scores.set(tool, score)
-    return ranking
+    try {
+      const ranking = await rank(...input)
+      for (const { tool, score } of ranking.hits) scores.set(tool, score)
+      return ranking
+    } catch (error) {
+      failure = error
+      throw error
+    }
   }
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const partition = {
@@ -40,7 +48,7 @@ export async function findWithScores(
     deferredNames: new Set(byName.keys()),
   }
   const { tools: found, matched, unknown } = await find(query, limit, partition, { rank: recorded, notify })
-  return { hits: found.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched, unknown }
+  return { hits: found.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched, unknown, failure }
 }
 
 /** Why a tool was found: its words that met the query's, and what each part gave to its score. */

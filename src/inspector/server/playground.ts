@@ -106,6 +106,7 @@ async function ranked(ranker: RankerName, { tools, query, limit, expected }: Que
   const rank: Rank = ranker === 'model' ? patientModel() : whenIndexed(rankers[ranker])
   const notify = () => {}
   const found = await findWithScores(rank, tools, query, { limit, notify })
+  if (found.failure !== undefined) throw found.failure
   const milliseconds = passed()
   const isAmong = found.hits.some(({ tool }) => tool === expected)
   // How far behind it is counts, too; the first hits stay as a search with this limit ranks them.

@@ -12,20 +12,26 @@ const WINNERS = 3
 const MOST_WORDS = 8
 const LONGEST_HINT = 120
 const MOST_SUGGESTIONS = 5
+/** A change that does not lift the tool among so many is not worth saving. */
+const WORTHWHILE = 50
+/** Milliseconds after which no further candidate is tried. */
+const LONGEST_TRIAL_MS = 3000
 
 export async function suggestChanges(
   tools: readonly PoolTool[],
   query: string,
   expected: PoolTool,
 ): Promise<Suggestion[]> {
-  const before = await rankOf(tools, query, expected)
+  const before = await rankOf(tools, query, expected, tools.length)
   if (before.rank === 1) return []
   const candidates = await candidatesFor(tools, query, expected, before.winners)
   const tried: Suggestion[] = []
+  const startedAt = performance.now()
   for (const { kind, text } of candidates) {
+    if (performance.now() - startedAt > LONGEST_TRIAL_MS) break
     const value = kind === 'description' ? `${text}. ${textOf(expected.definition.description)}` : text
     const changed = withChange(tools, expected, { [kind]: value })
-    const { rank } = await rankOf(changed.tools, query, changed.expected!)
+    const { rank } = await rankOf(changed.tools, query, changed.expected!, WORTHWHILE)
     const isBetter = rank !== null && (before.rank === null || rank < before.rank)
     if (isBetter) tried.push({ kind, text: value, rankBefore: before.rank, rankAfter: rank })
   }
@@ -88,9 +94,9 @@ async function winningWords(
     .slice(0, MOST_WORDS)
 }
 
-async function rankOf(tools: readonly PoolTool[], query: string, expected: PoolTool) {
+async function rankOf(tools: readonly PoolTool[], query: string, expected: PoolTool, limit: number) {
   const rank = whenIndexed(rankers.hybrid)
-  const { hits } = await findWithScores(rank, tools, query, { limit: tools.length, notify: () => {} })
+  const { hits } = await findWithScores(rank, tools, query, { limit, notify: () => {} })
   const place = hits.findIndex(({ tool }) => tool === expected)
   const winners = hits.slice(0, place < 0 ? WINNERS : Math.min(place, WINNERS)).map(({ tool }) => tool)
   return { rank: place < 0 ? null : place + 1, winners }

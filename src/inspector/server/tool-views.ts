@@ -2,6 +2,7 @@
 import { estimateTokens, type PoolTool } from '../../core/index.ts'
 import { cut, textOf } from '../../lib/index.ts'
 import type { ToolView } from '../api.ts'
+import { shownName } from './readable-change.ts'
 import type { ShownServers } from './types.ts'
 
 const LONGEST_DESCRIPTION = 4000
@@ -30,7 +31,7 @@ function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
   return {
     name,
     server: server ?? null,
-    original,
+    original: shownName(original),
     description: cut(textOf(definition.description), LONGEST_DESCRIPTION),
     hint: cut(hint, LONGEST_DESCRIPTION),
     tokens: estimateTokens(json),
