@@ -197,7 +197,7 @@ export type SearchView = {
     readonly words: readonly { readonly from: string; readonly to: readonly string[] }[]
   } | null
   readonly rankings: readonly RankingView[]
-  /** What would lift the expected tool, best first, each tried on the default ranker. */
+  /** What would lift the expected tool, best first, each tried on the default ranker; empty without that one. */
   readonly suggestions: readonly Suggestion[]
 }
 

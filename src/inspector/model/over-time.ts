@@ -1,4 +1,5 @@
 // Sums of all conversations: spending over time, and how often each tool was used.
+import { fullName } from '../../lib/index.ts'
 import type { EventModel } from './event-model.ts'
 import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 
@@ -40,24 +41,27 @@ export function totalSpending(model: EventModel): InspectedSpending {
 /** How often a tool was found, loaded and called. */
 export type ToolUses = { found: number; loaded: number; calls: number; failures: number; lastTime: string }
 
-/** Uses of tools by name. */
-export function toolUses(model: EventModel): ReadonlyMap<string, ToolUses> {
+/**
+ * Uses of tools; `of` finds them by name. An agent calls `mcp__github__create_issue` what the gateway calls
+ * `github__create_issue`: both are the same tool.
+ */
+export function toolUses(model: EventModel): { of(name: string): ToolUses | undefined } {
   const uses = new Map<string, ToolUses>()
-  const of = (name: string, time: string) => {
-    const known = uses.get(name) ?? { found: 0, loaded: 0, calls: 0, failures: 0, lastTime: '' }
-    uses.set(name, known)
+  const used = (name: string, time: string) => {
+    const known = uses.get(fullName(name)) ?? { found: 0, loaded: 0, calls: 0, failures: 0, lastTime: '' }
+    uses.set(fullName(name), known)
     if (time > known.lastTime) known.lastTime = time
     return known
   }
   for (const { id } of model.conversations())
     for (const { time, searches, loads, calls } of model.turns(id)) {
-      for (const { hits } of searches) for (const { name } of hits) of(name, time).found++
-      for (const { names } of loads) for (const name of names) of(name, time).loaded++
+      for (const { hits } of searches) for (const { name } of hits) used(name, time).found++
+      for (const { names } of loads) for (const name of names) used(name, time).loaded++
       for (const call of calls) {
-        const known = of(call.name, call.time)
+        const known = used(call.name, call.time)
         known.calls++
         if (call.outcome === 'failed') known.failures++
       }
     }
-  return uses
+  return { of: (name) => uses.get(fullName(name)) }
 }

@@ -40,8 +40,8 @@ export async function searchPlayground({ shelf }: InspectedServers, input: Field
   const change = changeIn(input.change)
   const { tools, expected } = withChange(pool.tools, original, change)
   const rankings: RankingView[] = []
-  for (const ranker of rankersIn(input.rankers))
-    rankings.push(await rankingOf(ranker, { tools, query, limit, expected }))
+  const compared = rankersIn(input.rankers)
+  for (const ranker of compared) rankings.push(await rankingOf(ranker, { tools, query, limit, expected }))
   const { translation } = await explainHits(tools, query, [], 'hybrid')
   return {
     query,
@@ -50,7 +50,9 @@ export async function searchPlayground({ shelf }: InspectedServers, input: Field
       ? { language: translation.language, words: translation.words.map(({ from, to }) => ({ from, to })) }
       : null,
     rankings,
-    suggestions: expected ? await suggestChanges(tools, query, expected) : [],
+    // The page asks ranker by ranker: what would lift the tool is tried once, on the default one.
+    suggestions:
+      expected && compared.includes(RANKERS[0]) ? await suggestChanges(tools, query, expected) : [],
   }
 }
 

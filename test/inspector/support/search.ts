@@ -23,10 +23,11 @@ export async function searchTools(input: SearchInput, views: readonly ToolView[]
   const entries = catalogueEntries(changed.map(asTool))
   const index = createLexicalIndex(entries)
   const rankings: RankingView[] = []
-  for (const name of COMPARED) rankings.push(await rankBy(name, { entries, index, query, expected }))
+  const compared = COMPARED.filter((name) => input.rankers?.includes(name) ?? true)
+  for (const name of compared) rankings.push(await rankBy(name, { entries, index, query, expected }))
   const before = rankings[0]?.expected?.rank ?? null
   const hint = `${query}`
-  const isAsked = expected !== undefined && change.hint === undefined
+  const isAsked = expected !== undefined && change.hint === undefined && compared.includes(COMPARED[0])
   const after = isAsked ? await searchTools({ ...input, change: { hint } }, views) : undefined
   return {
     ...{ query, searched: views.length, translation: null, rankings },

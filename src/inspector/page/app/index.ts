@@ -1,5 +1,5 @@
 // What every page uses: state, requests, routes, theme.
-export { createClient, RequestError, takeKeyFromAddress } from './client.ts'
+export { createClient, type PageClient, RequestError, takeKeyFromAddress } from './client.ts'
 export { followEvents } from './events.ts'
 export { KeyForm } from './key-form.tsx'
 export { goTo, linkTo, PAGE_NAMES, type PageName, type Route, useRoute } from './route.ts'

@@ -61,11 +61,16 @@ export function ToolSet({
           label={`${title}: ${plural(shown.length, 'tool')}`}
           keyOf={({ name }, at) => `${at}${name}`}
         >
-          {({ name, tokens: own }) => (
-            <span class="tool-row">
+          {({ name, server, tokens: own }) => (
+            <span class="tool-row" title={name}>
               <code>
-                <Foreign text={name} limit={100} />
+                <Foreign text={shortName(name, server)} limit={100} />
               </code>
+              {server !== '' && (
+                <span class="hint">
+                  <Foreign text={server} limit={40} />
+                </span>
+              )}
               <span class="amount">{own === undefined ? '' : formatCount(own)}</span>
             </span>
           )}
@@ -75,4 +80,10 @@ export function ToolSet({
       )}
     </div>
   )
+}
+
+/** The name without its server, which is shown beside it. */
+function shortName(name: string, server: string): string {
+  const start = [`mcp__${server}__`, `${server}__`].find((prefix) => server !== '' && name.startsWith(prefix))
+  return start === undefined ? name : name.slice(start.length)
 }

@@ -1,7 +1,7 @@
 // Tools that no recorded conversation called.
 import { useState } from 'preact/hooks'
 import type { ToolView } from '../../api.ts'
-import type { ToolUses } from '../../model/index.ts'
+import type { ToolUses, toolUses } from '../../model/index.ts'
 import { linkTo, shownModel, useApp } from '../app/index.ts'
 import {
   Foreign,
@@ -21,13 +21,13 @@ export function UnusedTools({
   uses,
 }: {
   readonly tools: readonly ToolView[]
-  readonly uses: ReadonlyMap<string, ToolUses>
+  readonly uses: ReturnType<typeof toolUses>
 }) {
   const state = useApp()
   const [shownKind, setShownKind] = useState<'unused' | 'used'>('unused')
   const isUsed = shownKind === 'used'
   const conversations = shownModel(state).conversations().length
-  const callsOf = (tool: ToolView) => uses.get(tool.name)?.calls ?? 0
+  const callsOf = (tool: ToolView) => uses.of(tool.name)?.calls ?? 0
   const unused = tools.filter((tool) => callsOf(tool) === 0).sort((a, b) => b.tokens - a.tokens)
   const used = tools.filter((tool) => callsOf(tool) > 0).sort((a, b) => callsOf(b) - callsOf(a))
   const shown = isUsed ? used : unused
@@ -67,7 +67,7 @@ export function UnusedTools({
           label={isUsed ? 'Tools called' : 'Tools never called'}
           keyOf={({ name }) => name}
         >
-          {(tool) => <UseRow tool={tool} uses={uses.get(tool.name)} />}
+          {(tool) => <UseRow tool={tool} uses={uses.of(tool.name)} />}
         </VirtualList>
       </div>
     </Section>

@@ -1,11 +1,12 @@
 // The search playground: a query against all rankers side by side, and why each hit ranks where it does.
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { endpoints, type SearchInput, type SearchView } from '../../api.ts'
-import { goTo, linkTo, messageOf, type Route, useApp, useAppHandle } from '../app/index.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { SearchInput, SearchView } from '../../api.ts'
+import { goTo, linkTo, type Route, useApp } from '../app/index.ts'
 import { Empty, ErrorNote, Foreign, plural } from '../ui/index.ts'
 import { ExpectedTool } from './expected.tsx'
 import { QueryForm } from './query-form.tsx'
 import { RankingColumn } from './ranking.tsx'
+import { useSearch } from './use-search.ts'
 import { WhyPanel } from './why.tsx'
 
 export type TriedTexts = NonNullable<SearchInput['change']>
@@ -15,7 +16,8 @@ export function PlaygroundPage({ route }: { readonly route: Route }) {
   const query = route.query.get('q') ?? ''
   const expected = route.query.get('expected') ?? ''
   const [change, setChange] = useState<TriedTexts>({})
-  const { view, error, isSearching } = useSearch(query, expected, change)
+  const rankers = about.value?.rankers
+  const { view, error, isSearching } = useSearch({ query, expected, change, rankers })
   const [chosen, setChosen] = useState<{ readonly ranker: string; readonly name: string } | undefined>()
   useEffect(() => setChosen(undefined), [query])
   useEffect(() => setChange({}), [query, expected])
@@ -99,37 +101,4 @@ function Invitation({ isSearching }: { readonly isSearching: boolean }) {
       </p>
     </Empty>
   )
-}
-
-/** Milliseconds after the last key before the search runs. */
-const TYPING_PAUSE = 200
-
-/** Searches when the input changes; answers of earlier searches are dropped. */
-function useSearch(query: string, expected: string, change: TriedTexts) {
-  const { client } = useAppHandle()
-  const [result, setResult] = useState<{ view?: SearchView; error: string }>({ error: '' })
-  const [isSearching, setSearching] = useState(false)
-  const latest = useRef(0)
-  const key = JSON.stringify([query, expected, change])
-  useEffect(() => {
-    const own = ++latest.current
-    if (query.trim() === '') {
-      setResult({ error: '' })
-      setSearching(false)
-      return
-    }
-    setSearching(true)
-    const timer = setTimeout(async () => {
-      const input: SearchInput = { query, ...(expected === '' ? {} : { expected, change }) }
-      const next = await client.post<SearchView>(endpoints.search, input).then(
-        (view) => ({ view, error: '' }),
-        (error: unknown) => ({ error: messageOf(error) }),
-      )
-      if (own !== latest.current) return
-      setResult(next)
-      setSearching(false)
-    }, TYPING_PAUSE)
-    return () => clearTimeout(timer)
-  }, [key])
-  return { ...result, isSearching }
 }
