@@ -84,7 +84,12 @@ type AxeResult = {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { html: string }[] }[]
 }
 
-/** Checks the page as it is now: no violation of accessibility, nothing wider than the window. */
+/** Nothing is wider than the window. */
+export async function expectFitting(page: Page): Promise<void> {
+  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+}
+
+/** The page as it is now violates no rule of accessibility. */
 export async function expectAccessible(page: Page): Promise<void> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe)
   const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeResult
@@ -92,5 +97,4 @@ export async function expectAccessible(page: Page): Promise<void> {
     nodes.slice(0, 3).map(({ html }) => `${id}: ${html.slice(0, 160)}`),
   )
   expect(found).toEqual([])
-  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
 }
