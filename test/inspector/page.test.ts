@@ -242,7 +242,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('texts of a hostile server are shown and do nothing', async () => {
-    const { page } = await visit('#/servers/hostile')
+    const { page } = await visit('#/servers/hostile', { data: sampleData(true) })
     const log = page.getByRole('region', { name: 'Log' })
     expect(await log.innerText()).toContain('<script>window.__harmed=true</script>')
     expect(await log.locator('.mark').allInnerTexts()).toContain('U+202E')

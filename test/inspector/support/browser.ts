@@ -14,7 +14,8 @@ export const skipReason = browserPath ? '' : ` (skipped: no browser found; ${BRO
 
 const FLAGS = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
+  ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--in-process-gpu'],
+  ...['--renderer-process-limit=1', '--disable-extensions'],
 ]
 
 export function startBrowser(): Promise<Browser> {

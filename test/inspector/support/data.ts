@@ -2,7 +2,7 @@
 import type { About, ServerView, ToolView } from '../../../src/inspector/index.ts'
 import { sampleEvents } from './events.ts'
 import type { FixtureData } from './server.ts'
-import { HOSTILE, sampleTools } from './tools.ts'
+import { HOSTILE, hostileText, sampleTools } from './tools.ts'
 
 export function sampleAbout(part: Partial<About> = {}): About {
   return {
@@ -35,7 +35,7 @@ function serverView(name: string, tools: readonly ToolView[], part: Partial<Serv
   }
 }
 
-export function sampleServers(tools: readonly ToolView[]): ServerView[] {
+export function sampleServers(tools: readonly ToolView[], isLong = false): ServerView[] {
   return [
     serverView('github', tools, {
       budget: 1000,
@@ -67,7 +67,7 @@ export function sampleServers(tools: readonly ToolView[]): ServerView[] {
       log: 'Error: JIRA_TOKEN is not set\n    at start (server.js:12)\n',
     }),
     serverView('hostile', tools, {
-      log: Object.values(HOSTILE).join('\n'),
+      log: hostileText(isLong),
       findings: [
         { tool: 'trap', level: 'warn', reason: 'hides text', excerpt: HOSTILE.bidi },
         { tool: null, level: 'note', reason: 'steers', excerpt: HOSTILE.script },
@@ -77,7 +77,8 @@ export function sampleServers(tools: readonly ToolView[]): ServerView[] {
   ]
 }
 
-export function sampleData(): FixtureData {
-  const tools = sampleTools()
-  return { about: sampleAbout(), tools, servers: sampleServers(tools), events: sampleEvents(tools) }
+/** `isLong`: the hostile server's texts are a megabyte each. */
+export function sampleData(isLong = false): FixtureData {
+  const tools = sampleTools(isLong)
+  return { about: sampleAbout(), tools, servers: sampleServers(tools, isLong), events: sampleEvents(tools) }
 }

@@ -19,7 +19,7 @@ import {
 } from '../../../src/inspector/index.ts'
 import type { EventRecord } from '../../../src/inspector/model/index.ts'
 import { searchTools } from './search.ts'
-import { HOSTILE } from './tools.ts'
+import { hostileText } from './tools.ts'
 
 export type FixtureData = {
   about: About
@@ -161,8 +161,7 @@ function answerCall({ tool, input, isConfirmed }: CallInput, { tools }: FixtureD
   const known = tools.find(({ name }) => name === tool)
   if (!known) return [404, { error: `there is no tool "${tool}"` }]
   if (!known.isReadOnly && !isConfirmed) return [409, { error: 'this call needs to be confirmed' }]
-  const text =
-    known.server === 'hostile' ? Object.values(HOSTILE).join('\n') : JSON.stringify({ echo: input })
+  const text = known.server === 'hostile' ? hostileText(true) : JSON.stringify({ echo: input })
   const view: CallView = {
     ...{ isError: false, milliseconds: 12, content: [{ type: 'text', text }] },
     ...{ structuredContent: { echo: input }, size: text.length, isCut: false },

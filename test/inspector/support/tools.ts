@@ -20,7 +20,7 @@ export function toolView({ original, server, ...rest }: Given): ToolView {
   }
 }
 
-/** Texts of a server that wants to harm whoever looks at it. */
+/** Texts of a server that wants to harm whoever looks at it; `long` is a megabyte, for the test that needs it. */
 export const HOSTILE = {
   script: '<img src=x onerror="window.__harmed=true"><script>window.__harmed=true</script>',
   ansi: 'red \u001b[31malert\u001b[0m \u001b]8;;http://evil.example\u0007link\u001b]8;;\u0007',
@@ -80,11 +80,16 @@ function serverTools(server: string, rows: readonly Row[]): ToolView[] {
   )
 }
 
-export function sampleTools(): ToolView[] {
+export function hostileText(isLong: boolean): string {
+  const { long, ...short } = HOSTILE
+  return [...Object.values(short), ...(isLong ? [long] : [])].join('\n')
+}
+
+export function sampleTools(isLong = false): ToolView[] {
   const files = serverTools('files', FILES).map((tool) => ({ ...tool, isAlwaysLoaded: true }))
   const hostile = toolView({
     ...{ original: 'trap', server: 'hostile', tokens: 5000 },
-    description: Object.values(HOSTILE).join('\n'),
+    description: hostileText(isLong),
     inputSchema: {
       type: 'object',
       required: ['__proto__'],
