@@ -5,6 +5,7 @@ import {
   applyTheme,
   createApp,
   createClient,
+  linkTo,
   storedTheme,
   takeKeyFromAddress,
 } from './app/index.ts'
@@ -16,7 +17,10 @@ import './pages.css'
 
 takeKeyFromAddress()
 applyTheme(storedTheme())
-const app = createApp(createClient())
+const client = createClient()
+const app = createApp(client)
+// A snapshot without a recording has its costs to show.
+if (client.snapshot?.events.length === 0 && location.hash === '') location.replace(linkTo('costs'))
 const root = document.getElementById('app')
 if (!root) throw new Error('the page has no element "app"')
 render(

@@ -43,13 +43,14 @@ export function PlaygroundPage({ route }: { readonly route: Route }) {
       )}
       {view && (
         <div class="rankings">
-          {view.rankings.map((ranking) => (
+          {(rankers ?? []).map((ranker) => (
             <RankingColumn
-              key={ranking.ranker}
-              ranking={ranking}
+              key={ranker}
+              ranker={ranker}
+              ranking={view.rankings.find((one) => one.ranker === ranker)}
               expected={expected}
               picked={picked}
-              onPick={(name) => setChosen({ ranker: ranking.ranker, name })}
+              onPick={(name) => setChosen({ ranker, name })}
               onExpect={(name) => go({ expected: name })}
             />
           ))}

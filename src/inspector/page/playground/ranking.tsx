@@ -3,33 +3,50 @@ import type { RankedHit, RankingView } from '../../api.ts'
 import { Foreign, formatMilliseconds, plural, StackedBar } from '../ui/index.ts'
 import { scoreParts, shadeOfLabel } from './score-parts.ts'
 
-export function RankingColumn({
-  ranking,
-  expected,
-  picked,
-  onPick,
-  onExpect,
-}: {
-  readonly ranking: RankingView
+type ColumnProps = {
   readonly expected: string
   readonly picked: { readonly ranker: string; readonly name: string } | undefined
   readonly onPick: (name: string) => void
   readonly onExpect: (name: string) => void
-}) {
-  const { ranker, hits, matched, milliseconds, error } = ranking
-  const scale = Math.max(...hits.map((hit) => sumOf(hit)), Number.EPSILON)
-  const behind = ranking.expected
-  const isListed = hits.some(({ name }) => name === expected)
+}
+
+/** `ranking` is undefined until the ranker has answered. */
+export function RankingColumn({
+  ranker,
+  ranking,
+  ...props
+}: ColumnProps & { readonly ranker: string; readonly ranking: RankingView | undefined }) {
+  const isDone = ranking?.error === null
   return (
     <section class="ranking" aria-label={`Ranked by ${ranker}`}>
       <header>
         <h2>{ranker}</h2>
         <span class="hint">
-          {error === null && `${plural(matched, 'match', 'matches')}, ${formatMilliseconds(milliseconds)}`}
+          {isDone &&
+            `${plural(ranking.matched, 'match', 'matches')}, ${formatMilliseconds(ranking.milliseconds)}`}
         </span>
       </header>
-      {error !== null && <p class="hint">{error}</p>}
-      {error === null && hits.length === 0 && <p class="hint">Nothing matches.</p>}
+      {!ranking && <p class="hint">Searching…</p>}
+      {ranking && !isDone && <p class="hint">{ranking.error}</p>}
+      {isDone && ranking.hits.length === 0 && <p class="hint">Nothing matches.</p>}
+      {isDone && <Hits ranking={ranking} {...props} />}
+    </section>
+  )
+}
+
+function Hits({
+  ranking,
+  expected,
+  picked,
+  onPick,
+  onExpect,
+}: ColumnProps & { readonly ranking: RankingView }) {
+  const { ranker, hits } = ranking
+  const scale = Math.max(...hits.map((hit) => sumOf(hit)), Number.EPSILON)
+  const behind = ranking.expected
+  const isListed = hits.some(({ name }) => name === expected)
+  return (
+    <>
       <ol>
         {hits.map((hit) => (
           <li key={hit.name} class={hit.name === expected ? 'expected' : undefined}>
@@ -51,7 +68,7 @@ export function RankingColumn({
           {behind.rank === null ? 'was not found' : `is number ${behind.rank}`}
         </p>
       )}
-    </section>
+    </>
   )
 }
 

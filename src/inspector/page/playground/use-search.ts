@@ -1,4 +1,4 @@
-// Searches while a person types: the default ranker answers first, and the others one after the other.
+// Searches while a person types: the default ranker answers first, then the others.
 import { useEffect, useState } from 'preact/hooks'
 import { endpoints, type SearchInput, type SearchView } from '../../api.ts'
 import { messageOf, type PageClient, useAppHandle } from '../app/index.ts'
@@ -46,21 +46,27 @@ export function useSearch(question: SearchQuestion): Found & { readonly isSearch
   return { ...found, isSearching }
 }
 
+/** The default ranker alone at first; then the others at once, each shown when it has answered. */
 async function searchStepwise(
   client: PageClient,
   { query, expected, change, rankers = [] }: SearchQuestion,
   show: (found: Found) => boolean,
 ): Promise<void> {
-  let view: SearchView | undefined
-  for (const ranker of rankers) {
+  const [first = '', ...others] = rankers
+  const ask = (ranker: string) => {
     const input: SearchInput = { query, rankers: [ranker], ...(expected === '' ? {} : { expected, change }) }
-    try {
-      const next: SearchView = await client.post<SearchView>(endpoints.search, input)
-      view = view ? { ...view, rankings: [...view.rankings, ...next.rankings] } : next
-    } catch (error) {
-      show({ ...(view ? { view } : {}), error: messageOf(error) })
-      return
-    }
+    return client.post<SearchView>(endpoints.search, input)
+  }
+  try {
+    let view = await ask(first)
     if (!show({ view, error: '' })) return
+    const add = async (ranker: string) => {
+      const { rankings } = await ask(ranker)
+      view = { ...view, rankings: [...view.rankings, ...rankings] }
+      show({ view, error: '' })
+    }
+    await Promise.all(others.map(add))
+  } catch (error) {
+    show({ error: messageOf(error) })
   }
 }

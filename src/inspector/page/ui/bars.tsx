@@ -37,7 +37,7 @@ export function WithAndWithout({
 }
 
 /** Shades for the parts of a sum: the same label has the same shade everywhere on a page. */
-export const SHADES = 8
+export const SHADES = 10
 
 /** Parts of a sum, one after the other; negative ones are left out of the drawing. */
 export function StackedBar({
