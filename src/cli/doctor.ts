@@ -10,7 +10,7 @@ import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
-import { findServers, requireServers } from './found-servers.ts'
+import { findStartable, requireServers } from './found-servers.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { trustOption } from './trust/index.ts'
@@ -69,14 +69,12 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const machine = surroundings.machine()
       const prices = await pricesIn(input)
       const notices: string[] = []
-      const found = await findServers(files, machine, {
-        isTrusting: input.isSet('trust-project'),
-        notify: (message) => void notices.push(message),
-      })
+      const notify = (message: string) => void notices.push(message)
+      const isTrusting = input.isSet('trust-project')
+      const found = await findStartable(files, machine, { isTrusting, notify })
       await requireServers(found, machine)
       const { config, untrusted } = found
       const servers = config.servers.map((server) => toStart(server, timeout))
-      const notify = (message: string) => void notices.push(message)
       const pins = surroundings.pins(notify)
       const watched = watch(pins)
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
@@ -96,10 +94,9 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         if (input.isSet('json')) terminal.print(toJson(report))
         else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
         if (page !== undefined) {
-          const { onChange } = config.settings
-          const time = surroundings.now()
           const { doctorPage } = await import('./doctor-page.ts')
-          await writeTo(page, await doctorPage(report, { host, pins, onChange, untrusted, next, time }))
+          const shown = { host, pins, onChange: config.settings.onChange, untrusted }
+          await writeTo(page, await doctorPage(report, { ...shown, next, time: surroundings.now() }))
           terminal.tell(`The page is in ${page}.`)
         }
         if (catalog !== undefined) {

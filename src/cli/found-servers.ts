@@ -34,7 +34,7 @@ export type FindServersOptions = {
 }
 
 /** Servers of an untrusted folder are listed, not started. There may be none at all. */
-export async function findServers(
+export async function findStartable(
   named: readonly string[] | undefined,
   machine: Machine,
   { isTrusting, notify }: FindServersOptions,

@@ -28,7 +28,7 @@ import {
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
 import { editableFiles } from './editable-files.ts'
-import { type FoundConfig, findServers } from './found-servers.ts'
+import { type FoundConfig, findStartable } from './found-servers.ts'
 import { type OpenedInspector, openInspector } from './inspector.ts'
 import { startBrowser } from './login.ts'
 import { storedLogins } from './logins.ts'
@@ -73,7 +73,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
       const port = portIn(input, '0')
       const isTrusting = input.isSet('trust-project')
       const named = filesIn(input)
-      const found = await findServers(named, machine, { isTrusting, notify: tell })
+      const found = await findStartable(named, machine, { isTrusting, notify: tell })
       for (const problem of found.config.problems) tell(describeProblem(problem))
       const started = startServers(found, { named, machine, tell })
       const { redact, setServers } = createEventRedactor()
