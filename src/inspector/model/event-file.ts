@@ -1,7 +1,7 @@
 // Reads a file of events: an export of the page, or lines of JSON as `--audit` writes them.
 import { isFields, listOf } from '../../lib/index.ts'
 import type { EventModel } from './event-model.ts'
-import { createLineSplitter, parseLine, readEvent } from './records.ts'
+import { createTextLines, parseLine, readEvent } from './records.ts'
 
 /** How many events a file held, and how many of its lines are none. */
 export type ReadFile = { readonly events: number; readonly broken: number }
@@ -26,7 +26,7 @@ function addExport(events: unknown, model: EventModel): ReadFile {
 
 function addLines(text: string, model: EventModel): ReadFile {
   let [events, broken] = [0, 0]
-  const splitter = createLineSplitter((line) => {
+  const splitter = createTextLines((line) => {
     if (line.trim() === '') return
     const event = readEvent(parseLine(line))
     if (!event) broken++

@@ -1,10 +1,9 @@
 // Folds events into what the page shows: conversations with their turns, pools, servers, costs. Events may arrive in any
 // order, twice or not at all: the result depends only on which have arrived. The newest are kept up to a limit.
-import { textOf } from '../../lib/index.ts'
-import { applyEvent, type ConversationFold, emptyFold } from './fold.ts'
 import { createPools, type Pools } from './pools.ts'
-import { compareEvents, type EventRecord, readEvent } from './records.ts'
-import { addSpending, NO_SPENDING, type Spending, spendingOf } from './spending.ts'
+import { type EventRecord, readEvent } from './records.ts'
+import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
+import { createThreads, foldThread, type Thread } from './threads.ts'
 import type { InspectedTurn } from './turn-types.ts'
 
 export type EventModelLimits = {
@@ -33,7 +32,7 @@ export type ConversationSummary = {
   readonly breaks: number
   /** The first search: what the conversation was about. */
   readonly topic: string
-  readonly spending: Spending
+  readonly spending: InspectedSpending
 }
 
 /** Counts of what arrived. */
@@ -59,157 +58,70 @@ export type EventModel = {
   pools(): Pools
 }
 
-type Kept = { readonly event: EventRecord; readonly characters: number }
-
-type Thread = {
-  kept: Kept[]
-  /** The events are in their order and each is there once. */
-  isOrdered: boolean
-  /** The first `folded` events are in the fold. */
-  fold: ConversationFold
-  folded: number
-  summary: ConversationSummary | undefined
-}
-
-/** The share of the limits beyond which events are dropped: dropping takes time, so it is done rarely. */
-const SLACK = 1.25
-
-export function createEventModel({
-  mostEvents = 200_000,
-  mostCharacters = 200_000_000,
-}: EventModelLimits = {}): EventModel {
-  const threads = new Map<string, Thread>()
-  let [version, kept, characters, dropped, refused] = [0, 0, 0, 0, 0]
-  let horizon: EventRecord | undefined
-  let memory: { readonly version: number; readonly summaries: readonly ConversationSummary[] } | undefined
-  let poolMemory: { readonly events: number; readonly thread: Thread; readonly pools: Pools } | undefined
-
-  const settle = () => {
-    for (const thread of threads.values()) order(thread)
-    recount()
-    if (kept > mostEvents || characters > mostCharacters) dropOldest()
-  }
-  const recount = () => {
-    kept = 0
-    characters = 0
-    for (const thread of threads.values()) {
-      kept += thread.kept.length
-      for (const one of thread.kept) characters += one.characters
-    }
-  }
-  const dropOldest = () => {
-    const all = [...threads.values()].flatMap((thread) => thread.kept)
-    all.sort((one, other) => compareEvents(other.event, one.event))
-    let size = 0
-    const most = all.findIndex((one, index) => {
-      size += one.characters
-      return index >= mostEvents || size > mostCharacters
-    })
-    horizon = all[most]?.event
-    for (const [id, thread] of threads) {
-      const left = thread.kept.filter(({ event }) => isAhead(event))
-      dropped += thread.kept.length - left.length
-      if (left.length === 0) threads.delete(id)
-      else if (left.length < thread.kept.length) threads.set(id, newThread(left))
-    }
-    recount()
-  }
-  const isAhead = (event: EventRecord) => horizon === undefined || compareEvents(event, horizon) > 0
-  const isFull = () => kept > mostEvents * SLACK || characters > mostCharacters * SLACK
-  const threadOf = (id: string) => {
-    const thread = threads.get(id)
-    if (thread) order(thread)
-    return thread
-  }
-
+export function createEventModel(limits: EventModelLimits = {}): EventModel {
+  const { mostEvents = 200_000, mostCharacters = 200_000_000 } = limits
+  const threads = createThreads({ mostEvents, mostCharacters })
+  const summaries = createSummaries()
+  let [version, refused] = [0, 0]
+  let listed: { readonly version: number; readonly summaries: readonly ConversationSummary[] } | undefined
+  let known: { readonly events: number; readonly thread: Thread; readonly pools: Pools } | undefined
   return {
-    add(value, size) {
+    add(value, characters) {
       version++
       const event = readEvent(value)
-      if (!event) refused++
-      else if (!isAhead(event)) dropped++
-      else {
-        const length = size ?? JSON.stringify(event).length
-        push(threads, event, length)
-        kept++
-        characters += length
-        if (isFull()) settle()
-      }
+      if (event) threads.add(event, characters ?? JSON.stringify(event).length)
+      else refused++
     },
     get version() {
       return version
     },
     counts() {
-      settle()
-      return { kept, dropped, refused }
+      threads.settle()
+      return { kept: threads.kept, dropped: threads.dropped, refused }
     },
     conversations() {
-      if (memory?.version === version) return memory.summaries
-      settle()
-      const summaries = [...threads].flatMap(([id, thread]) => (id === '' ? [] : [summaryOf(id, thread)]))
-      summaries.sort((a, b) =>
-        a.endTime < b.endTime ? 1 : a.endTime > b.endTime ? -1 : a.id < b.id ? -1 : 1,
-      )
-      memory = { version, summaries }
-      return summaries
+      if (listed?.version !== version) listed = { version, summaries: summaries(threads.settle()) }
+      return listed.summaries
     },
     turns(conversation) {
-      const thread = threadOf(conversation)
-      return thread ? folded(thread).turns : []
+      const thread = threads.get(conversation)
+      return thread ? foldThread(thread).turns : []
     },
     events(conversation) {
-      return threadOf(conversation)?.kept.map(({ event }) => event) ?? []
+      return threads.get(conversation)?.kept.map(({ event }) => event) ?? []
     },
     pools() {
-      const thread = threadOf('')
+      const thread = threads.get('')
       if (!thread) return createPools()
-      const events = thread.kept.length
-      if (poolMemory?.thread === thread && poolMemory.events === events) return poolMemory.pools
+      if (known?.thread === thread && known.events === thread.kept.length) return known.pools
       const pools = createPools()
       for (const { event } of thread.kept) pools.add(event)
-      poolMemory = { events, thread, pools }
+      known = { events: thread.kept.length, thread, pools }
       return pools
     },
   }
 }
 
-function newThread(kept: Kept[]): Thread {
-  return { kept, isOrdered: true, fold: emptyFold(), folded: 0, summary: undefined }
-}
-
-function push(threads: Map<string, Thread>, event: EventRecord, characters: number): void {
-  const id = textOf(event.conversation)
-  const thread = threads.get(id) ?? newThread([])
-  threads.set(id, thread)
-  const last = thread.kept.at(-1)
-  if (last && compareEvents(last.event, event) >= 0) thread.isOrdered = false
-  thread.kept.push({ event, characters })
-  thread.summary = undefined
-}
-
-/** Sorts what arrived out of order and drops what arrived twice; what was folded is folded anew. */
-function order(thread: Thread): void {
-  if (thread.isOrdered) return
-  const sorted = [...thread.kept].sort((one, other) => compareEvents(one.event, other.event))
-  thread.kept = sorted.filter(
-    ({ event }, at) => at === 0 || compareEvents(sorted[at - 1]!.event, event) !== 0,
-  )
-  Object.assign(thread, newThread(thread.kept))
-}
-
-function folded(thread: Thread): ConversationFold {
-  for (; thread.folded < thread.kept.length; thread.folded++)
-    applyEvent(thread.fold, thread.kept[thread.folded]!.event)
-  return thread.fold
-}
-
-function summaryOf(id: string, thread: Thread): ConversationSummary {
-  thread.summary ??= summarise(id, thread)
-  return thread.summary
+/** Summaries of all conversations, the newest first; those without new events are remembered. */
+function createSummaries(): (threads: ReadonlyMap<string, Thread>) => readonly ConversationSummary[] {
+  const known = new WeakMap<Thread['fold'], ConversationSummary>()
+  const summaryOf = (id: string, thread: Thread) => {
+    const kept = known.get(thread.fold)
+    if (kept?.events === thread.kept.length) return kept
+    const summary = summarise(id, thread)
+    known.set(thread.fold, summary)
+    return summary
+  }
+  return (threads) => {
+    const all = [...threads].flatMap(([id, thread]) => (id === '' ? [] : [summaryOf(id, thread)]))
+    const byTime = (a: ConversationSummary, b: ConversationSummary) =>
+      a.endTime < b.endTime ? 1 : a.endTime > b.endTime ? -1 : a.id < b.id ? -1 : 1
+    return all.sort(byTime)
+  }
 }
 
 function summarise(id: string, thread: Thread): ConversationSummary {
-  const { turns, kind, client } = folded(thread)
+  const { turns, kind, client } = foldThread(thread)
   const calls = turns.flatMap((turn) => turn.calls)
   return {
     ...{ id, kind, client },
@@ -223,6 +135,6 @@ function summarise(id: string, thread: Thread): ConversationSummary {
     troubles: calls.filter(({ outcome }) => outcome !== 'done' && outcome !== 'running').length,
     breaks: turns.filter(({ prefix }) => prefix?.isKept === false).length,
     topic: turns.find(({ searches }) => searches.length > 0)?.searches[0]?.query ?? '',
-    spending: turns.map(spendingOf).reduce(addSpending, NO_SPENDING),
+    spending: turns.reduce((sum, turn) => addSpending(sum, spendingOf(turn)), NO_SPENDING),
   }
 }

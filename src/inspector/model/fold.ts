@@ -1,6 +1,6 @@
 // Folds the events of one conversation, in their order, into turns.
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { amountOf, type EventRecord, numberOf, textsOf } from './records.ts'
+import { amountOf, type EventRecord, numberOf, stringsOf } from './records.ts'
 import type {
   DefinitionShare,
   InspectedCall,
@@ -26,7 +26,7 @@ export function emptyFold(): ConversationFold {
 }
 
 /** Applies the next event of the conversation. */
-export function applyEvent(fold: ConversationFold, event: EventRecord): void {
+export function foldEvent(fold: ConversationFold, event: EventRecord): void {
   if (event.type === 'opened') {
     applyOpened(fold, event)
     return
@@ -47,13 +47,21 @@ function turnFor(fold: ConversationFold, event: EventRecord): InspectedTurn {
   if (last && !startsTurn(last, event)) return last
   const turn = emptyTurn(fold.turns.length, event.time)
   // The working set holds until the next request or list says otherwise.
-  if (last) Object.assign(turn, { pool: last.pool, loaded: last.loaded, share: last.share })
+  if (last) {
+    turn.pool = last.pool
+    turn.loaded = last.loaded
+    turn.share = last.share
+  }
   fold.turns.push(turn)
   return turn
 }
 
-/** A request starts a turn. Where none are seen, a search after calls does, or an answer after an answer. */
-function startsTurn(last: InspectedTurn, { type }: EventRecord): boolean {
+/**
+ * A request starts a turn, with what is announced and reloaded for it. Where none are seen, a search after calls does, or
+ * an answer after an answer.
+ */
+function startsTurn(last: InspectedTurn, { type, by }: EventRecord): boolean {
+  if (type === 'announced' || (type === 'loaded' && by === 'reload')) return last.decision !== undefined
   if (type === 'decision') return last.decision !== undefined || !isUntouched(last)
   if (type === 'searched') return last.decision === undefined && last.calls.length > 0
   return type === 'answered' && last.answer !== undefined
@@ -63,11 +71,26 @@ function isUntouched({ searches, calls, samplings, answer }: InspectedTurn): boo
   return searches.length === 0 && calls.length === 0 && samplings.length === 0 && answer === undefined
 }
 
+/** One literal: turns are many, and spreading objects into each took a third of the time of a large recording. */
 function emptyTurn(index: number, time: string): InspectedTurn {
   return {
-    ...{ index, time, endTime: time, model: '', decision: undefined, pool: '', loaded: undefined },
-    ...{ share: undefined, messages: undefined, isSubAgent: false, prefix: undefined, answer: undefined },
-    ...{ searches: [], loads: [], calls: [], samplings: [], notes: [] },
+    index,
+    time,
+    endTime: time,
+    model: '',
+    decision: undefined,
+    pool: '',
+    loaded: undefined,
+    share: undefined,
+    messages: undefined,
+    isSubAgent: false,
+    prefix: undefined,
+    answer: undefined,
+    searches: [],
+    loads: [],
+    calls: [],
+    samplings: [],
+    notes: [],
   }
 }
 
@@ -96,7 +119,7 @@ const APPLY: { readonly [type: string]: Apply | undefined } = {
     turn.searches.push(readSearch(event))
   },
   loaded(turn, event) {
-    const names = textsOf(event.names)
+    const names = stringsOf(event.names)
     turn.loads.push({ names, by: textOf(event.by) })
     // A request names what is loaded; without one, what was loaded stays.
     if (!turn.decision) turn.loaded = [...new Set([...(turn.loaded ?? []), ...names])]
@@ -136,7 +159,7 @@ function note(turn: InspectedTurn, { time, type }: EventRecord, text: string): v
 
 function applyWorkingSet(turn: InspectedTurn, event: EventRecord): void {
   turn.pool = textOf(event.pool)
-  turn.loaded = Array.isArray(event.loaded) ? textsOf(event.loaded) : undefined
+  turn.loaded = Array.isArray(event.loaded) ? stringsOf(event.loaded) : undefined
   turn.share = readShare(event.tools)
 }
 
@@ -182,8 +205,8 @@ function readSearch(event: EventRecord): InspectedSearch {
     matched: amountOf(event.matched),
     searchable: numberOf(event.searchable),
     refused: amountOf(event.refused),
-    unsearched: textsOf(event.unsearched),
-    hits: textsOf(event.found).map((name, at) => ({ name, score: numberOf(scores[at]) })),
+    unsearched: stringsOf(event.unsearched),
+    hits: stringsOf(event.found).map((name, at) => ({ name, score: numberOf(scores[at]) })),
   }
 }
 

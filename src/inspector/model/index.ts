@@ -16,7 +16,7 @@ export {
   totalSpending,
 } from './over-time.ts'
 export type { Pools, SetTool, WorkingSet } from './pools.ts'
-export { createLineSplitter, type EventRecord, parseLine, readEvent } from './records.ts'
+export { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'
 export {
   type BuiltValue,
   buildValue,
@@ -27,7 +27,7 @@ export {
   valueFor,
 } from './schema-form.ts'
 export { shownParts, type TextPart } from './shown-text.ts'
-export { NO_SPENDING, type Spending, spendingOf } from './spending.ts'
+export { type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 export { type Area, squarify } from './treemap.ts'
 export type {
   DefinitionShare,

@@ -1,12 +1,12 @@
 // Sums of all conversations: spending over time, and how often each tool was used.
 import type { EventModel } from './event-model.ts'
-import { addSpending, NO_SPENDING, type Spending, spendingOf } from './spending.ts'
+import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 
 /** The spending of a span of time. */
 export type SpendingSpan = {
   readonly start: number
   readonly milliseconds: number
-  readonly spending: Spending
+  readonly spending: InspectedSpending
 }
 
 const MINUTE = 60_000
@@ -15,7 +15,7 @@ const DAY = 24 * HOUR
 /** Lengths of spans that people can read on an axis. */
 const LENGTHS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY, 28 * DAY, 364 * DAY]
 
-/** Spending in spans of equal length, at most so many, without gaps between the first and the last. */
+/** InspectedSpending in spans of equal length, at most so many, without gaps between the first and the last. */
 export function spendingOverTime(model: EventModel, mostSpans = 60): readonly SpendingSpan[] {
   const turns = model.conversations().flatMap(({ id }) => model.turns(id))
   const times = turns.map(({ time }) => Date.parse(time))
@@ -25,7 +25,7 @@ export function spendingOverTime(model: EventModel, mostSpans = 60): readonly Sp
   const fits = (length: number) => Math.floor(last / length) - Math.floor(first / length) < mostSpans
   const milliseconds = LENGTHS.find(fits) ?? Math.ceil((last - first + 1) / (mostSpans - 1))
   const origin = Math.floor(first / milliseconds)
-  const sums = new Array<Spending>(Math.floor(last / milliseconds) - origin + 1).fill(NO_SPENDING)
+  const sums = new Array<InspectedSpending>(Math.floor(last / milliseconds) - origin + 1).fill(NO_SPENDING)
   turns.forEach((turn, at) => {
     const span = Math.floor((times[at] ?? 0) / milliseconds) - origin
     sums[span] = addSpending(sums[span] ?? NO_SPENDING, spendingOf(turn))
@@ -33,7 +33,7 @@ export function spendingOverTime(model: EventModel, mostSpans = 60): readonly Sp
   return sums.map((spending, at) => ({ start: (origin + at) * milliseconds, milliseconds, spending }))
 }
 
-export function totalSpending(model: EventModel): Spending {
+export function totalSpending(model: EventModel): InspectedSpending {
   return model.conversations().reduce((sum, { spending }) => addSpending(sum, spending), NO_SPENDING)
 }
 

@@ -1,6 +1,6 @@
 // The tools that conversations could use, put together from `pool` and `tools` events.
 import { textOf } from '../../lib/index.ts'
-import { amountOf, type EventRecord, textsOf } from './records.ts'
+import { amountOf, type EventRecord, stringsOf } from './records.ts'
 import type { InspectedTurn } from './turn-types.ts'
 
 /** A tool of a working set. */
@@ -38,7 +38,7 @@ export function createPools(): Pools {
       if (event.type === 'tools') parts.set(textOf(event.id), readPart(event))
       const known = pools.get(textOf(event.id))
       if (event.type === 'pool' && (known?.time ?? '') <= event.time)
-        pools.set(textOf(event.id), { parts: textsOf(event.parts), time: event.time })
+        pools.set(textOf(event.id), { parts: stringsOf(event.parts), time: event.time })
     },
     workingSet({ pool, loaded = [] }) {
       const deferred = toolsOf(pool, 'deferred')
@@ -64,10 +64,10 @@ export function createPools(): Pools {
 function readPart(event: EventRecord): Part {
   const tokens = Array.isArray(event.tokens) ? event.tokens : []
   const server = textOf(event.server)
-  const immediate = textsOf(event.immediate)
+  const immediate = stringsOf(event.immediate)
   const toolAt = (name: string, at: number): SetTool => ({ name, server, tokens: amountOf(tokens[at]) })
   return {
     immediate: immediate.map(toolAt),
-    deferred: textsOf(event.deferred).map((name, at) => toolAt(name, immediate.length + at)),
+    deferred: stringsOf(event.deferred).map((name, at) => toolAt(name, immediate.length + at)),
   }
 }

@@ -36,13 +36,13 @@ export function amountOf(value: unknown): number {
 }
 
 /** The texts of a list; what is not a text is left out. */
-export function textsOf(value: unknown): readonly string[] {
+export function stringsOf(value: unknown): readonly string[] {
   const list = listOf(value)
   return list.every((one) => typeof one === 'string') ? (list as readonly string[]) : list.map(textOf)
 }
 
 /** Splits chunks of a stream into lines, whatever the chunks' borders are. */
-export function createLineSplitter(take: (line: string) => void): {
+export function createTextLines(take: (line: string) => void): {
   add(chunk: string): void
   /** Takes what follows the last line break. */
   end(): void

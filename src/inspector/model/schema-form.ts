@@ -1,7 +1,7 @@
 // A form for the input of a tool, from its JSON schema. What a form cannot show (choices between objects, recursion) is
 // a field for JSON, so that every input can be written.
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { numberOf, textsOf } from './records.ts'
+import { numberOf, stringsOf } from './records.ts'
 
 type Described = {
   readonly title: string
@@ -103,7 +103,7 @@ function fieldOfType(schema: Fields, place: Place, described: Described): FormFi
 }
 
 function typesOf({ type, properties, items }: Fields): readonly string[] {
-  const types = Array.isArray(type) ? textsOf(type) : [textOf(type)]
+  const types = Array.isArray(type) ? stringsOf(type) : [textOf(type)]
   const own = types.filter((one) => one !== 'null' && one !== '')
   if (own.length > 0) return own
   return isFields(properties) ? ['object'] : isFields(items) ? ['array'] : []
@@ -120,7 +120,7 @@ function objectField(schema: Fields, place: Place, described: Described): FormFi
   const properties = Object.entries(fieldsOf(schema.properties))
   const isOpen = properties.length === 0 && schema.additionalProperties !== false && place.depth > 0
   if (place.depth >= DEEPEST || isOpen) return { ...described, kind: 'json', why: 'an object of any fields' }
-  const required = new Set(textsOf(schema.required))
+  const required = new Set(stringsOf(schema.required))
   const fields = properties.map(([name, value]) => ({
     name,
     field: fieldFor(fieldsOf(value), {

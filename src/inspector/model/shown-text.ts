@@ -19,7 +19,10 @@ const NEEDED =
 /** Characters that do not show or that turn other text. Tabs and line breaks stay. */
 const UNSHOWN =
   /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\u034f\u115f\u1160\u3164\uffa0\u{E0100}-\u{E01EF}]/u
-const HIDDEN = new RegExp(`(?<sequence>${SEQUENCE.source})|(?!${NEEDED.source})${UNSHOWN.source}`, 'gu')
+const HIDDEN = new RegExp(
+  `(?<sequence>${SEQUENCE.source})|(?=${UNSHOWN.source})(?!${NEEDED.source})[^]`,
+  'gu',
+)
 
 const LONGEST_SEQUENCE = 40
 

@@ -3,7 +3,7 @@ import { type Price, priceOf, priceOfPrompt } from '../../core/figures/index.ts'
 import type { InspectedTurn, Usage } from './turn-types.ts'
 
 /** Sums over turns. Tokens are input tokens; what the cache held counts among them. */
-export type Spending = {
+export type InspectedSpending = {
   readonly turns: number
   /** Tokens as they were, and as they would have been with every definition in every request. */
   readonly tokensWith: number
@@ -20,7 +20,7 @@ export type Spending = {
   readonly pricedTurns: number
 }
 
-export const NO_SPENDING: Spending = {
+export const NO_SPENDING: InspectedSpending = {
   turns: 0,
   tokensWith: 0,
   tokensWithout: 0,
@@ -33,10 +33,19 @@ export const NO_SPENDING: Spending = {
   pricedTurns: 0,
 }
 
-export function addSpending(one: Spending, other: Spending): Spending {
-  const sum: Record<string, number> = {}
-  for (const field of Object.keys(NO_SPENDING) as (keyof Spending)[]) sum[field] = one[field] + other[field]
-  return sum as Spending
+export function addSpending(one: InspectedSpending, other: InspectedSpending): InspectedSpending {
+  return {
+    turns: one.turns + other.turns,
+    tokensWith: one.tokensWith + other.tokensWith,
+    tokensWithout: one.tokensWithout + other.tokensWithout,
+    estimatedTurns: one.estimatedTurns + other.estimatedTurns,
+    extraRoundTrips: one.extraRoundTrips + other.extraRoundTrips,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    dollarsWith: one.dollarsWith + other.dollarsWith,
+    dollarsWithout: one.dollarsWithout + other.dollarsWithout,
+    pricedTurns: one.pricedTurns + other.pricedTurns,
+  }
 }
 
 /** Whether the reply of a turn did nothing but search: a round trip that only tool search makes. */
@@ -44,28 +53,45 @@ function onlySearched({ searches, calls, samplings }: InspectedTurn): boolean {
   return searches.length > 0 && calls.length === 0 && samplings.at(-1)?.stopReason !== 'end_turn'
 }
 
-export function spendingOf(turn: InspectedTurn): Spending {
+export function spendingOf(turn: InspectedTurn): InspectedSpending {
   const usages = turn.samplings.flatMap(({ usage }) => usage ?? [])
   const cached = {
     cacheRead: sumOf(usages, ({ cacheRead }) => cacheRead),
     cacheWrite: sumOf(usages, ({ cacheWrite, cacheWrite1h }) => cacheWrite + cacheWrite1h),
   }
-  return { ...NO_SPENDING, turns: 1, ...cached, ...(answered(turn) ?? requested(turn, usages)) }
+  return oneTurn(cached, answered(turn) ?? requested(turn, usages))
 }
 
-/** The Messages gateway has counted both itself. */
-function answered({ answer }: InspectedTurn): Partial<Spending> | undefined {
-  if (answer?.tokensWith === undefined || answer.tokensWithout === undefined) return undefined
-  const { tokensWith, tokensWithout, dollarsWith, dollarsWithout, rounds } = answer
-  const isPriced = dollarsWith !== undefined && dollarsWithout !== undefined
+function oneTurn(
+  cached: { cacheRead: number; cacheWrite: number },
+  part: Partial<InspectedSpending>,
+): InspectedSpending {
   return {
-    ...{ tokensWith, tokensWithout, extraRoundTrips: Math.max(0, rounds - 1) },
-    ...(isPriced ? { dollarsWith, dollarsWithout, pricedTurns: 1 } : {}),
+    turns: 1,
+    tokensWith: part.tokensWith ?? 0,
+    tokensWithout: part.tokensWithout ?? 0,
+    estimatedTurns: part.estimatedTurns ?? 0,
+    extraRoundTrips: part.extraRoundTrips ?? 0,
+    cacheRead: cached.cacheRead,
+    cacheWrite: cached.cacheWrite,
+    dollarsWith: part.dollarsWith ?? 0,
+    dollarsWithout: part.dollarsWithout ?? 0,
+    pricedTurns: part.pricedTurns ?? 0,
   }
 }
 
+/** The Messages gateway has counted both itself. */
+function answered({ answer }: InspectedTurn): Partial<InspectedSpending> | undefined {
+  if (answer?.tokensWith === undefined || answer.tokensWithout === undefined) return undefined
+  const { tokensWith, tokensWithout, dollarsWith, dollarsWithout, rounds } = answer
+  const extraRoundTrips = Math.max(0, rounds - 1)
+  if (dollarsWith === undefined || dollarsWithout === undefined)
+    return { tokensWith, tokensWithout, extraRoundTrips }
+  return { tokensWith, tokensWithout, extraRoundTrips, dollarsWith, dollarsWithout, pricedTurns: 1 }
+}
+
 /** A request of the library or the agent: what it was billed, and the definitions that it left out by estimate. */
-function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<Spending> {
+function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<InspectedSpending> {
   const { share, decision } = turn
   if (!share || !decision) return {}
   const saved = share.tokensWithout - share.tokensWith

@@ -1,13 +1,18 @@
 // Starts the page.
 import { render } from 'preact'
-import { createClient, takeKeyFromAddress } from './app/client.ts'
-import { Shell, start } from './app/shell.tsx'
-import { AppContext, createApp } from './app/state.ts'
-import { applyTheme, storedTheme } from './app/theme.ts'
-import './style/base.css'
-import './style/layout.css'
-import './style/parts.css'
-import './style/pages.css'
+import {
+  AppContext,
+  applyTheme,
+  createApp,
+  createClient,
+  storedTheme,
+  takeKeyFromAddress,
+} from './app/index.ts'
+import { Shell, start } from './shell.tsx'
+import './base.css'
+import './layout.css'
+import './parts.css'
+import './pages.css'
 
 takeKeyFromAddress()
 applyTheme(storedTheme())

@@ -7,7 +7,7 @@ import {
   type PageSnapshot,
   SNAPSHOT_ELEMENT,
 } from '../../api.ts'
-import { createLineSplitter } from '../../model/index.ts'
+import { createTextLines } from '../../model/index.ts'
 
 /** A request that was refused or failed; `status` is 0 if there was no answer. */
 export class RequestError extends Error {
@@ -18,7 +18,7 @@ export class RequestError extends Error {
   }
 }
 
-export type Client = {
+export type PageClient = {
   readonly snapshot: PageSnapshot | undefined
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body: unknown): Promise<Answer>
@@ -38,7 +38,7 @@ export function takeKeyFromAddress(): void {
   history.replaceState(null, '', rest.startsWith('#/') ? rest : location.pathname + location.search)
 }
 
-export function createClient(): Client {
+export function createClient(): PageClient {
   const snapshot = readSnapshot()
   const request = async (path: string, options: RequestInit = {}): Promise<Response> => {
     if (snapshot) throw new RequestError('This page is a snapshot: there is no process to ask.', 0)
@@ -101,7 +101,7 @@ async function readLines(response: Response, take: (lines: string[]) => Promise<
   if (!reader) return
   const decoder = new TextDecoder()
   let lines: string[] = []
-  const splitter = createLineSplitter((line) => lines.push(line))
+  const splitter = createTextLines((line) => lines.push(line))
   for (;;) {
     const { done, value } = await reader.read()
     splitter.add(decoder.decode(value, { stream: !done }))

@@ -8,6 +8,8 @@ import type { App } from './state.ts'
 const LONGEST_SLICE = 12
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 10_000
+/** Milliseconds between two updates of the page while events arrive. */
+const UPDATE_PAUSE = 100
 /** How soon lists are fetched again after an event that changes them. */
 const REFRESH_PAUSE = 400
 
@@ -40,6 +42,8 @@ function createFollower(app: App) {
     if (value?.type === 'caught-up') {
       isCaughtUp = true
       const isLive = app.state().about.value?.recording.isLive !== false
+      // What changed while the connection was lost is not among the events.
+      if (app.state().connection === 'lost') void app.refresh('about', 'servers', 'tools')
       app.change({
         left: { skipped: value.skipped ?? 0, broken: value.broken ?? 0 },
         connection: isLive ? 'live' : 'ended',
@@ -52,6 +56,16 @@ function createFollower(app: App) {
     if (event.time > newest) newest = event.time
     if (isCaughtUp && (event.type === 'server' || event.type === 'pins')) refreshServers()
   }
+  // Recorded events arrive in thousands of chunks: the page is drawn for some of them.
+  let [received, isDue] = [0, true]
+  const update = () => {
+    if (!isDue) return
+    isDue = false
+    setTimeout(() => {
+      isDue = true
+      app.change({ received })
+    }, UPDATE_PAUSE)
+  }
   const takeAll = async (lines: string[]) => {
     let until = performance.now() + LONGEST_SLICE
     for (const line of lines) {
@@ -60,11 +74,13 @@ function createFollower(app: App) {
       await turn()
       until = performance.now() + LONGEST_SLICE
     }
-    app.change({ received: app.state().received + lines.length })
+    received += lines.length
+    update()
   }
   return {
     async read(): Promise<'ended' | 'lost' | 'locked'> {
-      app.change({ connection: newest === '' ? 'reading' : 'connecting' })
+      // A lost connection counts as lost until it is back.
+      if (app.state().connection !== 'lost') app.change({ connection: 'reading' })
       const path =
         newest === '' ? endpoints.events : `${endpoints.events}?since=${encodeURIComponent(newest)}`
       isCaughtUp = false

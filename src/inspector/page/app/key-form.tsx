@@ -1,6 +1,6 @@
 // Asks for the key where the process wants one and the address had none.
 import { useState } from 'preact/hooks'
-import { Empty } from '../ui/parts.tsx'
+import { Empty } from '../ui/index.ts'
 import { useAppHandle } from './state.ts'
 
 export function KeyForm({ onKey }: { readonly onKey: () => void }) {

@@ -1,8 +1,8 @@
 // The place in the page that an address names: `#/conversations/<id>/<turn>?compare=3`. Reloading keeps it.
 import { useEffect, useState } from 'preact/hooks'
 
-export const PAGES = ['conversations', 'search', 'costs', 'servers', 'try'] as const
-export type PageName = (typeof PAGES)[number]
+export const PAGE_NAMES = ['conversations', 'search', 'costs', 'servers', 'try'] as const
+export type PageName = (typeof PAGE_NAMES)[number]
 
 export type Route = {
   readonly page: PageName
@@ -14,7 +14,7 @@ export type Route = {
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)
   const [page, ...parts] = path.split('/').filter((part) => part !== '')
-  const known = PAGES.find((name) => name === page)
+  const known = PAGE_NAMES.find((name) => name === page)
   return { page: known ?? 'conversations', parts: parts.map(decoded), query: new URLSearchParams(query) }
 }
 

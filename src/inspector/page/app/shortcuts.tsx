@@ -1,7 +1,7 @@
 // Keyboard shortcuts, and the list of them.
 import { useEffect } from 'preact/hooks'
-import { Dialog } from '../ui/dialog.tsx'
-import { goTo, linkTo, PAGES, parseRoute } from './route.ts'
+import { Dialog } from '../ui/index.ts'
+import { goTo, linkTo, PAGE_NAMES, parseRoute } from './route.ts'
 
 const LIST: readonly (readonly [string, string])[] = [
   ['1 – 5', 'open a page'],
@@ -47,7 +47,7 @@ export function useShortcuts(showHelp: () => void): void {
 }
 
 function run(key: string, showHelp: () => void): boolean {
-  const page = PAGES[Number(key) - 1]
+  const page = PAGE_NAMES[Number(key) - 1]
   if (page) goTo(linkTo(page))
   else if (key === '?') showHelp()
   else if (key === '/') document.querySelector<HTMLElement>('main input[type=search]')?.focus()

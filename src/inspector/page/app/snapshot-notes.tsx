@@ -1,10 +1,7 @@
 // What the doctor found when a snapshot was taken.
 import { useState } from 'preact/hooks'
 import type { PageSnapshot } from '../../api.ts'
-import { Dialog } from '../ui/dialog.tsx'
-import { plural } from '../ui/format.ts'
-import { Badge, type Tone } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { Badge, Dialog, Foreign, plural, type Tone } from '../ui/index.ts'
 
 const TONES: { readonly [level: string]: Tone } = { error: 'bad', warning: 'warn', note: 'plain' }
 

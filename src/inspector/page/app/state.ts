@@ -3,7 +3,7 @@ import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { type About, endpoints, type ServerView, type ToolView } from '../../api.ts'
 import { createEventModel, type EventModel } from '../../model/index.ts'
-import { type Client, RequestError } from './client.ts'
+import { type PageClient, RequestError } from './client.ts'
 
 /** A list that is fetched: its last value stays while it is fetched again. */
 export type Fetched<Value> = {
@@ -33,7 +33,7 @@ export type AppState = {
 }
 
 export type App = {
-  readonly client: Client
+  readonly client: PageClient
   state(): AppState
   change(part: Partial<AppState>): void
   subscribe(listener: () => void): () => void
@@ -43,7 +43,7 @@ export type App = {
 
 const nothing = { value: undefined, error: '', isLoading: true }
 
-export function createApp(client: Client): App {
+export function createApp(client: PageClient): App {
   let state: AppState = {
     ...{ about: nothing, servers: nothing, tools: nothing, connection: 'connecting', received: 0 },
     ...{ left: { skipped: 0, broken: 0 }, live: createEventModel(), opened: undefined, announcement: '' },
@@ -110,4 +110,11 @@ export function useApp(): AppState {
 /** The events that are shown: of the opened file, else of the process. */
 export function shownModel({ opened, live }: AppState): EventModel {
   return opened?.model ?? live
+}
+
+/** Puts an answered server in place of the one shown. */
+export function replaceServer(app: App, next: ServerView): void {
+  const { servers } = app.state()
+  const value = servers.value?.map((one) => (one.name === next.name ? next : one))
+  app.change({ servers: { ...servers, value } })
 }

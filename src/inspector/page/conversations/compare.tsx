@@ -1,8 +1,6 @@
 // Two turns side by side: figures that differ, and tools that came or went.
 import { compareTurns, type InspectedTurn, type Pools } from '../../model/index.ts'
-import { formatCount } from '../ui/format.ts'
-import { DataTable, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { DataTable, Foreign, formatCount, Section } from '../ui/index.ts'
 import { ToolSet } from './working-set.tsx'
 
 export function Comparison({

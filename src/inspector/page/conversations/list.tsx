@@ -1,11 +1,8 @@
 // The list of conversations, with a filter.
 import { useState } from 'preact/hooks'
 import type { ConversationSummary } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { useApp } from '../app/state.ts'
-import { formatMoment, plural, shortCount } from '../ui/format.ts'
-import { Foreign } from '../ui/text.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
+import { linkTo, useApp } from '../app/index.ts'
+import { Foreign, formatShortMoment, plural, shortCount, VirtualList } from '../ui/index.ts'
 import { OpenFile } from './open-file.tsx'
 
 const ROW = 74
@@ -64,7 +61,7 @@ function Row({ conversation, isCurrent }: { conversation: ConversationSummary; i
         <strong>
           <Foreign text={client || NAMES[kind] || kind || 'A conversation'} limit={60} />
         </strong>
-        <time dateTime={endTime}>{formatMoment(endTime)}</time>
+        <time dateTime={endTime}>{formatShortMoment(endTime)}</time>
       </span>
       <span class="topic">{topic === '' ? <em>no searches</em> : <Foreign text={topic} limit={90} />}</span>
       <span class="facts">

@@ -1,10 +1,8 @@
 // Opens a recorded or exported file, by a button or by dropping it anywhere on the page.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { addEventFile, createEventModel } from '../../model/index.ts'
-import { goTo, linkTo } from '../app/route.ts'
-import { type App, messageOf, useApp, useAppHandle } from '../app/state.ts'
-import { plural } from '../ui/format.ts'
-import { ErrorNote } from '../ui/parts.tsx'
+import { type App, goTo, linkTo, messageOf, useApp, useAppHandle } from '../app/index.ts'
+import { ErrorNote, plural } from '../ui/index.ts'
 
 /** Larger files are read from the end by the process: `toolshelf inspect <file>`. */
 const LARGEST = 300_000_000

@@ -1,9 +1,6 @@
 // Whether the prompt cache held, and if not, what exactly changed.
 import type { InspectedCause, InspectedPrefix } from '../../model/index.ts'
-import { TextDiff } from '../ui/diff.tsx'
-import { plural } from '../ui/format.ts'
-import { Badge, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { Badge, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
 
 /** Causes shown at once. */
 const MOST_SHOWN = 20

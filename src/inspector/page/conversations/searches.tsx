@@ -1,9 +1,7 @@
 // The searches of a turn, each with its hits and their scores.
 import type { InspectedSearch } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { plural } from '../ui/format.ts'
-import { Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { linkTo } from '../app/index.ts'
+import { Foreign, plural, Section } from '../ui/index.ts'
 
 const MOST_HITS = 20
 

@@ -1,10 +1,16 @@
 // A conversation: its figures, a drawing of its turns, and the list of them.
 import { type ConversationSummary, type InspectedTurn, spendingOf } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { formatDollars, formatTime, plural, savedTokens, shortCount } from '../ui/format.ts'
-import { Figure } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
+import { linkTo } from '../app/index.ts'
+import {
+  Figure,
+  Foreign,
+  formatDollars,
+  formatTime,
+  plural,
+  savedTokens,
+  shortCount,
+  VirtualList,
+} from '../ui/index.ts'
 import { ExportButton } from './export.tsx'
 
 const ROW = 58
@@ -38,7 +44,7 @@ export function Timeline({
           <Foreign text={models.join(', ')} limit={120} />
         </p>
       )}
-      <TurnColumns id={id} turns={turns} current={current} />
+      <TurnColumns turns={turns} current={current} />
       <VirtualList items={turns} rowHeight={ROW} label="Turns" keyOf={({ index }) => index} current={current}>
         {(turn) => <TurnRow id={id} turn={turn} isCurrent={turn.index === current} />}
       </VirtualList>
@@ -139,15 +145,7 @@ function columnsOf(turns: readonly InspectedTurn[]): readonly Column[] {
 const HEIGHT = 44
 
 /** Tokens of each turn: filled with Toolshelf, outlined without; a line below marks a broken cache. */
-function TurnColumns({
-  id,
-  turns,
-  current,
-}: {
-  id: string
-  turns: readonly InspectedTurn[]
-  current: number
-}) {
+function TurnColumns({ turns, current }: { turns: readonly InspectedTurn[]; current: number }) {
   const columns = columnsOf(turns)
   const most = columns.reduce(
     (max, { tokensWith, tokensWithout }) => Math.max(max, tokensWith, tokensWithout),
@@ -161,12 +159,12 @@ function TurnColumns({
       class="columns"
       viewBox={`0 0 ${columns.length * 10} ${HEIGHT + 8}`}
       preserveAspectRatio="none"
-      aria-hidden="true"
+      role="img"
+      aria-label="Tokens of each turn, with and without Toolshelf"
     >
       {columns.map(({ first, tokensWith, tokensWithout, isBroken }, at) => (
-        <a key={first} href={linkTo('conversations', [id, first + 1])} tabIndex={-1}>
+        <g key={first}>
           <title>Turn {first + 1}</title>
-          <rect class="hit" x={at * 10} y="0" width="10" height={HEIGHT + 8} />
           <rect
             class="without"
             x={at * 10 + 1}
@@ -182,7 +180,7 @@ function TurnColumns({
             height={height(tokensWith)}
           />
           {isBroken && <rect class="broken" x={at * 10 + 1} y={HEIGHT + 3} width="8" height="4" />}
-        </a>
+        </g>
       ))}
     </svg>
   )

@@ -1,12 +1,10 @@
 // The working set of a turn: always loaded, loaded by searches, and on the shelf.
 import { useState } from 'preact/hooks'
 import type { InspectedTurn, SetTool, WorkingSet } from '../../model/index.ts'
-import { formatCount, plural, shortCount } from '../ui/format.ts'
-import { Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
+import { Foreign, formatCount, plural, Section, shortCount, VirtualList } from '../ui/index.ts'
 
 const ROW = 26
+const MOST_HEIGHT = 236
 
 export function WorkingSetSection({ set, turn }: { readonly set: WorkingSet; readonly turn: InspectedTurn }) {
   const [filter, setFilter] = useState('')
@@ -59,6 +57,7 @@ export function ToolSet({
         <VirtualList
           items={shown}
           rowHeight={ROW}
+          mostHeight={MOST_HEIGHT}
           label={`${title}: ${plural(shown.length, 'tool')}`}
           keyOf={({ name }, at) => `${at}${name}`}
         >

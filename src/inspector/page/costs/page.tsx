@@ -2,11 +2,19 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { ServerView, ToolView } from '../../api.ts'
 import { type EventModel, toolUses, totalSpending } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { shownModel, useApp } from '../app/state.ts'
-import { formatCount, formatShare, plural, shortCount } from '../ui/format.ts'
-import { DataTable, Empty, ErrorNote, Figure, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { linkTo, shownModel, useApp } from '../app/index.ts'
+import {
+  DataTable,
+  Empty,
+  ErrorNote,
+  Figure,
+  Foreign,
+  formatCount,
+  formatShare,
+  plural,
+  Section,
+  shortCount,
+} from '../ui/index.ts'
 import { Savings } from './savings.tsx'
 import { Treemap } from './treemap.tsx'
 import { UnusedTools } from './unused.tsx'
@@ -34,6 +42,7 @@ export function CostsPage() {
       <Totals tools={list} window={window} model={model} />
       {list.length > 0 && (
         <Section
+          level={2}
           title="Where the tokens are"
           aside={
             <span class="hint">
@@ -102,7 +111,7 @@ function BudgetSection({
     { text: 'Budget' },
   ]
   return (
-    <Section title="Budget per server" aside={<span class="hint">most expensive first</span>}>
+    <Section level={2} title="Budget per server" aside={<span class="hint">most expensive first</span>}>
       <DataTable label="Budget per server" head={head}>
         {sorted.map(({ name, tools, tokens, alwaysLoadedTokens, budget }) => (
           <tr key={name}>

@@ -1,11 +1,23 @@
 // Savings over time: tokens and money with and without Toolshelf, extra round trips, and what the cache read and wrote.
 import { useMemo, useState } from 'preact/hooks'
 import { prices } from '../../../core/figures/index.ts'
-import { type EventModel, type Spending, type SpendingSpan, spendingOverTime } from '../../model/index.ts'
-import { useApp } from '../app/state.ts'
-import { formatCount, formatDollars, formatMoment, plural, shortCount } from '../ui/format.ts'
-import { DataTable, Section } from '../ui/parts.tsx'
-import { Switch } from '../ui/switch.tsx'
+import {
+  type EventModel,
+  type InspectedSpending,
+  type SpendingSpan,
+  spendingOverTime,
+} from '../../model/index.ts'
+import { useApp } from '../app/index.ts'
+import {
+  DataTable,
+  formatCount,
+  formatDollars,
+  formatMoment,
+  plural,
+  Section,
+  Switch,
+  shortCount,
+} from '../ui/index.ts'
 
 const HEIGHT = 120
 const STEP = 12
@@ -28,12 +40,13 @@ export function Savings({ model }: { readonly model: EventModel }) {
   const priced = spans.reduce((sum, { spending }) => sum + spending.pricedTurns, 0)
   if (turns === 0)
     return (
-      <Section title="Savings over time">
+      <Section level={2} title="Savings over time">
         <p class="hint">Nothing is recorded yet. Savings appear here with the first recorded conversation.</p>
       </Section>
     )
   return (
     <Section
+      level={2}
       title="Savings over time"
       aside={<Switch label="Unit" value={unit} choices={UNITS} onChoose={setUnit} />}
     >
@@ -56,7 +69,7 @@ export function Savings({ model }: { readonly model: EventModel }) {
   )
 }
 
-function amounts({ tokensWith, tokensWithout, dollarsWith, dollarsWithout }: Spending, unit: Unit) {
+function amounts({ tokensWith, tokensWithout, dollarsWith, dollarsWithout }: InspectedSpending, unit: Unit) {
   return unit === 'tokens'
     ? { own: tokensWith, other: tokensWithout }
     : { own: dollarsWith, other: dollarsWithout }
@@ -122,7 +135,7 @@ function SpendingTable({ spans }: { readonly spans: readonly SpendingSpan[] }) {
     { text: 'Cost without', isNumber: true },
   ]
   const shown = spans.filter(({ spending }) => spending.turns > 0).slice(-MOST_ROWS)
-  const money = (spending: Spending, amount: number) =>
+  const money = (spending: InspectedSpending, amount: number) =>
     spending.pricedTurns > 0 ? formatDollars(amount) : '–'
   return (
     <details>

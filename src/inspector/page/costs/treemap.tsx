@@ -2,9 +2,8 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ToolView } from '../../api.ts'
 import { type Area, squarify } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { formatCount, plural, shortCount } from '../ui/format.ts'
-import { Foreign } from '../ui/text.tsx'
+import { linkTo } from '../app/index.ts'
+import { Foreign, formatCount, plural, shortCount } from '../ui/index.ts'
 
 /** Tools drawn in one server's area; the rest share one. */
 const MOST_TOOLS = 150
@@ -140,7 +139,7 @@ function ToolArea({ tool, area }: { readonly tool: ToolView; readonly area: Area
       style={place(area)}
       href={linkTo('try', [name])}
       title={label}
-      aria-label={label}
+      {...(hasLabel ? {} : { 'aria-label': label })}
       // Tools too small to be read are reached by the list of tools instead.
       tabIndex={hasLabel ? 0 : -1}
     >

@@ -2,13 +2,17 @@
 import { useState } from 'preact/hooks'
 import type { ToolView } from '../../api.ts'
 import type { ToolUses } from '../../model/index.ts'
-import { linkTo } from '../app/route.ts'
-import { shownModel, useApp } from '../app/state.ts'
-import { formatCount, formatMoment, plural, shortCount } from '../ui/format.ts'
-import { Section } from '../ui/parts.tsx'
-import { Switch } from '../ui/switch.tsx'
-import { Foreign } from '../ui/text.tsx'
-import { VirtualList } from '../ui/virtual-list.tsx'
+import { linkTo, shownModel, useApp } from '../app/index.ts'
+import {
+  Foreign,
+  formatCount,
+  formatMoment,
+  plural,
+  Section,
+  Switch,
+  shortCount,
+  VirtualList,
+} from '../ui/index.ts'
 
 const ROW = 34
 
@@ -30,6 +34,7 @@ export function UnusedTools({
   const tokens = unused.reduce((sum, tool) => sum + tool.tokens, 0)
   return (
     <Section
+      level={2}
       title="Tools never used"
       aside={
         <Switch
@@ -54,10 +59,11 @@ export function UnusedTools({
           their server.
         </p>
       )}
-      <div class="set tall">
+      <div class="set">
         <VirtualList
           items={shown}
           rowHeight={ROW}
+          mostHeight={10 * ROW}
           label={isUsed ? 'Tools called' : 'Tools never called'}
           keyOf={({ name }) => name}
         >

@@ -1,10 +1,9 @@
 // The expected tool: where each ranker puts it, what would lift it, tried at once, and saved as a hint.
 import { useEffect, useState } from 'preact/hooks'
 import type { SearchView, Suggestion } from '../../api.ts'
-import { useApp } from '../app/state.ts'
-import { Badge, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
-import type { Change } from './page.tsx'
+import { useApp } from '../app/index.ts'
+import { Badge, Foreign, Section } from '../ui/index.ts'
+import type { TriedTexts } from './page.tsx'
 import { SaveHint } from './save-hint.tsx'
 
 export function ExpectedTool({
@@ -15,14 +14,15 @@ export function ExpectedTool({
 }: {
   readonly view: SearchView
   readonly name: string
-  readonly change: Change
-  readonly onChange: (change: Change) => void
+  readonly change: TriedTexts
+  readonly onChange: (change: TriedTexts) => void
 }) {
   const ranked = view.rankings.filter(({ error }) => error === null)
   const first = ranked[0]?.expected
   const isTried = Object.values(change).some((text) => text !== undefined && text !== '')
   return (
     <Section
+      level={2}
       title="Expected tool"
       aside={isTried ? <Badge tone="warn">with a change, not saved</Badge> : undefined}
     >
@@ -61,7 +61,7 @@ function Suggestions({
   if (suggestions.length === 0) return null
   return (
     <>
-      <h4>What would lift it</h4>
+      <h3>What would lift it</h3>
       <ul class="suggestions">
         {suggestions.map((one) => (
           <li key={`${one.kind}${one.text}`}>
@@ -92,11 +92,11 @@ function OwnChange({
   onChange,
 }: {
   readonly name: string
-  readonly change: Change
-  readonly onChange: (change: Change) => void
+  readonly change: TriedTexts
+  readonly onChange: (change: TriedTexts) => void
 }) {
   const { about } = useApp()
-  const [draft, setDraft] = useState<Change>(change)
+  const [draft, setDraft] = useState<TriedTexts>(change)
   useEffect(() => setDraft(change), [change])
   const tryIt = (event: Event) => {
     event.preventDefault()

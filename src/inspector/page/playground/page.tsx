@@ -1,23 +1,20 @@
 // The search playground: a query against all rankers side by side, and why each hit ranks where it does.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { endpoints, type SearchInput, type SearchView } from '../../api.ts'
-import { goTo, linkTo, type Route } from '../app/route.ts'
-import { messageOf, useApp, useAppHandle } from '../app/state.ts'
-import { plural } from '../ui/format.ts'
-import { Empty, ErrorNote } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
+import { goTo, linkTo, messageOf, type Route, useApp, useAppHandle } from '../app/index.ts'
+import { Empty, ErrorNote, Foreign, plural } from '../ui/index.ts'
 import { ExpectedTool } from './expected.tsx'
 import { QueryForm } from './query-form.tsx'
 import { RankingColumn } from './ranking.tsx'
 import { WhyPanel } from './why.tsx'
 
-export type Change = NonNullable<SearchInput['change']>
+export type TriedTexts = NonNullable<SearchInput['change']>
 
 export function PlaygroundPage({ route }: { readonly route: Route }) {
   const { about } = useApp()
   const query = route.query.get('q') ?? ''
   const expected = route.query.get('expected') ?? ''
-  const [change, setChange] = useState<Change>({})
+  const [change, setChange] = useState<TriedTexts>({})
   const { view, error, isSearching } = useSearch(query, expected, change)
   const [chosen, setChosen] = useState<{ readonly ranker: string; readonly name: string } | undefined>()
   useEffect(() => setChosen(undefined), [query])
@@ -33,7 +30,7 @@ export function PlaygroundPage({ route }: { readonly route: Route }) {
     )
   const go = (next: { q?: string; expected?: string }) =>
     goTo(linkTo('search', [], { q: query, expected, ...next }), { isReplaced: true })
-  const picked = chosen ?? firstHit(view)
+  const picked = chosen ?? firstHit(view, expected)
   return (
     <div class="playground">
       <QueryForm query={query} expected={expected} onChange={go} />
@@ -62,9 +59,10 @@ export function PlaygroundPage({ route }: { readonly route: Route }) {
   )
 }
 
-function firstHit(view: SearchView | undefined) {
+/** What is explained until another hit is chosen: the expected tool, else the first hit. */
+function firstHit(view: SearchView | undefined, expected: string) {
   const ranking = view?.rankings.find(({ hits }) => hits.length > 0)
-  const name = ranking?.hits[0]?.name
+  const name = ranking?.expected && expected !== '' ? expected : ranking?.hits[0]?.name
   return ranking && name !== undefined ? { ranker: ranking.ranker, name } : undefined
 }
 
@@ -107,7 +105,7 @@ function Invitation({ isSearching }: { readonly isSearching: boolean }) {
 const TYPING_PAUSE = 200
 
 /** Searches when the input changes; answers of earlier searches are dropped. */
-function useSearch(query: string, expected: string, change: Change) {
+function useSearch(query: string, expected: string, change: TriedTexts) {
   const { client } = useAppHandle()
   const [result, setResult] = useState<{ view?: SearchView; error: string }>({ error: '' })
   const [isSearching, setSearching] = useState(false)

@@ -1,9 +1,7 @@
 // The hits of one ranker.
 import type { RankedHit, RankingView } from '../../api.ts'
-import { StackedBar } from '../ui/bars.tsx'
-import { formatMilliseconds, plural } from '../ui/format.ts'
-import { Foreign } from '../ui/text.tsx'
-import { partsOf, shadeOfLabel } from './score-parts.ts'
+import { Foreign, formatMilliseconds, plural, StackedBar } from '../ui/index.ts'
+import { scoreParts, shadeOfLabel } from './score-parts.ts'
 
 export function RankingColumn({
   ranking,
@@ -25,7 +23,7 @@ export function RankingColumn({
   return (
     <section class="ranking" aria-label={`Ranked by ${ranker}`}>
       <header>
-        <h3>{ranker}</h3>
+        <h2>{ranker}</h2>
         <span class="hint">
           {error === null && `${plural(matched, 'match', 'matches')}, ${formatMilliseconds(milliseconds)}`}
         </span>
@@ -58,7 +56,7 @@ export function RankingColumn({
 }
 
 function sumOf(hit: Pick<RankedHit, 'parts' | 'score'>): number {
-  return partsOf(hit).reduce((sum, { amount }) => sum + Math.max(0, amount), 0)
+  return scoreParts(hit).reduce((sum, { amount }) => sum + Math.max(0, amount), 0)
 }
 
 function HitRow({
@@ -83,7 +81,7 @@ function HitRow({
         </span>
         <span class="amount">{hit.score.toFixed(2)}</span>
       </button>
-      <StackedBar parts={partsOf(hit)} scale={scale} shadeOf={shadeOfLabel} />
+      <StackedBar parts={scoreParts(hit)} scale={scale} shadeOf={shadeOfLabel} />
     </div>
   )
 }

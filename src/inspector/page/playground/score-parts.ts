@@ -2,7 +2,7 @@
 import type { RankedHit } from '../../api.ts'
 
 /** The parts of a score; the whole score where the ranker does not explain it. */
-export function partsOf({ parts, score }: Pick<RankedHit, 'parts' | 'score'>): RankedHit['parts'] {
+export function scoreParts({ parts, score }: Pick<RankedHit, 'parts' | 'score'>): RankedHit['parts'] {
   return parts.length > 0 ? parts : [{ label: 'score', amount: score }]
 }
 

@@ -1,12 +1,9 @@
 // Why a hit ranks where it does, drawn: the parts of its score beside those of the first hit, and which word of the query
 // met which field of the tool.
 import type { RankedHit, RankingView, SearchView } from '../../api.ts'
-import { linkTo } from '../app/route.ts'
-import { SHADES, StackedBar } from '../ui/bars.tsx'
-import { Section } from '../ui/parts.tsx'
-import { ScrollRegion } from '../ui/scroll.tsx'
-import { Foreign, ForeignBlock } from '../ui/text.tsx'
-import { partsOf, shadeOfLabel } from './score-parts.ts'
+import { linkTo } from '../app/index.ts'
+import { Foreign, ForeignBlock, ScrollRegion, Section, SHADES, StackedBar } from '../ui/index.ts'
+import { scoreParts, shadeOfLabel } from './score-parts.ts'
 
 type AnyHit = Omit<RankedHit, 'rank'> & { readonly rank: number | null }
 
@@ -23,7 +20,11 @@ export function WhyPanel({
   const first = ranking.hits[0]
   const place = hit.rank === null ? 'not found' : `number ${hit.rank}`
   return (
-    <Section title="Why it ranks there" aside={<a href={linkTo('try', [hit.name])}>Try this tool</a>}>
+    <Section
+      level={2}
+      title="Why it ranks there"
+      aside={<a href={linkTo('try', [hit.name])}>Try this tool</a>}
+    >
       <p class="lead">
         <code>
           <Foreign text={hit.name} limit={120} />
@@ -44,9 +45,9 @@ function hitOf(ranking: RankingView, name: string): AnyHit | undefined {
 
 function ScoreDrawing({ hit, first }: { readonly hit: AnyHit; readonly first: RankedHit | undefined }) {
   const rows = [...(first ? [first] : []), hit]
-  const sum = (one: AnyHit) => partsOf(one).reduce((total, { amount }) => total + Math.max(0, amount), 0)
+  const sum = (one: AnyHit) => scoreParts(one).reduce((total, { amount }) => total + Math.max(0, amount), 0)
   const scale = Math.max(...rows.map(sum), Number.EPSILON)
-  const labels = [...new Set(rows.flatMap((one) => partsOf(one).map(({ label }) => label)))]
+  const labels = [...new Set(rows.flatMap((one) => scoreParts(one).map(({ label }) => label)))]
   return (
     <>
       <div class="score-drawing">
@@ -55,7 +56,7 @@ function ScoreDrawing({ hit, first }: { readonly hit: AnyHit; readonly first: Ra
             <span class="name">
               <Foreign text={one.name} limit={60} />
             </span>
-            <StackedBar parts={partsOf(one)} scale={scale} shadeOf={shadeOfLabel} />
+            <StackedBar parts={scoreParts(one)} scale={scale} shadeOf={shadeOfLabel} />
             <span class="amount">{one.score.toFixed(3)}</span>
           </div>
         ))}
@@ -92,7 +93,7 @@ function ScoreDrawing({ hit, first }: { readonly hit: AnyHit; readonly first: Ra
 }
 
 function amountFor(hit: AnyHit, label: string): string {
-  const amount = partsOf(hit).find((part) => part.label === label)?.amount
+  const amount = scoreParts(hit).find((part) => part.label === label)?.amount
   return amount === undefined ? '–' : amount.toFixed(3).replace('-', '−')
 }
 

@@ -1,12 +1,8 @@
 // What changed in a server's texts since they were accepted, to be accepted or held.
 import { useState } from 'preact/hooks'
 import { endpoints, type PinChange, type PinInput, type ServerView } from '../../api.ts'
-import { messageOf, useApp, useAppHandle } from '../app/state.ts'
-import { TextDiff } from '../ui/diff.tsx'
-import { plural } from '../ui/format.ts'
-import { Badge, ErrorNote, Section } from '../ui/parts.tsx'
-import { Foreign } from '../ui/text.tsx'
-import { replaceServer } from './server.tsx'
+import { messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
+import { Badge, ErrorNote, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
 
 const MOST_SHOWN = 50
 
@@ -54,9 +50,11 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
             <p class="change-head">
               <span>
                 {LABELS[change.kind]}{' '}
-                <code>
-                  <Foreign text={change.name} limit={100} />
-                </code>{' '}
+                {change.kind !== 'instructions' && (
+                  <code>
+                    <Foreign text={change.name} limit={100} />
+                  </code>
+                )}{' '}
                 {change.before === null ? 'is new' : change.after === null ? 'is gone' : 'changed'}
               </span>
               <Badge tone={change.isHeld ? 'warn' : 'plain'}>{change.isHeld ? 'held back' : 'in use'}</Badge>

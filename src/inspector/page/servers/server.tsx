@@ -1,14 +1,20 @@
 // One server: state and actions, findings, changes since its texts were accepted, log, tools.
 import { useState } from 'preact/hooks'
 import { endpoints, type ServerAction, type ServerActionInput, type ServerView } from '../../api.ts'
-import { linkTo } from '../app/route.ts'
-import { messageOf, useApp, useAppHandle } from '../app/state.ts'
-import { ToolList } from '../try/tool-list.tsx'
-import { formatCount, formatMilliseconds } from '../ui/format.ts'
-import { Badge, ErrorNote, Figure, Section } from '../ui/parts.tsx'
-import { Foreign, ForeignBlock } from '../ui/text.tsx'
+import { linkTo, messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
+import { ToolList } from '../tools/index.ts'
+import {
+  Badge,
+  ErrorNote,
+  Figure,
+  Foreign,
+  ForeignBlock,
+  formatCount,
+  formatMilliseconds,
+  Section,
+} from '../ui/index.ts'
 import { ChangesSection } from './changes.tsx'
-import { STATE_TONES } from './page.tsx'
+import { STATE_TONES } from './states.ts'
 
 const ACTIONS: { readonly [action in ServerAction]: string } = {
   start: 'Start',
@@ -123,13 +129,6 @@ function Actions({ server }: { readonly server: ServerView }) {
   )
 }
 
-/** Puts an answered server in place of the one shown. */
-export function replaceServer(app: ReturnType<typeof useAppHandle>, next: ServerView): void {
-  const { servers } = app.state()
-  const value = servers.value?.map((one) => (one.name === next.name ? next : one))
-  app.change({ servers: { ...servers, value } })
-}
-
 function FindingsSection({ server }: { readonly server: ServerView }) {
   const { findings, problems } = server
   if (findings.length === 0 && problems.length === 0) return null
@@ -178,8 +177,8 @@ function ToolsSection({ name, count }: { readonly name: string; readonly count: 
   if (own.length === 0) return null
   return (
     <Section title="Tools" aside={<span class="amount">{formatCount(count)}</span>}>
-      <div class="set tall">
-        <ToolList tools={own} />
+      <div class="set">
+        <ToolList tools={own} isPart />
       </div>
     </Section>
   )

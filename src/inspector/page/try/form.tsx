@@ -1,7 +1,7 @@
 // The fields of a form, from a schema.
 import { useId } from 'preact/hooks'
 import { type FormField, type FormProblem, type FormValue, valueFor } from '../../model/index.ts'
-import { Foreign } from '../ui/text.tsx'
+import { Foreign } from '../ui/index.ts'
 
 export type FieldProps = {
   readonly field: FormField

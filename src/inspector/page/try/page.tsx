@@ -2,17 +2,22 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { type CallInput, type CallView, endpoints, type ToolView } from '../../api.ts'
 import { buildValue, type FormValue, formFor, valueFor } from '../../model/index.ts'
-import { RequestError } from '../app/client.ts'
-import { goTo, linkTo, type Route } from '../app/route.ts'
-import { messageOf, useApp, useAppHandle } from '../app/state.ts'
-import { ToolPicker } from '../playground/query-form.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { formatCount, plural } from '../ui/format.ts'
-import { Badge, Empty, ErrorNote, Section } from '../ui/parts.tsx'
-import { Foreign, ForeignBlock, JsonBlock } from '../ui/text.tsx'
+import { goTo, linkTo, messageOf, RequestError, type Route, useApp, useAppHandle } from '../app/index.ts'
+import { ToolList, ToolPicker } from '../tools/index.ts'
+import {
+  Badge,
+  Dialog,
+  Empty,
+  ErrorNote,
+  Foreign,
+  ForeignBlock,
+  formatCount,
+  JsonBlock,
+  plural,
+  Section,
+} from '../ui/index.ts'
 import { SchemaForm } from './form.tsx'
 import { CallResult } from './result.tsx'
-import { ToolList } from './tool-list.tsx'
 
 export function TryPage({ route }: { readonly route: Route }) {
   const { tools, about } = useApp()

@@ -1,8 +1,6 @@
 // What a tool answered. Images are shown only in formats that cannot run anything.
 import type { CallView } from '../../api.ts'
-import { formatMilliseconds, formatSize } from '../ui/format.ts'
-import { Badge, Section } from '../ui/parts.tsx'
-import { ForeignBlock, JsonBlock } from '../ui/text.tsx'
+import { Badge, ForeignBlock, formatMilliseconds, formatSize, JsonBlock, Section } from '../ui/index.ts'
 
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 

@@ -55,6 +55,17 @@ export function formatTime(iso: string): string {
   return Number.isNaN(date.getTime()) ? iso : time.format(date)
 }
 
+const shortDay = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+})
+
+/** The day and the time to the minute, for lists; the time alone for today. */
+export function formatShortMoment(iso: string): string {
+  const date = new Date(iso)
+  if (Number.isNaN(date.getTime())) return iso
+  return day.format(date) === day.format(new Date()) ? time.format(date) : shortDay.format(date)
+}
+
 /** The day and the time; the time alone for today. */
 export function formatMoment(iso: string | number): string {
   const date = new Date(iso)

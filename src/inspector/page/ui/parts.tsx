@@ -66,15 +66,18 @@ export function Section({
   title,
   aside,
   children,
+  level = 3,
 }: {
   readonly title: string
+  /** 2 on a page of sections, 3 below the heading of a pane. */
+  readonly level?: 2 | 3
   readonly aside?: ComponentChildren
   readonly children: ComponentChildren
 }) {
   return (
     <section class="section" aria-label={title}>
       <header>
-        <h3>{title}</h3>
+        {level === 2 ? <h2>{title}</h2> : <h3>{title}</h3>}
         {aside}
       </header>
       {children}

@@ -8,6 +8,7 @@ export function ScrollRegion({
   box,
   onScroll,
   onKeyDown,
+  height,
 }: {
   readonly label: string
   readonly children: ComponentChildren
@@ -15,6 +16,8 @@ export function ScrollRegion({
   readonly box?: Ref<HTMLDivElement>
   readonly onScroll?: () => void
   readonly onKeyDown?: (event: KeyboardEvent) => void
+  /** Pixels. */
+  readonly height?: number
 }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields
@@ -25,6 +28,7 @@ export function ScrollRegion({
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
       tabIndex={0}
       {...(box === undefined ? {} : { ref: box })}
+      {...(height === undefined ? {} : { style: { height: `${height}px` } })}
       onScroll={onScroll}
       onKeyDown={onKeyDown}
     >

@@ -5,6 +5,8 @@ import { ScrollRegion } from './scroll.tsx'
 
 /** Rows beyond both ends of the visible part. */
 const SPARE = 6
+/** Pixels of the lines above and below. */
+const BORDER = 2
 
 export function VirtualList<Item>({
   items,
@@ -13,6 +15,7 @@ export function VirtualList<Item>({
   keyOf,
   children,
   current = -1,
+  mostHeight,
 }: {
   readonly items: readonly Item[]
   /** Pixels. */
@@ -22,6 +25,8 @@ export function VirtualList<Item>({
   readonly children: (item: Item, index: number) => ComponentChildren
   /** The row that is kept in sight. */
   readonly current?: number
+  /** Pixels up to which the list grows with its rows; without it, it fills its place. */
+  readonly mostHeight?: number
 }) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600 })
@@ -41,7 +46,16 @@ export function VirtualList<Item>({
   const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE)
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE)
   return (
-    <ScrollRegion class="virtual" box={box} onScroll={measure} onKeyDown={moveFocus} label={label}>
+    <ScrollRegion
+      class="virtual"
+      box={box}
+      onScroll={measure}
+      onKeyDown={moveFocus}
+      label={label}
+      {...(mostHeight === undefined
+        ? {}
+        : { height: Math.min(mostHeight, items.length * rowHeight + BORDER) })}
+    >
       <ul style={{ height: `${items.length * rowHeight}px` }}>
         {items.slice(first, last).map((item, at) => (
           <li

@@ -1,19 +1,31 @@
 // The frame around every page: navigation, connection, theme, shortcuts, announcements.
 import { useEffect, useState } from 'preact/hooks'
-import { useDroppedFiles } from '../conversations/open-file.tsx'
-import { ConversationsPage } from '../conversations/page.tsx'
-import { CostsPage } from '../costs/page.tsx'
-import { PlaygroundPage } from '../playground/page.tsx'
-import { ServersPage } from '../servers/page.tsx'
-import { TryPage } from '../try/page.tsx'
-import { formatCount, formatMoment } from '../ui/format.ts'
-import { followEvents } from './events.ts'
-import { KeyForm } from './key-form.tsx'
-import { linkTo, PAGES, type PageName, type Route, useRoute } from './route.ts'
-import { Shortcuts, useShortcuts } from './shortcuts.tsx'
-import { SnapshotNotes } from './snapshot-notes.tsx'
-import { type AppState, type ConnectionState, useApp, useAppHandle } from './state.ts'
-import { applyTheme, storedTheme, THEMES, type Theme } from './theme.ts'
+import {
+  type AppState,
+  applyTheme,
+  type ConnectionState,
+  followEvents,
+  KeyForm,
+  linkTo,
+  PAGE_NAMES,
+  type PageName,
+  type Route,
+  Shortcuts,
+  SnapshotNotes,
+  storedTheme,
+  THEMES,
+  type Theme,
+  useApp,
+  useAppHandle,
+  useRoute,
+  useShortcuts,
+} from './app/index.ts'
+import { ConversationsPage, useDroppedFiles } from './conversations/index.ts'
+import { CostsPage } from './costs/index.ts'
+import { PlaygroundPage } from './playground/index.ts'
+import { ServersPage } from './servers/index.ts'
+import { TryPage } from './try/index.ts'
+import { formatCount, formatMoment } from './ui/index.ts'
 
 const TITLES: { readonly [page in PageName]: string } = {
   conversations: 'Conversations',
@@ -87,7 +99,7 @@ function Page({ route }: { readonly route: Route }) {
 function Navigation({ current }: { readonly current: PageName }) {
   return (
     <nav aria-label="Pages">
-      {PAGES.map((page) => (
+      {PAGE_NAMES.map((page) => (
         <a key={page} href={linkTo(page)} aria-current={page === current ? 'page' : undefined}>
           {TITLES[page]}
         </a>
