@@ -63,12 +63,12 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and their state',
+    summary: 'what your servers cost; inspect shows all in a browser',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
     name: 'inspect',
-    summary: 'what happened and why, in your browser',
+    summary: '',
     load: async () => (await import('./inspect.ts')).inspectCommand,
   },
   {
