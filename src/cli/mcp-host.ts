@@ -28,6 +28,8 @@ export type OpenedHost = {
   gateway(): Promise<McpGateway>
   /** The inspector of this host; undefined if it is off, or would be open to everybody. */
   inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
+  /** Writes and sends the events so far. */
+  closeEvents(): Promise<void>
 }
 
 export type HostOptions = {
@@ -107,12 +109,17 @@ export function openHost(
     return host.configure(next)
   }
   async function inspector(options: McpInspectorOptions) {
-    if (!audit || !isInspected) return undefined
+    const feed = isInspected ? audit?.feed : undefined
+    if (!audit || !feed) return undefined
     const { openMcpInspector } = await import('./mcp-inspector.ts')
     const { onChange } = settings
-    return openMcpInspector({ host, shelf, configs: () => configs, onChange, pins }, audit, options)
+    return openMcpInspector(
+      { host, shelf, configs: () => configs, onChange, pins },
+      { ...audit, feed },
+      options,
+    )
   }
-  return { host, configure, gateway, inspector }
+  return { host, configure, gateway, inspector, closeEvents: async () => audit?.close() }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

@@ -1,5 +1,6 @@
 // The inspector of `toolshelf mcp --http`: shows the events and the servers of the gateway.
 import type { TraceListener } from '../core/index.ts'
+import type { EventFeed } from '../inspector/events/index.ts'
 import type { InspectedServers } from '../inspector/index.ts'
 import { thisMachine } from '../mcp/config/index.ts'
 import type { Audit } from './audit.ts'
@@ -14,7 +15,7 @@ export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts'
 /** Undefined where it would be open to everybody. */
 export function openMcpInspector(
   shown: Pick<InspectedServers, 'host' | 'shelf' | 'configs' | 'onChange' | 'pins'>,
-  audit: Audit,
+  audit: Audit & { readonly feed: EventFeed },
   { named, ...options }: McpInspectorOptions,
 ): OpenedInspector | undefined {
   let calls: TraceListener | undefined
