@@ -1,5 +1,5 @@
 // `npm run bench [cost|tokens|zoo|speed|start|quality|learning|languages|public|mcp|mcp-stall|messages|messages-apis|
-// messages-load|messages-soak] [file,
+// messages-load|messages-soak|events] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -20,6 +20,7 @@ const benches = [
   'messages-apis',
   'messages-load',
   'messages-soak',
+  'events',
 ]
 const [wanted, ...rest] = process.argv.slice(2)
 const chosen = wanted && benches.includes(wanted) ? [wanted] : benches.slice(0, 2)

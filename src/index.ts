@@ -18,6 +18,7 @@ export {
   type CompactOptions,
   type Content,
   type ConversationKind,
+  type ConversationListener,
   type ConversationStart,
   codingAgentPolicy,
   type Decision,

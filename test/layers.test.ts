@@ -14,6 +14,7 @@ const LAYERS: Record<string, readonly string[]> = {
   validate: ['lib', 'core'],
   node: ['lib', 'core'],
   terminal: ['lib'],
+  otel: ['lib', 'core'],
   embed: ['lib', 'node'],
   rankers: ['lib', 'core', 'search', 'embed', 'node', 'validate'],
   mcp: ['lib', 'core', 'node'],
@@ -21,6 +22,8 @@ const LAYERS: Record<string, readonly string[]> = {
   agent: ['lib', 'core', 'node', 'search', 'rankers'],
   scan: ['lib', 'mcp'],
   doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
+  lint: ['lib', 'core', 'search', 'mcp', 'scan', 'terminal'],
+  replay: ['lib', 'core', 'messages', 'terminal'],
   import: ['lib', 'mcp', 'node'],
   inspector: ['lib', 'core', 'search', 'validate', 'node', 'rankers', 'mcp', 'scan'],
   entries: ['core', 'mcp', 'messages', 'agent'],
@@ -39,8 +42,11 @@ const LAYERS: Record<string, readonly string[]> = {
     'agent',
     'scan',
     'doctor',
+    'lint',
+    'replay',
     'import',
     'inspector',
+    'otel',
   ],
 }
 

@@ -25,6 +25,8 @@ const byFolder = {
   search: ['test/search/{deprecated,evaluate,fields,kernel,meaning,words}.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
   node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
+  lint: ['test/lint/*.test.ts', 'test/cli/doctor-ci.test.ts'],
+  replay: ['test/replay/*.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts'],

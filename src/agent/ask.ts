@@ -88,6 +88,7 @@ function sampledEvent(model: string, reply: Fields, milliseconds: number, error:
   return {
     type: 'sampled',
     model,
+    api: 'messages',
     usage: billedTokens(fieldsOf(reply.usage)),
     stopReason,
     milliseconds,

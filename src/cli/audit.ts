@@ -1,21 +1,26 @@
-// The events of a command: `--audit` writes them to a file, and the inspector shows them.
+// The readers of a command's events: the file of `--audit`, the inspector, and OpenTelemetry.
 
 import { resolve } from 'node:path'
+import type { TraceRecord } from '../core/index.ts'
 import { createEventRing, createFileFeed, type EventFeed } from '../inspector/events/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
 import { createTextRedactor, isHarmless, isSecretName } from '../mcp/redact/index.ts'
 import { createTraceStream, openAuditFile, type TraceStream } from '../node/index.ts'
 import type { AuditSettings } from './audit-options.ts'
+import { loadTelemetry } from './telemetry.ts'
+import { version } from './version.ts'
 
 /** The events of a command, and the secrets that are hidden in them. */
 export type Audit = {
   readonly stream: TraceStream
-  /** Where the inspector reads them: the file, or the memory of the process. */
-  readonly feed: EventFeed
+  /** Where the inspector reads them: the file, or the memory of the process; undefined without either. */
+  readonly feed: EventFeed | undefined
   /** Hides the secrets of the servers and of the environment. */
   readonly redact: (text: string) => string
   /** Hides the secrets of these servers too, from now on. */
   readonly setServers: (servers: readonly ServerConfig[]) => void
+  /** Writes and sends what has happened so far, within limits. */
+  readonly close: () => Promise<void>
 }
 
 export type AuditOptions = {
@@ -25,20 +30,31 @@ export type AuditOptions = {
   readonly notify: (message: string) => void
 }
 
-/** Opens the events of a command; undefined if neither a file nor the inspector reads them. */
+/** Opens what reads the events of a command; undefined if nothing does. */
 export function openAudit(
   settings: AuditSettings | undefined,
   { secrets, isInspected = false, notify }: AuditOptions,
 ): Audit | undefined {
-  if (!settings && !isInspected) return undefined
   const { redact, setServers } = createEventRedactor(secrets)
-  if (!settings) {
-    const ring = createEventRing({ redact })
-    return { stream: createTraceStream(ring.add), feed: ring, redact, setServers }
+  const file = settings && openAuditFile(settings.file, { hasContent: settings.hasContent, notify, redact })
+  const ring = !settings && isInspected ? createEventRing({ redact }) : undefined
+  const telemetry = loadTelemetry({ version: version(), environment: process.env, redact, notify })
+  if (!file && !ring && !telemetry) return undefined
+  const read = (record: TraceRecord) => {
+    file?.write(record)
+    ring?.add(record)
+    telemetry?.read(record)
   }
-  const { file, hasContent } = settings
-  const write = openAuditFile(file, { hasContent, notify, redact })
-  return { stream: createTraceStream(write), feed: createFileFeed([resolve(file)]), redact, setServers }
+  return {
+    stream: createTraceStream(read, { hasSpans: telemetry !== undefined }),
+    feed: settings ? createFileFeed([resolve(settings.file)]) : ring,
+    redact,
+    setServers,
+    async close() {
+      file?.close()
+      await telemetry?.close()
+    },
+  }
 }
 
 /** Hides secrets of servers and of the environment; built again only after the servers have changed. */

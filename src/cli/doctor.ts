@@ -1,19 +1,21 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
-import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
-import { type Config, configPlaces, type Machine, thisMachine } from '../mcp/config/index.ts'
+import { type Config, configPlaces, type Machine, readConfig, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
-import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
-import { findServers, requireServers } from './found-servers.ts'
+import { checkCatalog, checkServers, ciOptions, readCi } from './doctor-ci.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
+import { toSafeJson } from './safe-json.ts'
+import { type ServersToStart, serversToStart } from './servers-to-start.ts'
 import { trustOption } from './trust/index.ts'
+import { writeTo } from './write-to.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -36,7 +38,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <files>] [--json] [options]',
+    words: '[--config <files>] [--json] [--ci] [options]',
     options: {
       config: {
         type: 'string',
@@ -52,29 +54,35 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       catalog: {
         type: 'string',
         value: 'file',
-        about: 'also write all tools, for toolshelf search and eval',
+        about: 'also write all tools, for toolshelf search and eval; with --ci, read and check them instead',
       },
       model: { type: 'string', value: 'id', about: `whose prices money is shown at; ${MODEL} if left out` },
       ...pricesOption,
       timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
+      ...ciOptions,
     },
     examples: [
       'toolshelf doctor',
       'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
       'toolshelf doctor --json --timeout 10',
       'toolshelf doctor --catalog tools.jsonl',
+      'toolshelf doctor --ci --budget 20000 --sarif toolshelf.sarif --junit toolshelf.xml',
+      'toolshelf doctor --ci --catalog tools.jsonl --fail-on warning',
     ],
     async run(input, terminal) {
-      const { files, timeout, page, catalog } = readWords(input)
+      const { files, timeout, catalog } = readWords(input)
+      const ci = readCi(input)
       const machine = surroundings.machine()
+      if (ci && catalog !== undefined) {
+        const settings = await readConfig(files ?? [], machine.environment, machine)
+        return checkCatalog({ file: catalog, config: settings }, ci, terminal, columnsIn(surroundings))
+      }
       const prices = await pricesIn(input)
       const notices: string[] = []
-      const found = await findServers(files, machine, {
+      const { config, untrusted } = await serversToStart(files, machine, {
         isTrusting: input.isSet('trust-project'),
         notify: (message) => void notices.push(message),
       })
-      await requireServers(found, machine)
-      const { config, untrusted } = found
       const servers = config.servers.map((server) => toStart(server, timeout))
       const notify = (message: string) => void notices.push(message)
       const pins = surroundings.pins(notify)
@@ -83,6 +91,10 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       try {
         await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.tell(printableLine(notice))
+        if (ci) {
+          const found = { statuses: host.status(), config, untrusted, changed: watched.changed }
+          return await checkServers(found, ci, terminal, columnsIn(surroundings))
+        }
         const report = makeReport(host.status(), {
           configProblems: config.problems,
           untrusted,
@@ -92,20 +104,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           prices,
           clients: clientsOf(config, machine),
         })
-        const next = nextStep(config, report)
-        if (input.isSet('json')) terminal.print(toJson(report))
-        else terminal.print(terminalView(report, { ...look(surroundings, machine), next }))
-        if (page !== undefined) {
-          const { onChange } = config.settings
-          const time = surroundings.now()
-          const { doctorPage } = await import('./doctor-page.ts')
-          await writeTo(page, await doctorPage(report, { host, pins, onChange, untrusted, next, time }))
-          terminal.tell(`The page is in ${page}.`)
-        }
-        if (catalog !== undefined) {
-          await writeTo(catalog, catalogueOf(host.status()))
-          terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
-        }
+        await publish(report, { input, terminal, surroundings, config, host, pins, untrusted })
         return report.total.failed > 0 ? 1 : 0
       } finally {
         await host.close()
@@ -133,6 +132,35 @@ export const doctorCommand: Command = createDoctor({
     return () => process.off('SIGINT', listener)
   },
 })
+
+type Publishing = {
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly surroundings: DoctorSurroundings
+  readonly config: Config
+  readonly host: McpHost
+  readonly pins: Pins | undefined
+  readonly untrusted: ServersToStart['untrusted']
+}
+
+/** Prints the report, and writes the files that the user asked for. */
+async function publish(report: Report, publishing: Publishing): Promise<void> {
+  const { input, terminal, surroundings, config, host, pins, untrusted } = publishing
+  const { page, catalog } = readWords(input)
+  const next = nextStep(config, report)
+  if (input.isSet('json')) terminal.print(toSafeJson(report))
+  else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
+  if (page !== undefined) {
+    const { doctorPage } = await import('./doctor-page.ts')
+    const shown = { host, pins, onChange: config.settings.onChange, untrusted }
+    await writeTo(page, await doctorPage(report, { ...shown, next, time: surroundings.now() }))
+    terminal.tell(`The page is in ${page}.`)
+  }
+  if (catalog !== undefined) {
+    await writeTo(catalog, catalogueOf(host.status()))
+    terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
+  }
+}
 
 function readWords(input: Input) {
   const { words, text } = input
@@ -211,6 +239,10 @@ function tellArrivals(host: McpHost, terminal: Terminal): () => void {
   })
 }
 
+function columnsIn({ columns }: DoctorSurroundings): number {
+  return Math.max(60, columns() ?? 80)
+}
+
 function look({ columns }: DoctorSurroundings, { environment }: Machine) {
   const given = columns()
   const isPlain = given === undefined || environment.TERM === 'dumb'
@@ -219,12 +251,6 @@ function look({ columns }: DoctorSurroundings, { environment }: Machine) {
     isColoured: !isPlain && !environment.NO_COLOR,
     width: Math.min(100, Math.max(60, given ?? 80)),
   }
-}
-
-/** Escapes characters that could control a terminal; JSON itself escapes only some of them. */
-function toJson(report: Report): string {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(report).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, escaped)
 }
 
 /** The clients whose files the servers come from. */
@@ -240,13 +266,4 @@ function nextStep({ servers }: Config, { projection }: Report): string {
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
   return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'
-}
-
-async function writeTo(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new CommandError(`cannot write ${file} (${code}); pass a file in a writable folder.`)
-  }
 }

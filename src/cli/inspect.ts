@@ -28,10 +28,10 @@ import {
 } from './command.ts'
 import { describeProblem, watchConfig } from './config-watch.ts'
 import { editableFiles } from './editable-files.ts'
-import { type FoundConfig, findServers } from './found-servers.ts'
 import { type OpenedInspector, openInspector } from './inspector.ts'
 import { startBrowser } from './login.ts'
 import { storedLogins } from './logins.ts'
+import { type ServersToStart, serversIfAny } from './servers-to-start.ts'
 import { trustOption } from './trust/index.ts'
 import { version } from './version.ts'
 
@@ -73,7 +73,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
       const port = portIn(input, '0')
       const isTrusting = input.isSet('trust-project')
       const named = filesIn(input)
-      const found = await findServers(named, machine, { isTrusting, notify: tell })
+      const found = await serversIfAny(named, machine, { isTrusting, notify: tell })
       for (const problem of found.config.problems) tell(describeProblem(problem))
       const started = startServers(found, { named, machine, tell })
       const { redact, setServers } = createEventRedactor()
@@ -141,7 +141,7 @@ type StartOptions = {
 
 /** Starts the servers in the background. Those of an untrusted folder are shown, and never started. */
 function startServers(
-  { config, untrusted }: FoundConfig,
+  { config, untrusted }: ServersToStart,
   { named, machine, tell }: StartOptions,
 ): StartedServers {
   const { settings } = config

@@ -1,6 +1,7 @@
 // Opens the inspector for a command: its code and page are loaded at the first request.
 import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
+import type { EventFeed } from '../inspector/events/index.ts'
 import type { InspectedServers, Inspector, InspectorOptions } from '../inspector/index.ts'
 import { INSPECTOR_PATH, type InspectorHandler, LOOPBACK } from '../node/index.ts'
 import type { Audit } from './audit.ts'
@@ -10,7 +11,7 @@ export type OpenInspectorOptions = Pick<
   InspectorOptions,
   'source' | 'address' | 'hosts' | 'notify' | 'path'
 > & {
-  readonly audit: Pick<Audit, 'feed' | 'redact'>
+  readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'>
   /** Clients' key. Beyond loopback it opens the page, too; on loopback a key of this process does, which is printed. */
   readonly clientKey?: string | undefined
   /** `isOperator`: whoever has the page's key started this process. */

@@ -63,13 +63,18 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost, and their state',
+    summary: 'server costs; replay: of a past session; inspect: see it',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
     name: 'inspect',
-    summary: 'what happened and why, in your browser',
+    summary: '',
     load: async () => (await import('./inspect.ts')).inspectCommand,
+  },
+  {
+    name: 'replay',
+    summary: '',
+    load: async () => (await import('./replay.ts')).replayCommand,
   },
   {
     name: 'import',

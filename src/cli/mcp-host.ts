@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createShelf, type FindRelated, type OpenTrace, type TraceListener } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
-import { type Config, thisMachine } from '../mcp/config/index.ts'
+import type { Config } from '../mcp/config/index.ts'
 import type { McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
@@ -14,8 +14,9 @@ import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
-import type { OpenedInspector, OpenInspectorOptions } from './inspector.ts'
+import type { OpenedInspector } from './inspector.ts'
 import { storedLogins } from './logins.ts'
+import type { McpInspectorOptions } from './mcp-inspector.ts'
 import { tellOfServers } from './notices.ts'
 import { version } from './version.ts'
 
@@ -26,15 +27,9 @@ export type OpenedHost = {
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
   /** The inspector of this host; undefined if it is off, or would be open to everybody. */
-  inspector(options: HostInspectorOptions): Promise<OpenedInspector | undefined>
-}
-
-export type HostInspectorOptions = Pick<
-  OpenInspectorOptions,
-  'address' | 'hosts' | 'clientKey' | 'notify'
-> & {
-  /** The files of `--config`. */
-  readonly named: readonly string[] | undefined
+  inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
+  /** Writes and sends the events so far. */
+  closeEvents(): Promise<void>
 }
 
 export type HostOptions = {
@@ -113,26 +108,18 @@ export function openHost(
     audit?.setServers(next)
     return host.configure(next)
   }
-  async function inspector({ named, ...options }: HostInspectorOptions) {
-    if (!audit || !isInspected) return undefined
-    const { openGatewayInspector } = await import('./inspector.ts')
-    const { editableFiles } = await import('./editable-files.ts')
-    let calls: TraceListener | undefined
-    const trace: TraceListener = (event) => {
-      calls ??= audit.stream.open('mcp', { client: { name: 'inspector' } }).trace
-      calls(event)
-    }
-    const editable = editableFiles(named, thisMachine())
+  async function inspector(options: McpInspectorOptions) {
+    const feed = isInspected ? audit?.feed : undefined
+    if (!audit || !feed) return undefined
+    const { openMcpInspector } = await import('./mcp-inspector.ts')
     const { onChange } = settings
-    const shown = { host, shelf, configs: () => configs, onChange, pins, editable, trace }
-    return openGatewayInspector({
-      ...options,
-      source: 'mcp',
-      audit,
-      servers: (canManage) => ({ ...shown, canManage }),
-    })
+    return openMcpInspector(
+      { host, shelf, configs: () => configs, onChange, pins },
+      { ...audit, feed },
+      options,
+    )
   }
-  return { host, configure, gateway, inspector }
+  return { host, configure, gateway, inspector, closeEvents: async () => audit?.close() }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

@@ -124,6 +124,7 @@ export const mcpCommand: Command = {
       return 0
     } finally {
       stopWatching()
+      await opened.closeEvents()
     }
   },
 }

@@ -122,18 +122,21 @@ export const serveCommand: Command = {
     const hosts = listIn(input, 'allow')
     const isInspected = !input.isSet('no-inspect')
     const audit = openAudit(auditIn(input), { secrets, isInspected, notify })
-    const stream = audit?.stream
     // Of several keys the first is the operator's: the others may only use the gateway.
+    const feed = isInspected ? audit?.feed : undefined
     const inspector =
-      audit && isInspected
-        ? openGatewayInspector({ source: 'serve', audit, address, hosts, clientKey: secrets[0], notify })
+      audit && feed
+        ? openGatewayInspector({
+            ...{ source: 'serve', address, hosts, clientKey: secrets[0], notify },
+            audit: { feed, redact: audit.redact },
+          })
         : undefined
     const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
       keep: listIn(input, 'keep'),
-      openTrace: stream && ((start) => stream.open('serve', start).trace),
+      openTrace: audit && ((start) => audit.stream.open('serve', start).trace),
       notify,
     })
     const isJson = input.isSet('json')
@@ -168,6 +171,7 @@ export const serveCommand: Command = {
         `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
       )
     await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
+    await audit?.close()
     return 0
   },
 }

@@ -153,6 +153,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     async close() {
       using.close(agent.messages.slice(saved?.messages.length ?? 0))
       await host.close()
+      await audit?.close()
     },
   }
 }

@@ -55,11 +55,12 @@ export {
 export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
-export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN } from './tokens.ts'
+export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN, tokensFor } from './tokens.ts'
 export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy } from './tools/index.ts'
 export type {
   ClientIdentity,
   ConversationKind,
+  ConversationListener,
   ConversationStart,
   OpenTrace,
   PrefixCause,

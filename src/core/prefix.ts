@@ -1,6 +1,6 @@
 // The cached prefix of a request: hashes it, and explains what changed it (K).
 // Implements K1, K2, K3.
-import { hash } from '../lib/index.ts'
+import { hash, oncePerFrozen } from '../lib/index.ts'
 import type { Block } from './types.ts'
 
 /** A request as it was sent. */
@@ -48,40 +48,57 @@ function toolChanges(
   after: readonly Block[],
   references: () => ReadonlySet<unknown>,
 ): BreakCause[] {
-  if (isSameList(before, after)) return []
-  const referenced = references()
+  const [oldPart, newPart] = differingParts(before, after)
+  if (oldPart.length === 0 && newPart.length === 0) return []
+  const referenced = [...oldPart, ...newPart].some(isDeferred) ? references() : new Set()
   const isPart = (tool: Block) => tool.defer_loading !== true || referenced.has(tool.name)
-  const old = new Map(before.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
-  const now = new Map(after.filter(isPart).map((tool) => [String(tool.name), json(tool)]))
+  const old = new Map(oldPart.filter(isPart).map((tool) => [String(tool.name), tool]))
+  const now = new Map(newPart.filter(isPart).map((tool) => [String(tool.name), tool]))
   const causes: BreakCause[] = []
-  for (const [name, text] of old) {
+  for (const [name, tool] of old) {
     if (!now.has(name)) causes.push({ kind: 'tool-removed', name })
-    else if (now.get(name) !== text) causes.push({ kind: 'tool-changed', name })
+    else if (!isEqual(tool, now.get(name))) causes.push({ kind: 'tool-changed', name })
   }
   for (const name of now.keys()) if (!old.has(name)) causes.push({ kind: 'tool-added', name })
   causes.push(...deferralChange(before, after, causes))
   if (causes.length > 0) return causes
   const order = (tools: readonly Block[]) =>
     json(tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
-  return order(before) === order(after) ? [] : [{ kind: 'tools-reordered' }]
+  return order(oldPart) === order(newPart) ? [] : [{ kind: 'tools-reordered' }]
 }
 
-/** Cheap where the tools have the same parts. */
-function isSameList(before: readonly Block[], after: readonly Block[]): boolean {
-  return before.length === after.length && before.every((tool, index) => isEqual(tool, after[index]))
+/** Both lists without what they have in common at their start and at their end. */
+function differingParts(
+  before: readonly Block[],
+  after: readonly Block[],
+): [readonly Block[], readonly Block[]] {
+  const shorter = Math.min(before.length, after.length)
+  let start = 0
+  while (start < shorter && isEqual(before[start], after[start])) start++
+  let end = 0
+  while (end < shorter - start && isEqual(before[before.length - 1 - end], after[after.length - 1 - end]))
+    end++
+  return [before.slice(start, before.length - end), after.slice(start, after.length - end)]
 }
 
 function isEqual(before: unknown, after: unknown): boolean {
-  return before === after || hasSameParts(before, after) || json(before) === json(after)
+  if (before === after || hasSameParts(before, after)) return true
+  return nameOf(before) === nameOf(after) && json(before) === json(after)
+}
+
+/** Tools with other names need no JSON to differ. */
+function nameOf(value: unknown): unknown {
+  return typeof value === 'object' && value ? (value as Block).name : undefined
 }
 
 /** Whether two objects have the same values in the same order: copies of one definition need no JSON. */
 function hasSameParts(before: unknown, after: unknown): boolean {
   if (typeof before !== 'object' || typeof after !== 'object' || !before || !after) return false
-  const [old, now] = [Object.entries(before), Object.entries(after)]
+  const [old, now] = [before as Block, after as Block]
+  const [oldKeys, newKeys] = [Object.keys(old), Object.keys(now)]
   return (
-    old.length === now.length &&
-    old.every(([key, value], at) => now[at]?.[0] === key && now[at]?.[1] === value)
+    oldKeys.length === newKeys.length &&
+    oldKeys.every((key, at) => newKeys[at] === key && old[key] === now[key])
   )
 }
 
@@ -106,14 +123,22 @@ function isDeferred(tool: Block): boolean {
   return tool.defer_loading === true
 }
 
-function referencedNames(request: Sent['request']): Set<unknown> {
+function referencedNames({ messages }: Sent['request']): Set<unknown> {
   const names = new Set<unknown>()
-  JSON.stringify(request.messages, (_, value: Block | null) => {
-    if (value?.type === 'tool_reference') names.add(value.tool_name ?? value.name)
+  for (const message of Array.isArray(messages) ? messages : [])
+    if (typeof message === 'object' && message) for (const name of namesReferredTo(message)) names.add(name)
+  return names
+}
+
+/** Messages of a conversation are the same frozen objects in its next request. */
+const namesReferredTo = oncePerFrozen((message: object): readonly unknown[] => {
+  const names: unknown[] = []
+  JSON.stringify(message, (_, value: Block | null) => {
+    if (value?.type === 'tool_reference') names.push(value.tool_name ?? value.name)
     return value
   })
   return names
-}
+})
 
 function editedMessage(before: unknown, after: unknown): BreakCause[] {
   const old = Array.isArray(before) ? before : []

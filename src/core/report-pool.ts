@@ -83,11 +83,11 @@ function partEvent(
   return { type: 'tools', id, server, immediate, deferred, tokens }
 }
 
-/** How much of a pool a model sees that sees these names; names of other tools do not count. */
-export function toolShare(pool: Pool, names: Iterable<string>): ToolShare {
+/** How much of a pool a model sees that sees these names, each given once; names of other tools do not count. */
+export function toolShare(pool: Pool, names: readonly string[]): ToolShare {
   let visible = 0
   let characters = 0
-  for (const name of new Set(names)) {
+  for (const name of names) {
     const entry = pool.byName.get(name)
     if (!entry) continue
     visible++

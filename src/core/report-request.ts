@@ -36,10 +36,14 @@ export function reportRequest(
 }
 
 /** The tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
-function* visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): Iterable<string> {
+function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): string[] {
+  const names: string[] = []
   for (const { name, defer_loading } of tools as readonly { name?: string; defer_loading?: boolean }[])
-    if (name !== undefined && defer_loading !== true) yield name
-  yield* loaded
+    if (name !== undefined && defer_loading !== true) names.push(name)
+  if (names.length === 0 || loaded.length === 0) return names.concat(loaded)
+  // Wires without references list loaded tools openly.
+  const shown = new Set(names)
+  return names.concat(loaded.filter((name) => !shown.has(name)))
 }
 
 function reportPrefix(trace: TraceListener, before: Sent, after: Sent): void {

@@ -138,6 +138,8 @@ export type Trace =
       readonly type: 'sampled'
       /** The model that was asked. */
       readonly model: string
+      /** The API that was asked: `messages`, `chat` or `responses`. */
+      readonly api: string
       /** Tokens as the API counted them; undefined if it reported none. */
       readonly usage?: BilledTokens | undefined
       /** Why the model stopped, as the API says it. */
@@ -305,7 +307,13 @@ export type ConversationStart = {
 }
 
 /** Starts a conversation and returns the listener for its events. */
-export type OpenTrace = (start: ConversationStart) => TraceListener
+export type OpenTrace = (start: ConversationStart) => ConversationListener
+
+/** Receives the events of a conversation. */
+export type ConversationListener = TraceListener & {
+  /** The conversation's trace id, if its calls become spans: servers get the call's span as their parent. */
+  readonly traceId?: string | undefined
+}
 
 /** The part of the tools that a model sees, by estimates of their definitions alone. */
 export type ToolShare = {

@@ -13,6 +13,7 @@ export {
   type Content,
   type Conversation,
   type ConversationKind,
+  type ConversationListener,
   type ConversationStart,
   capabilityOf,
   checkCall,

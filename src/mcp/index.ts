@@ -31,6 +31,8 @@ export type {
   ConfigProblem,
   HostEvent,
   KnownServer,
+  LintLevel,
+  LintSettings,
   ListedTool,
   McpHost,
   Progress,

@@ -28,6 +28,8 @@ export type ServerConfig = {
   readonly callTimeout: number
   /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
+  /** What `toolshelf doctor --ci` checks. */
+  readonly lint?: LintSettings
   /** The file it came from. */
   readonly source: string
   /** Environment variables that its `${}` references used, with their values, which are hidden wherever they appear. */
@@ -53,7 +55,23 @@ export type RemoteConfig = {
 }
 
 /** Settings of one tool. */
-export type ToolConfig = { readonly alwaysLoad?: boolean; readonly hint?: string }
+export type ToolConfig = {
+  readonly alwaysLoad?: boolean
+  readonly hint?: string
+  /** Which rules `toolshelf doctor --ci` applies to it. */
+  readonly lint?: Pick<LintSettings, 'rules'>
+}
+
+/** How much a finding of `toolshelf doctor --ci` weighs; `off` does not report it. */
+export type LintLevel = 'off' | 'warning' | 'error'
+
+/** What `toolshelf doctor --ci` checks. */
+export type LintSettings = {
+  /** Levels by the id of a rule. */
+  readonly rules?: { readonly [rule: string]: LintLevel }
+  /** The most that a server may have. */
+  readonly budget?: { readonly tokens?: number; readonly tools?: number }
+}
 
 /** A part of a configuration that was skipped or repaired, and what to do about it. */
 export type ConfigProblem = {

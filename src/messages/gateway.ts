@@ -159,7 +159,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       const target = targetFor(parts, plan, request, replyOptions)
       const { trace } = outcome
       const onSampled: Job['onSampled'] =
-        trace && ((end) => trace({ type: 'sampled', model: request.model, ...end }))
+        trace && ((end) => trace({ type: 'sampled', model: request.model, api: upstream.api, ...end }))
       const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported, onSampled })
       return { outcome, sampled: kept(parts, sampled, request, replyOptions) }
     },

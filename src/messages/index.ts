@@ -12,6 +12,7 @@ export type { RequestOutcome } from './request-outcome.ts'
 export type { Wait } from './sampling.ts'
 export { type RequestRecord, type RunningServer, type ServeOptions, serve } from './server.ts'
 export type {
+  ApiName,
   Headers,
   HttpAnswer,
   MessagesRequest,

@@ -51,17 +51,28 @@ export function traceparentIn({ traceparent }: Headers): string | undefined {
 
 /** Keys of the request's newest prefixes, the longest first. Cache breakpoints do not count, because they move. */
 function prefixKeys(messages: readonly Fields[], owner: string): string[] {
-  const hash = createHash('sha1').update(owner)
   const keys: string[] = []
+  let key = owner
   for (const [index, message] of messages.entries()) {
-    hash.update(digestOf(message))
-    if (index >= messages.length - LOOK_BACK) keys.unshift(hash.copy().digest('base64'))
+    const link = linkOf(message)
+    if (link.from !== key) {
+      link.key = sha1(key + link.digest)
+      link.from = key
+    }
+    key = link.key
+    if (index >= messages.length - LOOK_BACK) keys.unshift(key)
   }
   return keys
 }
 
-const digestOf = oncePerFrozen((message: Fields) =>
-  createHash('sha1')
-    .update(toJson(bare(message)))
-    .digest('base64'),
+/** A message's part in the chain of keys: after the prefix with the key `from` comes the one with `key`. */
+type Link = { readonly digest: string; from: string | undefined; key: string }
+
+/** Messages of a conversation are the same frozen objects in its next request, mostly behind the same prefix. */
+const linkOf = oncePerFrozen(
+  (message: Fields): Link => ({ digest: sha1(toJson(bare(message))), from: undefined, key: '' }),
 )
+
+function sha1(text: string): string {
+  return createHash('sha1').update(text).digest('base64')
+}

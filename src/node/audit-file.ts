@@ -1,5 +1,6 @@
 // Writes events to a file as JSON lines: private, bounded, without secrets, and without what a conversation says unless
-// asked. A crash loses at most the line being written, and a file that cannot be written harms nothing else.
+// asked. The lines of one turn of the event loop are one write; a crash loses at most these. A file that cannot be
+// written harms nothing else.
 import {
   closeSync,
   existsSync,
@@ -16,14 +17,10 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { TraceRecord } from '../core/index.ts'
-import { cut, type Fields, isFields } from '../lib/index.ts'
+import { type AuditLineOptions, auditLine } from './audit-line.ts'
 
 /** Options of `openAuditFile`. */
-export type AuditFileOptions = {
-  /** Hides secrets in a text. */
-  readonly redact: (text: string) => string
-  /** Keeps arguments and results, redacted and cut. Default: false. */
-  readonly hasContent?: boolean
+export type AuditFileOptions = AuditLineOptions & {
   /** Reports once that the file cannot be written, until it can be again. */
   readonly notify: (message: string) => void
   /** Size at which a new file begins. Default: 10 MB. */
@@ -36,61 +33,126 @@ export type AuditFileOptions = {
   readonly now?: () => number
 }
 
+/** An audit file that is being written. */
+export type AuditFile = {
+  /** Takes a record; it is written at the end of this turn of the event loop. Never throws. */
+  write(record: TraceRecord): void
+  /** Writes what was taken, now. */
+  flush(): void
+  /** Writes what was taken, and closes the file. */
+  close(): void
+}
+
 const MAX_BYTES = 10_000_000
 const MAX_AGE_MS = 7 * 24 * 3_600_000
 const MAX_FILES = 5
 const PRIVATE = 0o600
-/** Characters of one text; queries and errors are shorter. */
-const LONGEST_TEXT = 2000
-/** Characters of the arguments or the result of one call. */
-const LONGEST_CONTENT = 16_000
-/** Longer lines keep only what every record has. */
-const LONGEST_LINE = 64_000
+/** How long a file stays open without a look at whether another process has rotated or removed it. */
+const TRUSTED_MS = 250
+/** Characters that wait for a write; more are written at once. */
+const MOST_WAITING = 256_000
 
-/** Returns a function that appends a record to the file. It never throws. Several processes may use the same file. */
-export function openAuditFile(path: string, options: AuditFileOptions): (record: TraceRecord) => void {
+/** Opens an audit file at the first record. Several processes may write to the same file. */
+export function openAuditFile(path: string, options: AuditFileOptions): AuditFile {
   const file = resolve(path)
-  const { notify, maxBytes = MAX_BYTES, maxFiles = MAX_FILES } = options
-  const { maxAgeMs = MAX_AGE_MS, now = Date.now } = options
-  let isFirst = true
+  const { notify } = options
+  const current = createCurrentFile(file, options)
+  let waiting = ''
   let isBroken = false
-  const isFull = ({ size, birthtimeMs, ctimeMs }: Stats) =>
-    size > 0 && (size >= maxBytes || now() - (birthtimeMs || ctimeMs) >= maxAgeMs)
 
-  function append(line: string): void {
-    if (isFirst) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    const found = lstatIfThere(file)
-    // A pipe or a device could block or never fill up, and a link could lead to a file of somebody else.
-    if (found && !found.isFile()) throw new Error('it is not a regular file')
-    if (found && isFull(found)) rotate(file, found, maxFiles)
-    // Reads only the last byte of a file that another process may have left with half a line.
-    const descriptor = openSync(file, 'a+', PRIVATE)
+  function flush(): void {
+    if (waiting === '') return
+    const lines = waiting
+    waiting = ''
     try {
-      const status = fstatSync(descriptor)
-      if ((status.mode & 0o077) !== 0) fchmodSync(descriptor, PRIVATE)
-      const isHalf = (isFirst || isBroken) && status.size > 0 && !endsLine(descriptor, status.size)
-      const bytes = Buffer.from(`${isHalf ? '\n' : ''}${line}\n`)
-      // A full disk may take a part of the line.
-      if (writeSync(descriptor, bytes) < bytes.length) throw new Error('the disk is full')
-    } finally {
-      closeSync(descriptor)
-    }
-    isFirst = false
-  }
-
-  return (record) => {
-    try {
-      append(auditLine(record, options))
+      current.append(lines, isBroken)
       isBroken = false
     } catch (error) {
+      current.close()
       if (!isBroken) notify(`events are not being written to ${file}: ${(error as Error).message}`)
       isBroken = true
     }
   }
+
+  process.once('exit', flush)
+  return {
+    flush,
+    write(record) {
+      if (waiting === '') setImmediate(flush)
+      waiting += `${auditLine(record, options)}\n`
+      if (waiting.length > MOST_WAITING) flush()
+    },
+    close() {
+      flush()
+      current.close()
+      process.off('exit', flush)
+    },
+  }
 }
 
-function lstatIfThere(file: string): Stats | undefined {
-  return lstatSync(file, { throwIfNoEntry: false })
+/** The file of this name: opened when needed, and replaced by a new one when it is full or old. */
+function createCurrentFile(file: string, options: AuditFileOptions) {
+  const { maxBytes = MAX_BYTES, maxFiles = MAX_FILES, maxAgeMs = MAX_AGE_MS, now = Date.now } = options
+  let opened:
+    | { readonly descriptor: number; readonly inode: number; size: number; checkedAt: number }
+    | undefined
+  let isFirst = true
+  const isFull = ({ size, birthtimeMs, ctimeMs }: Stats) =>
+    size > 0 && (size >= maxBytes || now() - (birthtimeMs || ctimeMs) >= maxAgeMs)
+
+  function close(): void {
+    if (opened) closeSync(opened.descriptor)
+    opened = undefined
+  }
+
+  /** Returns the file to append to. `isDoubtful`: it may end with half a line. */
+  function ready(isDoubtful: boolean): NonNullable<typeof opened> {
+    const time = now()
+    if (opened && opened.size < maxBytes && Math.abs(time - opened.checkedAt) < TRUSTED_MS) return opened
+    if (isFirst) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    const found = lstatSync(file, { throwIfNoEntry: false })
+    // A pipe or a device could block or never fill up, and a link could lead to a file of somebody else.
+    if (found && !found.isFile()) throw new Error('it is not a regular file')
+    if (found && isFull(found)) rotate(file, found, maxFiles)
+    else if (found && opened?.inode === found.ino) {
+      opened.size = found.size
+      opened.checkedAt = time
+      return opened
+    }
+    close()
+    opened = open(time, isFirst || isDoubtful)
+    isFirst = false
+    return opened
+  }
+
+  function open(checkedAt: number, isDoubtful: boolean): NonNullable<typeof opened> {
+    // Reads only the last byte of a file that another process may have left with half a line.
+    const descriptor = openSync(file, 'a+', PRIVATE)
+    try {
+      const { mode, size, ino: inode } = fstatSync(descriptor)
+      if ((mode & 0o077) !== 0) fchmodSync(descriptor, PRIVATE)
+      if (isDoubtful && size > 0 && !endsLine(descriptor, size)) writeAll(descriptor, '\n')
+      return { descriptor, inode, size, checkedAt }
+    } catch (error) {
+      closeSync(descriptor)
+      throw error
+    }
+  }
+
+  return {
+    close,
+    append(lines: string, isDoubtful: boolean): void {
+      const target = ready(isDoubtful)
+      target.size += writeAll(target.descriptor, lines)
+    },
+  }
+}
+
+/** A full disk may take a part of the text. */
+function writeAll(descriptor: number, text: string): number {
+  const bytes = Buffer.from(text)
+  if (writeSync(descriptor, bytes) < bytes.length) throw new Error('the disk is full')
+  return bytes.length
 }
 
 function endsLine(descriptor: number, size: number): boolean {
@@ -107,37 +169,4 @@ function rotate(file: string, found: Stats, maxFiles: number): void {
   for (let number = maxFiles - 1; number > 0; number--) {
     if (existsSync(nameOf(number - 1))) renameSync(nameOf(number - 1), nameOf(number))
   }
-}
-
-/** Writes a record as one line of JSON: without secrets, bounded, and without content unless asked for. */
-export function auditLine(
-  record: TraceRecord,
-  { redact, hasContent = false }: Pick<AuditFileOptions, 'redact' | 'hasContent'>,
-): string {
-  const { content, ...rest } = record as TraceRecord & { readonly content?: unknown }
-  const plain = written(rest, redact, LONGEST_TEXT)
-  const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined
-  const isLong = kept !== undefined && kept.length > LONGEST_CONTENT
-  const shown = isLong ? JSON.stringify(cut(kept, LONGEST_CONTENT)) : kept
-  const line = shown === undefined ? plain : `${plain.slice(0, -1)},"content":${shown}}`
-  if (line.length <= LONGEST_LINE) return line
-  const { version, time, processId, sequence, conversation, type } = record
-  return JSON.stringify({ version, time, processId, sequence, conversation, type, isCut: true })
-}
-
-/** JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */
-function written(value: unknown, redact: (text: string) => string, longest: number): string {
-  try {
-    return JSON.stringify(value, (_, inner) => hidden(inner, redact, longest)) ?? 'null'
-  } catch {
-    return '"…"'
-  }
-}
-
-function hidden(value: unknown, redact: (text: string) => string, longest: number): unknown {
-  if (typeof value === 'string') return cut(redact(value), longest)
-  if (!isFields(value)) return value
-  const keys = Object.keys(value)
-  if (keys.every((key) => redact(key) === key)) return value
-  return Object.fromEntries(keys.map((key) => [redact(key), (value as Fields)[key]]))
 }

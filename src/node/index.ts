@@ -8,7 +8,8 @@ export {
   type KeyCheck,
   type KeyRefusal,
 } from './access.ts'
-export { type AuditFileOptions, auditLine, openAuditFile } from './audit-file.ts'
+export { type AuditFileOptions, openAuditFile } from './audit-file.ts'
+export { auditLine } from './audit-line.ts'
 export { readBoundedFile } from './bounded-file.ts'
 export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './capability-source.ts'

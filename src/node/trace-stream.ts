@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type {
   ClientIdentity,
   ConversationKind,
+  ConversationListener,
   ConversationStart,
   Trace,
   TraceListener,
@@ -11,7 +12,7 @@ import type {
 import { cut } from '../lib/index.ts'
 
 /** A conversation whose events carry its id. */
-export type TracedConversation = { readonly id: string; readonly trace: TraceListener }
+export type TracedConversation = { readonly id: string; readonly trace: ConversationListener }
 
 /** Events of all conversations of a process, in the order in which they happened. */
 export type TraceStream = {
@@ -21,13 +22,22 @@ export type TraceStream = {
   readonly trace: TraceListener
 }
 
-/** Creates a stream that passes each record to `read`; `now` is replaceable in tests. */
+/** Options of `createTraceStream`. */
+export type TraceStreamOptions = {
+  /** Calls become spans, so that servers may get them as parents. Default: false. */
+  readonly hasSpans?: boolean
+  /** Replaceable in tests. */
+  readonly now?: () => Date
+}
+
+/** Creates a stream that passes each record to `read`. */
 export function createTraceStream(
   read: (record: TraceRecord) => void,
-  now: () => Date = () => new Date(),
+  { hasSpans = false, now = () => new Date() }: TraceStreamOptions = {},
 ): TraceStream {
   let sequence = 0
   const isRepeated = createRepetitions()
+  const timeOf = createClockText()
   const stamp = (event: Trace, conversation?: string) => {
     const date = now()
     // Conversations share their tools.
@@ -35,7 +45,7 @@ export function createTraceStream(
     if (isShared && isRepeated(event.id, date.getTime())) return
     read({
       version: 1,
-      time: date.toISOString(),
+      time: timeOf(date),
       processId: process.pid,
       sequence: ++sequence,
       ...(conversation === undefined || isShared ? {} : { conversation }),
@@ -46,9 +56,22 @@ export function createTraceStream(
     open(kind, { client, traceparent } = {}) {
       const id = traceIdOf(traceparent) ?? randomBytes(16).toString('hex')
       stamp({ type: 'opened', kind, client: client && shortened(client), traceparent }, id)
-      return { id, trace: (event) => stamp(event, id) }
+      const trace = (event: Trace) => stamp(event, id)
+      return { id, trace: hasSpans ? Object.assign(trace, { traceId: id }) : trace }
     },
     trace: (event) => stamp(event),
+  }
+}
+
+/** Returns a function that writes a date in ISO 8601; events of the same millisecond share the text. */
+function createClockText(): (date: Date) => string {
+  let last = Number.NaN
+  let text = ''
+  return (date) => {
+    const time = date.getTime()
+    if (time !== last) text = date.toISOString()
+    last = time
+    return text
   }
 }
 

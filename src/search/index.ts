@@ -1,5 +1,5 @@
 // Exports of search for other folders.
-export { type Action, actionOfTool } from './actions.ts'
+export { type Action, actionOfTool, actionOfVerb } from './actions.ts'
 export { type Bridge, createBridge } from './bridge.ts'
 export { behindSuccessors } from './deprecated.ts'
 export {

@@ -184,7 +184,7 @@ describe('a file that grows', () => {
     const file = join(newFolder(), 'a.jsonl')
     const followed = follow(createFileFeed([file], { pollMs: 1 }))
     const notify = (message: string) => expect.fail(message)
-    const write = openAuditFile(file, { redact: (text) => text, notify, maxBytes: 1000, maxFiles: 50 })
+    const { write } = openAuditFile(file, { redact: (text) => text, notify, maxBytes: 1000, maxFiles: 50 })
     const { trace } = createTraceStream(write)
     for (let count = 1; count <= 200; count++) {
       trace({ type: 'warning', message: `m${count}` })

@@ -17,9 +17,9 @@ const ID = '0af7651916cd43dd8448eb211c80319c'
 const traceparent = `00-${ID}-00f067aa0ba902b7-01`
 const echo = () => local('echo', 'gateway-echo')
 
-function listening() {
+function listening(options: { readonly hasSpans?: boolean } = {}) {
   const records: Loose[] = []
-  const stream = createTraceStream((record: TraceRecord) => void records.push(record))
+  const stream = createTraceStream((record: TraceRecord) => void records.push(record), options)
   const openTrace: OpenTrace = (start) => stream.open('mcp', start).trace
   const of = (type: string) => records.filter((record) => record.type === type)
   return { records, of, openTrace, stream }
@@ -63,6 +63,16 @@ describe.each(eras)('a client, %s', (era) => {
     const call = { name: 'CallTool', arguments: { name: 'echo__meta', arguments: {} } }
     await raw('tools/call', { ...call, _meta: { traceparent } })
     expect(of('call')).toMatchObject([{ conversation: ID, traceparent }])
+  })
+
+  it('has its calls as spans: the server gets them as parents, in the trace of the client', async () => {
+    const { of, openTrace } = listening({ hasSpans: true })
+    const { raw } = await openDesk([echo()], { client: { era }, openTrace })
+    const call = { name: 'CallTool', arguments: { name: 'echo__meta', arguments: {} } }
+    const parentOf = async (meta: Loose) =>
+      JSON.parse(textOf(await raw('tools/call', { ...call, _meta: meta }))).traceparent
+    const parents = [await parentOf({ traceparent }), await parentOf({})]
+    expect(parents).toEqual(of('call').map(({ id }) => `00-${ID}-${id}-01`))
   })
 
   it('is told which call was refused', async () => {

@@ -28,8 +28,15 @@ function place(): string {
 function opened(file: string, options: Partial<AuditFileOptions> = {}) {
   const told: string[] = []
   const notify = (message: string) => void told.push(message)
-  const write = openAuditFile(file, { redact: (text) => text, notify, ...options })
-  return { told, trace: createTraceStream(write).trace }
+  const audit = openAuditFile(file, { redact: (text) => text, notify, ...options })
+  onTestFinished(() => audit.close())
+  const stream = createTraceStream(audit.write)
+  /** Each as in a turn of the event loop of its own. */
+  const trace = (event: Trace) => {
+    stream.trace(event)
+    audit.flush()
+  }
+  return { told, trace, audit, stream }
 }
 
 const linesIn = (file: string) => readFileSync(file, 'utf8').split('\n').slice(0, -1)
@@ -40,10 +47,7 @@ const call: Trace = { type: 'call', id: '1', name: 'send', content: { text: 'a p
 describe('the stream', () => {
   it('stamps version, time, conversation and sequence', () => {
     const records: TraceRecord[] = []
-    const stream = createTraceStream(
-      (one) => void records.push(one),
-      () => new Date(0),
-    )
+    const stream = createTraceStream((one) => void records.push(one), { now: () => new Date(0) })
     const [one, other] = [stream.open('library'), stream.open('mcp', { traceparent: PARENT })]
     one.trace(warning())
     other.trace(warning())
@@ -168,7 +172,8 @@ describe('the file', () => {
   it('that cannot be written is reported once until it can be, and harms nothing', () => {
     const file = place()
     mkdirSync(file, { recursive: true })
-    const { trace, told } = opened(file)
+    let time = Date.now()
+    const { trace, told } = opened(file, { now: () => time })
     trace(warning())
     trace(warning())
     expect(told).toEqual([
@@ -179,6 +184,7 @@ describe('the file', () => {
     expect(read(file)).toMatchObject([{ message: 'back', sequence: 3 }])
     rmSync(file)
     mkdirSync(file)
+    time += 1000
     trace(warning())
     expect(told).toHaveLength(2)
   })
@@ -194,5 +200,24 @@ describe('the file', () => {
     trace(warning())
     expect(readFileSync(target, 'utf8')).toBe('mine')
     expect(told).toHaveLength(1)
+  })
+})
+
+describe('the lines of one turn of the event loop', () => {
+  it('are one write, at its end', async () => {
+    const file = place()
+    const { stream } = opened(file)
+    stream.trace(warning('one'))
+    stream.trace(warning('two'))
+    expect(statSync(file, { throwIfNoEntry: false })).toBeUndefined()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(read(file)).toHaveLength(2)
+  })
+
+  it('do not pile up', () => {
+    const file = place()
+    const { stream } = opened(file)
+    for (let number = 0; number < 200; number++) stream.trace(warning('x'.repeat(1900)))
+    expect(statSync(file).size).toBeGreaterThan(100_000)
   })
 })

@@ -4,6 +4,9 @@ const guides = [
   { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
+  { text: 'Inspector', link: '/docs/guides/inspector' },
+  { text: 'Replay', link: '/docs/guides/replay' },
+  { text: 'Checks in CI', link: '/docs/guides/doctor-ci' },
 ]
 
 const clients = [

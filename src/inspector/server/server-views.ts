@@ -80,7 +80,7 @@ function viewOf(
     tools,
     tokens,
     alwaysLoadedTokens: alwaysLoaded,
-    budget: null,
+    budget: config.lint?.budget?.tokens ?? null,
     log: cut(cleanText(status.stderr), LONGEST_LOG),
     changes: changed.map((change) => pinChange(change, onChange === 'hold')),
     findings: findingsOf(status),

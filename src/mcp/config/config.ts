@@ -5,12 +5,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { type Environment, isFields } from '../../lib/index.ts'
-import type { ConfigProblem, ServerConfig } from '../types.ts'
+import { type Environment, fieldsOf, isFields } from '../../lib/index.ts'
+import type { ConfigProblem, LintSettings, ServerConfig } from '../types.ts'
 
-import { type FoundServers, findServers, type ServerEntry } from './formats.ts'
+import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './formats.ts'
 import { parseJson } from './json.ts'
-import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
+import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
 import { type Machine, thisMachine } from './places.ts'
 import { readServer } from './server.ts'
 
@@ -18,6 +18,8 @@ import { readServer } from './server.ts'
 export type Config = {
   readonly servers: readonly ServerConfig[]
   readonly settings: GatewaySettings
+  /** What `toolshelf doctor --ci` checks of all servers. */
+  readonly lint?: LintSettings
   readonly problems: readonly ConfigProblem[]
 }
 
@@ -46,13 +48,15 @@ export async function readConfig(
   const problems = read.flatMap((file) => file.problems)
   const chosen = chooseServers(read, machine, (problem) => problems.push(problem))
   const settings = Object.assign({}, gatewayDefaults, ...read.map((file) => file.settings).reverse())
-  return { servers: chosen, settings, problems }
+  const lint: LintSettings = Object.assign({}, ...read.map((file) => file.lint).reverse())
+  return { servers: chosen, settings, ...(Object.keys(lint).length > 0 ? { lint } : {}), problems }
 }
 
 export type FileEntries = {
   readonly file: string
   readonly entries: readonly ServerEntry[]
   readonly settings: Partial<GatewaySettings>
+  readonly lint?: LintSettings
   readonly problems: readonly ConfigProblem[]
 }
 
@@ -67,11 +71,16 @@ export async function readEntries(source: string | ConfigText, machine: Machine)
     ? withoutUserKeys(findServers(document.value, path, machine))
     : findServers(document.value, path, machine)
   const gateway = readGateway(isFields(document.value) ? document.value.gateway : undefined)
-  const problems = [...found.problems, ...gateway.problems.map((message) => ({ message }))]
+  const root = fieldsOf(document.value)
+  // Other clients may have a key of this name.
+  const lint = readLint(isOwnFile(root, path) ? fieldsOf(root.lint) : {})
+  const messages = [...gateway.problems, ...lint.problems]
+  const problems = [...found.problems, ...messages.map((message) => ({ message }))]
   return {
     file: path,
     entries: found.entries,
     settings: gateway.settings,
+    lint: lint.settings,
     problems: problems.map((problem) => ({ file: path, ...problem })),
   }
 }
@@ -115,7 +124,7 @@ function chooseServers(
  * as differences.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
-  const { variables: _, ...own } = server
+  const { variables: _, lint: _checked, ...own } = server
   return { ...own, source: '', transport: programOf(entry, server) }
 }
 

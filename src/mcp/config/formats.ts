@@ -176,11 +176,15 @@ export function mapTexts<Value>(value: Value, change: (text: string) => string):
   return recordOf(Object.entries(value).map(([name, item]) => [name, changed(item)])) as Value
 }
 
+/** Whether a file is ours rather than another client's. */
+export function isOwnFile({ gateway }: Fields, file: string): boolean {
+  return basename(file) === 'toolshelf.json' || gateway !== undefined
+}
+
 /** Unknown keys are reported only for our own file: other clients keep other settings beside their servers. */
 function rootProblems(document: Fields, file: string, groups: number): EntryProblem[] {
-  const isOwn = basename(file) === 'toolshelf.json' || document.gateway !== undefined
   const known = Object.keys(rootKeys)
-  const unknown = isOwn ? Object.keys(document).filter((key) => !known.includes(key)) : []
+  const unknown = isOwnFile(document, file) ? Object.keys(document).filter((key) => !known.includes(key)) : []
   const none = groups === 0 && document.gateway === undefined
   return [
     ...unknown.map((key) => ({ message: unknownKey(key, known) })),

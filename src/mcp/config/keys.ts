@@ -1,7 +1,10 @@
 // All keys of our own file, with their types and defaults. docs/toolshelf.schema.json describes the same for editors.
+import type { Fields } from '../../lib/index.ts'
+import type { LintSettings } from '../types.ts'
 import {
   fieldsKind,
   flag,
+  levelsByName,
   milliseconds,
   oneOf,
   readKeys,
@@ -11,7 +14,7 @@ import {
   wholeNumber,
 } from './fields.ts'
 
-export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind }
+export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind, lint: fieldsKind }
 
 export const serverKeys = {
   type: oneOf('stdio', 'http', 'sse', 'auto'),
@@ -34,9 +37,14 @@ export const serverKeys = {
   callTimeout: milliseconds,
   maxTools: wholeNumber(1),
   trustAnnotations: flag,
+  lint: fieldsKind,
 }
 
-export const toolKeys = { alwaysLoad: flag, hint: text }
+export const toolKeys = { alwaysLoad: flag, hint: text, lint: fieldsKind }
+
+export const lintKeys = { rules: levelsByName, budget: fieldsKind }
+
+export const budgetKeys = { tokens: wholeNumber(1), tools: wholeNumber(1) }
 
 export const gatewayKeys = {
   mode: oneOf('auto', 'list', 'bridge'),
@@ -79,4 +87,23 @@ export function readGateway(value: unknown): {
   if (!fields) return { settings: {}, problems: ['"gateway" must be an object; it is ignored.'] }
   const { values, problems } = readKeys(gatewayKeys, fields)
   return { settings: values, problems: problems.map((problem) => `in "gateway", ${problem}`) }
+}
+
+/** What `toolshelf doctor --ci` checks, of a file, a server or a tool. */
+export function readLint(fields: Fields): {
+  readonly settings: LintSettings
+  readonly problems: readonly string[]
+} {
+  const { values, problems } = readKeys(lintKeys, fields)
+  const budget = readKeys(budgetKeys, values.budget ?? {})
+  return {
+    settings: {
+      ...(values.rules ? { rules: values.rules } : {}),
+      ...(Object.keys(budget.values).length > 0 ? { budget: budget.values } : {}),
+    },
+    problems: [
+      ...problems.map((problem) => `in "lint", ${problem}`),
+      ...budget.problems.map((problem) => `in "lint", "budget", ${problem}`),
+    ],
+  }
 }

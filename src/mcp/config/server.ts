@@ -4,7 +4,7 @@ import type { RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../typ
 import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
 import { mapTexts, type ServerEntry } from './formats.ts'
-import { serverDefaults, serverKeys, toolKeys } from './keys.ts'
+import { readLint, serverDefaults, serverKeys, toolKeys } from './keys.ts'
 import type { Machine } from './places.ts'
 import { type Expanded, expand, withWorkspace } from './references.ts'
 
@@ -29,7 +29,8 @@ export function readServer(
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
   const tools = readTools(values.tools)
-  const allProblems = [...problems, ...tools.problems]
+  const lint = values.lint && readLint(values.lint)
+  const allProblems = [...problems, ...tools.problems, ...(lint?.problems ?? [])]
   const leaveOut = (...reasons: readonly string[]) => ({
     server: undefined,
     problems: [...allProblems, ...reasons],
@@ -68,6 +69,7 @@ export function readServer(
     callTimeout: values.callTimeout ?? serverDefaults.callTimeout,
     ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
     ...(values.trustAnnotations ? { trustAnnotations: true } : {}),
+    ...(lint ? { lint: lint.settings } : {}),
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
   }
@@ -212,8 +214,12 @@ function readTools(configured: ServerValues['tools']): Made<ServerConfig['tools'
     }
     const { approval_mode: _, ...own } = fields
     const read = readKeys(toolKeys, own)
-    problems.push(...read.problems.map((problem) => `for the tool ${JSON.stringify(name)}, ${problem}`))
-    if (Object.keys(read.values).length > 0) tools.push([name, read.values])
+    const { lint: given, ...values } = read.values
+    const lint = given && readLint(given)
+    const wrong = [...read.problems, ...(lint?.problems ?? [])]
+    problems.push(...wrong.map((problem) => `for the tool ${JSON.stringify(name)}, ${problem}`))
+    const known = { ...values, ...(lint ? { lint: lint.settings } : {}) }
+    if (Object.keys(known).length > 0) tools.push([name, known])
   }
   return { value: recordOf(tools), problems }
 }

@@ -185,7 +185,7 @@ class Session implements ClientSession {
   ): Promise<CallOutput> {
     const { callServer, addresses, traceOf } = this.#options
     const traced = { trace: traceOf(options, this), name, server, input, options }
-    const output = await runTraced(traced, () => callServer(server, tool, input, options))
+    const output = await runTraced(traced, (given) => callServer(server, tool, input, given))
     return addressOutput(sendable(output), server, addresses)
   }
 

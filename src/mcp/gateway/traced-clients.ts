@@ -1,8 +1,9 @@
 // Gives each client of the gateway one conversation of events, and reports its list and its calls.
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import {
   type CallOutcome,
   type ClientIdentity,
+  type ConversationListener,
   describePool,
   type OpenTrace,
   resultEvent,
@@ -15,7 +16,10 @@ import type { ListingMode } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
 
 /** Returns the listener for the events of the client that makes a call; undefined if nobody listens. */
-export type TraceOfClient = (options: CallOptions, fallback: CallingClient) => TraceListener | undefined
+export type TraceOfClient = (
+  options: CallOptions,
+  fallback: CallingClient,
+) => ConversationListener | undefined
 
 /** The client of a session. */
 export type CallingClient = { readonly identity: () => ClientIdentity | undefined }
@@ -23,7 +27,7 @@ export type CallingClient = { readonly identity: () => ClientIdentity | undefine
 /** Opens the conversation of a client with its first call. */
 export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfClient {
   if (!openTrace) return () => undefined
-  const known = new WeakMap<object, TraceListener>()
+  const known = new WeakMap<object, ConversationListener>()
   return (options, fallback) => {
     const client = options.asker?.client ?? fallback
     let trace = known.get(client)
@@ -52,7 +56,8 @@ export function createListReport(): (trace: TraceListener, listed: ListedTools) 
     if (now === last) return
     last = now
     for (const event of events) trace(event)
-    const names = [...partition.immediate.map(({ name }) => name), ...loaded]
+    const immediate = partition.immediate.map(({ name }) => name)
+    const names = [...immediate, ...loaded.filter((name) => partition.deferredNames.has(name))]
     trace({ type: 'listed', mode, pool, loaded, tools: toolShare(partition.pool, names) })
   }
 }
@@ -65,32 +70,47 @@ function traceparentOf({ meta }: CallOptions): string | undefined {
 
 /** What is reported about a call that a server runs. */
 export type TracedCall = {
-  readonly trace: TraceListener | undefined
+  readonly trace: ConversationListener | undefined
   readonly name: string
   readonly server: string
   readonly input: unknown
   readonly options: CallOptions
 }
 
-/** Runs a call, and reports its start and its end. */
+/** Runs a call, and reports its start and its end. The server gets the call's own span as its parent, if it has one. */
 export async function runTraced(
   { trace, name, server, input, options }: TracedCall,
-  run: () => Promise<CallOutput>,
+  run: (options: CallOptions) => Promise<CallOutput>,
 ): Promise<CallOutput> {
-  if (!trace) return run()
-  const subject = { id: randomUUID(), name, server }
+  if (!trace) return run(options)
+  const subject = { id: trace.traceId === undefined ? randomUUID() : newSpanId(), name, server }
   const started = performance.now()
   const end = (outcome: CallOutcome, content: unknown) =>
     trace(resultEvent(subject, outcome, content, performance.now() - started))
   trace({ type: 'call', ...subject, traceparent: traceparentOf(options), content: input })
   try {
-    const output = await run()
+    const output = await run(withParent(options, trace.traceId, subject.id))
     end(output.isError === true ? 'failed' : 'done', output.structuredContent ?? output.content)
     return output
   } catch (error) {
     end(options.signal?.aborted ? 'stopped' : 'failed', (error as Error).message)
     throw error
   }
+}
+
+function newSpanId(): string {
+  return randomBytes(8).toString('hex')
+}
+
+function withParent(options: CallOptions, conversation: string | undefined, spanId: string): CallOptions {
+  if (conversation === undefined) return options
+  const given = traceparentOf(options)
+  const [, traceId = conversation, , flags = '01'] = given?.split('-') ?? []
+  const traceparent = `00-${traceId}-${spanId}-${flags}`
+  // The state belongs to the context that it came with.
+  const { tracestate, ...meta } = options.meta ?? {}
+  const state = given === undefined || tracestate === undefined ? {} : { tracestate }
+  return { ...options, meta: { ...meta, ...state, traceparent } }
 }
 
 /** Reports a call that was not run. */

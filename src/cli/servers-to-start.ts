@@ -1,6 +1,6 @@
-// Finds the servers of a command that starts them only to look at them: the user's own, and those of a trusted folder.
-// Implements H7.
+// Finds the servers that a command may start: of the named files, or of the user and, if it is trusted, of this folder.
 import { join } from 'node:path'
+import type { UntrustedServer } from '../doctor/index.ts'
 import {
   type Config,
   configPlaces,
@@ -12,58 +12,48 @@ import {
 import { CommandError } from './command.ts'
 import { isTrusted, type Project, readProject, trustStore } from './trust/index.ts'
 
-/** A server that is listed, not started, because its folder is not trusted. */
-export type DistrustedServer = {
-  readonly name: string
-  /** The configuration it came from. */
-  readonly source: string
-  /** What it would run or connect to, one per line. */
-  readonly does: readonly string[]
-}
-
-export type FoundConfig = {
+export type ServersToStart = {
   readonly config: Config
-  readonly untrusted: readonly DistrustedServer[]
+  readonly untrusted: readonly UntrustedServer[]
   /** The files that were read. */
   readonly files: readonly string[]
 }
 
-export type FindServersOptions = {
-  readonly isTrusting: boolean
-  readonly notify: (message: string) => void
-}
+type StartOptions = { readonly isTrusting: boolean; readonly notify: (message: string) => void }
 
-/** Servers of an untrusted folder are listed, not started. There may be none at all. */
-export async function findServers(
+/** Servers of an untrusted folder are listed, not started. Throws if there is no server at all. */
+export async function serversToStart(
   named: readonly string[] | undefined,
   machine: Machine,
-  { isTrusting, notify }: FindServersOptions,
-): Promise<FoundConfig> {
+  options: StartOptions,
+): Promise<ServersToStart> {
+  const found = await serversIfAny(named, machine, options)
+  const { config, untrusted, files } = found
+  if (config.servers.length + untrusted.length > 0) return found
+  const problems = config.problems.map(
+    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
+  )
+  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
+  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+}
+
+/** The same where there may be none. */
+export async function serversIfAny(
+  named: readonly string[] | undefined,
+  machine: Machine,
+  { isTrusting, notify }: StartOptions,
+): Promise<ServersToStart> {
   const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
   const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
   const own = await existingFiles(userConfigFiles(machine))
   const none = own.length + project.configs.length + project.problems.length === 0
   const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
   const read = await readConfig(files, machine.environment, machine)
-  const config = { ...read, problems: [...read.problems, ...project.problems] }
   return {
-    config,
+    config: { ...read, problems: [...read.problems, ...project.problems] },
     untrusted: mayUse ? [] : untrustedIn(project, machine, notify),
     files: files.map((file) => (typeof file === 'string' ? file : file.file)),
   }
-}
-
-/** Throws if there is no server at all, with what to do about it. */
-export async function requireServers(
-  { config, untrusted, files }: FoundConfig,
-  machine: Machine,
-): Promise<void> {
-  if (config.servers.length + untrusted.length > 0) return
-  const problems = config.problems.map(
-    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
-  )
-  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
-  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
 }
 
 const MOST_UNTRUSTED = 50
@@ -72,7 +62,7 @@ function untrustedIn(
   { items }: Project,
   { folder }: Machine,
   notify: (message: string) => void,
-): DistrustedServer[] {
+): UntrustedServer[] {
   const servers = items.filter(({ kind }) => kind === 'server')
   if (servers.length > MOST_UNTRUSTED)
     notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)

@@ -1,0 +1,57 @@
+// A line of the audit file: a record as JSON, short, without secrets, and without content unless asked.
+import type { TraceRecord } from '../core/index.ts'
+import { cut, type Fields, isFields, without } from '../lib/index.ts'
+
+/** What a line may hold. */
+export type AuditLineOptions = {
+  /** Hides secrets in a text. */
+  readonly redact: (text: string) => string
+  /** Keeps arguments and results, redacted and cut. Default: false. */
+  readonly hasContent?: boolean
+}
+
+/** Characters of one text; queries and errors are shorter. */
+const LONGEST_TEXT = 2000
+/** Characters of the arguments or the result of one call. */
+const LONGEST_CONTENT = 16_000
+/** Longer lines keep only what every record has. */
+const LONGEST_LINE = 64_000
+
+export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
+  const content = 'content' in record ? record.content : undefined
+  const plain = plainText(content === undefined ? record : without(record, 'content'), redact)
+  const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined
+  const isLong = kept !== undefined && kept.length > LONGEST_CONTENT
+  const shown = isLong ? JSON.stringify(cut(kept, LONGEST_CONTENT)) : kept
+  const line = shown === undefined ? plain : `${plain.slice(0, -1)},"content":${shown}}`
+  if (line.length <= LONGEST_LINE) return line
+  const { version, time, processId, sequence, conversation, type } = record
+  return JSON.stringify({ version, time, processId, sequence, conversation, type, isCut: true })
+}
+
+/**
+ * JSON with secrets hidden. One look at the whole is enough if nothing in it is long, escaped or secret: then each text
+ * is in it as it is.
+ */
+function plainText(value: object, redact: (text: string) => string): string {
+  const text = JSON.stringify(value)
+  const isPlain = text.length <= LONGEST_TEXT && !text.includes('\\') && redact(text) === text
+  return isPlain ? text : written(value, redact, LONGEST_TEXT)
+}
+
+/** JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */
+function written(value: unknown, redact: (text: string) => string, longest: number): string {
+  try {
+    return JSON.stringify(value, (_, inner) => hidden(inner, redact, longest)) ?? 'null'
+  } catch {
+    return '"…"'
+  }
+}
+
+function hidden(value: unknown, redact: (text: string) => string, longest: number): unknown {
+  if (typeof value === 'string') return cut(redact(value), longest)
+  if (!isFields(value)) return value
+  const keys = Object.keys(value)
+  if (keys.every((key) => redact(key) === key)) return value
+  return Object.fromEntries(keys.map((key) => [redact(key), (value as Fields)[key]]))
+}

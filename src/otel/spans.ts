@@ -1,0 +1,251 @@
+// Turns events into spans, once what they tell of has ended: samplings, calls, searches and requests of clients.
+import { randomBytes } from 'node:crypto'
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import type { ConversationKind, TraceRecord } from '../core/index.ts'
+import { cut, toJson } from '../lib/index.ts'
+import {
+  chatAttributes,
+  type ResultEvent,
+  type SampledEvent,
+  toolAttributes,
+  usageAttributes,
+} from './attributes.ts'
+
+/** The ids of the next span, which the provider's generator takes. */
+export type NextIds = { traceId: string; spanId: string }
+
+export type SpansOptions = {
+  readonly ids: NextIds
+  readonly redact: (text: string) => string
+  /** Adds arguments and results of calls. */
+  readonly hasContent: boolean
+}
+
+/** Conversations and calls that are remembered until they end. */
+const MOST_REMEMBERED = 10_000
+/** Spans that wait for the span of their request. */
+const MOST_WAITING = 100
+const LONGEST_CONTENT = 16_000
+
+type Conversation = {
+  readonly id: string
+  readonly kind: ConversationKind
+  /** What happened for the request that is being answered; its span comes last, and says which trace they belong to. */
+  waiting: { readonly record: TraceRecord; readonly input: SpanInput }[]
+  readonly calls: Map<string, { readonly traceparent?: string | undefined; readonly content: unknown }>
+}
+
+type SpanInput = {
+  readonly name: string
+  readonly kind: SpanKind
+  readonly attributes: Attributes
+  readonly milliseconds?: number | undefined
+  readonly error?: string | undefined
+  readonly traceparent?: string | undefined
+  readonly spanId?: string | undefined
+  readonly parentSpan?: string | undefined
+}
+
+/** Returns a reader of records that creates spans with the tracer. */
+export function createSpansReader(tracer: Tracer, options: SpansOptions): (record: TraceRecord) => void {
+  const { ids, redact, hasContent } = options
+  const known = new Map<string, Conversation>()
+
+  function conversationOf(record: TraceRecord & { readonly conversation: string }): Conversation {
+    const { conversation: id } = record
+    let conversation = known.get(id)
+    if (!conversation) {
+      const kind = record.type === 'opened' ? record.kind : 'library'
+      conversation = { id, kind, waiting: [], calls: new Map() }
+      keepRecent(known, id, conversation)
+    }
+    return conversation
+  }
+
+  function add(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
+    const end = Date.parse(record.time)
+    const [traceId, remote] = parentIn(input.traceparent)
+    ids.traceId = traceId ?? conversation.id
+    ids.spanId = input.spanId ?? newSpanId()
+    const parent = input.parentSpan ?? remote
+    const parentContext = contextOf(ids.traceId, parent, input.traceparent, input.parentSpan === undefined)
+    const startTime = end - (input.milliseconds ?? 0)
+    const attributes = { ...hidden(input.attributes, redact), 'gen_ai.conversation.id': conversation.id }
+    const span = tracer.startSpan(input.name, { kind: input.kind, startTime, attributes }, parentContext)
+    if (input.error !== undefined)
+      span.setStatus({ code: SpanStatusCode.ERROR, message: cut(redact(input.error), 500) })
+    span.end(end)
+  }
+
+  return (record) => {
+    if (record.conversation === undefined) return
+    const conversation = conversationOf(record as TraceRecord & { conversation: string })
+    switch (record.type) {
+      case 'call':
+        return keepRecent(conversation.calls, record.id, record)
+      case 'result': {
+        const call = conversation.calls.get(record.id)
+        conversation.calls.delete(record.id)
+        const content = hasContent ? contentOf(call?.content, record.content) : {}
+        return add(record, conversation, callSpan(record, conversation, call?.traceparent, content))
+      }
+      case 'sampled':
+        return addBelowRequest(record, conversation, chatSpan(record))
+      case 'searched':
+        return addBelowRequest(record, conversation, searchSpan(record, hasContent))
+      case 'answered': {
+        const spanId = newSpanId()
+        const { waiting } = conversation
+        conversation.waiting = []
+        for (const below of waiting)
+          add(below.record, conversation, {
+            ...below.input,
+            traceparent: record.traceparent,
+            parentSpan: spanId,
+          })
+        return add(record, conversation, { ...requestSpan(record), spanId })
+      }
+    }
+  }
+
+  /** Only clients of `serve` make requests. */
+  function addBelowRequest(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
+    if (conversation.kind !== 'serve') add(record, conversation, input)
+    else if (conversation.waiting.length < MOST_WAITING) conversation.waiting.push({ record, input })
+  }
+}
+
+function searchSpan(record: Extract<TraceRecord, { type: 'searched' }>, hasContent: boolean): SpanInput {
+  const { ranker, matched, searchable, found, query } = record
+  const attributes = {
+    ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'ToolSearch' },
+    ...{ 'toolshelf.search.ranker': ranker, 'toolshelf.search.matched': matched },
+    ...{ 'toolshelf.search.searchable': searchable, 'toolshelf.search.found': [...found] },
+    ...(hasContent ? { 'toolshelf.search.query': query } : {}),
+  }
+  return { name: 'execute_tool ToolSearch', kind: SpanKind.INTERNAL, attributes }
+}
+
+function callSpan(
+  record: ResultEvent,
+  { kind }: Conversation,
+  traceparent: string | undefined,
+  content: Attributes,
+): SpanInput {
+  const isGateway = kind === 'mcp'
+  return {
+    name: `${isGateway ? 'tools/call' : 'execute_tool'} ${cut(record.name, 100)}`,
+    kind: isGateway ? SpanKind.SERVER : SpanKind.INTERNAL,
+    attributes: {
+      ...toolAttributes(record, isGateway),
+      ...(isGateway ? {} : { 'gen_ai.tool.call.id': record.id }),
+      'toolshelf.result.size': record.size,
+      ...content,
+    },
+    milliseconds: record.milliseconds,
+    error: record.outcome === 'done' ? undefined : record.outcome,
+    traceparent,
+    // The gateway has passed it on to the server as the parent of what happens there.
+    spanId: SPAN_ID.test(record.id) ? record.id : undefined,
+  }
+}
+
+function chatSpan(record: SampledEvent): SpanInput {
+  const { model, milliseconds, error } = record
+  const failure = error === undefined ? {} : { 'error.type': '_OTHER' }
+  const attributes = { ...chatAttributes(record), ...usageAttributes(record), ...failure }
+  return {
+    name: `chat ${cut(model, 100)}`,
+    kind: SpanKind.CLIENT,
+    attributes,
+    milliseconds,
+    error,
+  }
+}
+
+const ROUTES: { readonly [api: string]: string } = {
+  messages: '/v1/messages',
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+}
+
+function requestSpan(record: Extract<TraceRecord, { type: 'answered' }>): SpanInput {
+  const { status, api, mode, wire, model = '', milliseconds, traceparent, error } = record
+  const route = ROUTES[api] ?? '/'
+  return {
+    name: `POST ${route}`,
+    kind: SpanKind.SERVER,
+    attributes: {
+      ...{ 'http.request.method': 'POST', 'http.route': route, 'http.response.status_code': status },
+      ...{ 'gen_ai.request.model': model, 'toolshelf.mode': mode, 'toolshelf.searches': record.searches },
+      ...(wire === undefined ? {} : { 'toolshelf.wire': wire }),
+      ...{ 'toolshelf.tools.given': record.toolsGiven, 'toolshelf.tools.visible': record.toolsVisible },
+      ...(record.tokensWithout === undefined
+        ? {}
+        : {
+            'toolshelf.tokens.without': record.tokensWithout,
+            'toolshelf.tokens.with': record.tokensWith ?? 0,
+          }),
+      ...(status >= 500 ? { 'error.type': String(status) } : {}),
+    },
+    milliseconds,
+    error: status >= 500 ? (error ?? `status ${status}`) : undefined,
+    traceparent,
+  }
+}
+
+function contentOf(input: unknown, output: unknown): Attributes {
+  return {
+    'gen_ai.tool.call.arguments': cut(toJson(input), LONGEST_CONTENT),
+    'gen_ai.tool.call.result': cut(toJson(output), LONGEST_CONTENT),
+  }
+}
+
+function hidden(attributes: Attributes, redact: (text: string) => string): Attributes {
+  const entries = Object.entries(attributes).map(([name, value]) => [
+    name,
+    typeof value === 'string'
+      ? redact(value)
+      : Array.isArray(value)
+        ? value.map((one) => (typeof one === 'string' ? redact(one) : one))
+        : value,
+  ])
+  return Object.fromEntries(entries)
+}
+
+const SPAN_ID = /^[0-9a-f]{16}$/
+
+function newSpanId(): string {
+  return randomBytes(8).toString('hex')
+}
+
+/** The trace id and the span id of a valid `traceparent`. */
+function parentIn(traceparent: string | undefined): readonly [string?, string?] {
+  const [, traceId, spanId] = traceparent?.split('-') ?? []
+  return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]
+}
+
+function contextOf(
+  traceId: string,
+  spanId: string | undefined,
+  traceparent: string | undefined,
+  isRemote: boolean,
+): Context {
+  if (spanId === undefined) return ROOT_CONTEXT
+  const flags = Number.parseInt(traceparent?.split('-')[3] ?? '01', 16)
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: flags & 1, isRemote })
+}
+
+function keepRecent<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.set(key, value)
+  const [oldest] = map.keys()
+  if (map.size > MOST_REMEMBERED && oldest !== undefined) map.delete(oldest)
+}

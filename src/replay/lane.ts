@@ -1,0 +1,124 @@
+// Replays one conversation through the library: what it sends instead of definitions, and which searches it needs.
+import {
+  explainBreak,
+  type MessageLike,
+  type Prepared,
+  SEARCH_TOOL,
+  type Shelf,
+  tokensFor,
+} from '../core/index.ts'
+import { readingOf } from '../core/oracle/index.ts'
+import { toJson } from '../lib/index.ts'
+import type { ReplayShelf } from './shelves.ts'
+
+/** What Toolshelf sends beside the conversation, at one sampling. */
+export type Overhead = {
+  readonly tokens: number
+  /** Tokens of the search call that follows; 0 if none does. */
+  readonly callTokens: number
+}
+
+export type LaneStep = {
+  /** One per sampling: those that only search, and the last, which is the recorded reply. */
+  readonly samplings: readonly Overhead[]
+  readonly simulated: number
+  readonly recorded: number
+  readonly loaded: readonly string[]
+  /** What broke the prefix since the last sampling; undefined if it was kept or there was none. */
+  readonly brokenBy: string | undefined
+}
+
+export type Lane = {
+  readonly step: (turn: LaneTurn) => Promise<LaneStep>
+}
+
+export type LaneTurn = {
+  readonly shelf: ReplayShelf
+  readonly model: string
+  /** Names on the shelf. */
+  readonly calls: readonly string[]
+  /** Recorded searches since the last turn, one list per reply that searched. */
+  readonly queries: readonly (readonly string[])[]
+  readonly isCompacted: boolean
+}
+
+/** Stands for everything said: what is said changes neither what is loaded nor what that costs. */
+const SAID = '.'
+
+/**
+ * Keeps a history of one message and all searches. Turns without a search add nothing to it, so that a long recording
+ * is as quick as a short one with the same searches.
+ */
+export function createLane(isSubAgent: boolean): Lane {
+  let fork: Shelf | undefined
+  let on: ReplayShelf | undefined
+  let history: MessageLike[] = [{ role: 'user', content: SAID }]
+  let last: Prepared<{ model: string; messages: MessageLike[] }> | undefined
+  let model = ''
+  let searches = 0
+
+  /** Prepares a request; returns what broke the prefix of the one before it. */
+  async function prepare(shelf: ReplayShelf, next: string): Promise<string | undefined> {
+    if (!fork || on !== shelf) fork = shelf.shelf.fork({ subAgent: isSubAgent })
+    const request = { model: next, tools: [...shelf.own], messages: history }
+    const prepared = await fork.prepare(request)
+    const [cause] = last ? explainBreak(last, prepared) : []
+    history = [...prepared.history] as MessageLike[]
+    last = prepared
+    on = shelf
+    model = next
+    if (!cause) return undefined
+    return cause.kind === 'model' ? 'model' : cause.kind === 'message-edited' ? 'messages' : 'tools'
+  }
+
+  function overhead(callTokens: number): Overhead {
+    const characters = readingOf(last?.request).characters - SAID.length
+    return { tokens: tokensFor(characters), callTokens }
+  }
+
+  /** Lets the shelf answer a search and appends both to the history. */
+  async function search(shelf: ReplayShelf, query: string): Promise<void> {
+    const call = { type: 'tool_use', id: `toolu_replay_${++searches}`, name: SEARCH_TOOL, input: { query } }
+    const result = await fork?.answer(call)
+    if (!result) return
+    history = [...history, { role: 'assistant', content: [call] }, { role: 'user', content: [result] }]
+    await prepare(shelf, model)
+  }
+
+  return {
+    async step({ shelf, model: next, calls, queries, isCompacted }) {
+      let brokenBy: string | undefined
+      if (isCompacted && fork) {
+        history = (await fork.compact(history, { summarize: SAID })) as MessageLike[]
+        await prepare(shelf, next)
+        brokenBy = 'compaction'
+      } else if (!last || on !== shelf || model !== next) brokenBy = await prepare(shelf, next)
+      const samplings: Overhead[] = []
+      const before = new Set(last?.loaded)
+      for (const group of queries) {
+        samplings.push(overhead(group.reduce((sum, query) => sum + callSize(query), 0)))
+        for (const query of group) await search(shelf, query)
+      }
+      const loaded = new Set(last?.loaded)
+      const missing = [...new Set(calls)].filter((name) => shelf.deferred.has(name) && !loaded.has(name))
+      const isSearching = missing.length > 0 && last?.decision.open === true
+      if (isSearching) {
+        const query = `select:${missing.join(',')}`
+        samplings.push(overhead(callSize(query)))
+        await search(shelf, query)
+      }
+      samplings.push(overhead(0))
+      return {
+        samplings,
+        simulated: Number(isSearching),
+        recorded: queries.length,
+        loaded: [...new Set(last?.loaded)].filter((name) => !before.has(name)),
+        brokenBy,
+      }
+    },
+  }
+}
+
+function callSize(query: string): number {
+  return tokensFor(toJson({ name: SEARCH_TOOL, input: { query } }).length)
+}

@@ -1,0 +1,17 @@
+// Reports so many events to an audit file, one in each turn of the event loop, and says how many it has reported.
+import { writeSync } from 'node:fs'
+import { createTraceStream, openAuditFile } from '../../src/node/index.ts'
+
+const [file = '', count = '0'] = process.argv.slice(2)
+// A file that may not grow raises a signal, whose default would end the process; a full disk does not.
+process.on('SIGXFSZ', () => {})
+const audit = openAuditFile(file, {
+  redact: (text) => text,
+  notify: (message) => void writeSync(1, `${message}\n`),
+})
+const { trace } = createTraceStream(audit.write)
+for (let number = 1; number <= Number(count); number++) {
+  trace({ type: 'warning', message: `event ${number}` })
+  await new Promise((resolve) => setImmediate(resolve))
+  if (number % 100 === 1) writeSync(1, `${number}\n`)
+}
