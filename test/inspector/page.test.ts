@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error: plain JavaScript, part of the build
 import { bundlePage } from '../../scripts/build/page.mjs'
+import { type PageSnapshot, renderSnapshot } from '../../src/inspector/index.ts'
 import { isThorough } from '../support/runs.ts'
 import {
   browserPath,
@@ -323,6 +324,39 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await goTo(page, '#/costs')
     await page.locator('.treemap .tile').first().waitFor()
     expect(await page.locator('*').count()).toBeLessThan(20_000)
+  })
+
+  test('a snapshot shows costs and servers without a process, and says what was found', async () => {
+    const { tools, servers } = sampleData()
+    const snapshot: PageSnapshot = {
+      about: sampleAbout({
+        source: 'snapshot',
+        can: { search: false, call: false, manageServers: false, saveHints: false },
+      }),
+      ...{ tools, servers, events: [], time: '2026-11-17T10:00:00.000Z', notes: ['Tokens are estimates.'] },
+      findings: [
+        { level: 'error', server: 'jira', title: HOSTILE.script, details: [HOSTILE.ansi], remedy: null },
+      ],
+    }
+    const url = 'http://snapshot.test/'
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    const errors: string[] = []
+    page.on('pageerror', (error) => errors.push(error.message))
+    const body = renderSnapshot(snapshot, files)
+    await page.route(`${url}**`, (route) => route.fulfill({ body, contentType: 'text/html; charset=utf-8' }))
+    await page.goto(url)
+    await page.locator('.treemap .tile').first().waitFor()
+    await page.getByRole('button', { name: '1 finding' }).click()
+    expect(await page.getByRole('dialog').innerText()).toContain('onerror="window.__harmed=true"')
+    await page.keyboard.press('Escape')
+    await goTo(page, '#/search?q=issue')
+    await page.getByText('There is nothing to search here').waitFor()
+    await goTo(page, '#/try/mcp__github__list_issues')
+    expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true)
+    expect(await page.evaluate('window.__harmed')).toBeUndefined()
+    await context.close()
+    expect(errors).toEqual([])
   })
 
   test('everything is reached by keyboard, and colours can be chosen', async () => {
