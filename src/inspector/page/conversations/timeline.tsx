@@ -90,7 +90,9 @@ function ConversationFigures({
       ) : (
         <Figure label="Calls" value={calls} />
       )}
-      <Figure label="Cache broken" value={`${breaks}×`} tone={breaks > 0 ? 'warn' : 'plain'} />
+      {(tokensWithout > 0 || breaks > 0) && (
+        <Figure label="Cache broken" value={`${breaks}×`} tone={breaks > 0 ? 'warn' : 'plain'} />
+      )}
     </dl>
   )
 }

@@ -6,13 +6,15 @@ export function scoreParts({ parts, score }: Pick<RankedHit, 'parts' | 'score'>)
   return parts.length > 0 ? parts : [{ label: 'score', amount: score }]
 }
 
-const shades = new Map<string, number>()
+/** A score without parts stands alone, so that it shares the first shade. */
+const shades = new Map<string, number>([['score', 0]])
 const MOST_LABELS = 200
 
 export function shadeOfLabel(label: string): number {
   const known = shades.get(label)
   if (known !== undefined) return known
   if (shades.size > MOST_LABELS) return 0
-  shades.set(label, shades.size)
-  return shades.size - 1
+  const shade = shades.size - 1
+  shades.set(label, shade)
+  return shade
 }
