@@ -7,6 +7,7 @@ const waiting = [
   'test/{examples,package}.test.ts',
   'test/{clients,conformance,terminal}/**/*.test.ts',
   'test/cli/hostile-folder.test.ts',
+  'test/inspector/page*.test.ts',
   'test/mcp/{kill-loop,processes,real-servers,real-servers-awkward}.test.ts',
 ]
 

@@ -19,7 +19,7 @@ const FOLDERS: Record<string, RegExp> = {
   'index.ts': /^(core(?!\/oracle)\/|node\/|rankers\/|validate\/|search\/learned\.ts)/,
   'entries/core.ts': /^core(?!\/oracle)\//,
   'entries/oracle.ts': /^core\/oracle\//,
-  'entries/agent.ts': /^agent\//,
+  'entries/agent.ts': /^(agent\/|lib\/diff\.ts)/,
   'entries/mcp.ts': /^mcp\//,
   'entries/messages.ts': /^(messages\/|core\/figures\/|core\/reply\.ts)/,
 }

@@ -25,6 +25,7 @@ const LAYERS: Record<string, readonly string[]> = {
   lint: ['lib', 'core', 'search', 'mcp', 'scan', 'terminal'],
   replay: ['lib', 'core', 'messages', 'terminal'],
   import: ['lib', 'mcp', 'node'],
+  inspector: ['lib', 'core', 'search', 'validate', 'node', 'rankers', 'mcp', 'scan'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
   cli: [
@@ -44,6 +45,7 @@ const LAYERS: Record<string, readonly string[]> = {
     'lint',
     'replay',
     'import',
+    'inspector',
     'otel',
   ],
 }
@@ -57,7 +59,6 @@ const ORDERS: Record<string, readonly string[]> = {
 /** Files that tests may import although no door exports them, each group with its reason. */
 const TESTED_INSIDE: Record<string, readonly string[]> = {
   'parsers, formats and renderers with tables or properties of their own': [
-    'agent/diff.ts',
     'agent/permissions/shell.ts',
     'agent/tools/walk.ts',
     'cli/chat/items.ts',
@@ -98,7 +99,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
   ],
   'limits and time-outs that a whole server reaches only after minutes or gigabytes': [
     'embed/waiting.ts',
-    'mcp/gateway/http-body.ts',
     'mcp/gateway/loaded-tools.ts',
     'mcp/gateway/relisting.ts',
     'mcp/gateway/resource-owner.ts',

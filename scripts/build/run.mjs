@@ -1,12 +1,13 @@
 // `npm run build`: bundles src/ with every package it imports into dist/, with types for the library's entries and the
 // licences of what was bundled.
 import { execFile } from 'node:child_process'
-import { chmod, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { bundle } from './bundle.mjs'
 import { writeLicences } from './licences.mjs'
+import { bundlePage } from './page.mjs'
 import { keepReachableTypes } from './types.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,9 +21,17 @@ const library = Object.values(exports).flatMap(({ default: file }) =>
 )
 
 await rm(dist, { recursive: true, force: true })
-const [metafile] = await Promise.all([bundle({ root, dist, entries: [...library, 'cli/main'] }), emitTypes()])
+const [program, page] = await Promise.all([
+  bundle({ root, dist, entries: [...library, 'cli/main'] }),
+  bundlePage(),
+  emitTypes(),
+])
 // npm sets this at install; a link that npx made before a build keeps the mode of the file.
 await chmod(join(dist, 'cli/main.js'), 0o755)
+await mkdir(join(dist, 'inspector'), { recursive: true })
+await writeFile(join(dist, 'inspector/page.js'), page.script)
+await writeFile(join(dist, 'inspector/page.css'), page.style)
+const metafile = { outputs: { ...program.outputs, ...page.metafile.outputs } }
 await writeLicences({ root, metafile, file: join(dist, 'THIRD-PARTY-LICENSES.txt') })
 
 async function emitTypes() {

@@ -1,9 +1,10 @@
 // Exports of the agent for other folders. The public entry point is src/entries/agent.ts.
+
+export { type DiffLine, type FileChange, fileChange } from '../lib/index.ts'
 export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'
 export { createChannel } from './channel.ts'
-export { type DiffLine, type FileChange, fileChange } from './diff.ts'
 export { type AgentMeter, type AgentMeterOptions, createAgentMeter } from './meter.ts'
 export {
   createPermissions,

@@ -14,10 +14,10 @@ import {
   type TraceListener,
 } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
+import type { FileChange } from '../lib/index.ts'
 import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
-import type { FileChange } from './diff.ts'
 import type { AgentEvent, AgentTool, Permission, PermissionVerdict, Runner } from './types.ts'
 
 export type Running = {

@@ -9,8 +9,8 @@ import type {
   ToolUse,
   TraceListener,
 } from '../core/index.ts'
+import type { FileChange } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
-import type { FileChange } from './diff.ts'
 
 /** The client that calls the model: the Anthropic SDK's, or anything with its shape. */
 export type Client = {

@@ -30,6 +30,8 @@ export type Option = {
   /** It may be repeated. */
   readonly isMultiple?: boolean
   readonly about: string
+  /** The value may be left out: the option is then set without one. */
+  readonly isValueOptional?: boolean
   /** Name of the value in the help; files and folders are completed by the shell. */
   readonly value?: string
   /** Values to choose from, for the help and the shell; one that ends in a colon takes more text. */
@@ -86,16 +88,33 @@ export function readInput(command: Command, words: readonly string[]): Input {
     ]),
   )
   try {
-    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
+    const { args, bare } = withoutBare(command, words)
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
     return {
       words: positionals,
       text: (option) => (typeof values[option] === 'string' ? (values[option] as string) : undefined),
       texts: (option) => [values[option] ?? []].flat().map(String),
-      isSet: (option) => values[option] === true,
+      isSet: (option) => values[option] === true || bare.has(option),
     }
   } catch (error) {
     throw new UsageError(complaint(error as Error, command, words))
   }
+}
+
+/** Takes out options whose value may be left out, and is. */
+function withoutBare({ options }: Command, words: readonly string[]) {
+  const end = words.indexOf('--')
+  const bare = new Set<string>()
+  const args = words.filter((word, index) => {
+    const name = word.slice(2)
+    const isOurs =
+      word.startsWith('--') && (end < 0 || index < end) && options[name]?.isValueOptional === true
+    const next = words[index + 1]
+    if (!isOurs || (next !== undefined && !next.startsWith('-'))) return true
+    bare.add(name)
+    return false
+  })
+  return { args, bare }
 }
 
 /** Rewrites Node's messages about options. */
@@ -158,8 +177,9 @@ export function usageOf({ name, words }: Command): string {
 /** Width of a help screen in characters. */
 const WIDTH = 80
 
-function titleOf([name, { type, value = 'text', short }]: [string, Option]): string {
-  return `  --${name}${type === 'string' ? ` <${value}>` : ''}${short ? `, -${short}` : ''}`
+function titleOf([name, { type, value = 'text', short, isValueOptional }]: [string, Option]): string {
+  const shown = isValueOptional ? ` [<${value}>]` : ` <${value}>`
+  return `  --${name}${type === 'string' ? shown : ''}${short ? `, -${short}` : ''}`
 }
 
 /** The values that the option's description does not mention. */

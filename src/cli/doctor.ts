@@ -1,17 +1,10 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { basename } from 'node:path'
-import {
-  arrivalLine,
-  htmlView,
-  makeReport,
-  progressLine,
-  type Report,
-  terminalView,
-} from '../doctor/index.ts'
+import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
 import { type Config, configPlaces, type Machine, readConfig, thisMachine } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
-import type { McpHost, ServerStatus } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
+import type { McpHost } from '../mcp/index.ts'
+import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { catalogueOf } from './catalogue.ts'
 import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
@@ -20,7 +13,7 @@ import { checkCatalog, checkServers, ciOptions, readCi } from './doctor-ci.ts'
 import { createListingHost, listAll, toStart } from './listing-host.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { toSafeJson } from './safe-json.ts'
-import { serversToStart } from './servers-to-start.ts'
+import { type ServersToStart, serversToStart } from './servers-to-start.ts'
 import { trustOption } from './trust/index.ts'
 import { writeTo } from './write-to.ts'
 
@@ -92,7 +85,8 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       })
       const servers = config.servers.map((server) => toStart(server, timeout))
       const notify = (message: string) => void notices.push(message)
-      const watched = watch(surroundings.pins(notify))
+      const pins = surroundings.pins(notify)
+      const watched = watch(pins)
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
@@ -110,7 +104,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           prices,
           clients: clientsOf(config, machine),
         })
-        await publish(report, { input, terminal, surroundings, config, statuses: host.status() })
+        await publish(report, { input, terminal, surroundings, config, host, pins, untrusted })
         return report.total.failed > 0 ? 1 : 0
       } finally {
         await host.close()
@@ -144,22 +138,26 @@ type Publishing = {
   readonly terminal: Terminal
   readonly surroundings: DoctorSurroundings
   readonly config: Config
-  readonly statuses: readonly ServerStatus[]
+  readonly host: McpHost
+  readonly pins: Pins | undefined
+  readonly untrusted: ServersToStart['untrusted']
 }
 
 /** Prints the report, and writes the files that the user asked for. */
 async function publish(report: Report, publishing: Publishing): Promise<void> {
-  const { input, terminal, surroundings, config, statuses } = publishing
+  const { input, terminal, surroundings, config, host, pins, untrusted } = publishing
   const { page, catalog } = readWords(input)
   const next = nextStep(config, report)
   if (input.isSet('json')) terminal.print(toSafeJson(report))
   else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
   if (page !== undefined) {
-    await writeTo(page, htmlView(report, { next, date: dated(surroundings.now()) }))
+    const { doctorPage } = await import('./doctor-page.ts')
+    const shown = { host, pins, onChange: config.settings.onChange, untrusted }
+    await writeTo(page, await doctorPage(report, { ...shown, next, time: surroundings.now() }))
     terminal.tell(`The page is in ${page}.`)
   }
   if (catalog !== undefined) {
-    await writeTo(catalog, catalogueOf(statuses))
+    await writeTo(catalog, catalogueOf(host.status()))
     terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
   }
 }
@@ -183,13 +181,11 @@ function readWords(input: Input) {
 function watch(pins: Pins | undefined) {
   const changed = new Map<string, readonly string[]>()
   if (!pins) return { changed }
-  const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
+  const pinned = comparePinned(pins)
   const judge: NonNullable<McpHostOptions['pins']>['judge'] = async (server, listed, kind) => {
-    if ((await pinned).has(server)) {
-      const verdict = await pins.judge(server, listed, kind)
-      const names = verdict.changed.map(({ name }) => name)
-      changed.set(server, [...new Set([...(changed.get(server) ?? []), ...names])])
-    }
+    const verdict = await pinned.judge(server, listed, kind)
+    const names = verdict.changed.map(({ name }) => name)
+    changed.set(server, [...new Set([...(changed.get(server) ?? []), ...names])])
     return { changed: [] }
   }
   return { changed, pins: { judge } }
@@ -270,8 +266,4 @@ function nextStep({ servers }: Config, { projection }: Report): string {
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
   return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'
-}
-
-function dated(date: Date): string {
-  return date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' })
 }

@@ -101,7 +101,7 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
   }
 }
 
-export const loginCommand: Command = createLogin({ machine: thisMachine, openBrowser })
+export const loginCommand: Command = createLogin({ machine: thisMachine, openBrowser: startBrowser })
 export const logoutCommand: Command = createLogout({ machine: thisMachine })
 
 function readServer({ words }: Input, command: string): string {
@@ -157,7 +157,8 @@ export function browserCommand(url: string, platform: NodeJS.Platform): readonly
   return ['xdg-open', [url]]
 }
 
-function openBrowser(url: string): Promise<boolean> {
+/** Resolves to false if there is no such program. */
+export function startBrowser(url: string): Promise<boolean> {
   const [command, words] = browserCommand(url, process.platform)
   return new Promise((resolve) => {
     const browser = spawn(command, words, { stdio: 'ignore', detached: true })

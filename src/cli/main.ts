@@ -63,8 +63,13 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'what your MCP servers cost; replay: in a past session',
+    summary: 'server costs; replay: of a past session; inspect: see it',
     load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'inspect',
+    summary: '',
+    load: async () => (await import('./inspect.ts')).inspectCommand,
   },
   {
     name: 'replay',

@@ -15,7 +15,9 @@ import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
+import type { OpenedInspector } from './inspector.ts'
 import { storedLogins } from './logins.ts'
+import type { McpInspectorOptions } from './mcp-inspector.ts'
 import { tellOfServers } from './notices.ts'
 import { resultsFolder } from './session-files.ts'
 import { version } from './version.ts'
@@ -26,6 +28,8 @@ export type OpenedHost = {
   configure(servers: readonly ServerConfig[]): Promise<void>
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
+  /** The inspector of this host; undefined if it is off, or would be open to everybody. */
+  inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
   /** Writes and sends the events so far. */
   closeEvents(): Promise<void>
 }
@@ -40,15 +44,17 @@ export type HostOptions = {
   readonly knownTools: readonly string[]
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
+  /** Keeps events for the inspector. */
+  readonly isInspected: boolean
   /** Reports to the operator. */
   readonly tell: (message: string) => void
 }
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, tell }: HostOptions,
+  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, isInspected, tell }: HostOptions,
 ): OpenedHost {
-  const audit = openAudit(auditSettings, { notify: tell })
+  const audit = openAudit(auditSettings, { isInspected, notify: tell })
   audit?.setServers(servers)
   const { shelf, ready, warm } = openShelf({
     ranker,
@@ -58,6 +64,7 @@ export function openHost(
     trace: audit?.stream.trace,
   })
   const folder = defaultPinsFolder()
+  const pins = folder === undefined ? undefined : openPins({ folder, notify: tell })
   let asker: QuestionHandler | undefined
   const host = createMcpHost({
     shelf,
@@ -65,7 +72,7 @@ export function openHost(
     cache,
     concurrency: settings.concurrency,
     onChange: settings.onChange,
-    ...(folder ? { pins: openPins({ folder, notify: tell }) } : {}),
+    ...(pins ? { pins } : {}),
     authorize: storedLogins(tell),
     asker: {
       get client() {
@@ -98,11 +105,24 @@ export function openHost(
     const results = keptResults(settings.resultBudget, isOnePerson)
     return createMcpGateway({ ...options, openTrace, results })
   }
+  let configs = servers
   const configure = (next: readonly ServerConfig[]) => {
+    configs = next
     audit?.setServers(next)
     return host.configure(next)
   }
-  return { host, configure, gateway, closeEvents: async () => audit?.close() }
+  async function inspector(options: McpInspectorOptions) {
+    const feed = isInspected ? audit?.feed : undefined
+    if (!audit || !feed) return undefined
+    const { openMcpInspector } = await import('./mcp-inspector.ts')
+    const { onChange } = settings
+    return openMcpInspector(
+      { host, shelf, configs: () => configs, onChange, pins },
+      { ...audit, feed },
+      options,
+    )
+  }
+  return { host, configure, gateway, inspector, closeEvents: async () => audit?.close() }
 }
 
 /** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */

@@ -39,7 +39,7 @@ const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
-const OF_HTTP = ['port', 'address', 'allow']
+const OF_HTTP = ['port', 'address', 'allow', 'no-inspect']
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
@@ -79,10 +79,12 @@ export const mcpCommand: Command = {
       value: 'names',
       about: 'further host names that clients of --http may use, comma separated',
     },
+    'no-inspect': { type: 'boolean', about: 'of --http; do not serve the inspector under /inspect' },
     ...auditOptions,
   },
   examples: [
     'toolshelf mcp',
+    'toolshelf mcp --audit',
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
@@ -108,6 +110,7 @@ export const mcpCommand: Command = {
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       audit: auditIn(input),
+      isInspected: !isOnStdio && !input.isSet('no-inspect'),
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
@@ -117,7 +120,7 @@ export const mcpCommand: Command = {
     const stopWatching = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
-      else await serveOnHttp(opened, port, input, terminal)
+      else await serveOnHttp(opened, { port, input, terminal })
       return 0
     } finally {
       stopWatching()
@@ -146,7 +149,7 @@ function readRankerName(input: Input): (typeof RANKERS)[number] {
 
 function readPort(input: Input): number {
   const port = portIn(input, PORT)
-  const stray = OF_HTTP.find((option) => input.text(option) !== undefined)
+  const stray = OF_HTTP.find((option) => input.text(option) !== undefined || input.isSet(option))
   if (stray && !input.isSet('http')) throw new UsageError(`--${stray} requires --http.`)
   return port
 }
@@ -202,20 +205,24 @@ async function serveOnStdio({ gateway }: OpenedHost, answered: InitializeRequest
   await runOnStdio(await gateway(), { ...streams(), answered })
 }
 
-async function serveOnHttp(
-  opened: OpenedHost,
-  port: number,
-  input: Input,
-  terminal: Terminal,
-): Promise<void> {
+type HttpServing = {
+  readonly port: number
+  readonly input: Input
+  readonly terminal: Terminal
+}
+
+async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpServing): Promise<void> {
   const gateway = await opened.gateway()
   const { runOnHttp } = await import('../mcp/gateway/http.ts')
+  const { TOOLSHELF_KEY: key } = process.env
+  const notify = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
+  const address = input.text('address') || '127.0.0.1'
+  const hosts = listIn(input, 'allow')
+  const inspector = await opened.inspector({ address, hosts, clientKey: key, notify, named: filesIn(input) })
+  const options = { port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await runOnHttp(gateway, {
-    port,
-    ...(input.text('address') ? { address: input.text('address')! } : {}),
-    ...(process.env.TOOLSHELF_KEY ? { key: process.env.TOOLSHELF_KEY } : {}),
-    hosts: listIn(input, 'allow'),
-    notify: (message) => terminal.tell(`toolshelf mcp: ${message}`),
+    ...options,
+    ...(inspector ? { inspector: inspector.handle } : {}),
   }).catch(async (error: unknown) => {
     await gateway.close()
     throw withFlags(error, {
@@ -224,8 +231,10 @@ async function serveOnHttp(
     })
   })
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
+  if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
   })
+  inspector?.close()
   await served.close()
 }

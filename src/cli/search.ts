@@ -1,12 +1,25 @@
 // `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
 
 import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/index.ts'
-import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
 import { oneLine } from '../lib/index.ts'
-import { explainHybrid, patientModel, translateQuery, whenIndexed } from '../rankers/index.ts'
-import type { LearnedCredit, LearnedSearch, Translation, WordMatch } from '../search/index.ts'
-import { catalogueEntries, createLexicalIndex, type LexicalIndex, type ScorePart } from '../search/index.ts'
+import {
+  EXPLAINED_RANKERS,
+  explainHits,
+  type FoundTools,
+  findWithScores,
+  patientModel,
+  type SearchExplanation,
+  scorePartLabel,
+  type Why,
+  whenIndexed,
+} from '../rankers/index.ts'
+import {
+  catalogueEntries,
+  type LearnedCredit,
+  type LearnedSearch,
+  type Translation,
+} from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
@@ -60,7 +73,9 @@ export const searchCommand: Command = {
         : await search(whenIndexed(ranker))
     const hits = found.hits.map(({ tool }) => tool)
     const credits = learned?.credits(tools, query) ?? []
-    const explanation = input.isSet('explain') ? await explain(tools, query, hits, name, credits) : undefined
+    const explanation = input.isSet('explain')
+      ? withCredits(await explainHits(tools, query, hits, name), credits)
+      : undefined
     if (input.isSet('json')) terminal.print(JSON.stringify({ ...asJson(found, explanation), related }))
     else {
       printTable(found, explanation, tools.length, terminal)
@@ -112,8 +127,8 @@ function readWords(input: Input) {
   if (catalog !== undefined && config !== undefined)
     throw new UsageError('--config and --catalog cannot be combined; use one of them.')
   const name = text('ranker') ?? 'hybrid'
-  if (isSet('explain') && !EXPLAINED.includes(name))
-    throw new UsageError(`--explain works only with ${EXPLAINED.join(', ')}.`)
+  if (isSet('explain') && !EXPLAINED_RANKERS.includes(name))
+    throw new UsageError(`--explain works only with ${EXPLAINED_RANKERS.join(', ')}.`)
   return {
     query,
     catalog,
@@ -124,12 +139,12 @@ function readWords(input: Input) {
   }
 }
 
-const EXPLAINED = ['hybrid', 'model', 'lexical']
+/** Why a hit was found, and how many earlier searches like this one led to a call of it, if that moved it to the front. */
+type Explained = Why & { readonly learnedFrom?: number }
+type Explanation = Pick<SearchExplanation, 'translation'> & {
+  readonly whys: ReadonlyMap<PoolTool, Explained>
+}
 
-type FoundTool = { readonly tool: PoolTool; readonly score: number }
-type FoundTools = { readonly hits: readonly FoundTool[]; readonly matched: number }
-
-/** Supports the query forms of ToolSearch (+required, select:, full names), with the ranker's scores. */
 async function findWith(
   rank: Rank,
   tools: readonly PoolTool[],
@@ -137,70 +152,24 @@ async function findWith(
   limit: number,
   terminal: Terminal,
 ): Promise<FoundTools> {
-  const scores = new Map<PoolTool, number>()
-  const recorded: Rank = async (...input) => {
-    const ranking = await rank(...input)
-    for (const { tool, score } of ranking.hits) scores.set(tool, score)
-    return ranking
-  }
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const partition = {
-    pool: { tools, byName },
-    immediate: [],
-    deferred: tools,
-    deferredNames: new Set(byName.keys()),
-  }
-  const found = await find(query, limit, partition, { rank: recorded, notify: terminal.tell })
+  const found = await findWithScores(rank, tools, query, { limit, notify: terminal.tell })
   for (const { name, near } of found.unknown) {
     const nearest = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
     terminal.tell(printable(`There is no tool named "${name}".${nearest}`))
   }
-  return { hits: found.tools.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched: found.matched }
+  return found
 }
 
-type Why = {
-  readonly words: readonly WordMatch[]
-  readonly parts: readonly ScorePart[]
-  /** How many earlier searches like this one led to a call of the tool, if that moved it to the front. */
-  readonly learnedFrom?: number
-}
-
-type Explanation = {
-  /** The words that were searched for besides those of a query in another language. */
-  readonly translation: Translation | undefined
-  readonly whys: ReadonlyMap<PoolTool, Why>
-}
-
-/** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
-async function explain(
-  tools: readonly PoolTool[],
-  query: string,
-  hits: readonly PoolTool[],
-  name: string,
+function withCredits(
+  { translation, whys }: SearchExplanation,
   credits: readonly LearnedCredit[],
-): Promise<Explanation> {
-  const index = createLexicalIndex(tools)
-  const none = new Map<PoolTool, ScorePart[]>()
-  if (name === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, none, credits) }
-  const translation = translateQuery(index, query)
-  const parts = await explainHybrid(index, translation?.text ?? query, hits)
-  const texts = translation ? [query, translation.text] : [query]
-  return { translation, whys: whysOf(index, texts, hits, parts, credits) }
-}
-
-function whysOf(
-  index: LexicalIndex,
-  texts: readonly string[],
-  hits: readonly PoolTool[],
-  parts: ReadonlyMap<PoolTool, ScorePart[]>,
-  credits: readonly LearnedCredit[],
-): Map<PoolTool, Why> {
-  const whyOf = (tool: PoolTool) => ({
-    words: texts.flatMap((text) => index.explain(tool, text)?.words ?? []),
-    parts: parts.get(tool) ?? [],
-    ...credits.filter((credit) => credit.tool === tool).map(({ uses }) => ({ learnedFrom: uses }))[0],
+): Explanation {
+  const uses = new Map(credits.map(({ tool, uses }) => [tool, uses]))
+  const explained = [...whys].map(([tool, why]): [PoolTool, Explained] => {
+    const learnedFrom = uses.get(tool)
+    return [tool, learnedFrom === undefined ? why : { ...why, learnedFrom }]
   })
-  return new Map(hits.map((tool) => [tool, whyOf(tool)]))
+  return { translation, whys: new Map(explained) }
 }
 
 function asJson({ hits, matched }: FoundTools, explanation: Explanation | undefined): object {
@@ -244,8 +213,8 @@ function translationLine({ language, words }: Translation): string {
   )
 }
 
-function explained(why: Why | undefined): string {
-  const amounts = (why?.parts ?? []).map(({ name, amount }) => `${LABELS[name] ?? name} ${amount.toFixed(2)}`)
+function explained(why: Explained | undefined): string {
+  const amounts = (why?.parts ?? []).map(({ name, amount }) => `${scorePartLabel(name)} ${amount.toFixed(2)}`)
   const words = new Map(
     (why?.words ?? []).map(({ word, fields }) => [word, fields.map(({ field }) => field).join(' + ')]),
   )
@@ -253,18 +222,4 @@ function explained(why: Why | undefined): string {
   const uses = why?.learnedFrom ?? 0
   const first = uses > 0 ? [`first, because it was called after ${counted(uses, 'such search')}`] : []
   return [...first, ...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
-}
-
-/** What the parts of a score mean. */
-const LABELS: { readonly [part in ScorePart['name']]?: string } = {
-  wordsLead: 'its words',
-  meaning: 'its meaning',
-  meaningLead: 'nearest in meaning',
-  both: 'words and meaning agree',
-  nameCoverage: 'words of its name',
-  unsureMeaning: 'meaning, as words say little',
-  serverCoverage: 'its server',
-  queryCoverage: 'words of the query',
-  nearWordsLead: 'words near those of the query',
-  action: 'does what is asked',
 }

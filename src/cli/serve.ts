@@ -27,6 +27,7 @@ import {
   windowIn,
   withFlags,
 } from './command.ts'
+import { openGatewayInspector } from './inspector.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { openUpstream } from './upstreams.ts'
 
@@ -94,6 +95,7 @@ export const serveCommand: Command = {
       about: 'clients must send it; better set TOOLSHELF_KEY',
     },
     open: { type: 'boolean', about: 'listen beyond loopback without a key' },
+    'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
     ...auditOption,
     ...pricesOption,
     json: { type: 'boolean', about: 'a line of JSON per request' },
@@ -121,7 +123,19 @@ export const serveCommand: Command = {
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
     const secrets = keys.map(({ secret }) => secret)
-    const audit = openAudit(auditIn(input), { secrets, notify })
+    const address = input.text('address') || '127.0.0.1'
+    const hosts = listIn(input, 'allow')
+    const isInspected = !input.isSet('no-inspect')
+    const audit = openAudit(auditIn(input), { secrets, isInspected, notify })
+    // Of several keys the first is the operator's: the others may only use the gateway.
+    const feed = isInspected ? audit?.feed : undefined
+    const inspector =
+      audit && feed
+        ? openGatewayInspector({
+            ...{ source: 'serve', address, hosts, clientKey: secrets[0], notify },
+            audit: { feed, redact: audit.redact },
+          })
+        : undefined
     const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
@@ -138,12 +152,13 @@ export const serveCommand: Command = {
       metrics,
       port,
       keys,
-      hosts: listIn(input, 'allow'),
+      hosts,
+      address,
       forward: listIn(input, 'forward'),
       isOpen: input.isSet('open'),
       notify,
       ...(maxHeldBytes === undefined ? {} : { maxHeldBytes }),
-      ...(input.text('address') ? { address: input.text('address')! } : {}),
+      ...(inspector ? { inspector: inspector.handle } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
     }).catch((error: unknown) => {
       throw withFlags(error, {
@@ -151,11 +166,12 @@ export const serveCommand: Command = {
         keys: 'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open if anyone may use it',
       })
     })
-    terminal.tell(welcome(served.url, upstream, setting))
+    terminal.tell(welcome(served.url, upstream, setting, inspector?.place))
     const ending = new AbortController()
     void warnIfUnreachable(upstream, terminal, ending.signal)
     await signalled()
     ending.abort()
+    inspector?.close()
     if (served.active() > 0)
       terminal.tell(
         `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
@@ -176,7 +192,7 @@ function signalled(): Promise<void> {
   })
 }
 
-function welcome(url: string, upstream: Upstream, setting: Setting): string {
+function welcome(url: string, upstream: Upstream, setting: Setting, inspector: string | undefined): string {
   const { wire, why } = upstream.wireFor('')
   const isAuto = setting.mode === 'auto'
   const mode = isAuto
@@ -189,6 +205,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting): string {
     `  mode      ${mode}`,
     `  try it    ANTHROPIC_BASE_URL=${url} <your agent>`,
     `            OPENAI_BASE_URL=${url}/v1 <your agent>`,
+    ...(inspector === undefined ? [] : [`  inspect   ${url}${inspector}`]),
     '  health    /health, /metrics · Ctrl-C ends it',
   ].join('\n')
 }

@@ -12,13 +12,36 @@ import {
 import { CommandError } from './command.ts'
 import { isTrusted, type Project, readProject, trustStore } from './trust/index.ts'
 
-export type ServersToStart = { readonly config: Config; readonly untrusted: readonly UntrustedServer[] }
+export type ServersToStart = {
+  readonly config: Config
+  readonly untrusted: readonly UntrustedServer[]
+  /** The files that were read. */
+  readonly files: readonly string[]
+}
 
-/** Servers of an untrusted folder are listed, not started. */
+type StartOptions = { readonly isTrusting: boolean; readonly notify: (message: string) => void }
+
+/** Servers of an untrusted folder are listed, not started. Throws if there is no server at all. */
 export async function serversToStart(
   named: readonly string[] | undefined,
   machine: Machine,
-  { isTrusting, notify }: { isTrusting: boolean; notify: (message: string) => void },
+  options: StartOptions,
+): Promise<ServersToStart> {
+  const found = await serversIfAny(named, machine, options)
+  const { config, untrusted, files } = found
+  if (config.servers.length + untrusted.length > 0) return found
+  const problems = config.problems.map(
+    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
+  )
+  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
+  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+}
+
+/** The same where there may be none. */
+export async function serversIfAny(
+  named: readonly string[] | undefined,
+  machine: Machine,
+  { isTrusting, notify }: StartOptions,
 ): Promise<ServersToStart> {
   const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
   const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
@@ -26,14 +49,11 @@ export async function serversToStart(
   const none = own.length + project.configs.length + project.problems.length === 0
   const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
   const read = await readConfig(files, machine.environment, machine)
-  const config = { ...read, problems: [...read.problems, ...project.problems] }
-  const untrusted = mayUse ? [] : untrustedIn(project, machine, notify)
-  if (config.servers.length + untrusted.length > 0) return { config, untrusted }
-  const problems = config.problems.map(
-    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
-  )
-  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
-  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+  return {
+    config: { ...read, problems: [...read.problems, ...project.problems] },
+    untrusted: mayUse ? [] : untrustedIn(project, machine, notify),
+    files: files.map((file) => (typeof file === 'string' ? file : file.file)),
+  }
 }
 
 const MOST_UNTRUSTED = 50

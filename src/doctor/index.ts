@@ -1,6 +1,7 @@
 // Public API of doctor for other folders.
-export { htmlView } from './html.ts'
-export { type Measured, measureTools } from './measure.ts'
+export { findingsOf } from './findings.ts'
+export { type Measured, measureTools, shelfOf } from './measure.ts'
+export { moneyLines } from './money-lines.ts'
 export { arrivalLine, progressLine } from './progress.ts'
 export { makeReport, type Report, type ReportOptions, type UntrustedServer } from './report.ts'
 export { terminalView } from './terminal.ts'

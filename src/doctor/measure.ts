@@ -1,6 +1,13 @@
 // Measures the tools of all servers as a request would send them: their names, their token costs, deferred or not.
 import { availableList } from '../core/history/index.ts'
-import { createShelf, estimateTokens, type PoolTool, resolveOptions, type Tool } from '../core/index.ts'
+import {
+  createShelf,
+  estimateTokens,
+  type PoolTool,
+  resolveOptions,
+  type Shelf,
+  type Tool,
+} from '../core/index.ts'
 import { searchTool } from '../core/wire/index.ts'
 import { gatewayCallTool, gatewaySearchTool, joinInstructions, type OwnTool } from '../mcp/greeting/index.ts'
 import { refuseMarks, toShelvedTool } from '../mcp/host/index.ts'
@@ -31,8 +38,9 @@ export type Measured = {
   readonly library: number
 }
 
-export function measureTools(statuses: readonly ServerStatus[], window: number): Measured {
-  const shelf = createShelf({
+/** The tools of all servers on a shelf of their own. */
+export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
+  return createShelf({
     tools: toolsOf(statuses),
     servers: Object.fromEntries(
       statuses.map(({ name, config: { alwaysLoad } }) => [
@@ -41,6 +49,10 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
       ]),
     ),
   })
+}
+
+export function measureTools(statuses: readonly ServerStatus[], window: number): Measured {
+  const shelf = shelfOf(statuses)
   const partition = shelf.partition()
   const tools = partition.pool.tools.map((entry) => measured(entry, partition.deferredNames.has(entry.name)))
   if (partition.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }

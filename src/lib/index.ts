@@ -3,6 +3,7 @@
 export { parseBetas } from './betas.ts'
 export { bindMethods } from './bind-methods.ts'
 export { cleanText, cleanValue, SEQUENCES, UNSEEN, unsafeKinds } from './clean-text.ts'
+export { type DiffLine, type FileChange, fileChange } from './diff.ts'
 export type { Environment } from './environment.ts'
 export { hash } from './hash.ts'
 export { readableText } from './html.ts'

@@ -310,6 +310,10 @@ export type McpHost = {
   settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
   /** Sends a notification to every connected server. */
   notify(method: string): void
+  /** Connects to a server now, also to one that failed. Rejects with an error that says why it cannot. */
+  connect(server: string): Promise<void>
+  /** Ends the connection to a server, and its process. Its tools stay; a call of one connects again. */
+  disconnect(server: string): Promise<void>
   /** Lists a server's tools again. Rejects on failure; the last good list stays. */
   refresh(server: string): Promise<void>
   /** From now on, lists prompts, resources and templates too; `status()` returns them. */

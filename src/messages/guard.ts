@@ -1,6 +1,6 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
-import { createWrongKeys, isSecret, LOOPBACK, networkOf } from '../node/index.ts'
+import { createHostAccess, createWrongKeys, hostNameOf, isSecret, networkOf } from '../node/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
@@ -34,19 +34,17 @@ export type AuthenticatedClient = {
 export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
 
 export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
-  const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
-  const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
-  const checkKey = createKeyCheck(notify)
+  const access = createHostAccess(address, hosts)
+  const checkKey = createClientCheck(notify)
   return (incoming) => {
-    const host = hostName(incoming.headers.host ?? '')
-    if (!isAnyHost && !names.has(host))
+    const { host = '', origin } = incoming.headers
+    if (!access.allowsHost(host))
       throw refuseRequest(
         403,
         'permission_error',
-        `host "${host.slice(0, 100)}" is not allowed (allowed: ${[...names].join(', ')}); the gateway's operator can allow more hosts`,
+        `host "${hostNameOf(host).slice(0, 100)}" is not allowed (allowed: ${[...access.names].join(', ')}); the gateway's operator can allow more hosts`,
       )
-    const { origin } = incoming.headers
-    if (origin !== undefined && !names.has(hostName(origin.replace(/^[a-z-]+:\/\//i, ''))))
+    if (origin !== undefined && !access.allowsOrigin(origin))
       throw refuseRequest(403, 'permission_error', 'web pages of other origins are not allowed')
     const headers = headersOf(incoming)
     const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
@@ -61,7 +59,7 @@ const MOST_KNOWN = 1000
  * Slows down key guessing: after several wrong keys from an address, refuses every key not used from there before,
  * right or wrong. Clients at the same address with a known key continue to work.
  */
-function createKeyCheck(notify: RequestGuardOptions['notify']) {
+function createClientCheck(notify: RequestGuardOptions['notify']) {
   const wrongKeys = createWrongKeys({ notify })
   const known = createRecent<true>(MOST_KNOWN)
   return (network: string, key: ClientKey | undefined, hasPresented: boolean): void => {
@@ -99,13 +97,6 @@ function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClie
     ...(authorization !== undefined && !holder[2] ? { authorization } : {}),
   }
   return { headers: { ...others, ...kept }, key: holder.find((found) => found !== undefined) }
-}
-
-function hostName(host: string): string {
-  return host
-    .replace(/:\d*$/, '')
-    .replace(/^\[(.*)\]$/, '$1')
-    .toLowerCase()
 }
 
 /** Headers that do not concern the upstream, and headers that some servers use to override the method or path. */

@@ -1,6 +1,6 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { close, LOOPBACK, listen, OptionError } from '../node/index.ts'
+import { answerNode, close, isForInspector, LOOPBACK, listen, networkOf, OptionError } from '../node/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
@@ -49,6 +49,8 @@ export type ServeOptions = {
   readonly notify?: (message: string) => void
   /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
+  /** Answers requests below `/inspect`, and checks their keys on its own. They are neither counted nor reported. */
+  readonly inspector?: (request: Request, network: string) => Promise<Response>
 }
 
 /** What the server reports about a finished request. */
@@ -124,6 +126,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     (incoming, outgoing) => void handleRequest(incoming, outgoing),
   )
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { inspector } = options
+    if (inspector && isForInspector(incoming.url ?? '')) {
+      outgoing.once('close', () => isDraining && server.closeIdleConnections())
+      return answerNode(incoming, outgoing, (request) => inspector(request, networkOf(incoming)))
+    }
     const started = performance.now()
     const gone = new AbortController()
     const context = newContext(incoming, outgoing, gone.signal)

@@ -17,7 +17,7 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { TraceRecord } from '../core/index.ts'
-import { type AuditLineOptions, lineOf } from './audit-line.ts'
+import { type AuditLineOptions, auditLine } from './audit-line.ts'
 
 /** Options of `openAuditFile`. */
 export type AuditFileOptions = AuditLineOptions & {
@@ -79,7 +79,7 @@ export function openAuditFile(path: string, options: AuditFileOptions): AuditFil
     flush,
     write(record) {
       if (waiting === '') setImmediate(flush)
-      waiting += `${lineOf(record, options)}\n`
+      waiting += `${auditLine(record, options)}\n`
       if (waiting.length > MOST_WAITING) flush()
     },
     close() {

@@ -17,7 +17,7 @@ const LONGEST_CONTENT = 16_000
 /** Longer lines keep only what every record has. */
 const LONGEST_LINE = 64_000
 
-export function lineOf(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
+export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
   const content = 'content' in record ? record.content : undefined
   const plain = plainText(content === undefined ? record : without(record, 'content'), redact)
   const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined

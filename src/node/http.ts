@@ -7,6 +7,17 @@ import { OptionError } from './option-error.ts'
 
 export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
 
+/** Where a gateway serves the inspector. */
+export const INSPECTOR_PATH = '/inspect/'
+
+/** Answers the requests below `INSPECTOR_PATH`, and checks their keys on its own. */
+export type InspectorHandler = (request: Request, network: string) => Promise<Response>
+
+/** Whether a request's target is the inspector or something below it. */
+export function isForInspector(target: string): boolean {
+  return target.startsWith(INSPECTOR_PATH) || /^\/inspect(?:\?|$)/.test(target)
+}
+
 /** Starts listening and returns the server's URL. Rejects with a clear message if the port is in use. */
 export async function listen(server: Server, port: number, address: string): Promise<string> {
   await new Promise<void>((resolve, reject) => {

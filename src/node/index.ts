@@ -1,11 +1,33 @@
 // Exports of the Node helpers for other folders.
+
+export {
+  createHostAccess,
+  createKeyCheck,
+  type HostAccess,
+  hostNameOf,
+  type KeyCheck,
+  type KeyRefusal,
+} from './access.ts'
 export { type AuditFileOptions, openAuditFile } from './audit-file.ts'
+export { auditLine } from './audit-line.ts'
 export { readBoundedFile } from './bounded-file.ts'
 export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './capability-source.ts'
 export { lockFile } from './file-lock.ts'
 export { freeBuffer } from './free-buffer.ts'
-export { answerNode, close, isSecret, LOOPBACK, listen, networkOf, waitForDrain } from './http.ts'
+export {
+  answerNode,
+  close,
+  INSPECTOR_PATH,
+  type InspectorHandler,
+  isForInspector,
+  isSecret,
+  LOOPBACK,
+  listen,
+  networkOf,
+  waitForDrain,
+} from './http.ts'
+export { type Bodies, createBodies } from './json-bodies.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
 export { createScheduler, rest, type Slice } from './scheduler.ts'

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // `toolshelf doctor` through its own door: with a host that says what the test wants, and with real servers.
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -74,6 +75,8 @@ function fakeHost(
     },
     notify: () => {},
     refresh: none,
+    connect: none,
+    disconnect: none,
     listen(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -306,8 +309,15 @@ describe('toolshelf doctor', () => {
     expect(code).toBe(0)
     expect(told.at(-1)).toBe(`The page is in ${file}.`)
     const page = readFileSync(file, 'utf8')
-    expect(page).toContain('Toolshelf doctor, 16 November 2026')
     expect(page).toMatch(/^<!doctype html>/)
+    expect(page).toContain('"time":"2026-11-16')
+    // The policy allows the script and the style sheet that are inside, and nothing else.
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
+    const [, script = ''] = /<script>(.*?)<\/script>/s.exec(page) ?? []
+    for (const text of [style, script]) {
+      expect(text.length).toBeGreaterThan(1000)
+      expect(page).toContain(`'sha256-${createHash('sha256').update(text).digest('base64')}'`)
+    }
   })
 
   it('a page that cannot be written does not cost the report', async () => {

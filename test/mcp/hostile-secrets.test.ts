@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { htmlView, makeReport, terminalView } from '../../src/doctor/index.ts'
+import { doctorPage } from '../../src/cli/doctor-page.ts'
+import { makeReport, terminalView } from '../../src/doctor/index.ts'
 import type { Progress, ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -73,7 +74,11 @@ describe('H8 a server that repeats its secrets', () => {
       notices,
       events,
       JSON.stringify(report),
-      htmlView(report, { next: '', date: '' }),
+      await doctorPage(report, {
+        host,
+        ...{ onChange: 'report', untrusted: [], next: '', time: new Date(0) },
+        page: { script: '', style: '' },
+      }),
       terminalView(report, { isPlain: true, isColoured: false, width: 100, next: '' }),
     ])
   })

@@ -5,6 +5,7 @@ const guides = [
   { text: 'Long results', link: '/docs/guides/results' },
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
+  { text: 'Inspector', link: '/docs/guides/inspector' },
   { text: 'Replay', link: '/docs/guides/replay' },
   { text: 'Checks in CI', link: '/docs/guides/doctor-ci' },
 ]

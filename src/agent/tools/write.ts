@@ -1,5 +1,5 @@
 // The tools `Write` and `Edit`. They never overwrite a file that was not read or has changed since.
-import { fileChange } from '../diff.ts'
+import { fileChange } from '../../lib/index.ts'
 import type { AgentTool, ToolInput } from '../types.ts'
 import { closestMatch } from './closest-match.ts'
 import { exists, type Files } from './files.ts'

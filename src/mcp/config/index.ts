@@ -28,6 +28,7 @@ export {
 export { bindWorkspace, expand, variablesIn, withWorkspace } from './references.ts'
 export { idleRules, isAllowed } from './rules.ts'
 export { keepReferences, ownEntry, readServer } from './server.ts'
+export { setJsonValue } from './set-json.ts'
 export {
   addServers,
   type FileRights,

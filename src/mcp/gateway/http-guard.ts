@@ -5,7 +5,7 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import { createWrongKeys, isSecret, LOOPBACK } from '../../node/index.ts'
+import { createHostAccess, createKeyCheck } from '../../node/index.ts'
 
 export type GuardOptions = {
   /** The host that the gateway listens on. */
@@ -24,22 +24,16 @@ export type Guard = {
 }
 
 export function createGuard({ address, key, hosts, notify }: GuardOptions): Guard {
-  const wrongKeys = createWrongKeys({ notify })
+  const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]
-  const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
+  const keyCheck = key ? createKeyCheck(key, notify) : undefined
   return {
     checkHost: (request) =>
-      (isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
+      (access.isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
       originValidationResponse(request, [...localhostAllowedOrigins(), ...hosts]),
     checkKey(request, network, hasSession) {
-      if (!key) return undefined
-      const given = request.headers.get('authorization')
-      const seconds = hasSession || given === null ? 0 : wrongKeys.waitSeconds(network)
-      if (seconds > 0)
-        return refusal(429, `too many wrong keys from this address; try again in ${seconds} s`, seconds)
-      if (isSecret(given, `Bearer ${key}`)) return undefined
-      if (given !== null) wrongKeys.add(network)
-      return refusal(401, 'missing or wrong key; send "Authorization: Bearer <key>"')
+      const refused = keyCheck?.(request.headers.get('authorization'), network, hasSession)
+      return refused && refusal(refused.status, refused.message, refused.retryAfter)
     },
   }
 }

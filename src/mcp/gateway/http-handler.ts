@@ -1,6 +1,6 @@
 // Answers one HTTP request to the gateway: refuses it, or passes it to its session or to a server of its own.
 import { isJsonContentType, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
-import type { Bodies } from './http-body.ts'
+import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import type { Session, Sessions } from './http-sessions.ts'
 
@@ -15,10 +15,12 @@ export type RequestHandlerOptions = {
   readonly sessions: Sessions
   /** Answers clients of the newer protocol, which has no sessions. */
   readonly stateless: McpHttpHandler
+  readonly inspector?: InspectorHandler | undefined
 }
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
-export function createRequestHandler({ guard, bodies, sessions, stateless }: RequestHandlerOptions) {
+export function createRequestHandler(options: RequestHandlerOptions) {
+  const { guard, bodies, sessions, stateless, inspector } = options
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
@@ -26,6 +28,7 @@ export function createRequestHandler({ guard, bodies, sessions, stateless }: Req
     if (stranger) return stranger
     const { pathname } = new URL(request.url)
     if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
+    if (inspector && isForInspector(pathname)) return inspector(request, network)
     const locked = guard.checkKey(request, network, sessionOf(request) !== undefined)
     if (locked) return locked
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)

@@ -2,10 +2,17 @@
 // for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
 import { createServer } from 'node:http'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { answerNode, close, LOOPBACK, listen, networkOf, OptionError } from '../../node/index.ts'
+import {
+  answerNode,
+  close,
+  createBodies,
+  LOOPBACK,
+  listen,
+  networkOf,
+  OptionError,
+} from '../../node/index.ts'
 import { PAGES } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
-import { createBodies } from './http-body.ts'
 import { createGuard } from './http-guard.ts'
 import { createRequestHandler, PATH } from './http-handler.ts'
 import { createSessions } from './http-sessions.ts'
@@ -30,6 +37,8 @@ export type HttpOptions = {
   readonly stalledMs?: number
   /** Reports wrong keys to the operator. */
   readonly notify?: (message: string) => void
+  /** Answers requests below `/inspect`, and checks their keys on its own. */
+  readonly inspector?: (request: Request, network: string) => Promise<Response>
 }
 
 /** A gateway that listens for HTTP clients. */
@@ -56,7 +65,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
       `listening on ${address} needs a key`,
       'set the option "key", or listen on 127.0.0.1',
     )
-  const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify } = options
+  const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
   const guard = createGuard({ address, key, hosts, notify })
@@ -78,7 +87,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   })
 
-  const handle = createRequestHandler({ guard, bodies, sessions, stateless })
+  const handle = createRequestHandler({ guard, bodies, sessions, stateless, inspector })
   const server = createServer((incoming, outgoing) => {
     const network = networkOf(incoming)
     void answerNode(incoming, outgoing, (request) => handle(request, network), { stalledMs })

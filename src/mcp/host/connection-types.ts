@@ -26,6 +26,10 @@ export type Connection = {
   /** Shows the stored tools, too. */
   prime(): Promise<void>
   start(): Promise<void>
+  /** Connects now, unless it is connected. Rejects with the reason of a failure. */
+  connect(): Promise<void>
+  /** Ends the session; the next call begins another. */
+  disconnect(): Promise<void>
   call(tool: string, input: Fields | undefined, options: CallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: CallOptions): Promise<Fields>
   notify(method: string): Promise<void>

@@ -87,6 +87,24 @@ class ServerConnection implements Connection {
     await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
   }
 
+  async connect(): Promise<void> {
+    try {
+      await this.#ready()
+    } catch (error) {
+      throw new CallError(this.#explain(error, undefined), this.#redactor.error(error))
+    }
+  }
+
+  async disconnect(): Promise<void> {
+    this.#timers.cancel('retry')
+    const session = this.#session
+    if (!session) return
+    this.#stop(session)
+    const phase = this.#lifecycle.phase()
+    this.#record.report({ state: 'idle', reason: undefined, pid: undefined })
+    if (phase.state === 'idle') await phase.stopping
+  }
+
   call(tool: string, input: Fields | undefined, options: CallOptions) {
     const { timeout = this.#config.callTimeout, asker: handler, ...rest } = options
     return this.#use(handler, (session, asker) =>

@@ -187,6 +187,16 @@ class ServerHost implements McpHost {
     for (const { connection } of this.#members.all()) void connection.notify(method).catch(() => {})
   }
 
+  async connect(server: string): Promise<void> {
+    const member = this.#members.get(server)
+    await member.connection.connect()
+    await member.publishing
+  }
+
+  disconnect(server: string): Promise<void> {
+    return this.#members.get(server).connection.disconnect()
+  }
+
   async refresh(server: string): Promise<void> {
     const member = this.#members.get(server)
     await member.connection.refresh()

@@ -2,6 +2,7 @@
 
 export { type Difference, differenceLines, differences, outline } from './changes.ts'
 export {
+  comparePinned,
   type DefinitionChange,
   defaultPinsFolder,
   openPins,

@@ -13,6 +13,8 @@ export type Pin = {
   readonly kind?: Exclude<PinKind, 'tool'>
   readonly name: string
   readonly accepted: Seen
+  /** The definition that was accepted before, so that accepting can be taken back. */
+  readonly previous?: Seen
   /** The newest definition, if it differs. */
   readonly newest?: Seen
   /** The server no longer lists it. It stays pinned, so that removing and re-adding a tool does not accept a change. */
@@ -216,7 +218,7 @@ function print(server: string, pins: PinnedTools): string {
   return `{"version":${VERSION},"server":${JSON.stringify(server)},"tools":[\n${lines.join(',\n')}\n]}\n`
 }
 
-function withoutDefinitions({ accepted, newest, ...pin }: Pin): Pin {
+function withoutDefinitions({ accepted, newest, previous: _, ...pin }: Pin): Pin {
   const bare = ({ hash, since }: Seen) => ({ hash, since })
   return { ...pin, accepted: bare(accepted), ...(newest && { newest: bare(newest) }) }
 }
@@ -234,6 +236,7 @@ function isPin(value: Pin | null): boolean {
     (value?.kind === undefined || KINDS.has(value.kind)) &&
     typeof value?.name === 'string' &&
     isSeen(value.accepted) &&
+    (!value.previous || isSeen(value.previous)) &&
     (!value.newest || isSeen(value.newest))
   )
 }

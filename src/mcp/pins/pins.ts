@@ -42,8 +42,10 @@ export type PinnedServer = {
 export type Pins = {
   /** Pins what is new of one kind and reports what changed. The caller decides what to do about a change. */
   judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
-  /** Accepts the newest definitions, of all or of the named ones; returns the names of what changed. */
-  accept(server: string, names?: readonly string[]): Promise<readonly string[]>
+  /** Accepts the newest definitions, of all or of the named ones, of one kind or of all; returns the names of what changed. */
+  accept(server: string, names?: readonly string[], kind?: PinKind): Promise<readonly string[]>
+  /** Takes back that changes of one kind were accepted; returns the names of those that were. */
+  hold(server: string, names: readonly string[], kind?: PinKind): Promise<readonly string[]>
   /** Returns false if the server had no pins. */
   forget(server: string): Promise<boolean>
   list(): Promise<readonly PinnedServer[]>
@@ -93,6 +95,20 @@ export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOpti
     last = result.catch(() => {})
     return result
   }
+  /** Replaces the pins for which `next` returns another; returns their names. */
+  const change = (server: string, next: (pin: Pin) => Pin | undefined) =>
+    inTurn(server, async () => {
+      const pins = new Map((await files.read(server)) ?? none)
+      const changed: string[] = []
+      for (const [key, pin] of pins) {
+        const replaced = next(pin)
+        if (!replaced) continue
+        pins.set(key, replaced)
+        changed.push(pin.name)
+      }
+      if (changed.length > 0) await files.write(server, pins)
+      return changed
+    })
   return {
     judge: (server, listed, kind = 'tool') =>
       inTurn(server, async () => {
@@ -101,20 +117,35 @@ export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOpti
         if (!isSame(pins, known)) await files.write(server, pins)
         return verdict
       }),
-    accept: (server, names) =>
-      inTurn(server, async () => {
-        const pins = new Map((await files.read(server)) ?? none)
-        const waiting = [...pins].filter(([, { name, newest }]) => newest && (names?.includes(name) ?? true))
-        for (const [key, { newest, ...pin }] of waiting)
-          pins.set(key, { ...pin, accepted: { ...newest!, since: stamp() } })
-        if (waiting.length > 0) await files.write(server, pins)
-        return waiting.map(([, { name }]) => name)
+    accept: (server, names, kind) =>
+      change(server, (pin) => {
+        const { newest, accepted, ...rest } = pin
+        const isMeant = (names?.includes(pin.name) ?? true) && (kind ?? kindOf(pin)) === kindOf(pin)
+        return newest && isMeant
+          ? { ...rest, accepted: { ...newest, since: stamp() }, previous: accepted }
+          : undefined
+      }),
+    hold: (server, names, kind = 'tool') =>
+      change(server, (pin) => {
+        const { previous, accepted, newest, ...rest } = pin
+        const isMeant = names.includes(pin.name) && kindOf(pin) === kind
+        return previous && isMeant ? { ...rest, accepted: previous, newest: newest ?? accepted } : undefined
       }),
     forget: (server) => inTurn(server, () => files.remove(server)),
     list: async () => {
       await last
       return [...(await files.all())].map(pinned)
     },
+  }
+}
+
+/** Compares only servers that have pins: pinning one for the first time is left to the gateway. */
+export function comparePinned(pins: Pins): Pick<Pins, 'judge'> {
+  const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
+  const nothing: Verdict = { changed: [], added: [], removed: [] }
+  return {
+    judge: async (server, listed, kind) =>
+      (await pinned).has(server) ? pins.judge(server, listed, kind) : nothing,
   }
 }
 
@@ -187,7 +218,14 @@ function look(
   const other = listed.find(({ hash }) => hash !== accepted.hash)
   const newest = other && renew(known?.newest, other, at)
   const { name } = listed[0].tool
-  const pin: Pin = { ...(kind === 'tool' ? {} : { kind }), name, accepted, ...(newest && { newest }) }
+  const previous = known?.previous
+  const pin: Pin = {
+    ...(kind === 'tool' ? {} : { kind }),
+    name,
+    accepted,
+    ...(previous && { previous }),
+    ...(newest && { newest }),
+  }
   const isSame = known !== undefined && !known.isMissing && known.newest === newest
   return { pin: isSame ? known : pin, change: changeOf(pin, other?.tool) }
 }

@@ -1,0 +1,245 @@
+// `toolshelf inspect`: shows recorded events, and the user's servers, in a browser.
+import { existsSync, rmSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createShelf, type Shelf } from '../core/index.ts'
+import { createFileFeed } from '../inspector/events/index.ts'
+import type { InspectedServers } from '../inspector/index.ts'
+import { type Machine, thisMachine } from '../mcp/config/index.ts'
+import { shelfOptions } from '../mcp/gateway/index.ts'
+import { createMcpHost } from '../mcp/host/index.ts'
+import type { McpHost, ServerConfig } from '../mcp/index.ts'
+import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
+import { answerNode, close, listen, networkOf } from '../node/index.ts'
+import { printable } from '../terminal/index.ts'
+import { createEventRedactor } from './audit.ts'
+import { eventFile } from './audit-options.ts'
+import {
+  type Command,
+  CommandError,
+  filesIn,
+  type Input,
+  portIn,
+  type Terminal,
+  withFlags,
+} from './command.ts'
+import { describeProblem, watchConfig } from './config-watch.ts'
+import { editableFiles } from './editable-files.ts'
+import { type OpenedInspector, openInspector } from './inspector.ts'
+import { startBrowser } from './login.ts'
+import { storedLogins } from './logins.ts'
+import { type ServersToStart, serversIfAny } from './servers-to-start.ts'
+import { trustOption } from './trust/index.ts'
+import { version } from './version.ts'
+
+export type InspectSurroundings = {
+  readonly machine: () => Machine
+  /** Resolves when the user ends it. */
+  readonly ended: () => Promise<void>
+  /** Opens a page in a browser; resolves to false if there is none. */
+  readonly openBrowser: (url: string, machine: Machine) => Promise<boolean>
+}
+
+const ADDRESS = '127.0.0.1'
+
+export function createInspect(surroundings: InspectSurroundings): Command {
+  return {
+    name: 'inspect',
+    summary:
+      'Shows in a browser what happened (conversations, searches, costs, what broke the cache), and your MCP servers.',
+    words: '[<file> …] [--config <files>] [--port <number>] [--no-open]',
+    options: {
+      config: {
+        type: 'string',
+        value: 'files',
+        about: 'whose servers to start and show; toolshelf.json and .mcp.json if left out',
+      },
+      'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
+      port: { type: 'string', value: 'number', about: 'any free one if left out' },
+      'no-open': { type: 'boolean', about: 'print the URL without opening a browser' },
+    },
+    examples: [
+      'toolshelf inspect',
+      'toolshelf inspect audit.jsonl --no-open',
+      'toolshelf inspect --config ~/.cursor/mcp.json',
+    ],
+    async run(input, terminal) {
+      const machine = surroundings.machine()
+      const tell = (message: string) => terminal.tell(printable(`toolshelf inspect: ${message}`))
+      const files = eventFilesIn(input, machine)
+      const port = portIn(input, '0')
+      const isTrusting = input.isSet('trust-project')
+      const named = filesIn(input)
+      const found = await serversIfAny(named, machine, { isTrusting, notify: tell })
+      for (const problem of found.config.problems) tell(describeProblem(problem))
+      const started = startServers(found, { named, machine, tell })
+      const { redact, setServers } = createEventRedactor()
+      setServers(found.config.servers)
+      const inspector = openInspector({
+        source: 'inspect',
+        audit: { feed: createFileFeed(files), redact },
+        servers: () => started.servers,
+        address: ADDRESS,
+        path: '/',
+        notify: tell,
+      })!
+      const stopWatching = watchConfig({
+        files: found.files,
+        config: found.config,
+        configure: (servers) => {
+          setServers(servers)
+          return started.configure(servers)
+        },
+        tell,
+      })
+      try {
+        await serveUntilEnd(inspector, { port, input, terminal, machine, surroundings })
+        return 0
+      } finally {
+        stopWatching()
+        await started.host.close()
+      }
+    },
+  }
+}
+
+export const inspectCommand: Command = createInspect({
+  machine: thisMachine,
+  ended: () =>
+    new Promise((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+    }),
+  openBrowser,
+})
+
+function eventFilesIn({ words }: Input, { folder }: Machine): string[] {
+  if (words.length === 0) return [eventFile()]
+  const files = [...new Set(words.map((word) => resolve(folder, word)))]
+  const missing = files.find((file) => !existsSync(file))
+  if (missing !== undefined)
+    throw new CommandError(
+      `there is no file ${missing}. "toolshelf mcp --audit" records events; without a file, inspect shows those.`,
+    )
+  return files
+}
+
+type StartedServers = {
+  readonly host: McpHost
+  readonly servers: InspectedServers
+  configure(servers: readonly ServerConfig[]): Promise<void>
+}
+
+type StartOptions = {
+  /** The files of `--config`. */
+  readonly named: readonly string[] | undefined
+  readonly machine: Machine
+  readonly tell: (message: string) => void
+}
+
+/** Starts the servers in the background. Those of an untrusted folder are shown, and never started. */
+function startServers(
+  { config, untrusted }: ServersToStart,
+  { named, machine, tell }: StartOptions,
+): StartedServers {
+  const { settings } = config
+  const shelf: Shelf = createShelf({ ...shelfOptions })
+  const folder = defaultPinsFolder(machine.environment)
+  const pins = folder === undefined ? undefined : openPins({ folder, notify: tell })
+  const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))
+  const host = createMcpHost({
+    shelf,
+    servers: eager(config.servers),
+    concurrency: settings.concurrency,
+    onChange: settings.onChange,
+    ...(pins ? { pins: comparePinned(pins) } : {}),
+    authorize: storedLogins(tell),
+    notify: tell,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  let configs: readonly ServerConfig[] = config.servers
+  host.watchLists()
+  host.start()
+  return {
+    host,
+    servers: {
+      host,
+      shelf,
+      configs: () => configs,
+      onChange: settings.onChange,
+      canManage: true,
+      pins,
+      untrusted,
+      editable: editableFiles(named, machine),
+      login: (server) => logIn(server, machine, tell),
+    },
+    configure(servers) {
+      configs = servers
+      return host.configure(eager(servers))
+    },
+  }
+}
+
+async function logIn(config: ServerConfig, machine: Machine, tell: (message: string) => void): Promise<void> {
+  const { defaultTokenFolder, login } = await import('../mcp/oauth/index.ts')
+  await login({
+    config,
+    folder: defaultTokenFolder(machine.environment),
+    clientInfo: { name: 'toolshelf', version: version() },
+    print: tell,
+    notify: tell,
+    openBrowser: startBrowser,
+  })
+}
+
+type Serving = {
+  readonly port: number
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly machine: Machine
+  readonly surroundings: InspectSurroundings
+}
+
+/** Connections at once: pages need two or three each. */
+const MAX_CONNECTIONS = 200
+
+async function serveUntilEnd(inspector: OpenedInspector, serving: Serving): Promise<void> {
+  const { port, input, terminal, machine, surroundings } = serving
+  const server = createServer({ headersTimeout: 20_000, requestTimeout: 60_000 }, (incoming, outgoing) => {
+    const network = networkOf(incoming)
+    void answerNode(incoming, outgoing, (request) => inspector.handle(request, network))
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  const url = await listen(server, port, ADDRESS).catch((error: unknown) => {
+    throw withFlags(error, { port: 'choose another with --port' })
+  })
+  const ended = surroundings.ended()
+  const address = `${url}${inspector.place}`
+  terminal.print(`The inspector is at ${address}`)
+  const isOpened =
+    !input.isSet('no-open') && terminal.isInteractive && (await surroundings.openBrowser(address, machine))
+  terminal.tell(`${isOpened ? 'It opens in your browser.' : 'Open it in a browser.'} Ctrl-C ends it.`)
+  await ended
+  inspector.close()
+  await close(server)
+}
+
+/**
+ * Opens the page by a private file that leads to it: other users of the machine can read the arguments of a process, and
+ * the URL holds the key.
+ */
+async function openBrowser(url: string, { environment, platform }: Machine): Promise<boolean> {
+  const hasDisplay = platform !== 'linux' || Boolean(environment.DISPLAY || environment.WAYLAND_DISPLAY)
+  if (!hasDisplay || environment.SSH_CONNECTION) return false
+  const folder = await mkdtemp(join(tmpdir(), 'toolshelf-'))
+  const file = join(folder, 'inspector.html')
+  await writeFile(file, `<!doctype html><meta http-equiv="refresh" content="0;url=${url}">`, { mode: 0o600 })
+  setTimeout(() => void rm(folder, { recursive: true, force: true }), FILE_LIFE_MS).unref()
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return startBrowser(pathToFileURL(file).href)
+}
+
+/** Browsers that start slowly still find the file. */
+const FILE_LIFE_MS = 30_000

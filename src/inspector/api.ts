@@ -1,0 +1,271 @@
+// The contract between the inspector's page and the process that serves it: every endpoint's path, input and output.
+// Imported by both sides, so that neither can change it alone.
+//
+// The page: `src/inspector/page/main.tsx`, which imports its style sheets, is bundled into `page.js` and `page.css`. The
+// process writes the HTML around them: `<html lang="en">`, an empty `<div id="app">`, and nothing inline. The content
+// security policy allows files and requests of the same origin alone: no inline script, no `style` attribute in markup
+// (styles set by script are fine), images as files or `data:`.
+//
+// The key: every request to an endpoint carries `Authorization: Bearer <key>`. The URL that a user opens ends in
+// `#key=<key>`; the page keeps the key in `sessionStorage` and removes it from the address. Where the answer is 401 it
+// asks the user for the key.
+import type { TraceRecord } from '../core/index.ts'
+
+/** Endpoints, relative to the page. Bodies and answers are JSON, except `events`. */
+export const endpoints = {
+  /** GET → `About`. */
+  about: 'api/about',
+  /**
+   * GET → lines of JSON (`EventLine`): first the recorded events, oldest first, then each new one as it happens. The
+   * response stays open while the process records. `?since=<ISO time>` continues after a lost connection; readers drop
+   * what they know by `processId` and `sequence`.
+   */
+  events: 'api/events',
+  /** GET → `ServerView[]`. */
+  servers: 'api/servers',
+  /** GET → `ToolView[]`. */
+  tools: 'api/tools',
+  /** POST `SearchInput` → `SearchView`. */
+  search: 'api/search',
+  /** POST `HintInput` → `HintView`. */
+  hint: 'api/hint',
+  /** POST `ServerActionInput` → `ServerView`. */
+  serverAction: 'api/server-action',
+  /** POST `PinInput` → `ServerView`. */
+  pins: 'api/pins',
+  /** POST `CallInput` → `CallView`. */
+  call: 'api/call',
+  /** POST `ExportInput` → `ExportView`. */
+  export: 'api/export',
+} as const
+
+/** The name of the URL fragment's parameter that holds the key. */
+export const KEY_PARAMETER = 'key'
+
+/**
+ * What an endpoint answers when it cannot do what was asked: 400 wrong input, 401 missing or wrong key, 403 foreign host
+ * or origin, 404 nothing of that name, 409 needs to be confirmed, 413 too large, 429 and 503 too much at once, 502 the
+ * server of the tool failed.
+ */
+export type FailureView = { readonly error: string }
+
+/** The id of the `<script type="application/json">` that holds a `PageSnapshot`, in pages without a process. */
+export const SNAPSHOT_ELEMENT = 'toolshelf-snapshot'
+
+/** Everything that a page without a process shows; `about.source` is `snapshot`. */
+export type PageSnapshot = {
+  readonly about: About
+  readonly servers: readonly ServerView[]
+  readonly tools: readonly ToolView[]
+  readonly events: readonly EventLine[]
+  /** When it was taken, in ISO 8601. */
+  readonly time: string
+  /** Sentences of the doctor on what the tools cost and how that was computed. */
+  readonly notes: readonly string[]
+  /** What is wrong or worth knowing, worst first. */
+  readonly findings: readonly {
+    readonly level: 'error' | 'warning' | 'note'
+    readonly server: string | null
+    readonly title: string
+    readonly details: readonly string[]
+    readonly remedy: string | null
+  }[]
+}
+
+/** What serves the page, and what the page can do there. */
+export type About = {
+  readonly version: string
+  /** `snapshot`: a file without a process behind it; everything is in the page. */
+  readonly source: 'inspect' | 'mcp' | 'serve' | 'snapshot'
+  /** Parts of the page that work here; the others say why not. */
+  readonly can: {
+    readonly search: boolean
+    readonly call: boolean
+    readonly manageServers: boolean
+    readonly saveHints: boolean
+  }
+  readonly recording: {
+    /** The file or files that events come from; undefined if they come from the process itself. */
+    readonly files: readonly string[]
+    /** New events will follow. */
+    readonly isLive: boolean
+    /** How to record, if there is nothing to show yet: a command to copy. */
+    readonly advice: string
+  }
+  /** Names of the rankers that the playground compares, the default first. */
+  readonly rankers: readonly string[]
+  /** Tokens of the context window that shares are shown of. */
+  readonly window: number
+}
+
+/** One line of `events`. */
+export type EventLine =
+  | TraceRecord
+  /** The recorded events are complete; what follows happens now. `skipped`: older events beyond the limit. */
+  | { readonly type: 'caught-up'; readonly events: number; readonly skipped: number; readonly broken: number }
+
+/** A server as the page shows it. */
+export type ServerView = {
+  readonly name: string
+  readonly state: 'idle' | 'pending' | 'connected' | 'failed' | 'disabled' | 'untrusted'
+  readonly reason: string | null
+  /** `stdio: npx …` or the URL's host, without secrets. */
+  readonly transport: string
+  readonly source: string
+  readonly software: string | null
+  readonly startMilliseconds: number | null
+  readonly tools: number
+  readonly tokens: number
+  /** Tokens of its definitions that every request carries. */
+  readonly alwaysLoadedTokens: number
+  /** Tokens it may cost, from the configuration. */
+  readonly budget: number | null
+  /** The last lines of its stderr, without secrets. */
+  readonly log: string
+  readonly changes: readonly PinChange[]
+  readonly findings: readonly {
+    readonly tool: string | null
+    readonly level: string
+    readonly reason: string
+    readonly excerpt: string
+  }[]
+  readonly problems: readonly { readonly tool: string; readonly message: string }[]
+  /** What `serverAction` accepts for it now. */
+  readonly actions: readonly ServerAction[]
+}
+
+/** A definition that differs from the one first seen. */
+export type PinChange = {
+  readonly kind: 'tool' | 'prompt' | 'instructions'
+  readonly name: string
+  /** The accepted text and the present one, as readable lines; null where there is none. */
+  readonly before: string | null
+  readonly after: string | null
+  /** It cannot be used until it is accepted. */
+  readonly isHeld: boolean
+}
+
+export type ServerAction = 'start' | 'stop' | 'reconnect' | 'refresh' | 'login'
+export type ServerActionInput = { readonly server: string; readonly action: ServerAction }
+/** Accepts the present definitions, or goes back to holding them. */
+export type PinInput = {
+  readonly server: string
+  readonly kind: PinChange['kind']
+  readonly names: readonly string[]
+  readonly action: 'accept' | 'hold'
+}
+
+/** A tool of the pool as the page shows it. */
+export type ToolView = {
+  readonly name: string
+  readonly server: string | null
+  readonly original: string
+  readonly description: string
+  readonly hint: string
+  readonly tokens: number
+  /** Sent with every request. */
+  readonly isAlwaysLoaded: boolean
+  /** It says that it only reads, and its server's annotations are trusted. */
+  readonly isReadOnly: boolean
+  readonly inputSchema: unknown
+}
+
+/** A search in the playground; nothing is loaded or saved. */
+export type SearchInput = {
+  readonly query: string
+  /** Hits per ranker. Default: 10. */
+  readonly limit?: number
+  /** Names of rankers; all of `about.rankers` if left out. */
+  readonly rankers?: readonly string[]
+  /** The tool that should come first: its rank and explanation are in the answer, however far behind it stands. */
+  readonly expected?: string
+  /** Tried for this search alone, on the expected tool. */
+  readonly change?: {
+    readonly hint?: string
+    readonly description?: string
+    /** As if the tool had this name. */
+    readonly alias?: string
+  }
+}
+
+export type SearchView = {
+  readonly query: string
+  readonly searched: number
+  /** The query in English words, if it was translated. */
+  readonly translation: {
+    readonly language: string
+    readonly words: readonly { readonly from: string; readonly to: readonly string[] }[]
+  } | null
+  readonly rankings: readonly RankingView[]
+  /** What would lift the expected tool, best first, each tried on the default ranker; empty without that one. */
+  readonly suggestions: readonly Suggestion[]
+}
+
+export type RankingView = {
+  readonly ranker: string
+  readonly matched: number
+  readonly milliseconds: number
+  readonly hits: readonly RankedHit[]
+  /** The expected tool, also if it is among `hits`; `rank` is null if the ranker did not find it. */
+  readonly expected: (Omit<RankedHit, 'rank'> & { readonly rank: number | null }) | null
+  /** Why this ranker could not search, e.g. the encoder is not installed. */
+  readonly error: string | null
+}
+
+export type RankedHit = {
+  readonly rank: number
+  readonly name: string
+  readonly server: string | null
+  readonly description: string
+  readonly score: number
+  /** What each part gave to the score, largest first; empty for rankers without an explanation. */
+  readonly parts: readonly { readonly label: string; readonly amount: number }[]
+  /** Which word of the query met which word of the tool, and in which fields. */
+  readonly words: readonly {
+    readonly word: string
+    readonly term: string
+    readonly how: string
+    readonly amount: number
+    readonly fields: readonly { readonly field: string; readonly amount: number }[]
+  }[]
+}
+
+/** A hint, description or alias for the expected tool, and the rank that it would get. */
+export type Suggestion = {
+  readonly kind: 'hint' | 'description' | 'alias'
+  readonly text: string
+  readonly rankBefore: number | null
+  readonly rankAfter: number | null
+}
+
+/** Writes a tool's hint into the configuration; without `isConfirmed` only the difference is returned. */
+export type HintInput = { readonly tool: string; readonly hint: string; readonly isConfirmed: boolean }
+export type HintView = {
+  readonly file: string
+  /** The change as a unified diff. */
+  readonly diff: string
+  readonly isWritten: boolean
+}
+
+/** Runs a tool; one that does not say that it only reads needs `isConfirmed`, else the answer is 409. */
+export type CallInput = { readonly tool: string; readonly input: unknown; readonly isConfirmed: boolean }
+export type CallView = {
+  readonly isError: boolean
+  readonly milliseconds: number
+  /** The result in MCP's format, cut to a bounded size. */
+  readonly content: readonly unknown[]
+  readonly structuredContent?: unknown
+  readonly size: number
+  readonly isCut: boolean
+}
+
+/** Which conversations to export; all if left out. */
+export type ExportInput = { readonly conversations?: readonly string[] }
+/** What an exported file contains; the page opens it again. */
+export type ExportView = {
+  readonly format: 'toolshelf-events'
+  readonly version: 1
+  readonly events: readonly TraceRecord[]
+  /** What was replaced, to be shown before the file is saved. */
+  readonly redactions: readonly { readonly what: string; readonly count: number }[]
+}

@@ -1,0 +1,114 @@
+// Requests to the process behind the page. In a snapshot everything is in the page, and requests that need a process fail.
+import {
+  type About,
+  endpoints,
+  type FailureView,
+  KEY_PARAMETER,
+  type PageSnapshot,
+  SNAPSHOT_ELEMENT,
+} from '../../api.ts'
+import { createTextLines } from '../../model/index.ts'
+
+/** A request that was refused or failed; `status` is 0 if there was no answer. */
+export class RequestError extends Error {
+  readonly status: number
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
+export type PageClient = {
+  readonly snapshot: PageSnapshot | undefined
+  get<Answer>(path: string): Promise<Answer>
+  post<Answer>(path: string, body: unknown): Promise<Answer>
+  /** Reads lines until the response ends; waits for `take` if it returns a promise. */
+  lines(path: string, take: (lines: string[]) => Promise<void>, signal: AbortSignal): Promise<void>
+  setKey(key: string): void
+}
+
+const STORED_KEY = 'toolshelf-key'
+
+/** Takes the key out of the address, so that it is neither shown nor shared, and keeps it for this tab. */
+export function takeKeyFromAddress(): void {
+  const found = new RegExp(`[#&?]${KEY_PARAMETER}=([^&]+)`).exec(location.hash)
+  if (!found?.[1]) return
+  sessionStorage.setItem(STORED_KEY, decodeURIComponent(found[1]))
+  const rest = location.hash.replace(found[0], '')
+  history.replaceState(null, '', rest.startsWith('#/') ? rest : location.pathname + location.search)
+}
+
+export function createClient(): PageClient {
+  const snapshot = readSnapshot()
+  const request = async (path: string, options: RequestInit = {}): Promise<Response> => {
+    if (snapshot) throw new RequestError('This page is a snapshot: there is no process to ask.', 0)
+    const key = sessionStorage.getItem(STORED_KEY)
+    const headers = {
+      ...(options.headers ?? {}),
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+    }
+    const response = await fetch(path, { ...options, headers }).catch((error: unknown) => {
+      if (options.signal?.aborted) throw error
+      throw new RequestError('The process behind this page does not answer. Is it still running?', 0)
+    })
+    if (!response.ok) throw new RequestError(await failureOf(response), response.status)
+    return response
+  }
+  return {
+    snapshot,
+    async get<Answer>(path: string) {
+      const kept = snapshot ? inSnapshot(snapshot, path) : undefined
+      return (kept ?? (await (await request(path)).json())) as Answer
+    },
+    async post<Answer>(path: string, body: unknown) {
+      const headers = { 'content-type': 'application/json' }
+      const response = await request(path, { method: 'POST', headers, body: JSON.stringify(body) })
+      return (await response.json()) as Answer
+    },
+    async lines(path, take, signal) {
+      const response = await request(path, { signal })
+      await readLines(response, take)
+    },
+    setKey: (key) => sessionStorage.setItem(STORED_KEY, key),
+  }
+}
+
+function readSnapshot(): PageSnapshot | undefined {
+  const text = document.getElementById(SNAPSHOT_ELEMENT)?.textContent
+  return text ? (JSON.parse(text) as PageSnapshot) : undefined
+}
+
+function inSnapshot(snapshot: PageSnapshot, path: string): unknown {
+  const kept: { readonly [path: string]: unknown } = {
+    [endpoints.about]: snapshot.about satisfies About,
+    [endpoints.servers]: snapshot.servers,
+    [endpoints.tools]: snapshot.tools,
+  }
+  return kept[path]
+}
+
+async function failureOf(response: Response): Promise<string> {
+  const text = await response.text().catch(() => '')
+  try {
+    return (JSON.parse(text) as FailureView).error
+  } catch {
+    return `The request failed with status ${response.status}.`
+  }
+}
+
+async function readLines(response: Response, take: (lines: string[]) => Promise<void>): Promise<void> {
+  const reader = response.body?.getReader()
+  if (!reader) return
+  const decoder = new TextDecoder()
+  let lines: string[] = []
+  const splitter = createTextLines((line) => lines.push(line))
+  for (;;) {
+    const { done, value } = await reader.read()
+    splitter.add(decoder.decode(value, { stream: !done }))
+    if (done) splitter.end()
+    const taken = lines
+    lines = []
+    if (taken.length > 0) await take(taken)
+    if (done) return
+  }
+}

@@ -1,0 +1,124 @@
+// Reads the process's events into the model, and comes back after a lost connection.
+import { endpoints } from '../../api.ts'
+import { type EventRecord, parseLine, readEvent } from '../../model/index.ts'
+import { RequestError } from './client.ts'
+import type { App } from './state.ts'
+
+/** Milliseconds of work after which the browser gets a turn to draw and to take input. */
+const LONGEST_SLICE = 12
+const FIRST_PAUSE = 500
+const LONGEST_PAUSE = 10_000
+/** Milliseconds between two updates of the page while events arrive. */
+const UPDATE_PAUSE = 100
+/** How soon lists are fetched again after an event that changes them. */
+const REFRESH_PAUSE = 400
+
+/** Follows the events until the process says that no new ones will come. */
+export async function followEvents(app: App): Promise<void> {
+  const { snapshot } = app.client
+  if (snapshot) {
+    for (const event of snapshot.events) app.state().live.add(event)
+    app.change({ connection: 'ended', received: snapshot.events.length })
+    return
+  }
+  const follower = createFollower(app)
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(LONGEST_PAUSE, pause * 2)) {
+    const before = app.state().received
+    const outcome = await follower.read()
+    if (outcome !== 'lost') return
+    if (app.state().received > before) pause = FIRST_PAUSE
+    await wait(pause)
+  }
+}
+
+function createFollower(app: App) {
+  const { live } = app.state()
+  let newest = ''
+  let isCaughtUp = false
+  const refreshServers = debounced(() => void app.refresh('servers', 'tools'), REFRESH_PAUSE)
+
+  const take = (line: string) => {
+    const value = parseLine(line) as (EventRecord & { skipped?: number; broken?: number }) | undefined
+    if (value?.type === 'caught-up') {
+      isCaughtUp = true
+      const isLive = app.state().about.value?.recording.isLive !== false
+      // What changed while the connection was lost is not among the events.
+      if (app.state().connection === 'lost') void app.refresh('about', 'servers', 'tools')
+      app.change({
+        left: { skipped: value.skipped ?? 0, broken: value.broken ?? 0 },
+        connection: isLive ? 'live' : 'ended',
+      })
+      return
+    }
+    const event = readEvent(value)
+    if (!event) return
+    live.add(event, line.length)
+    if (event.time > newest) newest = event.time
+    if (isCaughtUp && (event.type === 'server' || event.type === 'pins')) refreshServers()
+  }
+  // Recorded events arrive in thousands of chunks: the page is drawn for some of them.
+  let [received, isDue] = [0, true]
+  const update = () => {
+    if (!isDue) return
+    isDue = false
+    setTimeout(() => {
+      isDue = true
+      app.change({ received })
+    }, UPDATE_PAUSE)
+  }
+  const takeAll = async (lines: string[]) => {
+    let until = performance.now() + LONGEST_SLICE
+    for (const line of lines) {
+      take(line)
+      if (performance.now() < until) continue
+      await turn()
+      until = performance.now() + LONGEST_SLICE
+    }
+    received += lines.length
+    update()
+  }
+  return {
+    async read(): Promise<'ended' | 'lost' | 'locked'> {
+      // A lost connection counts as lost until it is back.
+      if (app.state().connection !== 'lost') app.change({ connection: 'reading' })
+      const path =
+        newest === '' ? endpoints.events : `${endpoints.events}?since=${encodeURIComponent(newest)}`
+      isCaughtUp = false
+      try {
+        await app.client.lines(path, takeAll, new AbortController().signal)
+      } catch (error) {
+        if (error instanceof RequestError && error.status === 401) {
+          app.change({ connection: 'locked' })
+          return 'locked'
+        }
+      }
+      const isOver = isCaughtUp && app.state().about.value?.recording.isLive === false
+      app.change({ connection: isOver ? 'ended' : 'lost' })
+      return isOver ? 'ended' : 'lost'
+    },
+  }
+}
+
+/** Lets the browser do other work; a timer would wait for four milliseconds each time. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = () => {
+      port1.close()
+      resolve()
+    }
+    port2.postMessage(undefined)
+  })
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
+function debounced(run: () => void, milliseconds: number): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  return () => {
+    clearTimeout(timer)
+    timer = setTimeout(run, milliseconds)
+  }
+}

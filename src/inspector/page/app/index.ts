@@ -1,0 +1,20 @@
+// What every page uses: state, requests, routes, theme.
+export { createClient, type PageClient, RequestError, takeKeyFromAddress } from './client.ts'
+export { followEvents } from './events.ts'
+export { KeyForm } from './key-form.tsx'
+export { goTo, linkTo, PAGE_NAMES, type PageName, type Route, useRoute } from './route.ts'
+export { Shortcuts, useShortcuts } from './shortcuts.tsx'
+export { SnapshotNotes } from './snapshot-notes.tsx'
+export {
+  type App,
+  AppContext,
+  type AppState,
+  type ConnectionState,
+  createApp,
+  messageOf,
+  replaceServer,
+  shownModel,
+  useApp,
+  useAppHandle,
+} from './state.ts'
+export { applyTheme, storedTheme, THEMES, type Theme } from './theme.ts'

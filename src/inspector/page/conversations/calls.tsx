@@ -1,0 +1,65 @@
+// The calls of a turn.
+import type { InspectedCall } from '../../model/index.ts'
+import {
+  Badge,
+  Foreign,
+  formatMilliseconds,
+  formatSize,
+  formatTime,
+  JsonBlock,
+  Section,
+  type Tone,
+} from '../ui/index.ts'
+
+const TONES: { readonly [outcome: string]: Tone } = {
+  done: 'good',
+  failed: 'bad',
+  refused: 'warn',
+  stopped: 'warn',
+}
+
+export function CallsSection({ calls }: { readonly calls: readonly InspectedCall[] }) {
+  if (calls.length === 0) return null
+  return (
+    <Section title={calls.length === 1 ? 'Call' : 'Calls'}>
+      <ul class="calls">
+        {calls.map((call, at) => (
+          <li key={`${call.id}${at}`}>
+            <CallEntry call={call} />
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+function CallEntry({ call }: { readonly call: InspectedCall }) {
+  const { name, server, outcome, milliseconds, size, time, input, result } = call
+  const hasContent = input !== undefined || result !== undefined
+  const line = (
+    <>
+      <code>
+        <Foreign text={name} limit={120} />
+      </code>
+      {server !== '' && (
+        <span class="hint">
+          of <Foreign text={server} limit={60} />
+        </span>
+      )}
+      <Badge tone={TONES[outcome] ?? 'plain'}>{outcome}</Badge>
+      <span class="facts">
+        {milliseconds !== undefined && <span>{formatMilliseconds(milliseconds)}</span>}
+        {size !== undefined && <span>{formatSize(size)}</span>}
+        <time dateTime={time}>{formatTime(time)}</time>
+      </span>
+    </>
+  )
+  if (!hasContent) return <div class="call">{line}</div>
+  return (
+    <details class="call">
+      <summary>{line}</summary>
+      {input !== undefined && <JsonBlock label={`Input of ${name}`} value={input} />}
+      {result !== undefined && <JsonBlock label={`Result of ${name}`} value={result} />}
+    </details>
+  )
+}

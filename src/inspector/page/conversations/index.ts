@@ -1,0 +1,3 @@
+// The page of conversations.
+export { useDroppedFiles } from './open-file.tsx'
+export { ConversationsPage } from './page.tsx'

@@ -1,0 +1,85 @@
+// The list of conversations, with a filter.
+import { useState } from 'preact/hooks'
+import type { ConversationSummary } from '../../model/index.ts'
+import { linkTo, useApp } from '../app/index.ts'
+import { Foreign, formatShortMoment, plural, shortCount, VirtualList } from '../ui/index.ts'
+import { OpenFile } from './open-file.tsx'
+
+const ROW = 74
+
+export function ConversationList({
+  conversations,
+  current,
+}: {
+  readonly conversations: readonly ConversationSummary[]
+  readonly current: string
+}) {
+  const [filter, setFilter] = useState('')
+  const { left } = useApp()
+  const shown = conversations.filter((one) => matches(one, filter.trim().toLowerCase()))
+  return (
+    <>
+      <header class="pane-head">
+        <h2>{plural(conversations.length, 'conversation')}</h2>
+        <OpenFile />
+      </header>
+      <input
+        type="search"
+        aria-label="Filter conversations by client, model or search"
+        placeholder="Client, model or search"
+        value={filter}
+        onInput={(event) => setFilter(event.currentTarget.value)}
+      />
+      <VirtualList
+        items={shown}
+        rowHeight={ROW}
+        label="Conversations"
+        keyOf={({ id }) => id}
+        current={shown.findIndex(({ id }) => id === current)}
+      >
+        {(one) => <Row conversation={one} isCurrent={one.id === current} />}
+      </VirtualList>
+      {shown.length === 0 && <p class="hint">No conversation matches "{filter}".</p>}
+      {left.skipped > 0 && <p class="hint">{plural(left.skipped, 'older event')} left out.</p>}
+      {left.broken > 0 && <p class="hint">{plural(left.broken, 'line')} could not be read.</p>}
+    </>
+  )
+}
+
+function matches({ client, kind, models, topic, id }: ConversationSummary, filter: string): boolean {
+  return (
+    filter === '' || [client, kind, topic, id, ...models].some((text) => text.toLowerCase().includes(filter))
+  )
+}
+
+function Row({ conversation, isCurrent }: { conversation: ConversationSummary; isCurrent: boolean }) {
+  const { id, client, kind, topic, endTime, turns, breaks, troubles, spending } = conversation
+  const saved = spending.tokensWithout - spending.tokensWith
+  return (
+    <a class="row" href={linkTo('conversations', [id])} aria-current={isCurrent ? 'true' : undefined}>
+      <span class="first">
+        <strong>
+          <Foreign text={client || NAMES[kind] || kind || 'A conversation'} limit={60} />
+        </strong>
+        <time dateTime={endTime}>{formatShortMoment(endTime)}</time>
+      </span>
+      <span class="topic">{topic === '' ? <em>no searches</em> : <Foreign text={topic} limit={90} />}</span>
+      <span class="facts">
+        <span>{plural(turns, 'turn')}</span>
+        {saved !== 0 && (
+          <span>{saved > 0 ? `${shortCount(saved)} tokens saved` : `${shortCount(-saved)} tokens more`}</span>
+        )}
+        {breaks > 0 && <span class="warn">cache broken {breaks}×</span>}
+        {troubles > 0 && <span class="bad">{troubles} failed</span>}
+      </span>
+    </a>
+  )
+}
+
+const NAMES: { readonly [kind: string]: string } = {
+  mcp: 'MCP client',
+  serve: 'API client',
+  chat: 'Chat',
+  run: 'Run',
+  library: 'Library',
+}

@@ -1,0 +1,2 @@
+// The page of costs.
+export { CostsPage } from './page.tsx'

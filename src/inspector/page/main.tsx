@@ -1,0 +1,32 @@
+// Starts the page.
+import { render } from 'preact'
+import {
+  AppContext,
+  applyTheme,
+  createApp,
+  createClient,
+  linkTo,
+  storedTheme,
+  takeKeyFromAddress,
+} from './app/index.ts'
+import { Shell, start } from './shell.tsx'
+import './base.css'
+import './layout.css'
+import './parts.css'
+import './pages.css'
+
+takeKeyFromAddress()
+applyTheme(storedTheme())
+const client = createClient()
+const app = createApp(client)
+// A snapshot without a recording has its costs to show.
+if (client.snapshot?.events.length === 0 && location.hash === '') location.replace(linkTo('costs'))
+const root = document.getElementById('app')
+if (!root) throw new Error('the page has no element "app"')
+render(
+  <AppContext.Provider value={app}>
+    <Shell />
+  </AppContext.Provider>,
+  root,
+)
+void start(app)

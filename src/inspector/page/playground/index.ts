@@ -1,0 +1,2 @@
+// The page of searches.
+export { PlaygroundPage } from './page.tsx'

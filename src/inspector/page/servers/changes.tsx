@@ -1,0 +1,103 @@
+// What changed in a server's texts since they were accepted, to be accepted or held.
+import { useState } from 'preact/hooks'
+import { endpoints, type PinChange, type PinInput, type ServerView } from '../../api.ts'
+import { messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
+import { Badge, ErrorNote, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
+
+const MOST_SHOWN = 50
+
+export function ChangesSection({ server }: { readonly server: ServerView }) {
+  const app = useAppHandle()
+  const { about } = useApp()
+  const [error, setError] = useState('')
+  const { changes, name } = server
+  if (changes.length === 0) return null
+  const send = async (changed: readonly PinChange[], action: PinInput['action']) => {
+    setError('')
+    const kinds = [...new Set(changed.map(({ kind }) => kind))]
+    try {
+      for (const kind of kinds) {
+        const names = changed.flatMap((one) => (one.kind === kind ? [one.name] : []))
+        const input: PinInput = { server: name, kind, names, action }
+        replaceServer(app, await app.client.post<ServerView>(endpoints.pins, input))
+      }
+      app.announce(action === 'accept' ? 'Accepted' : 'Held back')
+    } catch (reason) {
+      setError(messageOf(reason))
+    }
+  }
+  const canManage = about.value?.can.manageServers === true
+  const shown = changes.slice(0, MOST_SHOWN)
+  return (
+    <Section
+      title="Changed since accepted"
+      aside={
+        canManage && changes.length > 1 ? (
+          <button type="button" onClick={() => void send(changes, 'accept')}>
+            Accept all {changes.length}
+          </button>
+        ) : undefined
+      }
+    >
+      <p class="hint">
+        The texts of this server differ from those that were first seen. Read them before you accept them:
+        they are what the model is told.
+      </p>
+      <ErrorNote text={error} />
+      <ul class="causes">
+        {shown.map((change) => (
+          <li key={`${change.kind}${change.name}`}>
+            <p class="change-head">
+              <span>
+                {LABELS[change.kind]}{' '}
+                {change.kind !== 'instructions' && (
+                  <code>
+                    <Foreign text={change.name} limit={100} />
+                  </code>
+                )}{' '}
+                {change.before === null ? 'is new' : change.after === null ? 'is gone' : 'changed'}
+              </span>
+              <Badge tone={change.isHeld ? 'warn' : 'plain'}>{change.isHeld ? 'held back' : 'in use'}</Badge>
+              {canManage && <PinButtons change={change} onSend={(action) => void send([change], action)} />}
+            </p>
+            <TextDiff
+              label={`What changed in ${change.name}`}
+              before={change.before ?? ''}
+              after={change.after ?? ''}
+            />
+          </li>
+        ))}
+      </ul>
+      {changes.length > shown.length && (
+        <p class="hint">{plural(changes.length - shown.length, 'more change')}.</p>
+      )}
+    </Section>
+  )
+}
+
+const LABELS: { readonly [kind in PinChange['kind']]: string } = {
+  tool: 'The tool',
+  prompt: 'The prompt',
+  instructions: 'The instructions',
+}
+
+function PinButtons({
+  change,
+  onSend,
+}: {
+  readonly change: PinChange
+  readonly onSend: (action: PinInput['action']) => void
+}) {
+  return (
+    <span class="buttons">
+      <button type="button" aria-label={`Accept ${change.name}`} onClick={() => onSend('accept')}>
+        Accept
+      </button>
+      {!change.isHeld && (
+        <button type="button" class="quiet" aria-label={`Hold ${change.name}`} onClick={() => onSend('hold')}>
+          Hold
+        </button>
+      )}
+    </span>
+  )
+}

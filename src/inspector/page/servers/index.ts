@@ -1,0 +1,2 @@
+// The page of servers.
+export { ServersPage } from './page.tsx'

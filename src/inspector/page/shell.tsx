@@ -1,0 +1,179 @@
+// The frame around every page: navigation, connection, theme, shortcuts, announcements.
+import { useEffect, useState } from 'preact/hooks'
+import {
+  type AppState,
+  applyTheme,
+  type ConnectionState,
+  followEvents,
+  KeyForm,
+  linkTo,
+  PAGE_NAMES,
+  type PageName,
+  type Route,
+  Shortcuts,
+  SnapshotNotes,
+  storedTheme,
+  THEMES,
+  type Theme,
+  useApp,
+  useAppHandle,
+  useRoute,
+  useShortcuts,
+} from './app/index.ts'
+import { ConversationsPage, useDroppedFiles } from './conversations/index.ts'
+import { CostsPage } from './costs/index.ts'
+import { PlaygroundPage } from './playground/index.ts'
+import { ServersPage } from './servers/index.ts'
+import { TryPage } from './try/index.ts'
+import { formatCount, formatMoment } from './ui/index.ts'
+
+const TITLES: { readonly [page in PageName]: string } = {
+  conversations: 'Conversations',
+  search: 'Search',
+  costs: 'Costs',
+  servers: 'Servers',
+  try: 'Try a tool',
+}
+
+export function Shell() {
+  const app = useAppHandle()
+  const state = useApp()
+  const route = useRoute()
+  const [isHelpShown, setHelpShown] = useState(false)
+  useDroppedFiles(app)
+  useShortcuts(() => setHelpShown(true))
+  useEffect(() => {
+    document.title = `${TITLES[route.page]} – Toolshelf`
+  }, [route.page])
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the page
+      </button>
+      <header class="top">
+        <p class="brand">toolshelf</p>
+        <Navigation current={route.page} />
+        <div class="tools">
+          <Connection state={state} />
+          <ThemeSwitch />
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => setHelpShown(true)}
+            aria-label="Keyboard shortcuts"
+            title="Keyboard shortcuts (?)"
+          >
+            ?
+          </button>
+        </div>
+      </header>
+      <Banner state={state} />
+      <main id="main" tabIndex={-1}>
+        <h1 class="unseen">{TITLES[route.page]}</h1>
+        {state.connection === 'locked' ? <KeyForm onKey={() => void start(app)} /> : <Page route={route} />}
+      </main>
+      <p class="unseen" role="status" aria-live="polite">
+        {state.announcement}
+      </p>
+      {isHelpShown && <Shortcuts onClose={() => setHelpShown(false)} />}
+    </>
+  )
+}
+
+/** Fetches everything and follows the events. */
+export async function start(app: ReturnType<typeof useAppHandle>): Promise<void> {
+  app.change({ connection: 'connecting' })
+  const lists = app.refresh('servers', 'tools')
+  await app.refresh('about')
+  await Promise.all([lists, app.state().connection === 'locked' ? undefined : followEvents(app)])
+}
+
+function Page({ route }: { readonly route: Route }) {
+  if (route.page === 'search') return <PlaygroundPage route={route} />
+  if (route.page === 'costs') return <CostsPage />
+  if (route.page === 'servers') return <ServersPage route={route} />
+  if (route.page === 'try') return <TryPage route={route} />
+  return <ConversationsPage route={route} />
+}
+
+function Navigation({ current }: { readonly current: PageName }) {
+  return (
+    <nav aria-label="Pages">
+      {PAGE_NAMES.map((page) => (
+        <a key={page} href={linkTo(page)} aria-current={page === current ? 'page' : undefined}>
+          {TITLES[page]}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+const CONNECTIONS: { readonly [state in ConnectionState]: string } = {
+  connecting: 'connecting…',
+  reading: 'reading…',
+  live: 'live',
+  ended: 'recorded',
+  lost: 'connection lost',
+  locked: 'key needed',
+}
+
+function Connection({ state }: { readonly state: AppState }) {
+  const { connection, received, opened } = state
+  const isFile = opened !== undefined && connection !== 'lost'
+  return (
+    <span class={`connection ${connection}`} role="status" title={`${formatCount(received)} events read`}>
+      {isFile ? 'a file' : CONNECTIONS[connection]}
+      {connection === 'reading' && received > 0 && ` ${formatCount(received)} events`}
+    </span>
+  )
+}
+
+function Banner({ state }: { readonly state: AppState }) {
+  const app = useAppHandle()
+  const { opened, connection } = state
+  const { snapshot } = app.client
+  return (
+    <>
+      {connection === 'lost' && (
+        <p class="banner warn" role="alert">
+          The connection to Toolshelf is lost. What you see may be old; it is tried again by itself.
+        </p>
+      )}
+      {opened && (
+        <p class="banner">
+          You are looking at the file <strong>{opened.name}</strong>
+          {opened.remark !== '' && ` (${opened.remark})`}.{' '}
+          <button type="button" class="quiet" onClick={() => app.change({ opened: undefined })}>
+            Close it
+          </button>
+        </p>
+      )}
+      {snapshot && (
+        <p class="banner">
+          A snapshot of {formatMoment(snapshot.time)}: nothing here is live.{' '}
+          <SnapshotNotes snapshot={snapshot} />
+        </p>
+      )}
+    </>
+  )
+}
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useState<Theme>(storedTheme())
+  const choose = (next: Theme) => {
+    applyTheme(next)
+    setTheme(next)
+  }
+  return (
+    <label class="theme">
+      <span class="unseen">Colours</span>
+      <select value={theme} onChange={(event) => choose(event.currentTarget.value as Theme)}>
+        {THEMES.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

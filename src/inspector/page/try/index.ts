@@ -1,0 +1,2 @@
+// The page that tries a tool.
+export { TryPage } from './page.tsx'

@@ -1,0 +1,48 @@
+// Exports recorded events as a file for others: without secrets, without what conversations say, and without the name of
+// the home folder. What was replaced is counted, so that a person sees it before the file leaves.
+import type { TraceRecord } from '../../core/index.ts'
+import { auditLine } from '../../node/index.ts'
+import type { ExportView } from '../api.ts'
+import type { InspectorOptions } from './types.ts'
+
+/** @param conversations - Their ids; all if undefined. Events of no conversation, such as those of servers, always count. */
+export async function* exportEvents(
+  { feed, redact, home }: InspectorOptions,
+  conversations: readonly string[] | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  const wanted = conversations && new Set(conversations)
+  const counted = { secrets: 0, homes: 0, contents: 0 }
+  const hide = (text: string) => {
+    const hidden = redact(text)
+    if (hidden !== text) counted.secrets += occurrences(hidden, '[hidden]') - occurrences(text, '[hidden]')
+    if (!home || !hidden.includes(home)) return hidden
+    counted.homes += occurrences(hidden, home)
+    return hidden.replaceAll(home, '~')
+  }
+  const head: Omit<ExportView, 'events' | 'redactions'> = { format: 'toolshelf-events', version: 1 }
+  yield `${JSON.stringify(head).slice(0, -1)},"events":[`
+  let isFirst = true
+  for await (const batch of feed.read({ signal, isFollowing: false })) {
+    if (!('lines' in batch)) continue
+    const lines = batch.lines.flatMap((line) => {
+      const record = JSON.parse(line) as TraceRecord & { readonly content?: unknown }
+      if (wanted && record.conversation !== undefined && !wanted.has(record.conversation)) return []
+      if (record.content !== undefined) counted.contents++
+      return [auditLine(record, { redact: hide })]
+    })
+    if (lines.length === 0) continue
+    yield (isFirst ? '\n' : ',\n') + lines.join(',\n')
+    isFirst = false
+  }
+  const redactions: ExportView['redactions'] = [
+    { what: 'secrets', count: counted.secrets },
+    { what: 'arguments and results', count: counted.contents },
+    { what: 'the home folder', count: counted.homes },
+  ].filter(({ count }) => count > 0)
+  yield `\n],"redactions":${JSON.stringify(redactions)}}`
+}
+
+function occurrences(text: string, part: string): number {
+  return text.split(part).length - 1
+}

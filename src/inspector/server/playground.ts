@@ -1,0 +1,167 @@
+// The search playground: a query against all tools with every ranker side by side, why each hit was found, and where a
+// tool stands that should have been first. Nothing is loaded, learned or saved.
+import type { PoolTool, Rank } from '../../core/index.ts'
+import { cut, errorMessage, type Fields, isFields, textOf } from '../../lib/index.ts'
+import {
+  EXPLAINED_RANKERS,
+  explainHits,
+  findWithScores,
+  patientModel,
+  rankers,
+  type SearchExplanation,
+  scorePartLabel,
+  warmUpEntries,
+  whenIndexed,
+} from '../../rankers/index.ts'
+import type { RankedHit, RankingView, SearchView } from '../api.ts'
+import { InspectorFailure, LONGEST_NAME, readNames, readOptionalText, readText } from './read-input.ts'
+import { suggestChanges } from './suggest.ts'
+import { type TriedChange, withChange } from './tried-change.ts'
+import type { InspectedServers } from './types.ts'
+
+/** The rankers that are compared, the default first. */
+export const RANKERS = ['hybrid', 'model', 'lexical', 'bm25', 'classic', 'regex'] as const
+type RankerName = (typeof RANKERS)[number]
+
+const LONGEST_QUERY = 2000
+const LONGEST_CHANGE = 4000
+const LIMIT = 10
+const MOST_HITS = 50
+const LONGEST_DESCRIPTION = 300
+
+export async function searchPlayground({ shelf }: InspectedServers, input: Fields): Promise<SearchView> {
+  const query = readText(input.query, 'query', LONGEST_QUERY).trim()
+  if (query === '') throw new InspectorFailure(400, '"query" is empty')
+  const limit = limitIn(input.limit)
+  const { pool } = shelf.partition()
+  const name = readOptionalText(input.expected, 'expected', LONGEST_NAME)
+  const original = name === undefined ? undefined : pool.byName.get(name)
+  if (name !== undefined && !original) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
+  const change = changeIn(input.change)
+  const { tools, expected } = withChange(pool.tools, original, change)
+  const rankings: RankingView[] = []
+  const compared = rankersIn(input.rankers)
+  for (const ranker of compared) rankings.push(await rankingOf(ranker, { tools, query, limit, expected }))
+  const { translation } = await explainHits(tools, query, [], 'hybrid')
+  return {
+    query,
+    searched: tools.length,
+    translation: translation
+      ? { language: translation.language, words: translation.words.map(({ from, to }) => ({ from, to })) }
+      : null,
+    rankings,
+    // The page asks ranker by ranker: what would lift the tool is tried once, on the default one.
+    suggestions:
+      expected && compared.includes(RANKERS[0]) ? await suggestChanges(tools, query, expected) : [],
+  }
+}
+
+function limitIn(value: unknown): number {
+  if (value === undefined) return LIMIT
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MOST_HITS) return value
+  throw new InspectorFailure(400, `"limit" must be a whole number from 1 to ${MOST_HITS}`)
+}
+
+function rankersIn(value: unknown): readonly RankerName[] {
+  if (value === undefined) return RANKERS
+  const names = readNames(value, 'rankers', RANKERS.length)
+  const stranger = names.find((name) => !RANKERS.some((one) => one === name))
+  if (stranger !== undefined)
+    throw new InspectorFailure(400, `there is no ranker "${cut(stranger, 50)}"; use ${RANKERS.join(', ')}`)
+  return RANKERS.filter((name) => names.includes(name))
+}
+
+function changeIn(value: unknown): TriedChange {
+  if (value === undefined || value === null) return {}
+  if (!isFields(value)) throw new InspectorFailure(400, '"change" must be an object')
+  const read = (name: string) => readOptionalText(value[name], name, LONGEST_CHANGE)
+  const [hint, description, alias] = [read('hint'), read('description'), read('alias')]
+  return {
+    ...(hint === undefined ? {} : { hint }),
+    ...(description === undefined ? {} : { description }),
+    ...(alias === undefined || alias.trim() === '' ? {} : { alias }),
+  }
+}
+
+type Question = {
+  readonly tools: readonly PoolTool[]
+  readonly query: string
+  readonly limit: number
+  readonly expected: PoolTool | undefined
+}
+
+const nothing = { matched: 0, hits: [], expected: null }
+
+async function rankingOf(ranker: RankerName, question: Question): Promise<RankingView> {
+  const startedAt = performance.now()
+  const passed = () => Math.round(performance.now() - startedAt)
+  try {
+    if (ranker === 'model' && !(await warmUpEntries([])))
+      throw new Error('the sentence encoder is not installed; it is an optional dependency of toolshelf')
+    return { ranker, ...(await ranked(ranker, question, passed)), error: null }
+  } catch (error) {
+    return { ranker, ...nothing, milliseconds: passed(), error: cut(errorMessage(error), 1000) }
+  }
+}
+
+async function ranked(ranker: RankerName, { tools, query, limit, expected }: Question, passed: () => number) {
+  const rank: Rank = ranker === 'model' ? patientModel() : whenIndexed(rankers[ranker])
+  const notify = () => {}
+  const found = await findWithScores(rank, tools, query, { limit, notify })
+  if (found.failure !== undefined) throw found.failure
+  const milliseconds = passed()
+  const isAmong = found.hits.some(({ tool }) => tool === expected)
+  // How far behind it is counts, too; the first hits stay as a search with this limit ranks them.
+  const all =
+    expected && !isAmong ? await findWithScores(rank, tools, query, { limit: tools.length, notify }) : found
+  const place = all.hits.findIndex(({ tool }) => tool === expected)
+  const shown = [...found.hits.map(({ tool }) => tool), ...(expected ? [expected] : [])]
+  const explanation = EXPLAINED_RANKERS.includes(ranker)
+    ? await explainHits(tools, query, shown, ranker)
+    : undefined
+  const hits = found.hits.map(({ tool, score }, index) => ({
+    rank: index + 1,
+    ...hitOf(tool, score, explanation),
+  }))
+  return {
+    matched: found.matched,
+    milliseconds,
+    hits,
+    expected: expected
+      ? {
+          rank: place < 0 ? null : place + 1,
+          ...hitOf(expected, all.hits[place]?.score ?? 0, explanation),
+        }
+      : null,
+  }
+}
+
+function hitOf(
+  tool: PoolTool,
+  score: number,
+  explanation: SearchExplanation | undefined,
+): Omit<RankedHit, 'rank'> {
+  const why = explanation?.whys.get(tool)
+  return {
+    name: tool.name,
+    server: tool.server ?? null,
+    description: cut(textOf(tool.definition.description), LONGEST_DESCRIPTION),
+    score: rounded(score),
+    parts: (why?.parts ?? [])
+      .map(({ name, amount }) => ({ label: scorePartLabel(name), amount: rounded(amount) }))
+      .sort((one, other) => Math.abs(other.amount) - Math.abs(one.amount)),
+    words: (why?.words ?? []).slice(0, MOST_WORDS).map(({ word, term, how, amount, fields }) => ({
+      word: cut(word, 100),
+      term: cut(term, 100),
+      how,
+      amount: rounded(amount),
+      fields: fields.map(({ field, amount: part }) => ({ field, amount: rounded(part) })),
+    })),
+  }
+}
+
+const MOST_WORDS = 50
+
+function rounded(amount: number): number {
+  return Number(amount.toFixed(4))
+}

@@ -1,0 +1,145 @@
+// The servers as the page shows them: state, costs, what changed, and what is wrong with their texts. All of it bounded:
+// servers are strangers.
+import { estimateTokens } from '../../core/index.ts'
+import { cleanText, cut } from '../../lib/index.ts'
+import { describeTransport } from '../../mcp/config/index.ts'
+import type { ListedTool, ServerStatus } from '../../mcp/index.ts'
+import type { DefinitionChange } from '../../mcp/pins/index.ts'
+import { scanServer, scanText } from '../../scan/index.ts'
+import type { ServerAction, ServerView } from '../api.ts'
+import { InspectorFailure } from './read-input.ts'
+import { pinChange } from './readable-change.ts'
+import type { ShownServer, ShownServers } from './types.ts'
+
+const LONGEST_LINE = 2000
+const LONGEST_LOG = 16_000
+const MOST_FINDINGS = 200
+const MOST_CHANGES = 500
+
+export async function serverViews(servers: ShownServers): Promise<ServerView[]> {
+  const changes = await changesOf(servers)
+  const costs = costsOf(servers)
+  return [
+    ...servers.host.status().map((status) => viewOf(status, servers, changes, costs)),
+    ...(servers.untrusted ?? []).map(untrustedView),
+  ]
+}
+
+/** The view of one server. Throws for a name that is not configured. */
+export async function serverView(servers: ShownServers, name: string): Promise<ServerView> {
+  const status = statusOf(servers, name)
+  return viewOf(status, servers, await changesOf(servers), costsOf(servers))
+}
+
+export function statusOf({ host }: ShownServers, name: string): ServerStatus {
+  const status = host.status().find((one) => one.name === name)
+  if (!status) throw new InspectorFailure(404, `no server "${cut(name, 100)}" is configured`)
+  return status
+}
+
+type Costs = ReadonlyMap<string, { tokens: number; alwaysLoaded: number; tools: number }>
+
+function costsOf({ shelf }: ShownServers): Costs {
+  const { pool, deferredNames } = shelf.partition()
+  const costs = new Map<string, { tokens: number; alwaysLoaded: number; tools: number }>()
+  for (const { name, server = '', json } of pool.tools) {
+    const cost = costs.get(server) ?? { tokens: 0, alwaysLoaded: 0, tools: 0 }
+    const tokens = estimateTokens(json)
+    cost.tokens += tokens
+    cost.tools++
+    if (!deferredNames.has(name)) cost.alwaysLoaded += tokens
+    costs.set(server, cost)
+  }
+  return costs
+}
+
+type Changes = ReadonlyMap<string, readonly DefinitionChange[]>
+
+async function changesOf({ pins }: ShownServers): Promise<Changes> {
+  const pinned = (await pins?.list()) ?? []
+  return new Map(pinned.map(({ server, changed }) => [server, changed]))
+}
+
+function viewOf(
+  status: ServerStatus,
+  { onChange, login, canManage }: ShownServers,
+  changes: Changes,
+  costs: Costs,
+): ServerView {
+  const { name, state, reason, config, info } = status
+  const { tokens, alwaysLoaded, tools } = costs.get(name) ?? { tokens: 0, alwaysLoaded: 0, tools: 0 }
+  const changed = (changes.get(name) ?? []).slice(0, MOST_CHANGES)
+  return {
+    name,
+    state,
+    reason: reason === undefined ? null : shown(reason),
+    transport: shown(`${config.transport.kind}: ${describeTransport(config.transport)}`),
+    source: config.source,
+    software: info ? shown(`${info.name} ${info.version}`) : null,
+    startMilliseconds: status.startMilliseconds ?? null,
+    tools,
+    tokens,
+    alwaysLoadedTokens: alwaysLoaded,
+    budget: config.lint?.budget?.tokens ?? null,
+    log: cut(cleanText(status.stderr), LONGEST_LOG),
+    changes: changed.map((change) => pinChange(change, onChange === 'hold')),
+    findings: findingsOf(status),
+    problems: status.problems
+      .slice(0, MOST_FINDINGS)
+      .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
+    actions: canManage ? actionsOf(status, login !== undefined) : [],
+  }
+}
+
+function untrustedView({ name, source, does }: ShownServer): ServerView {
+  return {
+    name: shown(name),
+    state: 'untrusted',
+    reason: shown(does.join('; ')),
+    transport: '',
+    source,
+    software: null,
+    startMilliseconds: null,
+    ...{ tools: 0, tokens: 0, alwaysLoadedTokens: 0, budget: null, log: '' },
+    ...{ changes: [], findings: [], problems: [], actions: [] },
+  }
+}
+
+/** Scanning takes a while, and lists stay the same objects until they change. */
+const scanned = new WeakMap<readonly ListedTool[], ServerView['findings']>()
+
+function findingsOf({ tools, instructions = '' }: ServerStatus): ServerView['findings'] {
+  const known = scanned.get(tools) ?? scanServer(tools).slice(0, MOST_FINDINGS).map(finding)
+  scanned.set(tools, known)
+  const ofServer = scanText(instructions, 'instructions').map((one) => finding({ ...one, tool: null }))
+  return [...ofServer, ...known].slice(0, MOST_FINDINGS)
+}
+
+function finding(one: {
+  readonly tool: string | null
+  readonly level: string
+  readonly where: string
+  readonly message: string
+  readonly excerpt: string
+}): ServerView['findings'][number] {
+  const { tool, level, where, message, excerpt } = one
+  const reason = shown(`${where}: ${message}`)
+  return { tool: tool === null ? null : shown(tool), level, reason, excerpt: shown(excerpt) }
+}
+
+/** What can be done with a server in its state. */
+export function actionsOf({ state, config }: ServerStatus, canLogin: boolean): ServerAction[] {
+  if (state === 'disabled') return []
+  const { transport } = config
+  const hasKey =
+    transport.kind !== 'stdio' &&
+    Object.keys(transport.headers).some((header) => header.toLowerCase() === 'authorization')
+  const login: ServerAction[] = canLogin && transport.kind !== 'stdio' && !hasKey ? ['login'] : []
+  if (state === 'connected') return ['stop', 'reconnect', 'refresh', ...login]
+  return state === 'pending' ? login : ['start', ...login]
+}
+
+/** One line of foreign text. */
+function shown(text: string): string {
+  return cut(cleanText(text), LONGEST_LINE)
+}

@@ -1,0 +1,50 @@
+// The tools of all servers as the page shows them, written piece by piece: there may be ten thousand.
+import { estimateTokens, type PoolTool } from '../../core/index.ts'
+import { cut, textOf } from '../../lib/index.ts'
+import type { ToolView } from '../api.ts'
+import { shownName } from './readable-change.ts'
+import type { ShownServers } from './types.ts'
+
+const LONGEST_DESCRIPTION = 4000
+/** Characters of JSON; a form of a larger schema would be of no use. */
+const LONGEST_SCHEMA = 100_000
+/** Tools that one piece holds. */
+const PIECE = 100
+
+export async function* toolPieces(servers: ShownServers | undefined): AsyncGenerator<string, void> {
+  const tools = servers?.shelf.partition().pool.tools ?? []
+  yield '['
+  for (let from = 0; from < tools.length; from += PIECE) {
+    const views = tools.slice(from, from + PIECE).map((tool) => JSON.stringify(toolView(tool, servers!)))
+    yield (from > 0 ? ',' : '') + views.join(',')
+  }
+  yield ']'
+}
+
+/** All tools at once, for a page without a process. */
+export function toolViews(servers: ShownServers): ToolView[] {
+  return servers.shelf.partition().pool.tools.map((tool) => toolView(tool, servers))
+}
+
+function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
+  const { name, server, original, hint, definition, json } = entry
+  return {
+    name,
+    server: server ?? null,
+    original: shownName(original),
+    description: cut(textOf(definition.description), LONGEST_DESCRIPTION),
+    hint: cut(hint, LONGEST_DESCRIPTION),
+    tokens: estimateTokens(json),
+    isAlwaysLoaded: !shelf.partition().deferredNames.has(name),
+    isReadOnly: host.isReadOnly({ id: '', name, input: {} }),
+    inputSchema: boundedSchema(definition.input_schema),
+  }
+}
+
+function boundedSchema(schema: unknown): unknown {
+  try {
+    return JSON.stringify(schema).length > LONGEST_SCHEMA ? { type: 'object' } : schema
+  } catch {
+    return { type: 'object' }
+  }
+}

@@ -1,0 +1,66 @@
+// Decides who may use an HTTP server: checks the host name that a request was sent to, its origin and its key. Shared by
+// the gateways and the inspector.
+import { isSecret, LOOPBACK } from './http.ts'
+import { createWrongKeys } from './wrong-keys.ts'
+
+/** Which host names and origins a server accepts. */
+export type HostAccess = {
+  /** The names that are accepted; every name where `isAnyHost`. */
+  readonly names: ReadonlySet<string>
+  /** It listens beyond loopback and no names were given, so its own name is not known. */
+  readonly isAnyHost: boolean
+  /** Whether the value of a `Host` header is accepted: a foreign name means DNS rebinding. */
+  allowsHost(host: string): boolean
+  /** Whether the value of an `Origin` header is a page of an accepted host, on any port. */
+  allowsOrigin(origin: string): boolean
+}
+
+/** @param hosts - Names besides loopback and `address` under which clients may reach the server. */
+export function createHostAccess(address: string, hosts: readonly string[]): HostAccess {
+  const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
+  const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
+  return {
+    names,
+    isAnyHost,
+    allowsHost: (host) => isAnyHost || names.has(hostNameOf(host)),
+    allowsOrigin: (origin) => names.has(hostNameOf(origin.replace(/^[a-z-]+:\/\//i, ''))),
+  }
+}
+
+/** The host name of a `Host` header, without its port. */
+export function hostNameOf(host: string): string {
+  return host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase()
+}
+
+/** Why a key was refused; `retryAfter` in seconds. */
+export type KeyRefusal = {
+  readonly status: 401 | 429
+  readonly message: string
+  readonly retryAfter?: number
+}
+
+/** Checks the value of an `Authorization` header; returns undefined if the request may proceed. */
+export type KeyCheck = (
+  authorization: string | null,
+  network: string,
+  /** The client is known otherwise, so that wrong keys of others at its address do not block it. */
+  isKnown?: boolean,
+) => KeyRefusal | undefined
+
+/** Checks bearer keys, and slows down guessing: after several wrong keys, an address must wait. */
+export function createKeyCheck(key: string, notify?: (message: string) => void): KeyCheck {
+  const wrongKeys = createWrongKeys({ notify })
+  return (authorization, network, isKnown = false) => {
+    const seconds = isKnown || authorization === null ? 0 : wrongKeys.waitSeconds(network)
+    if (seconds > 0) {
+      const message = `too many wrong keys from this address; try again in ${seconds} s`
+      return { status: 429, message, retryAfter: seconds }
+    }
+    if (isSecret(authorization, `Bearer ${key}`)) return undefined
+    if (authorization !== null) wrongKeys.add(network)
+    return { status: 401, message: 'missing or wrong key; send "Authorization: Bearer <key>"' }
+  }
+}

@@ -1,0 +1,118 @@
+// Searches as the search tool does, with the scores of the ranker, and explains why each hit was found: for
+// `toolshelf search` and the inspector.
+import { find } from '../core/calls/index.ts'
+import type { PoolTool, Rank } from '../core/index.ts'
+import {
+  createLexicalIndex,
+  type LexicalIndex,
+  type ScorePart,
+  type Translation,
+  type WordMatch,
+} from '../search/index.ts'
+import { explainHybrid, translateQuery } from './rankers.ts'
+
+export type FoundTool = { readonly tool: PoolTool; readonly score: number }
+export type FoundTools = {
+  readonly hits: readonly FoundTool[]
+  readonly matched: number
+  /** Names in the query that no tool has, with the nearest ones. */
+  readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
+  /** Why the ranker failed, if it did: the hits are then those that a search falls back to. */
+  readonly failure: unknown
+}
+
+/** Supports the query forms of ToolSearch (+required, select:, full names), with the ranker's scores. */
+export async function findWithScores(
+  rank: Rank,
+  tools: readonly PoolTool[],
+  query: string,
+  { limit, notify }: { readonly limit: number; readonly notify: (message: string) => void },
+): Promise<FoundTools> {
+  const scores = new Map<PoolTool, number>()
+  let failure: unknown
+  const recorded: Rank = async (...input) => {
+    try {
+      const ranking = await rank(...input)
+      for (const { tool, score } of ranking.hits) scores.set(tool, score)
+      return ranking
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const partition = {
+    pool: { tools, byName },
+    immediate: [],
+    deferred: tools,
+    deferredNames: new Set(byName.keys()),
+  }
+  const { tools: found, matched, unknown } = await find(query, limit, partition, { rank: recorded, notify })
+  return { hits: found.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched, unknown, failure }
+}
+
+/** Why a tool was found: its words that met the query's, and what each part gave to its score. */
+export type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
+
+export type SearchExplanation = {
+  /** The words that were searched for besides those of a query in another language. */
+  readonly translation: Translation | undefined
+  readonly whys: ReadonlyMap<PoolTool, Why>
+}
+
+/** The rankers whose hits can be explained. */
+export const EXPLAINED_RANKERS: readonly string[] = ['hybrid', 'model', 'lexical']
+
+/** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
+export async function explainHits(
+  tools: readonly PoolTool[],
+  query: string,
+  hits: readonly PoolTool[],
+  ranker: string,
+): Promise<SearchExplanation> {
+  const index = indexFor(tools)
+  if (ranker === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, new Map()) }
+  const translation = translateQuery(index, query)
+  const parts = await explainHybrid(index, translation?.text ?? query, hits)
+  return { translation, whys: whysOf(index, translation ? [query, translation.text] : [query], hits, parts) }
+}
+
+const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
+
+/** Remembered as long as its list of tools lives. */
+function indexFor(tools: readonly PoolTool[]): LexicalIndex {
+  const index = indexes.get(tools) ?? createLexicalIndex(tools)
+  indexes.set(tools, index)
+  return index
+}
+
+function whysOf(
+  index: LexicalIndex,
+  texts: readonly string[],
+  hits: readonly PoolTool[],
+  parts: ReadonlyMap<PoolTool, ScorePart[]>,
+): Map<PoolTool, Why> {
+  const whyOf = (tool: PoolTool) => ({
+    words: texts.flatMap((text) => index.explain(tool, text)?.words ?? []),
+    parts: parts.get(tool) ?? [],
+  })
+  return new Map(hits.map((tool) => [tool, whyOf(tool)]))
+}
+
+/** What a part of a score means, in a few words. */
+export function scorePartLabel(name: ScorePart['name']): string {
+  return LABELS[name] ?? name
+}
+
+const LABELS: { readonly [part in ScorePart['name']]?: string } = {
+  wordsLead: 'its words',
+  meaning: 'its meaning',
+  meaningLead: 'nearest in meaning',
+  both: 'words and meaning agree',
+  nameCoverage: 'words of its name',
+  unsureMeaning: 'meaning, as words say little',
+  serverCoverage: 'its server',
+  queryCoverage: 'words of the query',
+  nearWordsLead: 'words near those of the query',
+  action: 'does what is asked',
+}

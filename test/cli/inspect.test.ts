@@ -1,0 +1,149 @@
+// `toolshelf inspect` as a person uses it, and the inspector of the two gateways.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { readInput } from '../../src/cli/command.ts'
+import { createInspect } from '../../src/cli/inspect.ts'
+import { openGatewayInspector } from '../../src/cli/inspector.ts'
+import { createEventRing } from '../../src/inspector/events/index.ts'
+import { createMessagesGateway, createScriptUpstream, readScript, serve } from '../../src/messages/index.ts'
+import { openHttp } from '../mcp/support/gateway-http.ts'
+import { scriptPath } from '../mcp/support/servers.ts'
+import type { Loose } from '../support/talk.ts'
+import { madeUpMachine } from './support/made-up-machine.ts'
+
+const line = (sequence: number) =>
+  `${JSON.stringify({ version: 1, time: '2026-01-01T00:00:00.000Z', processId: 1, sequence, type: 'warning', message: 'x' })}\n`
+
+/** Runs the command until the test is over; resolves when it has printed its URL. */
+async function start(
+  words: readonly string[],
+  setUp: (machine: ReturnType<typeof madeUpMachine>) => string[] = () => [],
+) {
+  const place = madeUpMachine({ PATH: process.env.PATH ?? '' })
+  const more = setUp(place)
+  let end = () => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const opened: string[] = []
+  const command = createInspect({
+    machine: () => place.machine,
+    ended: () => ended,
+    openBrowser: async (url) => opened.push(url) > 0,
+  })
+  const told: string[] = []
+  let done: Promise<number> = Promise.resolve(0)
+  const printed = await new Promise<string>((resolve, reject) => {
+    const terminal = { print: resolve, tell: (text: string) => void told.push(text), isInteractive: true }
+    done = command.run(readInput(command, [...words, ...more]), terminal)
+    done.catch(reject)
+  })
+  onTestFinished(async () => {
+    end()
+    await done
+  })
+  const [, base = '', key = ''] = /(http:\S+\/)#key=(\S+)/.exec(printed) ?? []
+  const get = async (path: string): Promise<Loose> =>
+    (await fetch(base + path, { headers: { authorization: `Bearer ${key}` } })).json()
+  return { base, key, get, told, opened, end, done: () => done, printed }
+}
+
+describe('inspect', () => {
+  const healthy = { command: process.execPath, args: [scriptPath('healthy')] }
+
+  it('shows a file and the user’s servers, opens a browser, and ends with its servers', async () => {
+    const { base, get, key, opened, printed, told, end, done } = await start([], (place) => {
+      const file = join(place.root, 'events.jsonl')
+      writeFileSync(file, line(1) + line(2))
+      mkdirSync(join(place.machine.home, '.config/toolshelf'), { recursive: true })
+      writeFileSync(place.own, JSON.stringify({ mcpServers: { healthy } }))
+      return [file]
+    })
+    expect(base).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+    expect(key.length).toBeGreaterThan(30)
+    expect(opened.map((url) => printed.includes(url))).toEqual([true])
+    const about = await get('api/about')
+    expect(about).toMatchObject({ source: 'inspect', can: { search: true, call: true, saveHints: true } })
+    expect(about.recording.files).toHaveLength(1)
+    const [server] = await get('api/servers')
+    expect(server).toMatchObject({ name: 'healthy', state: expect.stringMatching(/pending|connected/) })
+    const response = await fetch(`${base}api/events`, { headers: { authorization: `Bearer ${key}` } })
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (!text.includes('caught-up')) text += (await reader.read()).value
+    expect(text).toContain('"sequence":2')
+    expect((await fetch(`${base}api/about`)).status).toBe(401)
+    end()
+    expect(await done()).toBe(0)
+    await expect(fetch(`${base}api/about`)).rejects.toThrow()
+    expect(told.join()).toContain('Ctrl-C')
+  })
+
+  it('H7: servers of an untrusted folder are shown and not started; without any file and server it starts, too', async () => {
+    const { get, opened } = await start(['--no-open'], (place) => {
+      writeFileSync(
+        join(place.machine.folder, '.mcp.json'),
+        JSON.stringify({ mcpServers: { theirs: healthy } }),
+      )
+      return []
+    })
+    expect(opened).toEqual([])
+    expect(await get('api/servers')).toMatchObject([{ name: 'theirs', state: 'untrusted', actions: [] }])
+    expect(await get('api/tools')).toEqual([])
+  })
+
+  it('a file that is not there is a mistake', async () => {
+    await expect(start(['nothing.jsonl'])).rejects.toThrow(/there is no file .*nothing\.jsonl/)
+  })
+})
+
+describe('the inspector of a gateway', () => {
+  const ring = () => createEventRing({ redact: (text) => text })
+  const audit = () => ({ feed: ring(), redact: (text: string) => text })
+  const of = (options: object = {}) =>
+    openGatewayInspector({ source: 'serve', audit: audit(), address: '127.0.0.1', ...options })!
+
+  it('has a key of its own on loopback, also if clients have one; beyond it needs theirs', () => {
+    expect(of({ clientKey: 'theirs' }).place).toMatch(/^\/inspect\/#key=[\w-]{32}$/)
+    expect(of().place).not.toBe(of().place)
+    expect(of({ address: '0.0.0.0' })).toBeUndefined()
+    expect(of({ address: '0.0.0.0', clientKey: 'theirs' }).place).toBe('/inspect/')
+  })
+
+  it('is served by mcp --http below /inspect; the key of one does not open the other', async () => {
+    const inspector = of()
+    const key = inspector.place.split('=')[1] ?? ''
+    const { send } = await openHttp([], { http: { key: 'client-key', inspector: inspector.handle } })
+    const about = (authorization: string) =>
+      send({ method: 'GET', path: '/inspect/api/about', headers: { authorization } })
+    expect((await about(`Bearer ${key}`)).status).toBe(200)
+    expect((await about('Bearer client-key')).status).toBe(401)
+    expect((await send({ method: 'GET', path: '/inspect' })).headers.location).toBe('/inspect/')
+    expect(
+      (await send({ method: 'GET', path: '/inspected', headers: { authorization: `Bearer ${key}` } })).status,
+    ).toBe(401)
+  })
+
+  it('is served by serve, without being counted as a request of the API', async () => {
+    const inspector = of()
+    const done: unknown[] = []
+    const gateway = createMessagesGateway({
+      upstream: createScriptUpstream({ script: readScript({ rules: [{ when: 'x', do: [{ say: 'y' }] }] }) }),
+    })
+    const { url, close } = await serve({
+      gateway,
+      port: 0,
+      inspector: inspector.handle,
+      onDone: (one) => void done.push(one),
+    })
+    onTestFinished(close)
+    const headers = { authorization: `Bearer ${inspector.place.split('=')[1]}` }
+    expect(await (await fetch(`${url}/inspect/api/about`, { headers })).json()).toMatchObject({
+      source: 'serve',
+    })
+    expect((await fetch(`${url}/inspect/api/about`)).status).toBe(401)
+    expect(await (await fetch(`${url}/inspect/`)).text()).toContain('<div id="app">')
+    expect(done).toEqual([])
+  })
+})

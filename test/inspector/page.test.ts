@@ -1,0 +1,384 @@
+// The inspector's page in a browser, over a fixture process: every page and every action.
+// biome-ignore-all lint/performance/useDomNodeTextContent: the tests read what a person sees
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+// @ts-expect-error: plain JavaScript, part of the build
+import { bundlePage } from '../../scripts/build/page.mjs'
+import { type PageSnapshot, renderSnapshot } from '../../src/inspector/index.ts'
+import { isThorough } from '../support/runs.ts'
+import {
+  browserPath,
+  expectAccessible,
+  expectFitting,
+  goTo,
+  type Look,
+  type Opened,
+  openPage,
+  skipReason,
+  startBrowser,
+} from './support/browser.ts'
+import { sampleAbout, sampleData } from './support/data.ts'
+import { createRecorder, manyEvents } from './support/events.ts'
+import { type Fixture, type FixtureData, KEY, startFixture } from './support/server.ts'
+import { HOSTILE, manyTools } from './support/tools.ts'
+
+const CHAT = 'c'.repeat(32)
+const SERVED = 'a'.repeat(32)
+
+let files: { readonly script: string; readonly style: string }
+let browser: Browser
+const fixtures: Fixture[] = []
+const opened: Opened[] = []
+
+/** Starts a process with this data and opens a place of its page. */
+async function visit(hash: string, { look, data = sampleData() }: { look?: Look; data?: FixtureData } = {}) {
+  const fixture = await startFixture(files, data)
+  fixtures.push(fixture)
+  const one = await openPage(browser, fixture.url, { hash, ...(look ? { look } : {}) })
+  opened.push(one)
+  return { fixture, ...one }
+}
+
+const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText()
+
+describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
+  beforeAll(async () => {
+    files = await bundlePage()
+    browser = await startBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+  })
+  afterEach(async () => {
+    const wrong = opened.flatMap(({ errors, strangers }) => [...errors, ...strangers])
+    for (const one of opened.splice(0)) await one.close()
+    for (const one of fixtures.splice(0)) await one.close()
+    expect(wrong).toEqual([])
+  })
+
+  const places = {
+    conversations: '#/conversations',
+    conversation: `#/conversations/${CHAT}`,
+    'a turn': `#/conversations/${CHAT}/3?compare=1`,
+    search: '#/search?q=create%20an%20issue&expected=mcp__github__create_pull_request',
+    costs: '#/costs',
+    servers: '#/servers/github',
+    'a hostile server': '#/servers/hostile',
+    'a tool': '#/try/mcp__github__create_issue',
+  }
+  const looks: readonly Look[] = [
+    { theme: 'light', width: 1280 },
+    { theme: 'dark', width: 400 },
+    { theme: 'dark', width: 1280 },
+    { theme: 'light', width: 400 },
+  ]
+
+  // By default each page is checked in one of two looks, and fits in both; with TEST_EFFORT, in all four.
+  for (const [turn, look] of (isThorough ? looks : looks.slice(0, 2)).entries())
+    test(`every page is accessible and fits: ${look.theme}, ${look.width} pixels`, async () => {
+      const { page } = await visit('#/conversations', { look })
+      for (const [at, [name, hash]] of Object.entries(places).entries()) {
+        await goTo(page, hash)
+        if (name === 'search') await page.locator('.rankings').waitFor()
+        else await page.locator('main h2:visible').first().waitFor()
+        await expectFitting(page)
+        if (isThorough || at % 2 === turn) await expectAccessible(page)
+      }
+    })
+
+  test('a conversation is read from the list to the cause of a broken cache, and reload keeps the place', async () => {
+    const { page } = await visit('')
+    await page.getByRole('link', { name: /toolshelf chat/ }).click()
+    expect(await textOf(page, '.pane.middle .figures')).toContain('Cache broken')
+    await page.getByRole('link', { name: /Turn 3/ }).click()
+    const cache = page.getByRole('region', { name: 'Prompt cache' })
+    expect(await cache.innerText()).toContain('The definition of mcp__files__read_file changed')
+    expect(await cache.locator('.diff .added').first().innerText()).toContain(
+      'Read the complete contents of a file',
+    )
+    await page.reload()
+    await cache.waitFor()
+    expect(page.url()).toContain(`${CHAT}/3`)
+    expect(page.url()).not.toContain(KEY)
+    await page.keyboard.press('k')
+    expect(await page.getByRole('region', { name: 'Call', exact: true }).innerText()).toContain('412 ms')
+    await page.keyboard.press('k')
+    const search = page.getByRole('region', { name: 'Search', exact: true })
+    expect(await search.innerText()).toMatch(
+      /create an issue on github[\s\S]*not searched: jira[\s\S]*0\.912/,
+    )
+    const set = await textOf(page, '.sets')
+    expect(set).toMatch(/Always loaded 3[\s\S]*Loaded 0[\s\S]*On the shelf 9/)
+  })
+
+  test('two turns are compared', async () => {
+    const { page } = await visit(`#/conversations/${CHAT}/2`)
+    await page.getByLabel('Compare with turn').fill('1')
+    await page.keyboard.press('Enter')
+    const comparison = page.getByRole('region', { name: 'Turn 2 compared with turn 1' })
+    expect(await comparison.innerText()).toMatch(/Messages\s+1\s+3\s+\+2/)
+    expect(await comparison.locator('.set').first().innerText()).toMatch(/create_issue\s+github\s+420/)
+  })
+
+  test('an export shows what was replaced, and the file is opened again, by picker and by drop', async () => {
+    const { page, fixture } = await visit(`#/conversations/${CHAT}`)
+    await page.getByRole('button', { name: 'Export…' }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.innerText()).toMatch(/home folder\s*3×/)
+    const saving = page.waitForEvent('download')
+    await dialog.getByRole('button', { name: 'Save the file' }).click()
+    const path = (await (await saving).path()) ?? ''
+    await page.keyboard.press('Escape')
+    fixture.data.events.splice(0)
+    await page.locator('input[type=file]').setInputFiles(path)
+    await page.locator('.banner').waitFor()
+    expect(await page.locator('.pane.list .row').count()).toBe(1)
+    await page.getByRole('button', { name: 'Close it' }).click()
+    expect(await page.locator('.pane.list .row').count()).toBe(3)
+    await page.evaluate(`{
+      const dropped = new DataTransfer()
+      dropped.items.add(new File(['nothing of ours'], 'notes.txt'))
+      dispatchEvent(new DragEvent('drop', { dataTransfer: dropped, cancelable: true }))
+    }`)
+    await page.getByText('notes.txt holds no events').first().waitFor({ state: 'attached' })
+  })
+
+  test('the playground shows all rankers, why a tool is not first, tries what would lift it and saves it', async () => {
+    const { page, fixture } = await visit('#/search')
+    await page.getByLabel('Query').fill('create an issue')
+    await page.locator('.ranking').nth(2).waitFor()
+    expect(await page.locator('.ranking h2').allInnerTexts()).toEqual(['hybrid', 'lexical', 'bm25'])
+    await page.getByLabel('Expected tool').fill('mcp__github__create_pull_request')
+    const expected = page.getByRole('region', { name: 'Expected tool' })
+    await expected.getByText(/is number \d/).waitFor()
+    const why = page.getByRole('region', { name: 'Why it ranks there' })
+    expect(await why.innerText()).toContain('mcp__github__create_pull_request is number 3 by hybrid')
+    expect(await why.locator('.score-row').count()).toBe(2)
+    expect(await why.locator('.score-drawing .stack > span').count()).toBeGreaterThan(4)
+    expect(await why.locator('.word-map .dot').count()).toBeGreaterThan(0)
+    await expected.getByRole('button', { name: 'Try', exact: true }).click()
+    await expected.getByText('with a change, not saved').waitFor()
+    await expected.getByText('is number 2.').waitFor()
+    await expected.getByRole('button', { name: 'Save this hint…' }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.locator('.diff .added').innerText()).toContain('"hint": "create an issue"')
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('dialog', { name: 'The hint is saved' }).waitFor()
+    const sent = fixture.posts.filter(({ path }) => path === 'api/hint').map(({ body }) => body)
+    expect(sent).toMatchObject([{ isConfirmed: false }, { isConfirmed: true, hint: 'create an issue' }])
+  })
+
+  test('costs name the most expensive server, its budget, what is unused, and money beside tokens', async () => {
+    const { page } = await visit('#/costs')
+    const rows = page.getByRole('region', { name: 'Budget per server' }).locator('tbody tr')
+    expect(await rows.first().innerText()).toMatch(/hostile\s+1\s+5,000/)
+    expect(await rows.nth(1).innerText()).toContain('400 over 1,000')
+    expect(await page.locator('.treemap .tile').count()).toBe(12)
+    await rows.nth(1).getByRole('button').click()
+    expect(await page.locator('.treemap .tile').count()).toBe(5)
+    await page.getByRole('button', { name: 'Money' }).click()
+    expect(await textOf(page, '.chart figcaption')).toMatch(/the tallest is \$0\.\d+/)
+    await page.getByText('As a table').click()
+    expect(await textOf(page, 'details tbody tr')).toMatch(/\$0\.\d+/)
+    const unused = page.getByRole('region', { name: 'Tools never used' })
+    expect(await unused.innerText()).toContain('10 tools')
+    await unused.getByRole('button', { name: /^Called/ }).click()
+    expect(await unused.innerText()).toContain('mcp__github__create_issue')
+  })
+
+  test('servers are stopped and started, their changes accepted or held, and failures shown', async () => {
+    const { page, fixture } = await visit('#/servers/github')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    await page.getByRole('button', { name: 'Hold instructions' }).click()
+    await page.getByRole('button', { name: 'Hold instructions' }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Accept create_issue' }).click()
+    await page.getByRole('button', { name: 'Accept create_issue' }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Accept instructions' }).click()
+    await page.getByRole('region', { name: 'Changed since accepted' }).waitFor({ state: 'detached' })
+    expect(fixture.posts.filter(({ path }) => path === 'api/pins').map(({ body }) => body)).toEqual([
+      { server: 'github', kind: 'instructions', names: ['instructions'], action: 'hold' },
+      { server: 'github', kind: 'tool', names: ['create_issue'], action: 'accept' },
+      { server: 'github', kind: 'instructions', names: ['instructions'], action: 'accept' },
+    ])
+    await goTo(page, '#/servers/slack')
+    await page.getByRole('button', { name: 'Log in…' }).click()
+    expect(await page.getByRole('alert').innerText()).toBe('the server does not offer a login')
+    await goTo(page, '#/servers/jira')
+    expect(await textOf(page, '.server')).toMatch(/ended with code 1[\s\S]*JIRA_TOKEN is not set/)
+  })
+
+  test('a tool is tried by a form from its schema, and asks first unless it only reads', async () => {
+    const { page, fixture } = await visit('#/try/mcp__github__create_issue')
+    await page.getByRole('button', { name: 'Run…' }).click()
+    expect(await page.locator('ul.error').innerText()).toContain('title is required')
+    await page.getByLabel('title required').fill('It breaks')
+    await page.getByRole('button', { name: 'Add to labels' }).click()
+    await page.getByLabel('1 required').fill('bug')
+    await page.getByLabel('priority').selectOption('urgent')
+    await page.getByLabel('estimate').fill('3')
+    await page.getByLabel('login required').fill('ada')
+    await page.getByLabel('target').fill('{"milestone":"1"}')
+    await page.getByRole('button', { name: 'Run…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Run this tool?' })
+    expect(fixture.posts).toEqual([])
+    await dialog.getByRole('button', { name: 'Run it' }).click()
+    await page.getByRole('region', { name: 'Result' }).waitFor()
+    const input = {
+      ...{ title: 'It breaks', labels: ['bug'], priority: 'urgent', estimate: 3 },
+      ...{ assignee: { login: 'ada' }, target: { milestone: '1' } },
+    }
+    expect(fixture.posts.at(-1)?.body).toEqual({
+      tool: 'mcp__github__create_issue',
+      input,
+      isConfirmed: true,
+    })
+    await goTo(page, '#/try/mcp__github__list_issues')
+    await page.getByRole('button', { name: 'Edit as JSON' }).click()
+    await page.getByLabel('Input as JSON').fill('{"query": "open"}')
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByText('"open"').first().waitFor()
+    expect(fixture.posts.at(-1)?.body).toMatchObject({ input: { query: 'open' }, isConfirmed: false })
+  })
+
+  test('texts of a hostile server are shown and do nothing', async () => {
+    const { page } = await visit('#/servers/hostile', { data: sampleData(true) })
+    const log = page.getByRole('region', { name: 'Log' })
+    expect(await log.innerText()).toContain('<script>window.__harmed=true</script>')
+    expect(await log.locator('.mark').allInnerTexts()).toContain('U+202E')
+    expect((await log.innerText()).length).toBeLessThan(3000)
+    await log.getByRole('button', { name: /Show more/ }).click()
+    expect((await log.innerText()).length).toBeGreaterThan(15_000)
+    await goTo(page, '#/try/mcp__hostile__trap')
+    await page.getByLabel('__proto__').fill('x')
+    await page.getByRole('button', { name: 'Run…' }).click()
+    await page.getByRole('button', { name: 'Run it' }).click()
+    await page.getByRole('region', { name: 'Result' }).waitFor()
+    for (const hash of [places.conversations, `#/conversations/${CHAT}/2`, '#/costs', '#/search?q=trap']) {
+      await goTo(page, hash)
+      await page.locator('main h2, main h3').first().waitFor()
+    }
+    expect(await page.evaluate('window.__harmed')).toBeUndefined()
+    expect(HOSTILE.long.length).toBeGreaterThan(1_000_000)
+  })
+
+  test('new events appear by themselves, and a lost connection is shown and comes back', async () => {
+    const { page, fixture } = await visit('#/conversations')
+    const { records, add } = createRecorder({ start: Date.UTC(2026, 10, 17), processId: 99 })
+    const emit = (id: string) => {
+      add({ type: 'opened', kind: 'chat', client: { name: `client ${id}` } }, id)
+      fixture.emit(records.at(-1)!)
+    }
+    emit('first')
+    await page.getByText('client first').waitFor()
+    fixture.cutOff()
+    await page.getByText('The connection to Toolshelf is lost').waitFor()
+    fixture.resume()
+    emit('second')
+    await page.locator('.connection.live').waitFor()
+    await page.getByText('client second').waitFor()
+    expect(await page.locator('.pane.list .row').count()).toBe(5)
+  })
+
+  test('without its key the page asks for it', async () => {
+    const fixture = await startFixture(files, sampleData())
+    fixtures.push(fixture)
+    const one = await openPage(browser, fixture.url, { key: '', hash: `#/conversations/${SERVED}` })
+    opened.push(one)
+    await one.page.getByLabel('Key', { exact: true }).fill(KEY)
+    await one.page.keyboard.press('Enter')
+    await one.page.locator('.connection.live').waitFor()
+    expect(await textOf(one.page, '.pane.middle')).toContain('claude-cli')
+  })
+
+  test('where there is nothing, each page says what to do next', async () => {
+    const data = { about: sampleAbout(), servers: [], tools: [], events: [] }
+    const { page } = await visit('#/conversations', { data })
+    expect(await textOf(page, 'main')).toContain('toolshelf mcp --audit')
+    for (const [hash, advice] of [
+      ['#/servers', 'toolshelf import'],
+      ['#/costs', 'toolshelf add'],
+      ['#/try', 'toolshelf add'],
+      ['#/search', 'What would a model search for?'],
+    ] as const) {
+      await goTo(page, hash)
+      await page.locator('main').getByText(advice).first().waitFor()
+      if (isThorough) await expectAccessible(page)
+    }
+  })
+
+  test('10,000 tools and 10,000 events are lists of a few elements', async () => {
+    const tools = manyTools(10_000)
+    const data = { ...sampleData(), tools, servers: [], events: manyEvents(10_000, tools) }
+    const { page } = await visit('#/try', { data })
+    const list = page.getByRole('group', { name: 'Tools' })
+    await list.locator('li').first().waitFor()
+    expect(await list.locator('li').count()).toBeLessThan(60)
+    await list.focus()
+    await page.keyboard.press('End')
+    await page.getByText('tool_9999').waitFor()
+    await goTo(page, '#/conversations')
+    await page.locator('.pane.list .row').first().waitFor()
+    expect(await page.locator('*').count()).toBeLessThan(1500)
+    await goTo(page, '#/costs')
+    await page.locator('.treemap .tile').first().waitFor()
+    expect(await page.locator('*').count()).toBeLessThan(20_000)
+  })
+
+  test('a snapshot shows costs and servers without a process, and says what was found', async () => {
+    const { tools, servers } = sampleData()
+    const snapshot: PageSnapshot = {
+      about: sampleAbout({
+        source: 'snapshot',
+        can: { search: false, call: false, manageServers: false, saveHints: false },
+      }),
+      ...{ tools, servers, events: [], time: '2026-11-17T10:00:00.000Z', notes: ['Tokens are estimates.'] },
+      findings: [
+        { level: 'error', server: 'jira', title: HOSTILE.script, details: [HOSTILE.ansi], remedy: null },
+      ],
+    }
+    const url = 'http://snapshot.test/'
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    const errors: string[] = []
+    page.on('pageerror', (error) => errors.push(error.message))
+    const body = renderSnapshot(snapshot, files)
+    await page.route(`${url}**`, (route) => route.fulfill({ body, contentType: 'text/html; charset=utf-8' }))
+    await page.goto(url)
+    await page.locator('.treemap .tile').first().waitFor()
+    await page.getByRole('button', { name: '1 finding' }).click()
+    expect(await page.getByRole('dialog').innerText()).toContain('onerror="window.__harmed=true"')
+    await page.keyboard.press('Escape')
+    await goTo(page, '#/search?q=issue')
+    await page.getByText('There is nothing to search here').waitFor()
+    await goTo(page, '#/try/mcp__github__list_issues')
+    expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true)
+    expect(await page.evaluate('window.__harmed')).toBeUndefined()
+    await context.close()
+    expect(errors).toEqual([])
+  })
+
+  test('everything is reached by keyboard, and colours can be chosen', async () => {
+    const { page } = await visit('#/conversations')
+    await page.keyboard.press('?')
+    expect(await page.getByRole('dialog').innerText()).toContain('next and previous turn')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('/')
+    await page.keyboard.type('chat')
+    expect(await page.locator('.pane.list .row').count()).toBe(1)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'toolshelf chat' }).waitFor()
+    await page.keyboard.press('4')
+    await page.getByRole('heading', { name: '5 servers' }).waitFor()
+    const ground = 'getComputedStyle(document.body).backgroundColor'
+    const light = await page.evaluate(ground)
+    await page.getByLabel('Colours').selectOption('dark')
+    expect(await page.evaluate(ground)).not.toBe(light)
+    await page.reload()
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+  })
+})

@@ -1,0 +1,76 @@
+// An inspector without a port: requests are objects, as its handler takes them.
+import type { TraceRecord } from '../../../src/core/index.ts'
+import { createEventRing } from '../../../src/inspector/events/index.ts'
+import { createInspector, type InspectorOptions } from '../../../src/inspector/index.ts'
+import type { Loose } from '../../support/talk.ts'
+
+export const KEY = 'the-key-of-this-process'
+export const HOST = '127.0.0.1:4711'
+
+export type Asked = {
+  readonly method?: string
+  readonly headers?: { readonly [name: string]: string }
+  /** JSON, or the body itself. */
+  readonly body?: unknown
+  /** Sent along unless this is false. */
+  readonly key?: string | false
+  readonly network?: string
+  readonly signal?: AbortSignal
+}
+
+export function openTestInspector(options: Partial<InspectorOptions> = {}) {
+  const ring = createEventRing({ redact: (text) => text.replaceAll('hunter2', '[hidden]') })
+  const inspector = createInspector({
+    version: '1.2.3',
+    source: 'inspect',
+    feed: ring,
+    redact: (text) => text.replaceAll('hunter2', '[hidden]'),
+    advice: 'toolshelf mcp --audit',
+    key: KEY,
+    path: '/',
+    address: '127.0.0.1',
+    page: async () => ({ script: 'run()', style: 'a{}' }),
+    ...options,
+  })
+  const ask = (path: string, asked: Asked = {}) => {
+    const { body, key = KEY, network = 'test', headers = {}, signal } = asked
+    const given = { host: HOST, ...(key === false ? {} : { authorization: `Bearer ${key}` }) }
+    const isJson = body !== undefined && !(body instanceof ReadableStream) && typeof body !== 'string'
+    const type = body === undefined ? {} : { 'content-type': 'application/json' }
+    const init = {
+      method: asked.method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { ...given, ...type, ...headers },
+      ...(body === undefined
+        ? {}
+        : { body: isJson ? JSON.stringify(body) : (body as string), duplex: 'half' }),
+      ...(signal ? { signal } : {}),
+    }
+    return inspector.handle(new Request(`http://${HOST}/${path}`, init as RequestInit), network)
+  }
+  return {
+    inspector,
+    ring,
+    ask,
+    /** The JSON of an answer, which must have this status. */
+    async json(path: string, asked: Asked = {}, status = 200): Promise<Loose> {
+      const response = await ask(path, asked)
+      const text = await response.text()
+      if (response.status !== status)
+        throw new Error(`${response.status} instead of ${status}: ${text.slice(0, 500)}`)
+      return JSON.parse(text)
+    },
+  }
+}
+
+export function record(sequence: number, more: object = {}): TraceRecord {
+  const time = new Date(Date.parse('2026-01-01T00:00:00Z') + sequence * 1000).toISOString()
+  return {
+    version: 1,
+    time,
+    processId: 1,
+    sequence,
+    type: 'warning',
+    message: `m${sequence}`,
+    ...more,
+  } as TraceRecord
+}

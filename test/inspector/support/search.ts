@@ -1,0 +1,78 @@
+// The playground's search over given tools, with the real rankers and their explanations.
+import type { PoolTool } from '../../../src/core/index.ts'
+import type {
+  RankedHit,
+  RankingView,
+  SearchInput,
+  SearchView,
+  ToolView,
+} from '../../../src/inspector/index.ts'
+import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/index.ts'
+import { catalogueEntries, createLexicalIndex, type LexicalIndex } from '../../../src/search/index.ts'
+import { asTool } from './server.ts'
+
+const COMPARED = ['hybrid', 'lexical', 'bm25'] as const
+
+export async function searchTools(input: SearchInput, views: readonly ToolView[]): Promise<SearchView> {
+  const { query, expected, change = {} } = input
+  const changed = views.map((view) =>
+    view.name === expected
+      ? { ...view, hint: change.hint ?? view.hint, description: change.description ?? view.description }
+      : view,
+  )
+  const entries = catalogueEntries(changed.map(asTool))
+  const index = createLexicalIndex(entries)
+  const rankings: RankingView[] = []
+  const compared = COMPARED.filter((name) => input.rankers?.includes(name) ?? true)
+  for (const name of compared) rankings.push(await rankBy(name, { entries, index, query, expected }))
+  const before = rankings[0]?.expected?.rank ?? null
+  const hint = `${query}`
+  const isAsked = expected !== undefined && change.hint === undefined && compared.includes(COMPARED[0])
+  const after = isAsked ? await searchTools({ ...input, change: { hint } }, views) : undefined
+  return {
+    ...{ query, searched: views.length, translation: null, rankings },
+    suggestions: after
+      ? [
+          {
+            kind: 'hint',
+            text: hint,
+            rankBefore: before,
+            rankAfter: after.rankings[0]?.expected?.rank ?? null,
+          },
+        ]
+      : [],
+  }
+}
+
+type Question = {
+  readonly entries: readonly PoolTool[]
+  readonly index: LexicalIndex
+  readonly query: string
+  readonly expected: string | undefined
+}
+
+async function rankBy(ranker: (typeof COMPARED)[number], question: Question): Promise<RankingView> {
+  const { entries, index, query, expected } = question
+  const ranking = await whenIndexed(rankers[ranker])(entries, query, entries.length)
+  const wanted = entries.find(({ name }) => name === expected)
+  const shown = [...ranking.hits.slice(0, 10).map(({ tool }) => tool), ...(wanted ? [wanted] : [])]
+  const parts = ranker === 'hybrid' ? await explainHybrid(index, query, shown) : undefined
+  const hitOf = (tool: PoolTool, score: number): Omit<RankedHit, 'rank'> => ({
+    ...{
+      name: tool.name,
+      server: tool.server ?? null,
+      description: String(tool.definition.description),
+      score,
+    },
+    parts: (parts?.get(tool) ?? []).map(({ name, amount }) => ({ label: name, amount })),
+    words: ranker === 'bm25' ? [] : (index.explain(tool, query)?.words ?? []),
+  })
+  const place = ranking.hits.findIndex(({ tool }) => tool === wanted)
+  return {
+    ...{ ranker, matched: ranking.matched ?? ranking.hits.length, milliseconds: 1, error: null },
+    hits: ranking.hits.slice(0, 10).map(({ tool, score }, at) => ({ rank: at + 1, ...hitOf(tool, score) })),
+    expected: wanted
+      ? { rank: place < 0 ? null : place + 1, ...hitOf(wanted, ranking.hits[place]?.score ?? 0) }
+      : null,
+  }
+}
