@@ -62,7 +62,7 @@ try {
   await page.locator('.connection.live, .connection.ended').waitFor({ timeout: 120_000 })
   const complete = passed()
   const paint = await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0]?.startTime')
-  const rows = await page.locator('.pane.list h2').innerText()
+  const rows = await page.locator('.pane.list h2').textContent()
   console.log(`${count} events, ${rows}`)
   console.log(
     `first paint ${Math.round(Number(paint))} ms, first conversation ${firstRow} ms, all events ${complete} ms`,
