@@ -1,6 +1,7 @@
 // Exports recorded events as a file for others: without secrets, without what conversations say, and without the name of
 // the home folder. What was replaced is counted, so that a person sees it before the file leaves.
 import type { TraceRecord } from '../../core/index.ts'
+import { without } from '../../lib/index.ts'
 import { auditLine } from '../../node/index.ts'
 import type { ExportView } from '../api.ts'
 import type { InspectorOptions } from './types.ts'
@@ -13,12 +14,14 @@ export async function* exportEvents(
 ): AsyncGenerator<string, void> {
   const wanted = conversations && new Set(conversations)
   const counted = { secrets: 0, homes: 0, contents: 0 }
-  const hide = (text: string) => {
-    const hidden = redact(text)
-    if (hidden !== text) counted.secrets += occurrences(hidden, '[hidden]') - occurrences(text, '[hidden]')
-    if (!home || !hidden.includes(home)) return hidden
-    counted.homes += occurrences(hidden, home)
-    return hidden.replaceAll(home, '~')
+  const hide = (text: string) => (home ? redact(text).replaceAll(home, '~') : redact(text))
+  /** Texts may be looked at several times, so that only the finished line can be counted. */
+  const exported = (record: TraceRecord) => {
+    const line = auditLine(record, { redact: hide })
+    const before = JSON.stringify(without(record, 'content'))
+    counted.secrets += Math.max(0, occurrences(line, HIDDEN) - occurrences(before, HIDDEN))
+    if (home) counted.homes += occurrences(before, JSON.stringify(home).slice(1, -1))
+    return line
   }
   const head: Omit<ExportView, 'events' | 'redactions'> = { format: 'toolshelf-events', version: 1 }
   yield `${JSON.stringify(head).slice(0, -1)},"events":[`
@@ -29,7 +32,7 @@ export async function* exportEvents(
       const record = JSON.parse(line) as TraceRecord & { readonly content?: unknown }
       if (wanted && record.conversation !== undefined && !wanted.has(record.conversation)) return []
       if (record.content !== undefined) counted.contents++
-      return [auditLine(record, { redact: hide })]
+      return [exported(record)]
     })
     if (lines.length === 0) continue
     yield (isFirst ? '\n' : ',\n') + lines.join(',\n')
@@ -42,6 +45,9 @@ export async function* exportEvents(
   ].filter(({ count }) => count > 0)
   yield `\n],"redactions":${JSON.stringify(redactions)}}`
 }
+
+/** What replaces a secret. */
+const HIDDEN = '[hidden]'
 
 function occurrences(text: string, part: string): number {
   return text.split(part).length - 1
