@@ -17,7 +17,7 @@ const VERBS: Readonly<Record<Action, string>> = {
     close reopen resolve restore merge transition label tag fix reschedule switch toggle archive approve reject finish
     pin mute lock unlock reset convert sync link upsert`,
   delete: `delete remove drop purge destroy erase clear wipe trash uninstall revoke discard unlink detach cancel
-    terminate kill prune unassign`,
+    terminate kill prune unassign forget`,
   send: 'send post publish reply share forward notify message email invite tweet broadcast answer comment submit respond',
   run: `run execute start stop restart launch trigger deploy invoke play pause resume scale click press navigate call
     evaluate rollback skip retry rerun connect type scroll hover wait`,
@@ -61,6 +61,24 @@ function readAction(tool: PoolTool): Action | undefined {
   const start = typeof description === 'string' ? description.slice(0, LONGEST_START) : ''
   const told = actionOfVerb(/[a-z]+/i.exec(start)?.[0].toLowerCase() ?? '')
   return told ?? (destructiveHint === true ? 'delete' : undefined)
+}
+
+const LISTING_VERBS = new Set(['list', 'get', 'show', 'view', 'fetch', 'retrieve', 'browse'])
+
+/**
+ * What a tool's name says of things, given by their stems: `list_pull_requests` lists them all, `get_pull_requests_by_author`
+ * lists some, `get_pull_request_reviews` only names them; undefined where the name does not have them.
+ */
+export function nameSays(
+  tool: PoolTool,
+  stems: readonly string[],
+): 'lists all' | 'lists some' | 'names' | undefined {
+  const words = splitName(ownName(tool).slice(0, LONGEST_NAME)).map((word) => word.toLowerCase())
+  const found = words.map(stem)
+  if (!stems.every((one) => found.includes(one))) return undefined
+  const isPlural = words[stems.length]?.endsWith('s') && stems.every((one, index) => found[index + 1] === one)
+  if (!isPlural || !LISTING_VERBS.has(words[0] ?? '')) return 'names'
+  return words.length === stems.length + 1 ? 'lists all' : 'lists some'
 }
 
 /** True for a tool that says of itself that it destroys. */

@@ -9,6 +9,8 @@ export type Intent = {
   readonly wanted: ReadonlySet<Action>
   /** "do not send", "delete nothing". */
   readonly forbidden: ReadonlySet<Action>
+  /** The things that a question asks for, in the plural: "pull requests" of "which pull requests wait for me". */
+  readonly listed: string | undefined
 }
 
 const LONGEST = 2_000
@@ -51,7 +53,18 @@ export function readIntent(query: string): Intent {
   }
   if (wanted.size === 0 && forbidden.size > 0) wanted.add('read')
   const text = /[\p{L}\p{N}]/u.test(kept) ? kept : query
-  return { text, words: APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text, wanted, forbidden }
+  const words = APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text
+  return { text, words, wanted, forbidden, listed: listedThings(text) }
+}
+
+const LISTING =
+  /^\s*(?:which|what|how many|(?:list|show)(?: me)?(?: all)?(?: of)?) (?:(?:the|my|our|your|all|open|new) ){0,2}((?:[a-z]+ ){0,2}?[a-z]{3,}s)(?= \S|[?.!]?\s*$)/iu
+const NO_PLURAL =
+  /(?:ss|us|is)$|^(?:does|was|has|goes)$| (?:is|are|was|were|do|does|did|has|have|of|in|on|for|the) /iu
+
+function listedThings(text: string): string | undefined {
+  const things = LISTING.exec(text)?.[1]?.toLowerCase()
+  return things === undefined || NO_PLURAL.test(things) ? undefined : things
 }
 
 const APPOINTMENT =
