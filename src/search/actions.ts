@@ -17,7 +17,7 @@ const VERBS: Readonly<Record<Action, string>> = {
     close reopen resolve restore merge transition label tag fix reschedule switch toggle archive approve reject finish
     pin mute lock unlock reset convert sync link upsert`,
   delete: `delete remove drop purge destroy erase clear wipe trash uninstall revoke discard unlink detach cancel
-    terminate kill prune unassign forget`,
+    terminate kill prune unassign`,
   send: 'send post publish reply share forward notify message email invite tweet broadcast answer comment submit respond',
   run: `run execute start stop restart launch trigger deploy invoke play pause resume scale click press navigate call
     evaluate rollback skip retry rerun connect type scroll hover wait`,

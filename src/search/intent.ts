@@ -1,8 +1,9 @@
 // Reads what a query wants done: the action of each of its clauses, and what it says must not be done.
 import { type Action, actionOfVerb } from './actions.ts'
+import { idiomsOf } from './idioms.ts'
 
 export type Intent = {
-  /** The query without what must not be done. */
+  /** The query without what must not be done, and with what tools call its idioms. */
   readonly text: string
   /** The same for a search by words: without the days of appointments, which are also names of services. */
   readonly words: string
@@ -28,7 +29,7 @@ const HOW_TO = /^how (?:do|can|could|would|should) (?:i|we|you) |^how to /iu
 
 /** Expressions whose first verb misleads. */
 const PHRASES: readonly (readonly [RegExp, Action])[] = [
-  [/^(?:get rid|throw (?:away|out)|take (?:down|out|away)|call off)\b/iu, 'delete'],
+  [/^(?:forget|get rid|throw (?:away|out)|take (?:down|out|away)|call off)\b/iu, 'delete'],
   [/^let .{1,40} know\b/iu, 'send'],
   [/^(?:give|tell|show|find|get|bring) me\b/iu, 'read'],
   [/^(?:tell|ping|text|message|write(?: back)? to|write back|say)\b/iu, 'send'],
@@ -54,7 +55,9 @@ export function readIntent(query: string): Intent {
   if (wanted.size === 0 && forbidden.size > 0) wanted.add('read')
   const text = /[\p{L}\p{N}]/u.test(kept) ? kept : query
   const words = APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text
-  return { text, words, wanted, forbidden, listed: listedThings(text) }
+  const meant = idiomsOf(text)
+  const add = (to: string) => (meant === '' ? to : `${to} ${meant}`)
+  return { text: add(text), words: add(words), wanted, forbidden, listed: listedThings(text) }
 }
 
 const LISTING =
