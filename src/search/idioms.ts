@@ -11,7 +11,7 @@ const LINES = `
   (?:read|say) (?:_ )?(?:aloud|out loud) => text to speech audio
   (?:turn|put|bring|say) _ in(?:to)? (?:english|german|french|spanish|italian|portuguese|chinese|japanese|korean|russian) => translate language
   how do you say => translate
-  what time is it|what(?: is|'s) the (?:time|hour)|the hour in => current time timezone
+  the hour (?:in|is it|now)|what hour => current time timezone
   (?:keep|bear) in mind => memory remember
   out of office|away message => vacation automatic reply
   take back|undo what => cancel revert
@@ -54,7 +54,6 @@ const LINES = `
   say (?:ok|okay|yes) to|sign _ off => approve
   whose birthday => contact
   drop (?:_ )?a (?:line|note) => send message
-  fill (?:_ )?in|fill out => form input
   hook (?:_ )?up => connect
   (?:turn|switch) (?:_ )?(?:on|off) => enable disable toggle
   (?:wake|shut) (?:_ )?(?:up|down) => start stop
@@ -67,7 +66,6 @@ const LINES = `
   kick (?:_ )?out|lock (?:_ )?out => remove ban member
   lend _ a hand|ask for help => support ticket
   due (?:today|tomorrow|this week) => task deadline
-  (?:near|around|close to) (?:me|here|by) => nearby places
   make (?:_ )?public => publish
 `
 
