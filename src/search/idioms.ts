@@ -78,9 +78,9 @@ const SOURCES = LINES.trim()
     return { source: `\\b(?:${pattern.replaceAll('_', "(?:[\\w'’-]+ ){0,3}[\\w'’-]+")})\\b`, words }
   })
 
-const ANY = new RegExp(SOURCES.map(({ source }) => source).join('|'), 'iu')
+const ANY = new RegExp(SOURCES.map(({ source }) => source).join('|'))
 const IDIOMS: readonly Idiom[] = SOURCES.map(({ source, words }) => ({
-  pattern: new RegExp(source, 'iu'),
+  pattern: new RegExp(source),
   words,
 }))
 
@@ -89,7 +89,7 @@ const MOST = 3
 
 /** What tools would call the expressions of a text; empty where it has none. */
 export function idiomsOf(text: string): string {
-  const beginning = text.slice(0, LONGEST)
+  const beginning = text.slice(0, LONGEST).toLowerCase()
   if (!ANY.test(beginning)) return ''
   return IDIOMS.filter(({ pattern }) => pattern.test(beginning))
     .slice(0, MOST)
