@@ -1,5 +1,6 @@
 // `npm run bench public [--data <folder>] [--cache <folder>] [--model] [--all] [--no-ratel]`: our rankers beside other
-// libraries on public sets, and the tables and the chart of docs/search.md. `--render` draws these from the last results.
+// libraries on public sets, and the tables and the chart of docs/search.md. `--render` draws these from the last results;
+// `--ours` measures our rankers anew, and the figures of others stay as they were measured.
 //
 // The sets are fetched from their own repositories at pinned commits, checked by SHA-256 and kept in a cache folder; or
 // read from --data, a folder per set with tools.jsonl and queries.jsonl. At most 200 queries a set; --all takes them all.
@@ -32,6 +33,7 @@ const { values } = parseArgs({
     all: { type: 'boolean', default: false },
     'no-ratel': { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
+    ours: { type: 'boolean', default: false },
   },
 })
 const cache = values.cache ?? benchCacheFolder()
@@ -132,8 +134,33 @@ function write(results: PublicResults): void {
   writeFileSync(docs('search.md'), withDocs(readFileSync(docs('search.md'), 'utf8'), docsLines(results)))
 }
 
+function lastResults(): PublicResults {
+  return JSON.parse(readFileSync(stored, 'utf8')) as PublicResults
+}
+
+/** The last results with our rows measured anew, on the sets that they are of. */
+async function measureOurs(last: PublicResults): Promise<PublicResults> {
+  const found = await publicSets([])
+  const measured = contenders({ withModel: false }).filter(({ isOurs }) => isOurs)
+  const figures: PublicResults['figures'][number][] = []
+  for (const [index, { name }] of last.sets.entries()) {
+    const one = found.find(({ set }) => set.name === name)
+    if (!one) throw new Error(`${name}: cannot be read, so its figures would be of different rankings`)
+    const own = await figuresOn(one.set, measured)
+    figures.push(
+      last.figures[index]!.map((row, place) => {
+        const at = measured.findIndex((ranker) => ranker.name === last.rankers[place]?.name)
+        return own[at] ?? row
+      }),
+    )
+  }
+  return { ...last, date: new Date().toISOString().slice(0, 10), figures }
+}
+
 if (values.render) {
-  write(JSON.parse(readFileSync(stored, 'utf8')) as PublicResults)
+  write(lastResults())
+} else if (values.ours) {
+  write(await measureOurs(lastResults()))
 } else {
   let count = 0
   for await (const results of measureAll()) {

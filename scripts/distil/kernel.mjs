@@ -10,7 +10,8 @@ const F32 = 0x7d
 const V128 = 0x7b
 const EMPTY = 0x40
 
-const [QUERY, CODES, SCALES, SCORES, COUNT, DIMENSIONS, FACTOR, AT, SUM, LEFT, RIGHT] = Array(11).keys()
+const [QUERY, CODES, SCALES, SCORES, COUNT, DIMENSIONS, FACTOR, AT, ROW1, ROW2, ROW3] = Array(11).keys()
+const [LOW, HIGH, SIXTEEN, SUM0, SUM1, SUM2, SUM3] = Array.from({ length: 7 }, (_, index) => index + 11)
 
 const get = (local) => [0x20, local]
 const set = (local) => [0x21, local]
@@ -19,6 +20,7 @@ const constant = (value) => [0x41, value]
 const add = [0x6a]
 const subtract = [0x6b]
 const less = [0x49]
+const atLeast = [0x4f]
 const loop = (...body) => [0x03, EMPTY, ...body.flat(), 0x0b]
 const when = (...body) => [0x04, EMPTY, ...body.flat(), 0x0b]
 const repeat = [0x0d, 0]
@@ -30,69 +32,85 @@ const widenLow = simd(0x87)
 const widenHigh = simd(0x88)
 const addVectors = simd(0xae)
 const dotProduct = simd(0xba)
-const loadFloat = [0x2a, 2, 0]
-const storeFloat = [0x38, 2, 0]
+const loadFloat = (offset) => [0x2a, 2, offset]
+const storeFloat = (offset) => [0x38, 2, offset]
 const toFloat = [0xb2]
 const multiply = [0x94]
 
-/** SUM += the products of 16 numbers: both sides widened to 16 bits, multiplied, added in pairs. */
-const sixteen = [
-  ...get(QUERY),
-  ...get(AT),
-  ...add,
-  ...loadVector,
-  ...set(LEFT),
-  ...get(CODES),
-  ...get(AT),
-  ...add,
-  ...loadVector,
-  ...set(RIGHT),
-  ...[...get(LEFT), ...widenLow, ...get(RIGHT), ...widenLow, ...dotProduct],
-  ...[...get(LEFT), ...widenHigh, ...get(RIGHT), ...widenHigh, ...dotProduct],
-  ...addVectors,
-  ...get(SUM),
-  ...addVectors,
-  ...set(SUM),
+/** Reads 16 numbers of the query and widens them to 16 bits. */
+const readQuery = [
+  ...[...get(QUERY), ...get(AT), ...add, ...loadVector, ...tee(SIXTEEN), ...widenLow, ...set(LOW)],
+  ...[...get(SIXTEEN), ...widenHigh, ...set(HIGH)],
 ]
 
-const oneRow = [
-  ...zeroVector,
-  ...set(SUM),
+/** sum += the products of the query's 16 numbers and a row's, added in pairs. */
+const addProducts = (row, sum) => [
+  ...[
+    ...get(row),
+    ...get(AT),
+    ...add,
+    ...loadVector,
+    ...tee(SIXTEEN),
+    ...widenLow,
+    ...get(LOW),
+    ...dotProduct,
+  ],
+  ...[...get(SIXTEEN), ...widenHigh, ...get(HIGH), ...dotProduct],
+  ...[...addVectors, ...get(sum), ...addVectors, ...set(sum)],
+]
+
+/** scores[row + offset / 4] from the four lanes of a sum. */
+const storeScore = (sum, offset) => [
+  ...get(SCORES),
+  ...[0, 1, 2, 3].flatMap((index) => [...get(sum), ...lane(index), ...(index > 0 ? add : [])]),
+  ...toFloat,
+  ...[...get(SCALES), ...loadFloat(offset), ...multiply],
+  ...[...get(FACTOR), ...multiply, ...storeFloat(offset)],
+]
+
+/** Scores neighbouring rows, so that the query is read and widened once for all of them. */
+const scoreRows = (rows, sums) => [
+  ...sums.flatMap((sum) => [...zeroVector, ...set(sum)]),
+  ...rows.slice(1).flatMap((row, index) => [...get(rows[index]), ...get(DIMENSIONS), ...add, ...set(row)]),
   ...constant(0),
   ...set(AT),
-  ...loop(sixteen, get(AT), constant(16), add, tee(AT), get(DIMENSIONS), less, repeat),
-  ...get(SCORES),
-  ...[0, 1, 2, 3].flatMap((index) => [...get(SUM), ...lane(index), ...(index > 0 ? add : [])]),
-  ...toFloat,
-  ...get(SCALES),
-  ...loadFloat,
-  ...multiply,
-  ...get(FACTOR),
-  ...multiply,
-  ...storeFloat,
+  ...loop(
+    readQuery,
+    ...rows.map((row, index) => addProducts(row, sums[index])),
+    ...[get(AT), constant(16), add, tee(AT), get(DIMENSIONS), less, repeat],
+  ),
+  ...sums.flatMap((sum, index) => storeScore(sum, 4 * index)),
 ]
 
 const advance = (local, by) => [...get(local), ...by, ...add, ...set(local)]
 
+/** Moves past rows that are scored; the counter stays on the stack. */
+const advanceRows = (count) => [
+  ...Array(count)
+    .fill(advance(CODES, get(DIMENSIONS)))
+    .flat(),
+  ...[...advance(SCALES, constant(4 * count)), ...advance(SCORES, constant(4 * count))],
+  ...[...get(COUNT), ...constant(count), ...subtract, ...tee(COUNT)],
+]
+
+/** Four rows at a time, then the rest one by one. */
 const body = [
-  ...get(COUNT),
+  ...[...get(COUNT), ...constant(4), ...atLeast],
   ...when(
     loop(
-      oneRow,
-      advance(CODES, get(DIMENSIONS)),
-      advance(SCALES, constant(4)),
-      advance(SCORES, constant(4)),
-      get(COUNT),
-      constant(1),
-      subtract,
-      tee(COUNT),
+      scoreRows([CODES, ROW1, ROW2, ROW3], [SUM0, SUM1, SUM2, SUM3]),
+      advanceRows(4),
+      constant(4),
+      atLeast,
       repeat,
     ),
   ),
+  ...get(COUNT),
+  ...when(loop(scoreRows([CODES], [SUM0]), advanceRows(1), repeat)),
   0x0b,
 ]
 
-const locals = [2, 1, I32, 3, V128]
+const locals = [2, 4, I32, 7, V128]
 const parameters = [I32, I32, I32, I32, I32, I32, F32]
 
 const bytes = Uint8Array.from([

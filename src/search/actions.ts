@@ -63,6 +63,24 @@ function readAction(tool: PoolTool): Action | undefined {
   return told ?? (destructiveHint === true ? 'delete' : undefined)
 }
 
+const LISTING_VERBS = new Set(['list', 'get', 'show', 'view', 'fetch', 'retrieve', 'browse'])
+
+/**
+ * What a tool's name says of things, given by their stems: `list_pull_requests` lists them all, `get_pull_requests_by_author`
+ * lists some, `get_pull_request_reviews` only names them; undefined where the name does not have them.
+ */
+export function nameSays(
+  tool: PoolTool,
+  stems: readonly string[],
+): 'lists all' | 'lists some' | 'names' | undefined {
+  const words = splitName(ownName(tool).slice(0, LONGEST_NAME)).map((word) => word.toLowerCase())
+  const found = words.map(stem)
+  if (!stems.every((one) => found.includes(one))) return undefined
+  const isPlural = words[stems.length]?.endsWith('s') && stems.every((one, index) => found[index + 1] === one)
+  if (!isPlural || !LISTING_VERBS.has(words[0] ?? '')) return 'names'
+  return words.length === stems.length + 1 ? 'lists all' : 'lists some'
+}
+
 /** True for a tool that says of itself that it destroys. */
 export function isDestructive({ tool }: PoolTool): boolean {
   const { destructiveHint, readOnlyHint } = (tool.annotations ?? {}) as Record<string, unknown>

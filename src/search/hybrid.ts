@@ -2,7 +2,7 @@
 // Implements S7.
 import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
-import { actionOfTool, isDestructive } from './actions.ts'
+import { actionOfTool, isDestructive, nameSays } from './actions.ts'
 import { ownName } from './fields.ts'
 import {
   type Evidence,
@@ -15,10 +15,12 @@ import {
 import { actionFit, type Intent, readIntent } from './intent.ts'
 import type { LexicalIndex } from './lexical.ts'
 import { type Breaks, createReading } from './reading.ts'
+import { stem } from './stem.ts'
 import type { Translate } from './translate.ts'
 import { mergeRankings, type QueryRanking, readsMost } from './two-languages.ts'
 import type { Vectors } from './vectors.ts'
 import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
+import { splitWords, withoutHidden } from './words.ts'
 
 export type HybridParts = {
   /** The static table; without it the ranking is by words alone. */
@@ -39,6 +41,13 @@ const CANDIDATES = 30
 /** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
 const LEAST_MEANING = 0.3
 
+/**
+ * Less is enough where single words are near as well: "remember a fact" among nine tools of a server called memory. What
+ * such a list has no tool for ("play some jazz") stays below 0.05.
+ */
+const LEAST_WITH_NEAR_WORDS = 0.1
+const LEAST_NEAR_WORDS = 0.2
+
 export function createHybrid({ vectors, model, breaks, translate }: HybridParts): Rank {
   const reading = createReading(vectors, breaks)
   const rankEnglish = async (index: LexicalIndex, query: string, most: number): Promise<QueryRanking> => {
@@ -48,10 +57,11 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
     const candidates = gatherCandidates(index, intent, vectors, modelScores, most)
     const ranked = rankCandidates(candidates, tools, modelScores ? WITH_MODEL : WITHOUT_MODEL)
     const named = isShort(query) ? namedFirst(ranked, candidates, tools) : ranked
-    const hits = harmlessFirst(named, intent)
+    const hits = harmlessFirst(listingFirst(named, intent), intent)
     return { hits, coverage: bestCoverage(candidates), matched: candidates.matched }
   }
-  return async (given, query, limit) => {
+  return async (given, typed, limit) => {
+    const query = withoutHidden(typed)
     const { index, unread } = await reading(given)
     if (!index) return { hits: [], matched: 0, unread }
     // Many searches may have waited for the same tools; they continue in turns.
@@ -204,7 +214,7 @@ function namedFirst(
   return [...hits.filter(({ tool }) => named.has(tool)), ...hits.filter(({ tool }) => !named.has(tool))]
 }
 
-/** A reading tool with less than this of the first one's score does not fit. */
+/** A tool with less than this of the first one's score does not fit, whatever it does. */
 const FITTING = 0.6
 
 /** Who only wants to look, or says what must not happen, does not get a tool first that does it, when a reading one fits. */
@@ -224,6 +234,19 @@ function harmlessFirst(hits: readonly Hit[], { wanted, forbidden }: Intent): rea
   return [{ ...hits[fitting]!, score: first.score }, ...hits.slice(0, fitting), ...hits.slice(fitting + 1)]
 }
 
+/** Who asks which things there are gets the tool first that lists them, not one for what is said about them. */
+function listingFirst(hits: readonly Hit[], { listed }: Intent): readonly Hit[] {
+  const first = hits[0]
+  if (!first || listed === undefined) return hits
+  const things = splitWords(listed).map(stem)
+  if (nameSays(first.tool, things) !== 'names') return hits
+  const at = hits.findIndex(
+    ({ tool, score }) => score >= FITTING * first.score && nameSays(tool, things) === 'lists all',
+  )
+  if (at < 0) return hits
+  return [{ ...hits[at]!, score: first.score }, ...hits.slice(0, at), ...hits.slice(at + 1)]
+}
+
 function isShort(query: string): boolean {
   return query.trim().split(/\s+/).length <= 3
 }
@@ -241,23 +264,23 @@ function varied(hits: readonly Hit[]): Hit[] {
   return [...kept, ...crowding]
 }
 
-function isMatch({ words, meaning, model }: Evidence): boolean {
-  return words.score > 0 || Math.max(meaning, model) >= LEAST_MEANING
+function isMatch({ words, meaning, nearWords, model }: Evidence): boolean {
+  if (words.score > 0 || Math.max(meaning, model) >= LEAST_MEANING) return true
+  return meaning >= LEAST_WITH_NEAR_WORDS && nearWords >= LEAST_NEAR_WORDS
 }
 
-/** The places of the highest scores, by a threshold that rises as better ones come. */
+/** The places of the highest positive scores, best first; of equals the earlier place. */
 function bestPlaces(scores: Float32Array, most: number): number[] {
   const places: number[] = []
-  let least = Number.NEGATIVE_INFINITY
+  let least = 0
   for (let place = 0; place < scores.length; place++) {
-    const score = scores[place] ?? 0
-    if (score <= 0 || score <= least) continue
-    places.push(place)
-    if (places.length < most * 2) continue
-    places.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b)
-    places.length = most
-    least = scores[places[most - 1] ?? 0] ?? 0
+    const score = scores[place]!
+    if (score <= least) continue
+    if (places.length === most) places.pop()
+    let at = places.length
+    while (at > 0 && scores[places[at - 1]!]! < score) at--
+    places.splice(at, 0, place)
+    if (places.length === most) least = scores[places[most - 1]!]!
   }
-  places.sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b)
-  return places.slice(0, most)
+  return places
 }

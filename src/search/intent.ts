@@ -1,14 +1,17 @@
 // Reads what a query wants done: the action of each of its clauses, and what it says must not be done.
 import { type Action, actionOfVerb } from './actions.ts'
+import { idiomsOf } from './idioms.ts'
 
 export type Intent = {
-  /** The query without what must not be done. */
+  /** The query without what must not be done, and with what tools call its idioms. */
   readonly text: string
   /** The same for a search by words: without the days of appointments, which are also names of services. */
   readonly words: string
   readonly wanted: ReadonlySet<Action>
   /** "do not send", "delete nothing". */
   readonly forbidden: ReadonlySet<Action>
+  /** The things that a question asks for, in the plural: "pull requests" of "which pull requests wait for me". */
+  readonly listed: string | undefined
 }
 
 const LONGEST = 2_000
@@ -26,7 +29,7 @@ const HOW_TO = /^how (?:do|can|could|would|should) (?:i|we|you) |^how to /iu
 
 /** Expressions whose first verb misleads. */
 const PHRASES: readonly (readonly [RegExp, Action])[] = [
-  [/^(?:get rid|throw (?:away|out)|take (?:down|out|away)|call off)\b/iu, 'delete'],
+  [/^(?:forget|get rid|throw (?:away|out)|take (?:down|out|away)|call off)\b/iu, 'delete'],
   [/^let .{1,40} know\b/iu, 'send'],
   [/^(?:give|tell|show|find|get|bring) me\b/iu, 'read'],
   [/^(?:tell|ping|text|message|write(?: back)? to|write back|say)\b/iu, 'send'],
@@ -51,7 +54,20 @@ export function readIntent(query: string): Intent {
   }
   if (wanted.size === 0 && forbidden.size > 0) wanted.add('read')
   const text = /[\p{L}\p{N}]/u.test(kept) ? kept : query
-  return { text, words: APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text, wanted, forbidden }
+  const words = APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text
+  const meant = idiomsOf(text)
+  const add = (to: string) => (meant === '' ? to : `${to} ${meant}`)
+  return { text: add(text), words: add(words), wanted, forbidden, listed: listedThings(text) }
+}
+
+const LISTING =
+  /^\s*(?:which|what|how many|(?:list|show)(?: me)?(?: all)?(?: of)?) (?:(?:the|my|our|your|all|open|new) ){0,2}((?:[a-z]+ ){0,2}?[a-z]{3,}s)(?= \S|[?.!]?\s*$)/iu
+const NO_PLURAL =
+  /(?:ss|us|is)$|^(?:does|was|has|goes)$| (?:is|are|was|were|do|does|did|has|have|of|in|on|for|the) /iu
+
+function listedThings(text: string): string | undefined {
+  const things = LISTING.exec(text)?.[1]?.toLowerCase()
+  return things === undefined || NO_PLURAL.test(things) ? undefined : things
 }
 
 const APPOINTMENT =

@@ -64,8 +64,15 @@ export function createReading(
     return reading
   }
 
+  const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
+  function readNow(tools: readonly PoolTool[]): LexicalIndex {
+    const index = indexes.get(tools) ?? runAtOnce(read(tools))
+    indexes.set(tools, index)
+    return index
+  }
+
   return async (tools) => {
-    if (!breaks) return { index: runAtOnce(read(tools)), unread: 0 }
+    if (!breaks) return { index: readNow(tools), unread: 0 }
     const { over, cancel } = breaks.startTimeout()
     try {
       const index = await Promise.race([readLater(tools, breaks), over])

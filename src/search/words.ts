@@ -32,6 +32,13 @@ export function splitWords(text: string): string[] {
   return words
 }
 
+const HIDDEN = /(?:\p{Cf}|\p{Variation_Selector}|\u034f|\u115f|\u1160|\u3164|\uffa0)+/gu
+
+/** A text without the characters that nobody sees: soft hyphens, zero-width spaces and joiners, marks of direction. */
+export function withoutHidden(text: string): string {
+  return isAscii(text) ? text : text.replace(HIDDEN, '')
+}
+
 /** One spelling for accents and width; case stays, because it shows where an identifier's parts begin. */
 export function unaccent(text: string): string {
   return text
@@ -140,7 +147,7 @@ function partsOf(run: string): string[] {
 }
 
 function otherWords(text: string, emit: Emit): void {
-  for (const match of unaccent(text).matchAll(RUNS)) {
+  for (const match of unaccent(withoutHidden(text)).matchAll(RUNS)) {
     if (match[1] !== undefined) pairs(match[1], emit)
     else for (const piece of match[0].split(UNSPACED_EDGE)) mixed(piece, emit)
   }

@@ -64,6 +64,47 @@ describe('hybrid', () => {
   })
 })
 
+describe('a list of a few tools', () => {
+  const memory = catalogueEntries([
+    tool('memory', 'create_entities', 'Creates new entities in the knowledge graph.'),
+    tool('memory', 'add_observations', 'Adds new observations to entities of the knowledge graph.'),
+    tool('memory', 'delete_entities', 'Deletes entities and their relations from the knowledge graph.'),
+    tool('memory', 'read_graph', 'Reads the whole knowledge graph.'),
+    tool('memory', 'open_nodes', 'Opens nodes of the knowledge graph by name.'),
+  ])
+  const names = async (query: string) =>
+    (await rankers.hybrid(memory, query, 5)).hits.map(({ tool: { original } }) => original)
+
+  it('S7 is searched by meaning as well', async () => {
+    expect((await names('remember a fact'))[0]).toBe('add_observations')
+  })
+
+  it('S7 has nothing for what it does not do', async () => {
+    expect(await names('play some jazz')).toEqual([])
+    expect(await names('order a pizza')).toEqual([])
+  })
+})
+
+describe('hidden characters in a query', () => {
+  it.each([
+    ['sl\u200back se\u200dnd', 'send_message'],
+    ['for\u00adecast', 'get_forecast'],
+    ['will it ra\ufeffin tomor\u2060row?', 'get_forecast'],
+    ['\u202eemail\u202c', 'send_email'],
+  ])('S12 change nothing: %j', async (query, expected) => {
+    expect(await best(query)).toEqual([expected])
+  })
+
+  it('S12 nor in a tool', async () => {
+    const tools = catalogueEntries([
+      tool('x', 'a', 'Shows the fore\u200bcast.'),
+      tool('x', 'b', 'Sends mail.'),
+    ])
+    const { hits } = await createLexicalRank()(tools, 'forecast', 5)
+    expect(hits.map(({ tool: { original } }) => original)).toEqual(['a'])
+  })
+})
+
 describe('hostile catalogues', () => {
   it('H6 a schema that is part of itself, many times over, is read once', async () => {
     const schema: { type: string; anyOf?: unknown[]; properties?: object } = { type: 'object' }

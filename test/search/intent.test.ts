@@ -30,6 +30,43 @@ describe('the action of a query', () => {
     expect(readIntent("don't delete").text).toBe("don't delete")
   })
 
+  test.each([
+    ['which pull requests wait for my review', 'pull requests'],
+    ['What pods are running in the cluster?', 'pods'],
+    ['show me all open issues', 'issues'],
+    ['how many invoices are there', 'invoices'],
+    ['which test fails', 'test fails'],
+    ['what is this', undefined],
+    ['which class does it have', undefined],
+    ['list directory', undefined],
+    ['create an issue', undefined],
+  ])('the things that are asked for: %s', (query, things) => {
+    expect(readIntent(query).listed).toBe(things)
+  })
+
+  test.each([
+    ['how do i get from the hotel to the museum on foot', 'directions route walking'],
+    ['give the customer their money back', 'refund'],
+    ['let anna know that it is done', 'notify'],
+    ['read this letter aloud', 'speech'],
+  ])('idioms are searched by what tools call them: %s', (query, words) => {
+    const intent = readIntent(query)
+    for (const word of words.split(' ')) {
+      expect(intent.text.slice(query.length)).toContain(word)
+      expect(intent.words.slice(query.length)).toContain(word)
+    }
+  })
+
+  test('other queries are searched as they are', () => {
+    for (const query of ['send an email', 'let me know the price', 'footage of a walk', 'money transfer'])
+      expect(readIntent(query)).toMatchObject({ text: query, words: query })
+  })
+
+  test('a reminder is no denial', () => {
+    expect(readIntent("don't forget to send the mail").forbidden.size).toBe(0)
+    expect([...readIntent('forget that note').wanted]).toEqual(['delete'])
+  })
+
   test('the day of an appointment is no word to search for', () => {
     expect(readIntent('move my appointment to monday').words.trim()).toBe('move my appointment')
     expect(readIntent('monday boards').words).toBe('monday boards')
@@ -39,7 +76,7 @@ describe('the action of a query', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (query) => {
         const intent = readIntent(query)
-        expect(intent.text.length).toBeLessThanOrEqual(query.length)
+        expect(intent.text.length).toBeLessThanOrEqual(query.length + 100)
         for (const action of intent.forbidden) expect(intent.wanted).not.toContain(action)
       }),
       { numRuns: runs(50) },
@@ -94,6 +131,20 @@ describe('hybrid', () => {
     ['get rid of the draft email', 'delete_draft'],
   ])('S7 %s', async (query, expected) => {
     expect(await best(query)).toEqual([expected])
+  })
+
+  test('S7 who asks which things there are gets the tool that lists them', async () => {
+    const code = catalogueEntries([
+      tool('github', 'list_review_comments_on_pull_request', 'Lists the review comments on a pull request.'),
+      tool('github', 'list_pull_requests', 'Lists the pull requests of a repository.'),
+      tool('github', 'get_pull_request', 'Returns one pull request.'),
+      tool('github', 'list_labels', 'Lists the labels of a repository.'),
+    ])
+    const first = async (query: string) => (await rankers.hybrid(code, query, 1)).hits[0]?.tool.original
+    expect(await first('which pull requests wait for my review')).toBe('list_pull_requests')
+    expect(await first('list the review comments of the pull request')).toBe(
+      'list_review_comments_on_pull_request',
+    )
   })
 
   test('S7 several needs give tools for each', async () => {
