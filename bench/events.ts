@@ -88,7 +88,7 @@ async function measureMcp(folder: string): Promise<string[]> {
       ...options(file),
     )
     const { pid, url, end } = await serve(command)
-    const client = new Client({ name: 'bench', version: '1.0.0' }, { versionNegotiation: { mode: 'legacy' } })
+    const client = new Client({ name: 'bench', version: '1.0.0' })
     await client.connect(new StreamableHTTPClientTransport(new URL(url)))
     ends.push(() => client.close(), end)
     const perform = async () => {
