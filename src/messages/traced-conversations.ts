@@ -1,5 +1,5 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ClientIdentity, ConversationStart, OpenTrace, TraceListener } from '../core/index.ts'
 import { bare, oncePerFrozen, toJson } from '../lib/index.ts'
 import { traceIdOf } from '../node/index.ts'
@@ -56,7 +56,7 @@ function prefixKeys(messages: readonly Fields[], owner: string): string[] {
   for (const [index, message] of messages.entries()) {
     const link = linkOf(message)
     if (link.from !== key) {
-      link.key = sha1(key + link.digest)
+      link.key = hash('sha1', key + bareJson(message), 'base64')
       link.from = key
     }
     key = link.key
@@ -66,13 +66,12 @@ function prefixKeys(messages: readonly Fields[], owner: string): string[] {
 }
 
 /** A message's part in the chain of keys: after the prefix with the key `from` comes the one with `key`. */
-type Link = { readonly digest: string; from: string | undefined; key: string }
+type Link = { from: string | undefined; key: string }
 
 /** Messages of a conversation are the same frozen objects in its next request, mostly behind the same prefix. */
-const linkOf = oncePerFrozen(
-  (message: Fields): Link => ({ digest: sha1(toJson(bare(message))), from: undefined, key: '' }),
-)
+const linkOf = oncePerFrozen((_: Fields): Link => ({ from: undefined, key: '' }))
 
-function sha1(text: string): string {
-  return createHash('sha1').update(text).digest('base64')
+function bareJson(message: Fields): string {
+  const json = toJson(message)
+  return json.includes('"cache_control"') ? toJson(bare(message)) : json
 }

@@ -63,15 +63,16 @@ export function createTraceStream(
   }
 }
 
-/** Returns a function that writes a date in ISO 8601; events of the same millisecond share the text. */
+/** Returns a function that writes a date in ISO 8601; events of the same second share all but the milliseconds. */
 function createClockText(): (date: Date) => string {
   let last = Number.NaN
-  let text = ''
+  let second = ''
   return (date) => {
     const time = date.getTime()
-    if (time !== last) text = date.toISOString()
-    last = time
-    return text
+    const milliseconds = ((time % 1000) + 1000) % 1000
+    if (time - milliseconds !== last) second = date.toISOString().slice(0, -4)
+    last = time - milliseconds
+    return `${second}${String(milliseconds).padStart(3, '0')}Z`
   }
 }
 
