@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import {
   type CallSubject,
+  type ConversationListener,
   foldHistory,
   type Message,
   type MessageLike,
@@ -10,10 +11,10 @@ import {
   type Shelf,
   type ToolResult,
   type ToolUse,
-  type TraceListener,
 } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
+import { createChildSpan } from '../node/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type { FileChange } from './diff.ts'
@@ -24,7 +25,7 @@ export type Running = {
   readonly tools: ReadonlyMap<string, AgentTool>
   readonly runner: Runner | undefined
   readonly permission: Permission | undefined
-  readonly trace: TraceListener | undefined
+  readonly trace: ConversationListener | undefined
 }
 
 export async function* runCalls(
@@ -154,10 +155,14 @@ async function execute(
   signal.throwIfAborted()
   start()
   done.subject = subject
-  trace?.({ type: 'call', ...subject, content: input })
+  const span = server === undefined || !trace?.traceId ? undefined : createChildSpan(trace.traceId)
+  trace?.({ type: 'call', ...subject, ...(span ? { spanId: span.spanId } : {}), content: input })
   done.outside = outsideOf(accesses)
   if (server !== undefined && runner) {
-    const result = await runner.run(call, { signal })
+    const result = await runner.run(call, {
+      signal,
+      ...(span ? { meta: { traceparent: span.traceparent } } : {}),
+    })
     if (!result.is_error) shelf.used(call)
     return result
   }

@@ -1,6 +1,6 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
 import { hash } from 'node:crypto'
-import type { ClientIdentity, ConversationStart, OpenTrace, TraceListener } from '../core/index.ts'
+import type { ClientIdentity, ConversationListener, ConversationStart, OpenTrace } from '../core/index.ts'
 import { bare, oncePerFrozen, toJson } from '../lib/index.ts'
 import { traceIdOf } from '../node/index.ts'
 import { createRecent } from './recent.ts'
@@ -11,7 +11,7 @@ export type TraceOfRequest = (
   request: MessagesRequest,
   owner: string,
   headers: Headers,
-) => TraceListener | undefined
+) => ConversationListener | undefined
 
 /** Conversations that are recognised; above this number the least recent are forgotten. */
 const MOST_CONVERSATIONS = 1000
@@ -20,7 +20,7 @@ const LOOK_BACK = 8
 
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
-  const known = createRecent<TraceListener>(MOST_CONVERSATIONS)
+  const known = createRecent<ConversationListener>(MOST_CONVERSATIONS)
   return ({ messages }, owner, headers) => {
     const keys = prefixKeys(messages, owner)
     // Many conversations begin with the same words, so a single message is always a new one.

@@ -112,5 +112,15 @@ export function traceIdOf(traceparent: unknown): string | undefined {
   return version === '00' && more !== undefined ? undefined : id
 }
 
+/** A new span of a trace, and the W3C `traceparent` for those who work for it. */
+export type ChildSpan = { readonly spanId: string; readonly traceparent: string }
+
+/** Creates a span below the one that `parent` names, or in the trace with this id. */
+export function createChildSpan(traceId: string, parent?: string): ChildSpan {
+  const spanId = randomBytes(8).toString('hex')
+  const [, id = traceId, , flags = '01'] = traceIdOf(parent) === undefined ? [] : (parent?.split('-') ?? [])
+  return { spanId, traceparent: `00-${id}-${spanId}-${flags}` }
+}
+
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.{0,200})?$/
 const NOTHING = /^0+$/

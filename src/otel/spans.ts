@@ -40,7 +40,9 @@ type Conversation = {
   readonly kind: ConversationKind
   /** What happened for the request that is being answered; its span comes last, and says which trace they belong to. */
   waiting: { readonly record: TraceRecord; readonly input: SpanInput }[]
-  readonly calls: Map<string, { readonly traceparent?: string | undefined; readonly content: unknown }>
+  readonly calls: Map<string, Extract<TraceRecord, { type: 'call' }>>
+  /** The span of the agent's current turn, which ends last. */
+  turnSpan?: string | undefined
 }
 
 type SpanInput = {
@@ -95,12 +97,17 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
         const call = conversation.calls.get(record.id)
         conversation.calls.delete(record.id)
         const content = hasContent ? contentOf(call?.content, record.content) : {}
-        return add(record, conversation, callSpan(record, conversation, call?.traceparent, content))
+        return addBelow(record, conversation, callSpan(record, conversation, call, content))
       }
       case 'sampled':
-        return addBelowRequest(record, conversation, chatSpan(record))
+        return addBelow(record, conversation, chatSpan(record))
       case 'searched':
-        return addBelowRequest(record, conversation, searchSpan(record, hasContent))
+        return addBelow(record, conversation, searchSpan(record, hasContent))
+      case 'turn': {
+        const spanId = conversation.turnSpan
+        conversation.turnSpan = undefined
+        return add(record, conversation, { ...turnSpan(record), spanId })
+      }
       case 'answered': {
         const spanId = newSpanId()
         const { waiting } = conversation
@@ -116,9 +123,13 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
     }
   }
 
-  /** Only clients of `serve` make requests. */
-  function addBelowRequest(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
-    if (conversation.kind !== 'serve') add(record, conversation, input)
+  /** Adds a span below the request of a client of `serve`, or below the turn of an agent. */
+  function addBelow(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
+    const { kind } = conversation
+    if (kind === 'chat' || kind === 'run') {
+      conversation.turnSpan ??= newSpanId()
+      add(record, conversation, { ...input, parentSpan: conversation.turnSpan })
+    } else if (kind !== 'serve') add(record, conversation, input)
     else if (conversation.waiting.length < MOST_WAITING) conversation.waiting.push({ record, input })
   }
 }
@@ -137,7 +148,7 @@ function searchSpan(record: Extract<TraceRecord, { type: 'searched' }>, hasConte
 function callSpan(
   record: ResultEvent,
   { kind }: Conversation,
-  traceparent: string | undefined,
+  call: { readonly traceparent?: string | undefined; readonly spanId?: string | undefined } | undefined,
   content: Attributes,
 ): SpanInput {
   const isGateway = kind === 'mcp'
@@ -152,14 +163,14 @@ function callSpan(
     },
     milliseconds: record.milliseconds,
     error: record.outcome === 'done' ? undefined : record.outcome,
-    traceparent,
-    // The gateway has passed it on to the server as the parent of what happens there.
-    spanId: SPAN_ID.test(record.id) ? record.id : undefined,
+    traceparent: call?.traceparent,
+    // It was passed on to the server as the parent of what happens there.
+    spanId: call?.spanId ?? (SPAN_ID.test(record.id) ? record.id : undefined),
   }
 }
 
 function chatSpan(record: SampledEvent): SpanInput {
-  const { model, milliseconds, error } = record
+  const { model, milliseconds, error, spanId } = record
   const failure = error === undefined ? {} : { 'error.type': '_OTHER' }
   const attributes = { ...chatAttributes(record), ...usageAttributes(record), ...failure }
   return {
@@ -168,6 +179,21 @@ function chatSpan(record: SampledEvent): SpanInput {
     attributes,
     milliseconds,
     error,
+    spanId,
+  }
+}
+
+function turnSpan({ reason, milliseconds, error }: Extract<TraceRecord, { type: 'turn' }>): SpanInput {
+  const isFailed = reason === 'failed' || reason === 'limit'
+  return {
+    name: 'invoke_agent toolshelf',
+    kind: SpanKind.INTERNAL,
+    attributes: {
+      ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'toolshelf' },
+      ...{ 'toolshelf.turn.reason': reason, ...(isFailed ? { 'error.type': '_OTHER' } : {}) },
+    },
+    milliseconds,
+    error: isFailed ? (error ?? reason) : undefined,
   }
 }
 
