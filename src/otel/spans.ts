@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import {
   type Attributes,
-  type Context,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -27,6 +26,8 @@ export type SpansOptions = {
   readonly redact: (text: string) => string
   /** Adds arguments and results of calls. */
   readonly hasContent: boolean
+  /** Whether spans of a trace without a remote parent are exported. */
+  readonly isSampled: (traceId: string) => boolean
 }
 
 /** Conversations and calls that are remembered until they end. */
@@ -58,7 +59,7 @@ type SpanInput = {
 
 /** Returns a reader of records that creates spans with the tracer. */
 export function createSpansReader(tracer: Tracer, options: SpansOptions): (record: TraceRecord) => void {
-  const { ids, redact, hasContent } = options
+  const { ids, redact, hasContent, isSampled } = options
   const known = new Map<string, Conversation>()
 
   function conversationOf(record: TraceRecord & { readonly conversation: string }): Conversation {
@@ -78,7 +79,16 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
     ids.traceId = traceId ?? conversation.id
     ids.spanId = input.spanId ?? newSpanId()
     const parent = input.parentSpan ?? remote
-    const parentContext = contextOf(ids.traceId, parent, input.traceparent, input.parentSpan === undefined)
+    const isRemote = input.parentSpan === undefined
+    // A parent of our own ends later: what becomes of it is decided as the sampler will.
+    const flags =
+      input.traceparent === undefined ? Number(isSampled(ids.traceId)) : flagsIn(input.traceparent)
+    const parentContext =
+      parent === undefined
+        ? ROOT_CONTEXT
+        : trace.setSpanContext(ROOT_CONTEXT, {
+            ...{ traceId: ids.traceId, spanId: parent, traceFlags: flags, isRemote },
+          })
     const startTime = end - (input.milliseconds ?? 0)
     const attributes = { ...hidden(input.attributes, redact), 'gen_ai.conversation.id': conversation.id }
     const span = tracer.startSpan(input.name, { kind: input.kind, startTime, attributes }, parentContext)
@@ -259,15 +269,9 @@ function parentIn(traceparent: string | undefined): readonly [string?, string?] 
   return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]
 }
 
-function contextOf(
-  traceId: string,
-  spanId: string | undefined,
-  traceparent: string | undefined,
-  isRemote: boolean,
-): Context {
-  if (spanId === undefined) return ROOT_CONTEXT
-  const flags = Number.parseInt(traceparent?.split('-')[3] ?? '01', 16)
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: flags & 1, isRemote })
+/** The flag `sampled` of a valid `traceparent`. */
+function flagsIn(traceparent: string): number {
+  return Number.parseInt(traceparent.split('-')[3] ?? '01', 16) & 1
 }
 
 function keepRecent<Value>(map: Map<string, Value>, key: string, value: Value): void {
