@@ -17,8 +17,8 @@ const TOOLS = 300
 const TURNS = 11
 const STREAMED = 20
 const CALLS = 10
-const WARM = 4
-const ROUNDS = 20
+const WARM = 8
+const ROUNDS = 24
 
 /** The requests of one turn, each to be measured. */
 type Requests = () => readonly (() => Promise<unknown>)[]
