@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   type Attributes,
+  type Context,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -78,17 +79,7 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
     const [traceId, remote] = parentIn(input.traceparent)
     ids.traceId = traceId ?? conversation.id
     ids.spanId = input.spanId ?? newSpanId()
-    const parent = input.parentSpan ?? remote
-    const isRemote = input.parentSpan === undefined
-    // A parent of our own ends later: what becomes of it is decided as the sampler will.
-    const flags =
-      input.traceparent === undefined ? Number(isSampled(ids.traceId)) : flagsIn(input.traceparent)
-    const parentContext =
-      parent === undefined
-        ? ROOT_CONTEXT
-        : trace.setSpanContext(ROOT_CONTEXT, {
-            ...{ traceId: ids.traceId, spanId: parent, traceFlags: flags, isRemote },
-          })
+    const parentContext = contextOf(ids.traceId, input.parentSpan ?? remote, input, isSampled)
     const startTime = end - (input.milliseconds ?? 0)
     const attributes = { ...hidden(input.attributes, redact), 'gen_ai.conversation.id': conversation.id }
     const span = tracer.startSpan(input.name, { kind: input.kind, startTime, attributes }, parentContext)
@@ -267,6 +258,23 @@ function newSpanId(): string {
 function parentIn(traceparent: string | undefined): readonly [string?, string?] {
   const [, traceId, spanId] = traceparent?.split('-') ?? []
   return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]
+}
+
+/** The context of a parent. Ours ends later: whether it will be exported is decided as the sampler will. */
+function contextOf(
+  traceId: string,
+  spanId: string | undefined,
+  { traceparent, parentSpan }: SpanInput,
+  isSampled: SpansOptions['isSampled'],
+): Context {
+  if (spanId === undefined) return ROOT_CONTEXT
+  const traceFlags = traceparent === undefined ? Number(isSampled(traceId)) : flagsIn(traceparent)
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags,
+    isRemote: parentSpan === undefined,
+  })
 }
 
 /** The flag `sampled` of a valid `traceparent`. */
