@@ -59,6 +59,11 @@ export function startProxy(target: string): Promise<Running> {
   return forked('messages-proxy.mjs', target)
 }
 
+/** All gateways of the bench of events, in one process; its URL is a JSON object with theirs. */
+export function startEventsGateways(...args: string[]): Promise<Running> {
+  return forked('events-gateways.ts', ...args)
+}
+
 export async function startClients(): Promise<Clients> {
   const { child, running: started } = await forkedChild('messages-clients.ts')
   let last = 0

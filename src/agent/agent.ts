@@ -71,6 +71,22 @@ class AgentLoop implements Agent {
   }
 
   async *send(text: string, { signal = new AbortController().signal } = {}): AsyncGenerator<AgentEvent> {
+    const { trace } = this.#options
+    const startedAt = performance.now()
+    let end: End = { reason: 'stopped' }
+    try {
+      for await (const event of this.#answer(text, signal)) {
+        if (event.type === 'end') end = event
+        yield event
+      }
+    } finally {
+      const { reason, error } = end
+      trace?.({ type: 'turn', reason, milliseconds: performance.now() - startedAt, error })
+    }
+  }
+
+  /** Works on a message of the user until the turn ends. */
+  async *#answer(text: string, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     const { enrich, preload = () => [] } = this.#options
     if (text.trim() === '') {
       yield { type: 'end', reason: 'failed', error: 'The message is empty, so nothing was sent.' }

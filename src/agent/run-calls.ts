@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import {
   type CallSubject,
+  type ConversationListener,
   foldHistory,
   type Message,
   type MessageLike,
@@ -11,11 +12,11 @@ import {
   type Shelf,
   type ToolResult,
   type ToolUse,
-  type TraceListener,
 } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import type { FileChange } from '../lib/index.ts'
 import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
+import { createChildSpan } from '../node/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
 import type { AgentEvent, AgentTool, Permission, PermissionVerdict, Runner } from './types.ts'
@@ -25,7 +26,7 @@ export type Running = {
   readonly tools: ReadonlyMap<string, AgentTool>
   readonly runner: Runner | undefined
   readonly permission: Permission | undefined
-  readonly trace: TraceListener | undefined
+  readonly trace: ConversationListener | undefined
 }
 
 export async function* runCalls(
@@ -164,10 +165,14 @@ async function execute(
   signal.throwIfAborted()
   start()
   done.subject = subject
-  trace?.({ type: 'call', ...subject, content: input })
+  const span = server === undefined || !trace?.traceId ? undefined : createChildSpan(trace.traceId)
+  trace?.({ type: 'call', ...subject, ...(span ? { spanId: span.spanId } : {}), content: input })
   done.outside = outsideOf(accesses)
   if (server !== undefined && runner) {
-    const result = await runner.run(call, { signal })
+    const result = await runner.run(call, {
+      signal,
+      ...(span ? { meta: { traceparent: span.traceparent } } : {}),
+    })
     if (!result.is_error) shelf.used(call)
     done.whole = result
     return shelf.shelve(call, result)

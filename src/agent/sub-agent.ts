@@ -1,4 +1,5 @@
 // The tool `Agent`: runs a task in a sub-agent with the same tools and its own conversation, and returns one answer (U1).
+import type { Trace } from '../core/index.ts'
 import { createAgent } from './agent.ts'
 import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './types.ts'
 
@@ -25,12 +26,18 @@ export function agentTool(shared: () => Shared): AgentTool {
     },
     isReadOnly: true,
     async run({ prompt }, { call, signal, tell }) {
-      const { tools, shelf, permission, ...rest } = shared()
+      const { tools, shelf, permission, trace, ...rest } = shared()
       const own = tools.filter(({ name }) => name !== AGENT)
       const asking = permission && {
         permission: (request: PermissionRequest) => permission({ ...request, agent: call }),
       }
-      const agent = createAgent({ ...rest, ...asking, shelf: shelf.fork(), tools: own })
+      const agent = createAgent({
+        ...rest,
+        ...asking,
+        trace: withoutTurns(trace),
+        shelf: shelf.fork(),
+        tools: own,
+      })
       let said = ''
       for await (const event of agent.send(String(prompt), { signal })) {
         tell(event)
@@ -42,6 +49,14 @@ export function agentTool(shared: () => Shared): AgentTool {
       return said === '' ? 'The sub-agent said nothing.' : said
     },
   }
+}
+
+/** The work of a sub-agent is part of its caller's turn. */
+function withoutTurns(trace: AgentOptions['trace']): AgentOptions['trace'] {
+  const listener = (event: Trace) => {
+    if (event.type !== 'turn') trace?.(event)
+  }
+  return trace && Object.assign(listener, { traceId: trace.traceId })
 }
 
 /** The answer of a sub-agent that ended early, with what it had said so far. */

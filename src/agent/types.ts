@@ -1,13 +1,13 @@
 // Types of the agent. The loop reports everything as events; it reports failures as events too and never throws.
 import type {
   Content,
+  ConversationListener,
   Decision,
   Message,
   Shelf,
   Tool,
   ToolResult,
   ToolUse,
-  TraceListener,
 } from '../core/index.ts'
 import type { FileChange } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
@@ -51,7 +51,11 @@ export type ToolContext = {
 
 /** Runs the tools of MCP servers; an `McpHost` is one. */
 export type Runner = {
-  run(call: ToolUse, options?: { readonly signal?: AbortSignal }): Promise<ToolResult>
+  /** `meta` is for the server, such as the trace context of the call. */
+  run(
+    call: ToolUse,
+    options?: { readonly signal?: AbortSignal; readonly meta?: { readonly [name: string]: unknown } },
+  ): Promise<ToolResult>
   /** Whether a tool only reads, according to a server that the user trusts. */
   isReadOnly?(call: ToolUse): boolean
 }
@@ -215,7 +219,7 @@ export type AgentOptions = {
   /** Decides which calls may run. Without it, every call runs. */
   readonly permission?: Permission
   /** Receives samplings, calls, results and permissions as events; pass the function that is the shelf's option `trace`, too. */
-  readonly trace?: TraceListener | undefined
+  readonly trace?: ConversationListener | undefined
   /** The history of an earlier session. */
   readonly messages?: readonly Message[]
   /** Called for every change of the history: messages to append, or a replacement. */

@@ -39,7 +39,8 @@ export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
 }
 
 function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): BreakCause[] {
-  return before === after || json(before) === json(after) ? [] : [{ kind, before, after }]
+  if (before === after || hasSameParts(before, after)) return []
+  return json(before) === json(after) ? [] : [{ kind, before, after }]
 }
 
 /** A deferred tool is part of the prefix only if the sent history refers to it. */
@@ -63,8 +64,8 @@ function toolChanges(
   causes.push(...deferralChange(before, after, causes))
   if (causes.length > 0) return causes
   const order = (tools: readonly Block[]) =>
-    json(tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name))
-  return order(oldPart) === order(newPart) ? [] : [{ kind: 'tools-reordered' }]
+    tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name)
+  return hasSameParts(order(oldPart), order(newPart)) ? [] : [{ kind: 'tools-reordered' }]
 }
 
 /** Both lists without what they have in common at their start and at their end. */
@@ -91,14 +92,22 @@ function nameOf(value: unknown): unknown {
   return typeof value === 'object' && value ? (value as Block).name : undefined
 }
 
+/** Levels at which copies are compared without JSON. */
+const DEEPEST_COPY = 6
+
 /** Whether two objects have the same values in the same order: copies of one definition need no JSON. */
-function hasSameParts(before: unknown, after: unknown): boolean {
-  if (typeof before !== 'object' || typeof after !== 'object' || !before || !after) return false
+function hasSameParts(before: unknown, after: unknown, depth = DEEPEST_COPY): boolean {
+  if (typeof before !== 'object' || typeof after !== 'object' || !before || !after || depth === 0)
+    return false
   const [old, now] = [before as Block, after as Block]
   const [oldKeys, newKeys] = [Object.keys(old), Object.keys(now)]
   return (
+    Array.isArray(before) === Array.isArray(after) &&
     oldKeys.length === newKeys.length &&
-    oldKeys.every((key, at) => newKeys[at] === key && old[key] === now[key])
+    oldKeys.every(
+      (key, at) =>
+        newKeys[at] === key && (old[key] === now[key] || hasSameParts(old[key], now[key], depth - 1)),
+    )
   )
 }
 
@@ -133,12 +142,23 @@ function referencedNames({ messages }: Sent['request']): Set<unknown> {
 /** Messages of a conversation are the same frozen objects in its next request. */
 const namesReferredTo = oncePerFrozen((message: object): readonly unknown[] => {
   const names: unknown[] = []
-  JSON.stringify(message, (_, value: Block | null) => {
-    if (value?.type === 'tool_reference') names.push(value.tool_name ?? value.name)
-    return value
-  })
+  collectReferences(message, names, DEEPEST_REFERENCE)
   return names
 })
+
+/** Levels below a message at which references are looked for; the API has them at four. */
+const DEEPEST_REFERENCE = 100
+
+function collectReferences(value: unknown, names: unknown[], depth: number): void {
+  if (typeof value !== 'object' || value === null || depth === 0) return
+  if (Array.isArray(value)) {
+    for (const item of value) collectReferences(item, names, depth - 1)
+    return
+  }
+  const block = value as Block
+  if (block.type === 'tool_reference') names.push(block.tool_name ?? block.name)
+  for (const key in block) collectReferences(block[key], names, depth - 1)
+}
 
 function editedMessage(before: unknown, after: unknown): BreakCause[] {
   const old = Array.isArray(before) ? before : []

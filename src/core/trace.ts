@@ -148,6 +148,18 @@ export type Trace =
       readonly milliseconds?: number | undefined
       /** Why it failed. */
       readonly error?: string | undefined
+      /** The id of the W3C span that the API got as its parent. */
+      readonly spanId?: string | undefined
+    }
+  /** The agent has dealt with a message of the user. Not for sub-agents, whose work is part of a call. */
+  | {
+      readonly type: 'turn'
+      /** How it ended: `done`, `stopped`, `failed` or `limit`. */
+      readonly reason: string
+      /** Time from the message to the end. */
+      readonly milliseconds: number
+      /** Why it failed. */
+      readonly error?: string | undefined
     }
   /** A tool is about to run. */
   | {
@@ -160,6 +172,8 @@ export type Trace =
       readonly server?: string | undefined
       /** The W3C `traceparent` that the client sent with the call. */
       readonly traceparent?: string | undefined
+      /** The id of the W3C span that the agent's MCP server got as its parent. */
+      readonly spanId?: string | undefined
       /** The arguments. Only for readers that were asked to keep content. */
       readonly content: unknown
     }
@@ -310,7 +324,9 @@ export type ConversationKind = 'mcp' | 'serve' | 'chat' | 'run' | 'library'
 
 /** A program as it calls itself. */
 export type ClientIdentity = {
+  /** Its name. */
   readonly name: string
+  /** Its version. */
   readonly version?: string | undefined
 }
 
@@ -355,7 +371,9 @@ export type PrefixCause = {
 
 /** What a cause changed: the definition, the message, the system prompt, … before and after; undefined where there was none. */
 export type PrefixChange = {
+  /** As it was sent before. */
   readonly before?: unknown
+  /** As it was sent now. */
   readonly after?: unknown
 }
 

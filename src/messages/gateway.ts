@@ -4,7 +4,7 @@
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
 import { countTokens, readingOf } from '../core/oracle/index.ts'
-import { rest, type Slice, startTimer } from '../node/index.ts'
+import { createChildSpan, rest, type Slice, startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
@@ -46,7 +46,7 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import { createTracedConversations } from './traced-conversations.ts'
+import { createTracedConversations, traceparentIn } from './traced-conversations.ts'
 import type {
   ApiName,
   HttpAnswer,
@@ -163,7 +163,13 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       const { trace } = outcome
       const onSampled: Job['onSampled'] =
         trace && ((end) => trace({ type: 'sampled', model: request.model, api: upstream.api, ...end }))
-      const sampled = await converse({ ...target, searching, onRound, onUsage: meter?.reported, onSampled })
+      const traceId = trace?.traceId
+      const newSpan =
+        traceId === undefined
+          ? undefined
+          : () => createChildSpan(traceId, traceparentIn(replyOptions.call.headers))
+      const job = { ...target, searching, onRound, onUsage: meter?.reported, onSampled, newSpan }
+      const sampled = await converse(job)
       return { outcome, sampled: kept(parts, sampled, request, replyOptions) }
     },
 

@@ -1,7 +1,7 @@
 // Reports an answered request as an event of its conversation.
 import type { MessagesGateway } from './gateway.ts'
 import type { RequestContext } from './request-context.ts'
-import { conversationStart } from './traced-conversations.ts'
+import { conversationStart, traceparentIn } from './traced-conversations.ts'
 import type { Headers } from './types.ts'
 
 /**
@@ -15,15 +15,15 @@ export function reportAnswer(
   milliseconds: number,
 ): void {
   if (!openTrace || (outcome === undefined && model === undefined)) return
-  const start = conversationStart(headersOf(incoming))
-  const trace = outcome?.trace ?? openTrace(start)
+  const headers = headersOf(incoming)
+  const trace = outcome?.trace ?? openTrace(conversationStart(headers))
   const { mode = 'refused', wire, why = 'invalid request' } = outcome ?? {}
   const { toolsGiven = 0, toolsVisible = 0, searches = 0, rounds = 0, loaded = [] } = outcome ?? {}
   const figures = outcome?.figures()
   trace({
     ...{ type: 'answered', status, milliseconds, model, mode, wire, why },
     ...{ api: api.name, pool: outcome?.pool, toolsGiven, toolsVisible, searches, loaded, rounds },
-    ...{ traceparent: start.traceparent, error },
+    ...{ traceparent: traceparentIn(headers), error },
     ...(figures ? { tokensWithout: figures.tokensWithout, tokensWith: figures.tokensWith } : {}),
     ...(figures ? { dollarsWithout: figures.dollarsWithout, dollarsWith: figures.dollarsWith } : {}),
   })

@@ -1,6 +1,6 @@
 // What the gateway did with a request, for the log, the metrics and the events.
 import type { Figures } from '../core/figures/index.ts'
-import type { TraceListener } from '../core/index.ts'
+import type { ConversationListener } from '../core/index.ts'
 import type { GatewayMode, RequestPlan } from './plan.ts'
 import type { MessagesRequest, UpstreamWire } from './types.ts'
 
@@ -23,7 +23,7 @@ export type RequestOutcome = {
   /** Samplings that the upstream accepted. */
   rounds: number
   /** Receives the events of the request's conversation; undefined if nobody listens. */
-  trace?: TraceListener | undefined
+  trace?: ConversationListener | undefined
   /** The id of the pool of tools that the events describe. */
   pool?: string | undefined
   /** Savings so far; undefined if nothing is deferred or the upstream has not accepted a sampling yet. */

@@ -4,10 +4,11 @@
 import { type BilledTokens, billedTokens } from '../core/figures/index.ts'
 import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
 import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
+import { type ChildSpan, traceIdOf } from '../node/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { Searching } from './search-strategy.ts'
-import type { HttpAnswer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
+import type { Headers, HttpAnswer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
 import { CALL_TOOL, fromCallTool } from './wire/index.ts'
@@ -20,6 +21,8 @@ export type Job = Target & {
   readonly onUsage?: ((usage: Fields) => void) | undefined
   /** Called when a sampling has ended or was refused. */
   readonly onSampled?: ((end: SamplingEnd) => void) | undefined
+  /** Creates the span of a sampling, which the upstream gets as its parent. */
+  readonly newSpan?: (() => ChildSpan) | undefined
 }
 
 /** How a sampling ended. */
@@ -29,6 +32,7 @@ export type SamplingEnd = {
   readonly stopReason?: string | undefined
   readonly milliseconds: number
   readonly error?: string | undefined
+  readonly spanId?: string | undefined
 }
 
 /** Maximum samplings per reply. The last one cannot search, or the reply ends so that the client can continue it. */
@@ -36,23 +40,41 @@ const MOST_ROUNDS = 10
 
 export async function converse(job: Job): Promise<Sampled> {
   const contract = await job.searching.request()
-  const startedAt = performance.now()
-  const first = await sample(contract, job)
+  const begin = beginSampling(job)
+  const first = await sample(contract, begin.target)
   job.onRound(contract, first.sent, !('refused' in first.sampled))
   if ('refused' in first.sampled) {
-    reportRefused(job, first.sampled.refused, startedAt)
+    reportRefused(job, first.sampled.refused, begin)
     return first.sampled
   }
   const { headers, events } = first.sampled
-  return { headers, events: rounds(job, { events, hasCallTool: first.hasCallTool, startedAt }) }
+  return { headers, events: rounds(job, { ...begin, events, hasCallTool: first.hasCallTool }) }
+}
+
+/** A sampling that is being sent. */
+type Begin = {
+  /** The upstream, with the sampling's span as the parent of what happens there. */
+  readonly target: Target
+  /** When the request was sent, by `performance.now`. */
+  readonly startedAt: number
+  readonly spanId: string | undefined
 }
 
 /** The events of a sampling that the upstream accepted. */
-type Begun = {
-  readonly events: AsyncIterable<StreamEvent>
-  readonly hasCallTool: boolean
-  /** When the request was sent, by `performance.now`. */
-  readonly startedAt: number
+type Begun = Begin & { readonly events: AsyncIterable<StreamEvent>; readonly hasCallTool: boolean }
+
+function beginSampling(job: Job): Begin {
+  const span = job.newSpan?.()
+  const startedAt = performance.now()
+  if (!span) return { target: job, startedAt, spanId: undefined }
+  const headers = withParent(job.call.headers, span.traceparent)
+  return { target: { ...job, call: { ...job.call, headers } }, startedAt, spanId: span.spanId }
+}
+
+/** The state belongs to the context that it came with. */
+function withParent(headers: Headers, traceparent: string): Headers {
+  const given = traceIdOf(headers.traceparent) === undefined ? without(headers, 'tracestate') : headers
+  return { ...(given as Headers), traceparent }
 }
 
 /** The reply so far, across its samplings. */
@@ -94,23 +116,24 @@ async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
 async function goOn(job: Job, isLast: boolean): Promise<Begun> {
   const { request, lastRequest = request } = job.searching
   const contract = await (isLast ? lastRequest() : request())
-  const startedAt = performance.now()
-  const { sampled, sent, hasCallTool } = await samplePatiently(contract, job)
+  const begin = beginSampling(job)
+  const { sampled, sent, hasCallTool } = await samplePatiently(contract, begin.target)
   job.onRound(contract, sent, !('refused' in sampled))
   if ('refused' in sampled) {
-    reportRefused(job, sampled.refused, startedAt)
+    reportRefused(job, sampled.refused, begin)
     throw new RefusedMidway(sampled.refused)
   }
-  return { events: sampled.events, hasCallTool, startedAt }
+  return { ...begin, events: sampled.events, hasCallTool }
 }
 
 function reportEnd(
   { onSampled }: Job,
   { usages }: Reply,
   { end, isBroken }: Sampling,
-  { startedAt }: Begun,
+  { startedAt, spanId }: Begun,
 ): void {
   onSampled?.({
+    spanId,
     usage: billedTokens(usages.at(-1) ?? {}),
     stopReason: textOf(fieldsOf(end?.delta).stop_reason) || undefined,
     milliseconds: performance.now() - startedAt,
@@ -118,8 +141,9 @@ function reportEnd(
   })
 }
 
-function reportRefused({ onSampled }: Job, { status }: HttpAnswer, startedAt: number): void {
+function reportRefused({ onSampled }: Job, { status }: HttpAnswer, { startedAt, spanId }: Begin): void {
   onSampled?.({
+    spanId,
     milliseconds: performance.now() - startedAt,
     error: `the upstream refused it (status ${status})`,
   })

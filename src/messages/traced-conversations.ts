@@ -1,6 +1,6 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
-import { createHash } from 'node:crypto'
-import type { ClientIdentity, ConversationStart, OpenTrace, TraceListener } from '../core/index.ts'
+import { hash } from 'node:crypto'
+import type { ClientIdentity, ConversationListener, ConversationStart, OpenTrace } from '../core/index.ts'
 import { bare, oncePerFrozen, toJson } from '../lib/index.ts'
 import { traceIdOf } from '../node/index.ts'
 import { createRecent } from './recent.ts'
@@ -11,7 +11,7 @@ export type TraceOfRequest = (
   request: MessagesRequest,
   owner: string,
   headers: Headers,
-) => TraceListener | undefined
+) => ConversationListener | undefined
 
 /** Conversations that are recognised; above this number the least recent are forgotten. */
 const MOST_CONVERSATIONS = 1000
@@ -20,7 +20,7 @@ const LOOK_BACK = 8
 
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
-  const known = createRecent<TraceListener>(MOST_CONVERSATIONS)
+  const known = createRecent<ConversationListener>(MOST_CONVERSATIONS)
   return ({ messages }, owner, headers) => {
     const keys = prefixKeys(messages, owner)
     // Many conversations begin with the same words, so a single message is always a new one.
@@ -56,7 +56,7 @@ function prefixKeys(messages: readonly Fields[], owner: string): string[] {
   for (const [index, message] of messages.entries()) {
     const link = linkOf(message)
     if (link.from !== key) {
-      link.key = sha1(key + link.digest)
+      link.key = hash('sha1', key + bareJson(message), 'base64')
       link.from = key
     }
     key = link.key
@@ -66,13 +66,12 @@ function prefixKeys(messages: readonly Fields[], owner: string): string[] {
 }
 
 /** A message's part in the chain of keys: after the prefix with the key `from` comes the one with `key`. */
-type Link = { readonly digest: string; from: string | undefined; key: string }
+type Link = { from: string | undefined; key: string }
 
 /** Messages of a conversation are the same frozen objects in its next request, mostly behind the same prefix. */
-const linkOf = oncePerFrozen(
-  (message: Fields): Link => ({ digest: sha1(toJson(bare(message))), from: undefined, key: '' }),
-)
+const linkOf = oncePerFrozen((_: Fields): Link => ({ from: undefined, key: '' }))
 
-function sha1(text: string): string {
-  return createHash('sha1').update(text).digest('base64')
+function bareJson(message: Fields): string {
+  const json = toJson(message)
+  return json.includes('"cache_control"') ? toJson(bare(message)) : json
 }

@@ -1,6 +1,7 @@
 // Writes events to a file as JSON lines: private, bounded, without secrets, and without what a conversation says unless
-// asked. The lines of one turn of the event loop are one write; a crash loses at most these. A file that cannot be
-// written harms nothing else.
+// asked. What is about to run and what was answered is written at the end of this turn of the event loop, with all lines in
+// front of it; other lines wait for it, at most a tenth of a second. A crash loses at most what waits. A file that cannot
+// be written harms nothing else.
 import {
   closeSync,
   existsSync,
@@ -35,7 +36,7 @@ export type AuditFileOptions = AuditLineOptions & {
 
 /** An audit file that is being written. */
 export type AuditFile = {
-  /** Takes a record; it is written at the end of this turn of the event loop. Never throws. */
+  /** Takes a record, which is written soon. Never throws. */
   write(record: TraceRecord): void
   /** Writes what was taken, now. */
   flush(): void
@@ -51,6 +52,10 @@ const PRIVATE = 0o600
 const TRUSTED_MS = 250
 /** Characters that wait for a write; more are written at once. */
 const MOST_WAITING = 256_000
+/** Longest time that a line waits for others. */
+const LONGEST_WAIT_MS = 100
+/** Events that must be in the file even if the process dies of what comes next, and those that end a turn. */
+const URGENT: ReadonlySet<TraceRecord['type']> = new Set(['call', 'permission', 'answered', 'compacted'])
 
 /** Opens an audit file at the first record. Several processes may write to the same file. */
 export function openAuditFile(path: string, options: AuditFileOptions): AuditFile {
@@ -59,8 +64,11 @@ export function openAuditFile(path: string, options: AuditFileOptions): AuditFil
   const current = createCurrentFile(file, options)
   let waiting = ''
   let isBroken = false
+  let isUrgent = false
+  let timer: NodeJS.Timeout | undefined
 
   function flush(): void {
+    isUrgent = false
     if (waiting === '') return
     const lines = waiting
     waiting = ''
@@ -74,15 +82,27 @@ export function openAuditFile(path: string, options: AuditFileOptions): AuditFil
     }
   }
 
+  function flushAfterTurn(): void {
+    if (!isUrgent) setImmediate(flush)
+    isUrgent = true
+  }
+
+  function flushLater(): void {
+    timer = undefined
+    flush()
+  }
+
   process.once('exit', flush)
   return {
     flush,
     write(record) {
-      if (waiting === '') setImmediate(flush)
       waiting += `${auditLine(record, options)}\n`
       if (waiting.length > MOST_WAITING) flush()
+      else if (URGENT.has(record.type)) flushAfterTurn()
+      else timer ??= setTimeout(flushLater, LONGEST_WAIT_MS)
     },
     close() {
+      clearTimeout(timer)
       flush()
       current.close()
       process.off('exit', flush)
@@ -150,9 +170,9 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
 
 /** A full disk may take a part of the text. */
 function writeAll(descriptor: number, text: string): number {
-  const bytes = Buffer.from(text)
-  if (writeSync(descriptor, bytes) < bytes.length) throw new Error('the disk is full')
-  return bytes.length
+  const length = Buffer.byteLength(text)
+  if (writeSync(descriptor, text) < length) throw new Error('the disk is full')
+  return length
 }
 
 function endsLine(descriptor: number, size: number): boolean {

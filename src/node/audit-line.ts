@@ -19,7 +19,7 @@ const LONGEST_LINE = 64_000
 
 export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
   const content = 'content' in record ? record.content : undefined
-  const plain = plainText(content === undefined ? record : without(record, 'content'), redact)
+  const plain = plainText(content === undefined ? record : without(record, 'content'), redact, headOf(record))
   const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined
   const isLong = kept !== undefined && kept.length > LONGEST_CONTENT
   const shown = isLong ? JSON.stringify(cut(kept, LONGEST_CONTENT)) : kept
@@ -29,14 +29,32 @@ export function auditLine(record: TraceRecord, { redact, hasContent = false }: A
   return JSON.stringify({ version, time, processId, sequence, conversation, type, isCut: true })
 }
 
+/** The JSON of what the stream of events puts in front of each: it holds no secrets. */
+function headOf({ time, processId, sequence, conversation }: TraceRecord): string {
+  const own = conversation === undefined ? '' : `"conversation":"${conversation}",`
+  return `{"version":1,"time":"${time}","processId":${processId},"sequence":${sequence},${own}`
+}
+
 /**
- * JSON with secrets hidden. One look at the whole is enough if nothing in it is long, escaped or secret: then each text
- * is in it as it is.
+ * JSON with secrets hidden. One look at all that follows the head is enough if nothing in it is long, escaped or secret:
+ * then each text is in it as it is.
  */
-function plainText(value: object, redact: (text: string) => string): string {
+function plainText(value: object, redact: (text: string) => string, head: string): string {
   const text = JSON.stringify(value)
-  const isPlain = text.length <= LONGEST_TEXT && !text.includes('\\') && redact(text) === text
+  const event = text.startsWith(head) ? text.slice(head.length) : text
+  const isPlain = !text.includes('\\') && !hasLongText(text) && redact(event) === event
   return isPlain ? text : written(value, redact, LONGEST_TEXT)
+}
+
+/** Whether a text in this JSON without escapes may be too long. */
+function hasLongText(json: string): boolean {
+  let from = 0
+  while (json.length - from > LONGEST_TEXT) {
+    const quote = json.indexOf('"', from)
+    if (quote < 0 || quote - from > LONGEST_TEXT) return true
+    from = quote + 1
+  }
+  return false
 }
 
 /** JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */

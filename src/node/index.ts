@@ -33,7 +33,14 @@ export { OptionError } from './option-error.ts'
 export { createScheduler, rest, type Slice } from './scheduler.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'
-export { createTraceStream, type TracedConversation, type TraceStream, traceIdOf } from './trace-stream.ts'
+export {
+  type ChildSpan,
+  createChildSpan,
+  createTraceStream,
+  type TracedConversation,
+  type TraceStream,
+  traceIdOf,
+} from './trace-stream.ts'
 export { spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
 export { createWrongKeys } from './wrong-keys.ts'

@@ -63,15 +63,16 @@ export function createTraceStream(
   }
 }
 
-/** Returns a function that writes a date in ISO 8601; events of the same millisecond share the text. */
+/** Returns a function that writes a date in ISO 8601; events of the same second share all but the milliseconds. */
 function createClockText(): (date: Date) => string {
   let last = Number.NaN
-  let text = ''
+  let second = ''
   return (date) => {
     const time = date.getTime()
-    if (time !== last) text = date.toISOString()
-    last = time
-    return text
+    const milliseconds = ((time % 1000) + 1000) % 1000
+    if (time - milliseconds !== last) second = date.toISOString().slice(0, -4)
+    last = time - milliseconds
+    return `${second}${String(milliseconds).padStart(3, '0')}Z`
   }
 }
 
@@ -109,6 +110,16 @@ export function traceIdOf(traceparent: unknown): string | undefined {
   if (id === undefined || version === 'ff' || NOTHING.test(id) || NOTHING.test(parent ?? '')) return undefined
   // Only later versions may have more fields.
   return version === '00' && more !== undefined ? undefined : id
+}
+
+/** A new span of a trace, and the W3C `traceparent` for those who work for it. */
+export type ChildSpan = { readonly spanId: string; readonly traceparent: string }
+
+/** Creates a span below the one that `parent` names, or in the trace with this id. */
+export function createChildSpan(traceId: string, parent?: string): ChildSpan {
+  const spanId = randomBytes(8).toString('hex')
+  const [, id = traceId, , flags = '01'] = traceIdOf(parent) === undefined ? [] : (parent?.split('-') ?? [])
+  return { spanId, traceparent: `00-${id}-${spanId}-${flags}` }
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.{0,200})?$/

@@ -27,6 +27,8 @@ export type SpansOptions = {
   readonly redact: (text: string) => string
   /** Adds arguments and results of calls. */
   readonly hasContent: boolean
+  /** Whether spans of a trace without a remote parent are exported. */
+  readonly isSampled: (traceId: string) => boolean
 }
 
 /** Conversations and calls that are remembered until they end. */
@@ -40,7 +42,9 @@ type Conversation = {
   readonly kind: ConversationKind
   /** What happened for the request that is being answered; its span comes last, and says which trace they belong to. */
   waiting: { readonly record: TraceRecord; readonly input: SpanInput }[]
-  readonly calls: Map<string, { readonly traceparent?: string | undefined; readonly content: unknown }>
+  readonly calls: Map<string, Extract<TraceRecord, { type: 'call' }>>
+  /** The span of the agent's current turn, which ends last. */
+  turnSpan?: string | undefined
 }
 
 type SpanInput = {
@@ -56,7 +60,7 @@ type SpanInput = {
 
 /** Returns a reader of records that creates spans with the tracer. */
 export function createSpansReader(tracer: Tracer, options: SpansOptions): (record: TraceRecord) => void {
-  const { ids, redact, hasContent } = options
+  const { ids, redact, hasContent, isSampled } = options
   const known = new Map<string, Conversation>()
 
   function conversationOf(record: TraceRecord & { readonly conversation: string }): Conversation {
@@ -75,8 +79,7 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
     const [traceId, remote] = parentIn(input.traceparent)
     ids.traceId = traceId ?? conversation.id
     ids.spanId = input.spanId ?? newSpanId()
-    const parent = input.parentSpan ?? remote
-    const parentContext = contextOf(ids.traceId, parent, input.traceparent, input.parentSpan === undefined)
+    const parentContext = contextOf(ids.traceId, input.parentSpan ?? remote, input, isSampled)
     const startTime = end - (input.milliseconds ?? 0)
     const attributes = { ...hidden(input.attributes, redact), 'gen_ai.conversation.id': conversation.id }
     const span = tracer.startSpan(input.name, { kind: input.kind, startTime, attributes }, parentContext)
@@ -95,12 +98,17 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
         const call = conversation.calls.get(record.id)
         conversation.calls.delete(record.id)
         const content = hasContent ? contentOf(call?.content, record.content) : {}
-        return add(record, conversation, callSpan(record, conversation, call?.traceparent, content))
+        return addBelow(record, conversation, callSpan(record, conversation, call, content))
       }
       case 'sampled':
-        return addBelowRequest(record, conversation, chatSpan(record))
+        return addBelow(record, conversation, chatSpan(record))
       case 'searched':
-        return addBelowRequest(record, conversation, searchSpan(record, hasContent))
+        return addBelow(record, conversation, searchSpan(record, hasContent))
+      case 'turn': {
+        const spanId = conversation.turnSpan
+        conversation.turnSpan = undefined
+        return add(record, conversation, { ...turnSpan(record), spanId })
+      }
       case 'answered': {
         const spanId = newSpanId()
         const { waiting } = conversation
@@ -116,9 +124,13 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
     }
   }
 
-  /** Only clients of `serve` make requests. */
-  function addBelowRequest(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
-    if (conversation.kind !== 'serve') add(record, conversation, input)
+  /** Adds a span below the request of a client of `serve`, or below the turn of an agent. */
+  function addBelow(record: TraceRecord, conversation: Conversation, input: SpanInput): void {
+    const { kind } = conversation
+    if (kind === 'chat' || kind === 'run') {
+      conversation.turnSpan ??= newSpanId()
+      add(record, conversation, { ...input, parentSpan: conversation.turnSpan })
+    } else if (kind !== 'serve') add(record, conversation, input)
     else if (conversation.waiting.length < MOST_WAITING) conversation.waiting.push({ record, input })
   }
 }
@@ -137,7 +149,7 @@ function searchSpan(record: Extract<TraceRecord, { type: 'searched' }>, hasConte
 function callSpan(
   record: ResultEvent,
   { kind }: Conversation,
-  traceparent: string | undefined,
+  call: { readonly traceparent?: string | undefined; readonly spanId?: string | undefined } | undefined,
   content: Attributes,
 ): SpanInput {
   const isGateway = kind === 'mcp'
@@ -152,14 +164,14 @@ function callSpan(
     },
     milliseconds: record.milliseconds,
     error: record.outcome === 'done' ? undefined : record.outcome,
-    traceparent,
-    // The gateway has passed it on to the server as the parent of what happens there.
-    spanId: SPAN_ID.test(record.id) ? record.id : undefined,
+    traceparent: call?.traceparent,
+    // It was passed on to the server as the parent of what happens there.
+    spanId: call?.spanId ?? (SPAN_ID.test(record.id) ? record.id : undefined),
   }
 }
 
 function chatSpan(record: SampledEvent): SpanInput {
-  const { model, milliseconds, error } = record
+  const { model, milliseconds, error, spanId } = record
   const failure = error === undefined ? {} : { 'error.type': '_OTHER' }
   const attributes = { ...chatAttributes(record), ...usageAttributes(record), ...failure }
   return {
@@ -168,6 +180,21 @@ function chatSpan(record: SampledEvent): SpanInput {
     attributes,
     milliseconds,
     error,
+    spanId,
+  }
+}
+
+function turnSpan({ reason, milliseconds, error }: Extract<TraceRecord, { type: 'turn' }>): SpanInput {
+  const isFailed = reason === 'failed' || reason === 'limit'
+  return {
+    name: 'invoke_agent toolshelf',
+    kind: SpanKind.INTERNAL,
+    attributes: {
+      ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'toolshelf' },
+      ...{ 'toolshelf.turn.reason': reason, ...(isFailed ? { 'error.type': '_OTHER' } : {}) },
+    },
+    milliseconds,
+    error: isFailed ? (error ?? reason) : undefined,
   }
 }
 
@@ -233,15 +260,26 @@ function parentIn(traceparent: string | undefined): readonly [string?, string?] 
   return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]
 }
 
+/** The context of a parent. Ours ends later: whether it will be exported is decided as the sampler will. */
 function contextOf(
   traceId: string,
   spanId: string | undefined,
-  traceparent: string | undefined,
-  isRemote: boolean,
+  { traceparent, parentSpan }: SpanInput,
+  isSampled: SpansOptions['isSampled'],
 ): Context {
   if (spanId === undefined) return ROOT_CONTEXT
-  const flags = Number.parseInt(traceparent?.split('-')[3] ?? '01', 16)
-  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: flags & 1, isRemote })
+  const traceFlags = traceparent === undefined ? Number(isSampled(traceId)) : flagsIn(traceparent)
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags,
+    isRemote: parentSpan === undefined,
+  })
+}
+
+/** The flag `sampled` of a valid `traceparent`. */
+function flagsIn(traceparent: string): number {
+  return Number.parseInt(traceparent.split('-')[3] ?? '01', 16) & 1
 }
 
 function keepRecent<Value>(map: Map<string, Value>, key: string, value: Value): void {

@@ -1,4 +1,5 @@
 // Exports events as OpenTelemetry traces and metrics over OTLP/HTTP, configured by the standard environment variables.
+import { ROOT_CONTEXT, SpanKind } from '@opentelemetry/api'
 import { type ExportResult, ExportResultCode, setGlobalErrorHandler } from '@opentelemetry/core'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
@@ -9,7 +10,7 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources'
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { BatchSpanProcessor, SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { TraceRecord } from '../core/index.ts'
 import { createMetricsReader } from './metrics.ts'
 import { samplerIn } from './sampler.ts'
@@ -45,14 +46,20 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
   const closers: (() => Promise<void>)[] = []
   if (environment.OTEL_TRACES_EXPORTER !== 'none') {
     const ids: NextIds = { traceId: '', spanId: '' }
+    const sampler = samplerIn(environment)
+    const isSampled = (traceId: string) =>
+      sampler.shouldSample(ROOT_CONTEXT, traceId, '', SpanKind.INTERNAL, {}, []).decision ===
+      SamplingDecision.RECORD_AND_SAMPLED
     const provider = new TracerProvider({
       resource,
-      sampler: samplerIn(environment),
+      sampler,
       idGenerator: { generateTraceId: () => ids.traceId, generateSpanId: () => ids.spanId },
       spanProcessors: [new BatchSpanProcessor({ exporter: watch.exporter(new OTLPTraceExporter()) })],
     })
     const hasContent = environment.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT === 'true'
-    readers.push(createSpansReader(provider.getTracer('toolshelf', version), { ids, redact, hasContent }))
+    readers.push(
+      createSpansReader(provider.getTracer('toolshelf', version), { ids, redact, hasContent, isSampled }),
+    )
     closers.push(() => provider.shutdown())
   }
   if (environment.OTEL_METRICS_EXPORTER !== 'none') {

@@ -1,7 +1,8 @@
 // The gateway over HTTP: many clients of both eras, sessions that end, and who is let in.
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
-import { describe, expect, it } from 'vitest'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { runOnHttp } from '../../src/mcp/gateway/index.ts'
 import { answerNode, close, createBodies, createWrongKeys, listen } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
@@ -13,6 +14,22 @@ import { local, neighbour } from './support/servers.ts'
 const library = () => local('library', 'gateway-library')
 const heardBy = async ({ run }: Pick<HttpDesk, 'run'>): Promise<Loose[]> =>
   JSON.parse(textOf(await run('library__heard')))
+
+it.each([
+  ['its own choice', {}, 'legacy'],
+  ['auto', { versionNegotiation: { mode: 'auto' as const } }, 'modern'],
+])('a client of the SDK negotiates its version: %s', async (_, options, era) => {
+  const { url } = await openHttp([neighbour()])
+  const client = new Client({ name: 'any', version: '1.0.0' }, options)
+  onTestFinished(() => client.close())
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+  expect(client.getProtocolEra()).toBe(era)
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['ToolSearch', 'CallTool'])
+  const query = { query: 'select:neighbour__add' }
+  expect(textOf(await client.callTool({ name: 'ToolSearch', arguments: query }))).toContain('neighbour__add')
+  const call = { name: 'neighbour__add', arguments: { a: 1, b: 2 } }
+  expect(textOf(await client.callTool({ name: 'CallTool', arguments: call }))).toBe('3')
+})
 
 describe.each(eras)('clients, %s', (era) => {
   it('search, call and read', async () => {

@@ -141,6 +141,28 @@ describe('the trace context', () => {
     expect(good.headers).not.toHaveProperty('baggage')
     expect(bad.headers).not.toHaveProperty('traceparent')
   })
+
+  it.each([
+    [{ traceparent, tracestate: 'vendor=1' }, ID, 'vendor=1'],
+    [{ tracestate: 'vendor=1' }, undefined, undefined],
+  ])(
+    'an upstream gets the span of its sampling as parent, if there are spans: %j',
+    async (headers, id, state) => {
+      const server = await serveChat(() => ({ body: completion({ content: 'Hi' }) }))
+      const records: Loose[] = []
+      const stream = createTraceStream((record) => void records.push(record), { hasSpans: true })
+      const openTrace: OpenTrace = (begin) => stream.open('serve', begin).trace
+      const upstream = createChatUpstream({ url: new URL(server.url) })
+      const { url } = await start(upstream, { mode: 'off', openTrace })
+      const body = JSON.stringify(ask(plain, user('hello')))
+      await (await fetch(`${url}/v1/messages`, { method: 'POST', headers, body })).text()
+      const [{ conversation, spanId }] = records.filter(({ type }) => type === 'sampled') as [Loose]
+      expect(conversation).toBe(id ?? conversation)
+      const [request] = server.requests as [Loose]
+      expect(request.headers.traceparent).toBe(`00-${conversation}-${spanId}-01`)
+      expect(request.headers.tracestate).toBe(state)
+    },
+  )
 })
 
 it('searches rank without the sentence encoder unless a host chooses it', async () => {

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Trace, TraceRecord } from '../../src/core/index.ts'
 import { type AuditFileOptions, createTraceStream, openAuditFile, traceIdOf } from '../../src/node/index.ts'
+import { until } from '../mcp/support/processes.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = `00-${ID}-00f067aa0ba902b7-01`
@@ -203,15 +204,39 @@ describe('the file', () => {
   })
 })
 
-describe('the lines of one turn of the event loop', () => {
-  it('are one write, at its end', async () => {
+describe('lines that wait', () => {
+  it('are one write with a call, before it runs', async () => {
     const file = place()
     const { stream } = opened(file)
-    stream.trace(warning('one'))
-    stream.trace(warning('two'))
+    stream.trace(warning())
+    await new Promise((resolve) => setImmediate(resolve))
+    stream.trace(call)
     expect(statSync(file, { throwIfNoEntry: false })).toBeUndefined()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(read(file)).toHaveLength(2)
+    expect(read(file).map(({ type }) => type)).toEqual(['warning', 'call'])
+  })
+
+  it('are written without one, soon', async () => {
+    const file = place()
+    const { stream } = opened(file)
+    stream.trace(warning())
+    await until(() => statSync(file, { throwIfNoEntry: false }) !== undefined, 'it is written')
+    expect(read(file)).toHaveLength(1)
+  })
+
+  it('may have many texts, of which each is short', () => {
+    const file = place()
+    const asked: string[] = []
+    const redact = (text: string) => {
+      asked.push(text)
+      return text.replace('hush', '[hidden]')
+    }
+    const { trace } = opened(file, { redact })
+    const names = Array.from({ length: 300 }, (_, number) => `tool-${number}`)
+    trace({ type: 'loaded', names, by: 'search' })
+    expect(asked).toHaveLength(1)
+    trace({ type: 'loaded', names: [...names, 'hush'], by: 'search' })
+    expect(read(file).map((line) => line.names.at(-1))).toEqual(['tool-299', '[hidden]'])
   })
 
   it('do not pile up', () => {

@@ -157,6 +157,22 @@ describe('spans', () => {
   })
 })
 
+it('a turn of an agent is the root of what happened in it', async () => {
+  const receiver = await openReceiver()
+  const { report, close } = opened(receiver.url)
+  const turn = (reason: string): Trace => ({ type: 'turn', reason, milliseconds: 60, error: 'too long' })
+  const id = report('chat', sampled, turn('done'), searched, turn('failed'))
+  await close()
+  expect(receiver.wrong).toEqual([])
+  const [chat, first, search, second] = receiver.spans as [never, never, never, never]
+  const root = { name: 'invoke_agent toolshelf', traceId: id }
+  for (const span of [first, second]) expect(span).not.toHaveProperty('parentSpanId')
+  expect(first).toMatchObject({ ...root, attributes: { 'gen_ai.operation.name': 'invoke_agent' } })
+  expect(chat).toMatchObject({ parentSpanId: (first as { spanId: string }).spanId })
+  expect(search).toMatchObject({ parentSpanId: (second as { spanId: string }).spanId })
+  expect(second).toMatchObject({ ...root, status: { code: 2, message: 'too long' } })
+})
+
 it('metrics have the names, units and buckets of the conventions', async () => {
   const receiver = await openReceiver()
   const { report, close } = opened(receiver.url)
@@ -200,10 +216,12 @@ describe('the environment', () => {
   it.each([
     ['OTEL_TRACES_EXPORTER', 'none'],
     ['OTEL_TRACES_SAMPLER', 'always_off'],
+    ['OTEL_TRACES_SAMPLER', 'parentbased_always_off'],
   ])('%s=%s sends no spans', async (name, value) => {
     const receiver = await openReceiver()
     const { report, close } = opened(receiver.url, { [name]: value })
-    report('run', sampled)
+    report('run', sampled, { type: 'turn', reason: 'done', milliseconds: 60 })
+    report('serve', sampled, { ...answered, traceparent: undefined })
     await close()
     expect(receiver.spans).toEqual([])
     expect(receiver.metrics.length).toBeGreaterThan(0)

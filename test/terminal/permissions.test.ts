@@ -33,7 +33,7 @@ function scene(isShared = false): { readonly place: Place; readonly chat: () => 
   const place = { ...root, folder }
   const chat = async () => {
     const size = { columns: 110, rows: 45, isShared }
-    const screen = open(place, ['chat', '--script', 'script.json'], size)
+    const screen = open(place, ['chat', '--script', 'script.json', '--audit', 'audit.jsonl'], size)
     await screen.shows(/Servers +none/)
     return screen
   }
@@ -58,6 +58,12 @@ describe.skipIf(noTerminal)('a question', () => {
     await screen.shows('Edited.')
     expect(screen.scrolled()).toMatch(/● Edit a\.txt \(\+1 −1\)\n[\s\S]*10 - line 10\n[\s\S]*10 \+ changed/)
     expect(readFileSync(join(place.folder, 'a.txt'), 'utf8')).toContain('changed')
+    // A call is in the audit file before it runs.
+    const audit = readFileSync(join(place.folder, 'audit.jsonl'), 'utf8')
+    expect(audit).toMatch(/"type":"opened","kind":"chat"/)
+    expect(audit).toMatch(/"type":"permission".*"name":"Edit","isAllowed":true/)
+    expect(audit).toMatch(/"type":"call".*"name":"Edit"/)
+    expect(audit).not.toContain('line 10')
   })
 
   it('about a new file shows what it would hold', async () => {

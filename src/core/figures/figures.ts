@@ -39,10 +39,15 @@ export type Figures = {
 
 /** The billed tokens of a sampling, by kind; each token counts once. */
 export type BilledTokens = {
+  /** Input tokens that no cache had. */
   readonly input: number
+  /** Input tokens read from the cache. */
   readonly cacheRead: number
+  /** Input tokens written to the cache for five minutes. */
   readonly cacheWrite: number
+  /** Input tokens written to the cache for an hour. */
   readonly cacheWrite1h: number
+  /** Output tokens. */
   readonly output: number
 }
 

@@ -1,5 +1,5 @@
 // Gives each client of the gateway one conversation of events, and reports its list and its calls.
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import {
   type CallOutcome,
   type ClientIdentity,
@@ -11,7 +11,7 @@ import {
   type TraceListener,
   toolShare,
 } from '../../core/index.ts'
-import { traceIdOf } from '../../node/index.ts'
+import { type ChildSpan, createChildSpan, traceIdOf } from '../../node/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
 
@@ -83,13 +83,15 @@ export async function runTraced(
   run: (options: CallOptions) => Promise<CallOutput>,
 ): Promise<CallOutput> {
   if (!trace) return run(options)
-  const subject = { id: trace.traceId === undefined ? randomUUID() : newSpanId(), name, server }
+  const span =
+    trace.traceId === undefined ? undefined : createChildSpan(trace.traceId, traceparentOf(options))
+  const subject = { id: span?.spanId ?? randomUUID(), name, server }
   const started = performance.now()
   const end = (outcome: CallOutcome, content: unknown) =>
     trace(resultEvent(subject, outcome, content, performance.now() - started))
   trace({ type: 'call', ...subject, traceparent: traceparentOf(options), content: input })
   try {
-    const output = await run(withParent(options, trace.traceId, subject.id))
+    const output = await run(span ? withParent(options, span) : options)
     end(output.isError === true ? 'failed' : 'done', output.structuredContent ?? output.content)
     return output
   } catch (error) {
@@ -98,18 +100,10 @@ export async function runTraced(
   }
 }
 
-function newSpanId(): string {
-  return randomBytes(8).toString('hex')
-}
-
-function withParent(options: CallOptions, conversation: string | undefined, spanId: string): CallOptions {
-  if (conversation === undefined) return options
-  const given = traceparentOf(options)
-  const [, traceId = conversation, , flags = '01'] = given?.split('-') ?? []
-  const traceparent = `00-${traceId}-${spanId}-${flags}`
+function withParent(options: CallOptions, { traceparent }: ChildSpan): CallOptions {
   // The state belongs to the context that it came with.
   const { tracestate, ...meta } = options.meta ?? {}
-  const state = given === undefined || tracestate === undefined ? {} : { tracestate }
+  const state = traceparentOf(options) === undefined || tracestate === undefined ? {} : { tracestate }
   return { ...options, meta: { ...meta, ...state, traceparent } }
 }
 

@@ -41,7 +41,7 @@ function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Ra
   for (const { pattern, folded: written } of patterns) {
     const folded = lower(written)
     if (folded.length < PREFIX) continue
-    const slot = slotAt(folded, 0)
+    const slot = slotOf(folded.charCodeAt(0), folded.charCodeAt(1), folded.charCodeAt(2))
     isUsed[slot] = 1
     const others = bySlot.get(slot)
     if (others) others.push({ folded, pattern })
@@ -53,8 +53,13 @@ function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Ra
     const found: Range[] = []
     /** End of the last matched run of base64: matches inside it are skipped. */
     let taken = 0
+    // The codes of the characters at `at` and behind it: each is read once.
+    let [first, second] = [read.charCodeAt(0), read.charCodeAt(1)]
     for (let at = 0; at + PREFIX <= read.length; at++) {
-      const slot = slotAt(read, at)
+      const third = read.charCodeAt(at + 2)
+      const slot = slotOf(first, second, third)
+      first = second
+      second = third
       if (isUsed[slot] === 0) continue
       for (const { folded, pattern } of bySlot.get(slot) ?? []) {
         if (!read.startsWith(folded, at)) continue
@@ -73,8 +78,8 @@ function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Ra
   }
 }
 
-function slotAt(text: string, at: number): number {
-  return ((text.charCodeAt(at) * 31 + text.charCodeAt(at + 1)) * 31 + text.charCodeAt(at + 2)) & (SLOTS - 1)
+function slotOf(first: number, second: number, third: number): number {
+  return ((first * 31 + second) * 31 + third) & (SLOTS - 1)
 }
 
 const BASE64 = /[A-Za-z0-9+/=_-]/

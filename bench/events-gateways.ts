@@ -1,0 +1,64 @@
+// The gateways of `npm run bench events`, all in one process: compiled code, heap and clock are the same for each, so
+// that their CPU differs by the events alone. Sends their addresses to the bench, by name.
+import { join } from 'node:path'
+import { openAudit } from '../src/cli/audit.ts'
+import { createShelf, type OpenTrace } from '../src/index.ts'
+import { createMcpGateway, runOnHttp, shelfOptions } from '../src/mcp/gateway/index.ts'
+import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'
+import { createMessagesGateway, createMessagesUpstream, readSetting, serve } from '../src/messages/index.ts'
+import { createTraceStream } from '../src/node/index.ts'
+import { echoCommand } from './mcp-servers.ts'
+
+const [kind, folder = '', upstream = ''] = process.argv.slice(2)
+
+/** The base is twice there: the difference of the two is the noise. */
+const WAYS = ['no listener', 'no listener, again', 'events, not written', 'audit file'] as const
+
+type Way = (typeof WAYS)[number]
+
+/** A token is among the secrets, as it is for most users. */
+process.env.BENCH_API_TOKEN = 'kX7pQ2mZ9vR4tW8n'
+
+function openTraceOf(way: Way): OpenTrace | undefined {
+  if (way === 'audit file') {
+    const settings = { file: join(folder, `${kind}.jsonl`), hasContent: false }
+    const audit = openAudit(settings, { notify: console.error })
+    return audit && ((start) => audit.stream.open('serve', start).trace)
+  }
+  if (way !== 'events, not written') return undefined
+  const stream = createTraceStream(() => {})
+  return (start) => stream.open('serve', start).trace
+}
+
+async function startServe(openTrace: OpenTrace | undefined): Promise<string> {
+  const gateway = createMessagesGateway({
+    upstream: createMessagesUpstream({ url: new URL(upstream) }),
+    openTrace,
+  })
+  return (await serve({ gateway, setting: readSetting('shelve'), port: 0 })).url
+}
+
+async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
+  const shelf = createShelf({ ...shelfOptions })
+  const gateway = createMcpGateway({
+    ...{ shelf, mode: 'list', openTrace },
+    makeHost: (asker) => createMcpHost({ shelf, servers: [everything()], asker }),
+  })
+  const { url } = await runOnHttp(gateway, { port: 0 })
+  await gateway.host.settled()
+  return url
+}
+
+function everything(): ServerConfig {
+  const { command, args, env } = echoCommand()
+  return {
+    ...{ name: 'everything', disabled: false, lazy: false, alwaysLoad: true, description: undefined },
+    ...{ tools: {}, allow: [], deny: [], connectTimeout: 60_000, callTimeout: 60_000, source: 'bench' },
+    transport: { kind: 'stdio', command, args, env, cwd: undefined },
+  }
+}
+
+const urls: Record<string, string> = {}
+for (const way of WAYS) urls[way] = await (kind === 'serve' ? startServe : startMcp)(openTraceOf(way))
+process.send?.({ url: JSON.stringify(urls) })
+process.once('disconnect', () => process.exit())
