@@ -19,6 +19,7 @@ import {
   startGateway,
   startProxy,
   startUpstream,
+  startWatchedGateway,
 } from './messages-processes.ts'
 import { median, report, spread, table } from './report.ts'
 
@@ -199,7 +200,7 @@ async function measureStalls(): Promise<string[]> {
 
 async function coldStall(api: Api): Promise<Cold> {
   const upstream = await startUpstream()
-  const gateway: Running = await startGateway(
+  const gateway: Running = await startWatchedGateway(
     folder,
     ...['--upstream', UPSTREAMS[api](upstream.url), '--mode', 'shelve'],
   )

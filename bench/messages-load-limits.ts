@@ -10,9 +10,9 @@ import {
   type Running,
   residentOf,
   startClients,
-  startGateway,
   startProxy,
   startUpstream,
+  startWatchedGateway,
 } from './messages-processes.ts'
 import { get, post } from './messages-requests.ts'
 import { spread, table } from './report.ts'
@@ -72,7 +72,7 @@ async function measureStall(way: string, folder: string, upstream: Running): Pro
   const isCold = way === COLD
   const running = isProxy
     ? await startProxy(upstream.url)
-    : await startGateway(folder, '--upstream', upstream.url, '--mode', isCold ? 'shelve' : way)
+    : await startWatchedGateway(folder, '--upstream', upstream.url, '--mode', isCold ? 'shelve' : way)
   const clients = await startClients()
   const paced = { url: running.url, events: SECONDS * SPEED, pause: 1000 / SPEED, isProbing: false }
   // The upstream searches where the conversation has no result yet.
@@ -108,7 +108,7 @@ export async function measureMemory(folder: string): Promise<string[]> {
   const body = imageBodyOf(toolsOf(TOOLS), BODY_MEGABYTES)
   const rows: (string | number)[][] = []
   for (const mode of ['pass', 'shelve']) {
-    const running = await startGateway(folder, '--upstream', upstream.url, '--mode', mode)
+    const running = await startWatchedGateway(folder, '--upstream', upstream.url, '--mode', mode)
     await post(running.url, bodyOf(toolsOf(TOOLS), 1), { 'x-events': '10' })
     const before = residentOf(running.pid)
     const health = probe(running)
@@ -146,7 +146,7 @@ export async function measureManyTools(folder: string): Promise<string[]> {
   const body = bodyOf(tools, 1)
   const rows: (string | number)[][] = []
   for (const mode of ['pass', 'shelve']) {
-    const running = await startGateway(folder, '--upstream', upstream.url, '--mode', mode)
+    const running = await startWatchedGateway(folder, '--upstream', upstream.url, '--mode', mode)
     await post(running.url, bodyOf(toolsOf(10), 1), { 'x-events': '10' })
     const headers: Record<string, string> = mode === 'shelve' ? { 'x-search': 'ToolSearch' } : {}
     for (const turn of ['first', 'second', 'third']) {

@@ -23,17 +23,29 @@ const running = new Set<Running>()
 /** The gateway as users run it; its lines about requests go nowhere. */
 const RUN = 'BENCH_LOOP_FILE="$0/loop-$$" exec "$@"'
 
-export async function startGateway(folder: string, ...options: string[]): Promise<Running> {
+export function startGateway(folder: string, ...options: string[]): Promise<Running> {
+  return spawnGateway([], folder, options)
+}
+
+/** A gateway that reports its stalls. Watching them takes about 50 ms of CPU a second, so its CPU is not compared. */
+export function startWatchedGateway(folder: string, ...options: string[]): Promise<Running> {
+  return spawnGateway(['--import', LOOP_DELAY], folder, options)
+}
+
+async function spawnGateway(
+  watch: readonly string[],
+  folder: string,
+  options: readonly string[],
+): Promise<Running> {
   const env = {
     ...process.env,
     HOME: folder,
     XDG_CACHE_HOME: join(folder, 'cache'),
     XDG_STATE_HOME: join(folder, 'state'),
   }
-  const loop = ['--import', LOOP_DELAY]
   const child = spawn(
     'sh',
-    ['-c', RUN, folder, process.execPath, ...loop, MAIN, 'serve', '--port', '0', ...options],
+    ['-c', RUN, folder, process.execPath, ...watch, MAIN, 'serve', '--port', '0', ...options],
     {
       env,
       stdio: ['ignore', 'ignore', 'pipe'],

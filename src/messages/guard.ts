@@ -107,11 +107,20 @@ const NOT_FORWARDED = new Set([
 ])
 
 function headersOf({ headers }: IncomingMessage): Headers {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
+  const joined: { [name: string]: string } = {}
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    joined[name] = typeof value === 'string' ? value : [value].flat().join(', ')
+  }
+  return joined
 }
 
 function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
   const isOfConnection = ofConnection(incoming.headers)
-  const kept = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name) && !isOfConnection(name))
-  return Object.fromEntries(kept)
+  const kept: { [name: string]: string } = {}
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    if (value !== undefined && !NOT_FORWARDED.has(name) && !isOfConnection(name)) kept[name] = value
+  }
+  return kept
 }

@@ -1,5 +1,5 @@
 // Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import type { MessagesGateway } from './gateway.ts'
 import type { AuthenticatedClient } from './guard.ts'
@@ -19,11 +19,12 @@ export type PassingOptions = {
 export type Passing = ReturnType<typeof createPassing>
 
 export function createPassing({ gateway: { upstream }, mostBody, bodyMemory }: PassingOptions) {
+  const known = upstream.origin && withLastAddress(upstream.origin)
   return { origin, limitsFor, mistake, unread, through }
 
   function origin(): UpstreamOrigin {
-    if (!upstream.origin) throw new Error('requests cannot be forwarded to this upstream unchanged')
-    return upstream.origin
+    if (!known) throw new Error('requests cannot be forwarded to this upstream unchanged')
+    return known
   }
 
   /** Counts the body's bytes as held until the request ends. */
@@ -64,6 +65,18 @@ export function createPassing({ gateway: { upstream }, mostBody, bodyMemory }: P
   }
 }
 
+/** Remembers the last address: most requests have the path of the one before. */
+function withLastAddress(origin: UpstreamOrigin): UpstreamOrigin {
+  let last: { readonly path: string; readonly address: URL } | undefined
+  return {
+    ...origin,
+    address(path) {
+      if (last?.path !== path) last = { path, address: origin.address(path) }
+      return last.address
+    },
+  }
+}
+
 /** Sends the request to the upstream, and its response to the client. */
 export async function forward(
   context: RequestContext,
@@ -93,5 +106,5 @@ export function callFor({ gone }: RequestContext, { headers }: AuthenticatedClie
 /** Identifies a client by its credentials, so that no client can reach another's conversations. */
 export function ownerOf({ headers, key }: AuthenticatedClient): string {
   const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
-  return createHash('sha256').update(JSON.stringify(credentials)).digest('base64')
+  return hash('sha256', JSON.stringify(credentials), 'base64')
 }

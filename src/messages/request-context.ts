@@ -30,32 +30,44 @@ export function peekRequest(
   chunks: readonly Buffer[],
   api: ApiName,
 ): { model: string | undefined; tools: number } {
-  const schema = SCHEMAS[api]
-  const start = Buffer.concat(startOf(chunks)).toString('latin1', 0, PEEK_BYTES)
-  const last = Buffer.concat(startOf([...chunks].reverse()).reverse())
-  const model = MODEL.exec(start)?.[1] ?? MODEL.exec(last.toString('latin1', last.length - PEEK_BYTES))?.[1]
-  let tools = 0
-  let rest: Buffer = Buffer.alloc(0)
+  const model = MODEL.exec(startOf(chunks))?.[1] ?? MODEL.exec(endOf(chunks))?.[1]
+  return { model, tools: countIn(chunks, SCHEMAS[api]) }
+}
+
+/** The first `PEEK_BYTES` bytes, as text. */
+function startOf(chunks: readonly Buffer[]): string {
+  let text = ''
   for (const chunk of chunks) {
-    // A key may straddle two chunks.
-    const seam = Buffer.concat([rest, chunk.subarray(0, schema.length - 1)])
-    tools += countIn(seam, schema) + countIn(chunk, schema)
-    rest = Buffer.concat([rest, chunk.subarray(-schema.length + 1)]).subarray(-schema.length + 1)
+    text += chunk.toString('latin1', 0, PEEK_BYTES - text.length)
+    if (text.length >= PEEK_BYTES) break
   }
-  return { model, tools }
+  return text
 }
 
-/** The leading chunks that contain the first `PEEK_BYTES` bytes. */
-function startOf(chunks: readonly Buffer[]): Buffer[] {
-  let size = 0
-  const end = chunks.findIndex(({ length }) => {
-    size += length
-    return size >= PEEK_BYTES
-  })
-  return chunks.slice(0, end < 0 ? chunks.length : end + 1)
+/** The last `PEEK_BYTES` bytes, as text. */
+function endOf(chunks: readonly Buffer[]): string {
+  let text = ''
+  for (const chunk of [...chunks].reverse()) {
+    text = chunk.toString('latin1', Math.max(0, chunk.length - PEEK_BYTES + text.length)) + text
+    if (text.length >= PEEK_BYTES) break
+  }
+  return text
 }
 
-function countIn(bytes: Buffer, schema: Buffer): number {
+/** How often a key occurs; it may straddle chunks. */
+function countIn(chunks: readonly Buffer[], key: Buffer): number {
+  let count = 0
+  let seam: Buffer | undefined
+  for (const chunk of chunks) {
+    if (seam) count += countInChunk(Buffer.concat([seam, chunk.subarray(0, key.length - 1)]), key)
+    count += countInChunk(chunk, key)
+    const rest = seam && chunk.length < key.length ? Buffer.concat([seam, chunk]) : chunk
+    seam = rest.subarray(-key.length + 1)
+  }
+  return count
+}
+
+function countInChunk(bytes: Buffer, schema: Buffer): number {
   let count = 0
   for (let at = bytes.indexOf(schema); at >= 0; at = bytes.indexOf(schema, at + schema.length)) count++
   return count

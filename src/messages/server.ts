@@ -190,5 +190,9 @@ function pathOf(address: URL | undefined): string {
 }
 
 function addressOf({ url = '/' }: IncomingMessage): URL | undefined {
-  return URL.canParse(url, 'http://gateway') ? new URL(url, 'http://gateway') : undefined
+  try {
+    return new URL(url, 'http://gateway')
+  } catch {
+    return undefined
+  }
 }

@@ -519,6 +519,8 @@ describe('settings', () => {
     [{ tool_choice: { type: 'function', name: 'gone' } }, 'tool_choice'],
     [{ tool_choice: 'any' }, 'tool_choice'],
     [{ max_output_tokens: -1 }, 'max_output_tokens'],
+    [{ temperature: 'warm' }, 'temperature'],
+    [{ top_p: {} }, 'top_p'],
   ])('%j is refused, with the parameter', (body, param) => {
     const { message, ...error } = refusal(body)
     expect(error).toEqual({ type: 'invalid_request_error', param, code: null })

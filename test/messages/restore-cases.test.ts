@@ -7,7 +7,7 @@ import { isRestored, type Restoring, restore } from '../../src/messages/shelve/r
 import { assistant, result, text, use, user } from '../oracle/requests.ts'
 
 const NAMES = ['mail_send', 'mail_list', 'fax_dial']
-const find = (at: number, left: number, ...names: string[]) => ({ at, left, names })
+const find = (at: number, left: number, ...names: string[]) => ({ at, thoughts: 0, left, names })
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }
 const redacted = { type: 'redacted_thinking', data: 'eA==' }
 const one = carry('toolu_1', [find(0, 0, 'mail_send')])

@@ -17,7 +17,7 @@ const restoring = (remembered: Parameters<typeof restore>[1]['remembered'] = not
   ...{ names: codeNames(NAMES), deferred: new Set(NAMES), searchTool: 'ToolSearch', remembered },
   thinksByHand: false,
 })
-const find = (at: number, ...names: string[]) => ({ at, left: 0, names })
+const find = (at: number, ...names: string[]) => ({ at, thoughts: 0, left: 0, names })
 
 /** What each message says, in a word for each block. */
 function outline(messages: readonly Fields[]): string[] {
@@ -63,6 +63,7 @@ test('a history without searches is given back message by message, as the same o
 const anyId = fc.stringMatching(/^(toolu_|call-)?[a-z0-9_-]{0,12}(__shelf_[a-z0-9_-]{0,12})?$/)
 const anySearch = fc.record({
   at: fc.nat(99),
+  thoughts: fc.nat(99),
   left: fc.nat(9999),
   names: fc.subarray(NAMES, { minLength: 1 }),
 })
@@ -82,6 +83,29 @@ test('ids that look like ours and are not stay what they are', () => {
   const ids = ['a__shelf_x', 'a__shelf_', 'a__shelf_0_0_short', 'a__shelf_0_0-']
   const kept = ids.filter((id) => withoutCarried(id) === id)
   expect(kept).toEqual(['a__shelf_x', 'a__shelf_0_0_short', 'a__shelf_0_0-'])
+})
+
+test('a search stays between the same words when a client leaves out thinking', () => {
+  const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
+  const searches = [find(1, 'mail_list'), { ...find(4, 'mail_send'), thoughts: 2 }]
+  const id = carry('toolu_1', [{ ...searches[0]!, thoughts: 1 }, searches[1]!])
+  const blocks = [thought, text('one'), thought, text('two'), text('three'), use(id, 'Read')]
+  const restored = (content: readonly Json[]) =>
+    outline(restore([assistant(...content), user(result(id, 'ran'))], restoring()))
+  const isWord = ({ type }: Json) => type !== 'thinking'
+  expect(restored(blocks.filter(isWord))).toEqual([
+    ...['assistant: ToolSearch()', 'user: →mail_list', 'assistant: one two ToolSearch()'],
+    ...['user: →mail_send', 'assistant: three Read()', 'user: →ran'],
+  ])
+  // With all of its thinking, or some of it, no search moves in front of what the model thought before it.
+  expect(restored(blocks)).toEqual([
+    ...['assistant: → ToolSearch()', 'user: →mail_list', 'assistant: one → two ToolSearch()'],
+    ...['user: →mail_send', 'assistant: three Read()', 'user: →ran'],
+  ])
+  expect(restored(blocks.toSpliced(2, 1))).toEqual([
+    ...['assistant: → ToolSearch()', 'user: →mail_list', 'assistant: one two ToolSearch()'],
+    ...['user: →mail_send', 'assistant: three Read()', 'user: →ran'],
+  ])
 })
 
 test('what is remembered of a reply does not depend on thoughts, breakpoints or spelling', () => {

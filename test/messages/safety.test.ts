@@ -175,7 +175,12 @@ describe('the key of the gateway', () => {
         body: JSON.stringify(requestFor('pass')),
       })
       expect(got.status).toBe(401)
-      expect(JSON.parse(got.text)).toMatchObject({ type: 'error', error: { type: 'authentication_error' } })
+      // A path that both vendors' APIs have, with a header that OpenAI's clients send.
+      const isOpenai = path === '/v1/anything' && 'authorization' in headers
+      const inShape = isOpenai
+        ? { error: { code: 'invalid_api_key' } }
+        : { type: 'error', error: { type: 'authentication_error' } }
+      expect(JSON.parse(got.text)).toMatchObject(inShape)
     }
     expect((await send(`${url}/metrics`, { method: 'GET', headers })).status).toBe(401)
     expect(fake.came).toEqual([])

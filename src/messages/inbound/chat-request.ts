@@ -5,7 +5,7 @@ import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { fromChatMessages } from './chat-messages.ts'
 import { createChatWriter } from './chat-reply.ts'
 import { fromFreeform } from './freeform.ts'
-import { refuseTooMany } from './openai-content.ts'
+import { numberIn, refuseTooMany } from './openai-content.ts'
 import { toThinking } from './thinking.ts'
 import { insideName } from './tool-names.ts'
 import type { InboundRequest } from './types.ts'
@@ -56,19 +56,26 @@ function toMessagesRequest(body: Fields, tools: ChatTools): MessagesRequest {
 const JSON_ONLY = 'Reply with one JSON object and nothing else.'
 
 function settingsOf(body: Fields): Fields {
-  const { temperature, top_p, stop, user, safety_identifier: safety } = body
+  const { user, safety_identifier: safety } = body
+  const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
   const most = body.max_completion_tokens ?? body.max_tokens
-  const stops = typeof stop === 'string' ? [stop] : listOf(stop)
+  const stops = stopsIn(body)
   const userId = textOf(safety) || textOf(user)
   return {
     ...(isGiven(most) ? { max_tokens: most } : {}),
     // The Messages API takes temperatures up to 1.
-    ...(typeof temperature === 'number' ? { temperature: Math.min(1, temperature) } : {}),
-    ...(typeof top_p === 'number' ? { top_p } : {}),
+    ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
+    ...(top_p === undefined ? {} : { top_p }),
     ...(stops.length > 0 ? { stop_sequences: stops } : {}),
     ...(userId === '' ? {} : { metadata: { user_id: userId } }),
     ...(body.stream === true ? { stream: true } : {}),
   }
+}
+
+function stopsIn({ stop }: Fields): readonly unknown[] {
+  const stops = isGiven(stop) ? [stop].flat() : []
+  if (stops.every((one) => typeof one === 'string')) return stops
+  throw wrong('stop: send a text or a list of texts')
 }
 
 function formatOf({ type, json_schema: given }: Fields): Fields {

@@ -13,6 +13,14 @@ export function refuseTooMany(field: 'messages' | 'input', count: number): void 
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 
+/** A setting that must be a number; undefined if it is missing or null. */
+export function numberIn(body: Fields, field: 'temperature' | 'top_p'): number | undefined {
+  const value = body[field] ?? undefined
+  if (value === undefined || typeof value === 'number') return value
+  const message = `${field}: ${toJson(value).slice(0, 40)} is no number; send one, or leave it out`
+  throw refuseRequest(400, 'invalid_request_error', message)
+}
+
 /** The arguments of a call. Models write invalid ones at times; the model sees them again as text. */
 export function callInput(json: unknown): Fields {
   const text = typeof json === 'string' ? json : toJson(json ?? {})

@@ -2,7 +2,7 @@
 import { type Fields, fieldsOf, isFields, listOf, textOf, without } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
-import { refuseTooMany } from './openai-content.ts'
+import { numberIn, refuseTooMany } from './openai-content.ts'
 import { fromItems, startOf, typeOf } from './responses-items.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
@@ -178,7 +178,8 @@ function thinkingOf({ model, reasoning }: Fields, { tool_choice: choice }: Field
 }
 
 function samplingOf(body: Fields, { thinking }: Fields): Fields {
-  const { max_output_tokens: most, temperature, top_p, user, safety_identifier: safety } = body
+  const { max_output_tokens: most, user, safety_identifier: safety } = body
+  const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
   if (isGiven(most) && !(Number.isInteger(most) && Number(most) > 0))
     throw wrong(`max_output_tokens: ${String(most)} is no whole number above 0`)
   const userId = textOf(safety) || textOf(user)
@@ -186,10 +187,10 @@ function samplingOf(body: Fields, { thinking }: Fields): Fields {
   return {
     ...(isGiven(most) ? { max_tokens: most } : {}),
     // The Messages API takes temperatures up to 1, and none beside thinking.
-    ...(typeof temperature === 'number' && !isThinking
+    ...(temperature !== undefined && !isThinking
       ? { temperature: Math.min(1, Math.max(0, temperature)) }
       : {}),
-    ...(typeof top_p === 'number' && !isThinking ? { top_p } : {}),
+    ...(top_p !== undefined && !isThinking ? { top_p } : {}),
     ...(userId === '' ? {} : { metadata: { user_id: userId } }),
   }
 }

@@ -2,19 +2,34 @@
 // or replica can restore the search from the history alone.
 import { hash } from '../../lib/index.ts'
 
-/** A search hidden from the client: the block index it ran before, the tools it loaded, and how many matches it left out. */
-export type HiddenSearch = { readonly at: number; readonly names: readonly string[]; readonly left: number }
+/** The tools that a search loaded, and how many matches it left out. */
+export type FoundTools = { readonly names: readonly string[]; readonly left: number }
+
+/** Where in a reply a search ran. */
+export type SearchPlace = {
+  /** The index of the block that it ran before. */
+  readonly at: number
+  /** How many of the blocks before it are thinking, which not every client sends back. */
+  readonly thoughts: number
+}
+
+/** A search hidden from the client. */
+export type HiddenSearch = FoundTools & SearchPlace
 
 const MARK = '__shelf_'
-const CODES = /^(?:[0-9a-z]+_[0-9a-z]+(?:_[0-9a-z]{7})*(?:-(?!$)|$))*$/
+const CODES = /^(?:[0-9a-z]+(?:T[0-9a-z]+)?_[0-9a-z]+(?:_[0-9a-z]{7})*(?:-(?!$)|$))*$/
 
 /** Adds the searches to the id of the call that follows them; escapes ids that contain the mark by chance. */
 export function carry(id: string, searches: readonly HiddenSearch[]): string {
   if (searches.length === 0 && !id.includes(MARK)) return id
-  const codes = searches.map(({ at, left, names }) =>
-    [at.toString(36), left.toString(36), ...names.map(codeOf)].join('_'),
+  const codes = searches.map((search) =>
+    [placeCode(search), search.left.toString(36), ...search.names.map(codeOf)].join('_'),
   )
   return `${id}${MARK}${codes.join('-')}`
+}
+
+function placeCode({ at, thoughts }: SearchPlace): string {
+  return at.toString(36) + (thoughts > 0 ? `T${thoughts.toString(36)}` : '')
 }
 
 /** The model's original id. */
@@ -25,9 +40,13 @@ export function withoutCarried(id: string): string {
 /** The searches encoded in an id, without tools that no longer exist. */
 export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
   return divided(id).codes.map((code) => {
-    const [at = '', left = '', ...codes] = code.split('_')
+    const [place = '', left = '', ...codes] = code.split('_')
+    const [at = '', thoughts = '0'] = place.split('T')
     const known = codes.flatMap((one) => names.get(one) ?? [])
-    return { at: Number.parseInt(at, 36), left: Number.parseInt(left, 36), names: known }
+    return {
+      ...{ at: Number.parseInt(at, 36), thoughts: Number.parseInt(thoughts, 36) },
+      ...{ left: Number.parseInt(left, 36), names: known },
+    }
   })
 }
 

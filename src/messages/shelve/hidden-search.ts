@@ -6,9 +6,9 @@ import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf, without } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
-import { carry, type HiddenSearch } from './carry.ts'
+import { carry, type FoundTools, type HiddenSearch, type SearchPlace } from './carry.ts'
 import type { Shelved } from './lift.ts'
-import { alreadyLoaded, type RestoredSearch, searchId, searchTurn } from './restore.ts'
+import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
 export function startHidden(
   request: MessagesRequest,
@@ -19,20 +19,21 @@ export function startHidden(
   const turns: Fields[] = []
   let part: Fields[] = []
   const loaded = new Set(shelved.loaded)
-  /** Searches of this sampling that found tools and wait for their block index; those that found none, and reads. */
-  let found: Omit<RestoredSearch, 'at'>[] = []
+  /** Searches of this sampling that found tools and wait for their place; those that found none, and reads. */
+  let found: Found[] = []
   let vain: Vain[] = []
   let waiting: HiddenSearch[] = []
-  let firstCall: number | undefined
+  let firstCall: SearchPlace | undefined
+  let thoughts = 0
   let number = 0
   const queries: string[] = []
 
-  const place = (at: number) => {
-    waiting.push(...found.map((search) => ({ ...search, at })))
+  const putAt = (place: SearchPlace) => {
+    waiting.push(...found.map((search) => ({ ...search, ...place })))
     found = []
   }
 
-  const restorable = (search: Omit<RestoredSearch, 'at'>) =>
+  const restorable = (search: Found) =>
     searchTurn(search, searchId(request.messages.length, number++), SEARCH_TOOL)
 
   return {
@@ -61,13 +62,16 @@ export function startHidden(
       return undefined
     },
     callId(id, at) {
-      firstCall ??= at
-      place(firstCall)
+      firstCall ??= { at, thoughts }
+      putAt(firstCall)
       const carried = carry(id, waiting)
       waiting = []
       return carried
     },
-    said: (block) => part.push(block),
+    said(block) {
+      part.push(block)
+      if (isThought(block)) thoughts++
+    },
     async answer(shownBlocks) {
       const answered = [...found.map(restorable), ...vain.map(unrestored)]
       const groups = shelved.thinksByHand ? [answered] : answered.map((one) => [one])
@@ -76,17 +80,20 @@ export function startHidden(
         turns.push({ role: 'user', content: group.map(({ result }) => result) })
         part = []
       }
-      place(shownBlocks)
+      putAt({ at: shownBlocks, thoughts })
       vain = []
       return []
     },
     stopReason: 'end_turn',
     close(content) {
-      place(firstCall ?? content.length)
+      putAt(firstCall ?? { at: content.length, thoughts })
       if (waiting.length > 0) remember([...request.messages, { role: 'assistant', content }], waiting)
     },
   }
 }
+
+/** A search that found tools; `isRepeat` if all of them were loaded before. */
+type Found = FoundTools & { readonly isRepeat: boolean }
 
 type Vain = { readonly call: SearchCall; readonly texts: readonly string[] }
 

@@ -5,6 +5,7 @@ import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type { HiddenSearch } from './carry.ts'
+import { isThought } from './restore.ts'
 
 export type SearchMemory = {
   /** Stores the searches of a reply, which is the last of `messages`. */
@@ -61,7 +62,7 @@ function keyBehind(before: string, message: Fields): string {
 
 const digestOf = oncePerFrozen(({ role, content }: Fields): string => {
   const said = blocksOf(content)
-    .filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+    .filter((block) => !isThought(block))
     .map(({ type, text, id, tool_use_id: of }) => [type, textOf(text), id, of])
   return hash('sha256', JSON.stringify([role, said]), 'base64')
 })

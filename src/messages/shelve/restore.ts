@@ -4,7 +4,14 @@
 import { searchNote, withRemark } from '../../core/history/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { type CodedNames, carriedBy, carriesSearches, type HiddenSearch } from './carry.ts'
+import {
+  type CodedNames,
+  carriedBy,
+  carriesSearches,
+  type FoundTools,
+  type HiddenSearch,
+  type SearchPlace,
+} from './carry.ts'
 import { withPlainIds } from './traces.ts'
 
 export type Restoring = {
@@ -69,7 +76,7 @@ const spoken = oncePerFrozen((message: Fields): Fields => {
   return Object.freeze({ ...message, content: blocks.slice(0, last + 1) })
 })
 
-function isThought({ type }: Fields): boolean {
+export function isThought({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
@@ -92,7 +99,7 @@ export type RestoredSearch = HiddenSearch & { readonly isRepeat: boolean }
 
 /** Returns the canonical search call and its result. */
 export function searchTurn(
-  { names, left, isRepeat }: Omit<RestoredSearch, 'at'>,
+  { names, left, isRepeat }: FoundTools & { readonly isRepeat: boolean },
   id: string,
   searchTool: string,
 ): { call: Fields; result: Fields } {
@@ -121,6 +128,9 @@ type Calls = {
   readonly carrying: readonly string[]
   /** The index of the first call, or of the last block; -1 for an empty reply. */
   readonly latest: number
+  /** The indexes of all blocks but thinking, and the number of blocks. */
+  readonly spoken: readonly number[]
+  readonly length: number
 }
 
 const callsIn = oncePerFrozen(({ content }: Fields): Calls => {
@@ -131,8 +141,19 @@ const callsIn = oncePerFrozen(({ content }: Fields): Calls => {
     names: calls.map(({ name }) => textOf(name)),
     carrying: calls.map(({ id }) => textOf(id)).filter(carriesSearches),
     latest: firstCall < 0 ? blocks.length - 1 : firstCall,
+    spoken: blocks.flatMap((block, index) => (isThought(block) ? [] : [index])),
+    length: blocks.length,
   }
 })
+
+/** The index of a search in a reply as the client sent it: behind the same words, whatever thinking it left out. */
+function placeIn({ spoken, length, latest }: Calls, { at, thoughts }: SearchPlace): number {
+  const words = at - thoughts
+  const first = words > 0 ? (spoken[words - 1] ?? length) + 1 : 0
+  const last = spoken[words] ?? length
+  const place = thoughts > 0 ? Math.max(first, Math.min(at, last)) : at
+  return Math.min(place, latest)
+}
 
 const NONE: readonly never[] = []
 
@@ -142,14 +163,15 @@ function searchesIn(
   loaded: Set<string>,
   { names, deferred, remembered }: Restoring,
 ): readonly RestoredSearch[] {
-  const { names: calledNames, carrying, latest } = callsIn(message)
+  const calls = callsIn(message)
+  const { names: calledNames, carrying, latest } = calls
   const kept = remembered(index)
   if (carrying.length + kept.length === 0 && !hasMissing(calledNames, deferred, loaded)) return NONE
   const carried = carrying.flatMap((id) => carriedBy(id, names))
   const hidden = [...carried, ...kept].map((search) => ({ ...search, isCalled: false }))
-  const called = { at: latest, left: 0, names: calledNames, isCalled: true }
+  const called = { at: latest, thoughts: 0, left: 0, names: calledNames, isCalled: true }
   return [...hidden, called]
-    .map((search) => ({ ...search, at: Math.min(search.at, latest) }))
+    .map((search) => ({ ...search, at: placeIn(calls, search) }))
     .sort((a, b) => a.at - b.at)
     .map((search) => {
       const isMissing = (name: string) => deferred.has(name) && (!search.isCalled || !loaded.has(name))

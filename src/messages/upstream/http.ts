@@ -40,7 +40,6 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
     method,
     headers: { ...headers, ...lengthOf(body) },
     agent: agents[url.protocol as keyof typeof agents],
-    signal,
   }
   return new Promise((resolve, reject) => {
     let isAnswered = false
@@ -54,7 +53,12 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
       else if (outgoing.reusedSocket && CLOSED.has(error.code ?? '')) resolve(openAgain(url, request))
       else reject(unreachable(url, error))
     })
+    // By hand: Node's option `signal` watches the request with many more listeners.
+    const abort = () => outgoing.destroy(signal.reason)
+    signal.addEventListener('abort', abort)
+    if (signal.aborted) abort()
     outgoing.once('close', () => {
+      signal.removeEventListener('abort', abort)
       if (!isAnswered) reject(unreachable(url, new Error('it changed the protocol')))
     })
     if (isFlow(body)) body.into(outgoing)
@@ -155,13 +159,19 @@ export function relayed({ headers }: IncomingMessage): Headers {
 
 /** Whether a header is hop-by-hop, by definition or because `Connection` names it. */
 export function ofConnection({ connection = '' }: IncomingMessage['headers']): (name: string) => boolean {
+  if (connection === '' || connection === 'keep-alive') return isOfAnyConnection
   const named = new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
   return (name) => OF_CONNECTION.has(name) || named.has(name)
 }
 
+function isOfAnyConnection(name: string): boolean {
+  return OF_CONNECTION.has(name)
+}
+
 function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => boolean): Headers {
-  const picked = Object.entries(headers).filter(([name]) => isPicked(name))
-  return Object.fromEntries(picked.map(([name, value]) => [name, String(value)]))
+  const picked: { [name: string]: string } = {}
+  for (const name of Object.keys(headers)) if (isPicked(name)) picked[name] = String(headers[name])
+  return picked
 }
 
 function unreachable(url: URL, error: NodeJS.ErrnoException): UpstreamError {
