@@ -15,7 +15,7 @@ export function guest(call, print, limits) {
   const { exec } = RegExp.prototype
   const cut = (text, most) => (text.length > most ? apply(slice, text, [0, most]) : text)
   /** What engines ask of any value, which is no tool's name. */
-  const asked = { __proto__: null, then: true, toJSON: true, toString: true, valueOf: true }
+  const isAsked = (name) => name === 'then' || name === 'toJSON' || name === 'toString' || name === 'valueOf'
 
   async function invoke(path, input) {
     const json = input === undefined ? '{}' : stringify(input)
@@ -31,7 +31,7 @@ export function guest(call, print, limits) {
   function stub(path) {
     return new ProxyOf(() => {}, {
       get: (_, name) =>
-        typeof name !== 'string' || asked[name] || path.length === 2
+        typeof name !== 'string' || isAsked(name) || path.length === 2
           ? undefined
           : stub(path.length === 0 ? [name] : [path[0], name]),
       apply(_, self, values) {

@@ -53,12 +53,19 @@ const beside = (name: string) => new URL(name, import.meta.url)
 /** The build bundles the worker as worker.js. */
 const worker = existsSync(beside('worker.js')) ? beside('worker.js') : beside('worker.mjs')
 
+/** Types of Node 20 name WebAssembly's modules, but not the function that makes them. */
+const { compile } = (
+  globalThis as unknown as {
+    WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> }
+  }
+).WebAssembly
+
 let module: Promise<WebAssembly.Module> | undefined
 
 /** Compiles QuickJS once per process. */
 function compiled(): Promise<WebAssembly.Module> {
   const bundled = beside('quickjs.wasm')
   const find = () => createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
-  module ??= readFile(existsSync(bundled) ? bundled : find()).then((bytes) => WebAssembly.compile(bytes))
+  module ??= readFile(existsSync(bundled) ? bundled : find()).then(compile)
   return module
 }

@@ -42,12 +42,15 @@ export async function runInWorker(options: ScriptRunOptions): Promise<ScriptOutc
 
 const STOPPED = 'The script was stopped.'
 
+/** A record whose outcome is still to come. */
+type CallRecord = { -readonly [Field in keyof ScriptCallRecord]: ScriptCallRecord[Field] }
+
 class ScriptRun {
   readonly ended: Promise<ScriptOutcome>
   readonly #options: ScriptRunOptions
   readonly #worker: Worker
   readonly #calling = new AbortController()
-  readonly #records: { tool: string; outcome: ScriptCallRecord['outcome'] }[] = []
+  readonly #records: CallRecord[] = []
   readonly #limiter: Limiter
   /** Runs while the script may compute. */
   readonly #computing: Stopwatch
@@ -95,7 +98,7 @@ class ScriptRun {
   }
 
   async #call({ id, path, input }: WorkerMessage & { type: 'call' }): Promise<void> {
-    const record: (typeof this.#records)[number] = tool: path.join('.'), outcome: 'unfinished' 
+    const record: CallRecord = { tool: path.join('.'), outcome: 'unfinished' }
     this.#records.push(record)
     const answer = await this.#answer(id, path, input)
     if (this.#calling.signal.aborted) return

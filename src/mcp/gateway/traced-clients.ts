@@ -32,16 +32,16 @@ function traceparentOf({ meta }: CallOptions): string | undefined {
 export type TracedCall = {
   readonly trace: TraceListener | undefined
   readonly name: string
-  readonly server: string
+  readonly server?: string
   readonly input: unknown
   readonly options: CallOptions
 }
 
 /** Runs a call, and reports its start and its end. */
-export async function runTraced(
+export async function runTraced<Output extends CallOutput>(
   { trace, name, server, input, options }: TracedCall,
-  run: () => Promise<CallOutput>,
-): Promise<CallOutput> {
+  run: () => Promise<Output>,
+): Promise<Output> {
   if (!trace) return run()
   const subject = { id: randomUUID(), name, server }
   const started = performance.now()
