@@ -18,7 +18,7 @@ export {
 export { isPreload, preloadedIn } from './preload.ts'
 export * from './skills/index.ts'
 export { agentTool, type Shared } from './sub-agent.ts'
-export { builtInTools, kinds } from './tools/index.ts'
+export { batchTool, builtInTools, kinds, scriptTool } from './tools/index.ts'
 export {
   mendTranscript,
   openTranscript,
@@ -36,10 +36,12 @@ export type {
   Client,
   EndReason,
   HistoryChange,
+  InnerCallOptions,
   Permission,
   PermissionRequest,
   PermissionVerdict,
   Runner,
+  ScriptPlan,
   SentRequest,
   TokenUsage,
   ToolContext,

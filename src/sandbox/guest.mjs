@@ -34,7 +34,7 @@ export function guest(call, print, limits) {
         typeof name !== 'string' || isAsked(name) || path.length === 2
           ? undefined
           : stub(path.length === 0 ? [name] : [path[0], name]),
-      apply(_, self, values) {
+      apply(_target, _self, values) {
         if (path.length === 0)
           throw new ErrorOf('call tools as tools.<server>.<tool>({…}) or tools["<full name>"]({…})')
         return invoke(path, values[0])
