@@ -143,6 +143,8 @@ let helpers
 let script
 
 guarded(() => {
+  // The time to get here is not the script's.
+  sliceStart = performance.now()
   const prelude = context.unwrapResult(context.evalCode(`(${guest})`, 'guest.js'))
   const { inputCharacters, outputCharacters, logCharacters } = limits
   const bounds = JSON.stringify({ inputCharacters, outputCharacters, logCharacters })
@@ -158,6 +160,7 @@ guarded(() => {
     rendered: context.getProp(given, 'rendered'),
     described: context.getProp(given, 'described'),
   }
+  computedMs = 0
   // On the first line, so that lines in errors are those of the script.
   const started = compute(() => context.evalCode(`(async () => {${source}\n})()`, 'script.js'))
   if (started.error) return endWithError(started.error)

@@ -3,7 +3,7 @@ import { BATCH_TOOL, callToolsTool, readBatch, runBatch } from '../../core/index
 import { errorMessage, toJson } from '../../lib/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
-import { type InnerCalls, progressOf } from './inner-calls.ts'
+import { type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 
 export { BATCH_TOOL }
 
@@ -31,11 +31,8 @@ export async function callInBatch(
     scopeOf: ({ name }) => byName.get(name)?.server ?? name,
     isReadOnly: ({ name, input: own }) => byName.has(name) && host.isReadOnly({ id: name, name, input: own }),
     run: async ({ name, input: own }, index) => {
-      const output = await call(name, own, { ...options, onProgress: progress.report(index) }).catch(
-        (error: unknown): CallOutput => ({
-          content: [{ type: 'text', text: errorMessage(error) }],
-          isError: true,
-        }),
+      const output = await callOne(name, () =>
+        call(name, own, { ...options, onProgress: progress.report(index) }),
       )
       options.signal?.throwIfAborted()
       progress.end(index)
@@ -44,6 +41,15 @@ export async function callInBatch(
   })
   const content = outputs.flatMap((output, index) => numbered(output, index, calls[index]?.name ?? ''))
   return { content, ...(outputs.every(({ isError }) => isError === true) ? { isError: true } : {}) }
+}
+
+async function callOne(name: string, call: () => Promise<CallOutput>): Promise<CallOutput> {
+  try {
+    refuseOwnTool(name, BATCH_TOOL)
+    return await call()
+  } catch (error) {
+    return { content: [{ type: 'text', text: errorMessage(error) }], isError: true }
+  }
 }
 
 function numbered(

@@ -1,6 +1,8 @@
 // The vocabulary of calls within a call: what batches and scripts need to make ordinary ones.
-import type { PoolTool, Shelf, TraceListener } from '../../core/index.ts'
+import { BATCH_TOOL, type PoolTool, READ_TOOL, type Shelf, type TraceListener } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
+import { SCRIPT_TOOL } from '../../sandbox/index.ts'
+import { CALL, SEARCH } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
 
 /** How a call is made. */
@@ -19,6 +21,13 @@ export type InnerCalls = {
   /** Makes an ordinary call of a server's tool. */
   call(name: string, input: Fields, options: CallOptions, way?: CallWay): Promise<CallOutput>
   trace(options: CallOptions): TraceListener | undefined
+}
+
+const OWN = [SEARCH, CALL, READ_TOOL, BATCH_TOOL, SCRIPT_TOOL]
+
+/** Rejects calls of the gateway's own tools, which answer to the client alone. */
+export function refuseOwnTool(name: string, caller: string): void {
+  if (OWN.includes(name)) throw new Error(`${name} cannot be called in ${caller}; call it by itself.`)
 }
 
 export type CallProgress = {

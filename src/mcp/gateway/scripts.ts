@@ -15,7 +15,7 @@ import {
 } from '../../sandbox/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
-import { type InnerCalls, progressOf } from './inner-calls.ts'
+import { type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 
 export { SCRIPT_TOOL }
 
@@ -70,6 +70,7 @@ function callsOf(source: string, options: CallOptions, inner: InnerCalls): CallF
     const [first = '', second] = path
     const found = toolAt(path, inner.shelf.partition().pool)
     const name = found?.name ?? (second === undefined ? first : mcpName(first, second, ''))
+    refuseOwnTool(name, 'a script')
     const { asker } = options
     const waiting = asker && {
       ...asker,
