@@ -1,6 +1,7 @@
 // Runs the calls of one reply in parallel: answers searches, explains invalid calls, runs the rest. Each gets a result.
 import { setMaxListeners } from 'node:events'
 import {
+  BATCH_TOOL,
   type CallSubject,
   foldHistory,
   type Message,
@@ -169,7 +170,8 @@ async function execute(
   done.outside = outsideOf(accesses)
   const shelve = (result: ToolResult) => {
     done.whole = result
-    return execution.isWhole ? result : shelf.shelve(call, result)
+    // The results in a batch have budgets of their own.
+    return execution.isWhole || name === BATCH_TOOL ? result : shelf.shelve(call, result)
   }
   if (server !== undefined && runner) {
     const result = await runner.run(call, { signal })

@@ -35,6 +35,8 @@ export type HostOptions = {
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
   readonly knownTools: readonly string[]
+  /** Offers RunScript to clients. */
+  readonly hasScripts: boolean
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
   /** Reports to the operator. */
@@ -43,7 +45,7 @@ export type HostOptions = {
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, tell }: HostOptions,
+  { mode, ranker, cache, isOnePerson, knownTools, hasScripts, audit: auditSettings, tell }: HostOptions,
 ): OpenedHost {
   const audit = openAudit(auditSettings, { notify: tell })
   audit?.setServers(servers)
@@ -83,7 +85,7 @@ export function openHost(
     .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
     .then(warm)
     .catch((error: Error) => tell(error.message))
-  const { instructions } = settings
+  const { instructions, batches } = settings
   async function gateway(): Promise<McpGateway> {
     const { createMcpGateway } = await import('../mcp/gateway/gateway.ts')
     const makeHost = (handler: QuestionHandler) => {
@@ -93,7 +95,7 @@ export function openHost(
     const openTrace = audit && ((traceparent?: string) => audit.stream.open(traceparent).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     const results = keptResults(settings.resultBudget, isOnePerson)
-    return createMcpGateway({ ...options, openTrace, results })
+    return createMcpGateway({ ...options, openTrace, results, batches, scripts: hasScripts })
   }
   const configure = (next: readonly ServerConfig[]) => {
     audit?.setServers(next)
