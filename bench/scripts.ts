@@ -23,6 +23,12 @@ for (const [index, file] of FILES.entries())
     file,
     Array.from({ length: 30 }, (_, row) => `${index},${row},${(index * 31 + row) % 17}`).join('\n'),
   )
+const sums = Object.fromEntries(
+  FILES.map((_, index) => [
+    index,
+    Array.from({ length: 30 }, (_row, row) => (index * 31 + row) % 17).reduce((sum, value) => sum + value, 0),
+  ]),
+)
 const config = join(folder, 'servers.json')
 const node = (...args: string[]) => ({ command: process.execPath, args, trustAnnotations: true })
 writeFileSync(
@@ -41,7 +47,8 @@ const { client, tools, close } = await open()
 /** Sends calls as a model would, and counts what it reads: every request has the definitions and all that came before. */
 function conversation() {
   const cost: Cost = { requests: 0, context: 0, read: 0, milliseconds: 0 }
-  const base = estimateTokens(JSON.stringify(tools))
+  const seen = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+  const base = estimateTokens(JSON.stringify(seen))
   return {
     cost,
     async request(...calls: Call[]): Promise<string[]> {
@@ -50,7 +57,9 @@ function conversation() {
       const started = performance.now()
       const outputs = (await Promise.all(calls.map((call) => client.callTool(call)))) as unknown as Output[]
       cost.milliseconds += performance.now() - started
-      cost.context += estimateTokens(JSON.stringify(calls)) + estimateTokens(JSON.stringify(outputs))
+      cost.context +=
+        estimateTokens(JSON.stringify(calls)) +
+        estimateTokens(JSON.stringify(outputs.map(({ content }) => content)))
       return outputs.map(({ content, isError }) => {
         const text = content.map((block) => block.text ?? '').join('\n')
         if (isError) throw new Error(text)
@@ -91,9 +100,14 @@ async function pages(talk: Talk, wrap: (cursor?: string) => Call): Promise<numbe
   return count
 }
 
-const tasks: readonly { readonly task: string; readonly ways: { readonly [way: string]: Way } }[] = [
+const tasks: readonly {
+  readonly task: string
+  readonly expected: string
+  readonly ways: { readonly [way: string]: Way }
+}[] = [
   {
     task: 'list 50 issues, count labels',
+    expected: '{"bug":20,"docs":20,"feature":20,"question":20,"performance":20}',
     ways: {
       'plain calls': (talk) => talk.request(through('issues__list_issues', {})),
       script: (talk) =>
@@ -106,6 +120,7 @@ const tasks: readonly { readonly task: string; readonly ways: { readonly [way: s
   },
   {
     task: 'read 20 files, join by a column',
+    expected: JSON.stringify(sums),
     ways: {
       'plain calls, one a request': async (talk) => {
         for (const path of FILES) await talk.request(through('files__read_text_file', { path }))
@@ -123,6 +138,7 @@ const tasks: readonly { readonly task: string; readonly ways: { readonly [way: s
   },
   {
     task: 'page through 10 pages, count',
+    expected: '50',
     ways: {
       'plain calls': (talk) => pages(talk, (cursor) => through('issues__search_issues', search(cursor))),
       'batch (of one: each page needs the last)': (talk) =>
@@ -139,17 +155,23 @@ const tasks: readonly { readonly task: string; readonly ways: { readonly [way: s
 
 const number = (value: number) => Math.round(value).toLocaleString('en-US')
 const rows: (string | number)[][] = []
-for (const { task, ways } of tasks)
+for (const { task, expected, ways } of tasks)
   for (const [way, run] of Object.entries(ways)) {
     const talk = conversation()
-    await run(talk)
+    const answer = await run(talk)
+    if (way === 'script' && String(answer) !== expected) throw new Error(`${task}: ${answer}`)
     const { requests, context, read, milliseconds } = talk.end()
     rows.push([task, way, requests, number(context), number(read), number(milliseconds)])
   }
 await close()
 rmSync(folder, { recursive: true, force: true })
 
-const definitions = Object.fromEntries(tools.map((tool) => [tool.name, estimateTokens(JSON.stringify(tool))]))
+const definitions = Object.fromEntries(
+  tools.map(({ name, description, inputSchema }) => [
+    name,
+    estimateTokens(JSON.stringify({ name, description, inputSchema })),
+  ]),
+)
 report('Batches and scripts', 'npm run bench scripts', [
   'Three real servers behind the gateway in `bridge` mode (filesystem, memory, and an issue tracker over the official SDK). "Context": tokens of calls and results, by the core\'s estimate. "Read": all that the model reads over all its requests, the last one for its answer included, without a prompt cache. "ms": time in the gateway and the servers, without the model.',
   '',

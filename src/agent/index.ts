@@ -1,4 +1,6 @@
 // Exports of the agent for other folders. The public entry point is src/entries/agent.ts.
+
+export type { ScriptLimits } from '../sandbox/index.ts'
 export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'
@@ -18,7 +20,7 @@ export {
 export { isPreload, preloadedIn } from './preload.ts'
 export * from './skills/index.ts'
 export { agentTool, type Shared } from './sub-agent.ts'
-export { batchTool, builtInTools, kinds, scriptTool } from './tools/index.ts'
+export { batchTool, builtInTools, kinds, type ScriptToolOptions, scriptTool } from './tools/index.ts'
 export {
   mendTranscript,
   openTranscript,

@@ -8,14 +8,14 @@ export const SCRIPT_TOOL = 'RunScript'
 export const runScriptTool = {
   name: SCRIPT_TOOL,
   description:
-    'Runs a small JavaScript program that calls tools; only what it returns reaches you. For loops, counts and joins over many results: one script instead of many calls. Call a tool with await tools.<server>.<tool>({…}) or await tools["<full name>"]({…}): JSON results come parsed, others as text, errors are thrown. Look up inputs with ToolSearch first. Give the answer with return. There are no files, network, timers or modules.',
+    'Runs a JavaScript program that calls tools; only what it returns reaches you. Use it for loops, counts and joins over many results. Call tools with await tools.<server>.<tool>({…}) or tools["<full name>"]({…}): JSON results come parsed, others as text; errors are thrown. Find tools and their inputs with ToolSearch first. No files, network, timers or modules.',
   schema: {
     type: 'object',
     properties: {
       script: {
         type: 'string',
         description:
-          'Body of an async function, e.g.: const issues = await tools.github.list_issues({ repo: "a/b" }); return issues.length',
+          'Body of an async function, e.g. const all = await tools.github.list_issues({ repo: "a/b" }); return all.length',
       },
     },
     required: ['script'],

@@ -4,6 +4,7 @@ const guides = [
   { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
+  { text: 'Scripts', link: '/docs/guides/scripts' },
 ]
 
 const clients = [

@@ -44,5 +44,5 @@ export const kinds: { readonly [name: string]: CallKind } = {
 }
 export { shellPath } from './bash.ts'
 export { batchTool } from './batch.ts'
-export { scriptTool } from './script.ts'
+export { type ScriptToolOptions, scriptTool } from './script.ts'
 export { globExpression } from './walk.ts'

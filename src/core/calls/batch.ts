@@ -10,8 +10,7 @@ const CONCURRENT_CALLS = 8
 /** The definition, without the field names that differ between the API and MCP. */
 export const callToolsTool = {
   name: BATCH_TOOL,
-  description:
-    'Makes several independent calls at once; each has its own result or error, in this order. A call that needs the result of another belongs into a later request.',
+  description: 'Makes several independent calls at once; each gets its own result or error.',
   schema: {
     type: 'object',
     properties: {
@@ -21,7 +20,7 @@ export const callToolsTool = {
         items: {
           type: 'object',
           properties: {
-            name: { type: 'string', description: 'The full name of the tool.' },
+            name: { type: 'string' },
             arguments: { type: 'object' },
           },
           required: ['name', 'arguments'],

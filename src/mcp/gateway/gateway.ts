@@ -21,7 +21,7 @@ import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
-import { createScripts, type ScriptOptions } from './scripts.ts'
+import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients, type OpenTrace } from './traced-clients.ts'
@@ -47,7 +47,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   /** Offers `CallTools`, several calls in one, to clients in `bridge` mode. Default: false. */
   readonly batches?: boolean
   /** Offers `RunScript`, small programs over the tools; `true` for the default limits. Default: false. */
-  readonly scripts?: boolean | ScriptOptions
+  readonly scripts?: boolean | GatewayScripts
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }

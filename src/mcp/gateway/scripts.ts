@@ -20,11 +20,14 @@ import { type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 export { SCRIPT_TOOL }
 
 /** How the gateway runs scripts. */
-export type ScriptOptions = { readonly limits?: Partial<ScriptLimits> }
+export type GatewayScripts = {
+  /** Limits in place of the defaults. */
+  readonly limits?: Partial<ScriptLimits>
+}
 
 export type Scripts = ScriptRunner
 
-export function createScripts(options: boolean | ScriptOptions): Scripts | undefined {
+export function createScripts(options: boolean | GatewayScripts): Scripts | undefined {
   if (options === false) return undefined
   return createScriptRunner(options === true ? {} : options)
 }
