@@ -6,7 +6,8 @@ import {
   type Shelf,
   ShelfError,
 } from './core/index.ts'
-import { type ResultOptions, resultSettings, startTimer } from './node/index.ts'
+import { startTimer } from './node/index.ts'
+import { type ResultOptions, resultSettings } from './node/results/index.ts'
 import { type RankerName, rankers } from './rankers/index.ts'
 import { validateInput } from './validate/index.ts'
 
@@ -68,16 +69,14 @@ export {
   type Validate,
   type WireName,
 } from './entries/core.ts'
+export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './node/index.ts'
 export {
-  capabilitiesFromFile,
-  capabilitiesFromUrl,
   createDiskResults,
   createMemoryResults,
   type DiskResultOptions,
-  keepCapabilitiesFresh,
   type ResultLimits,
   type ResultOptions,
-} from './node/index.ts'
+} from './node/results/index.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
 export {
   createLearnedSearch,

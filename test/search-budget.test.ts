@@ -8,12 +8,16 @@ import { runs } from './support/runs.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 import { callOf, seen, talkOn } from './support/wires.ts'
 
-/** A tool whose definition takes about so many tokens. */
+/** A tool whose definition takes about so many tokens, and has no compact form because of its `not`. */
 function sized(name: string, tokens: number, more: Partial<Tool> = {}): Tool {
   const description = 'x'.repeat(tokens * 3)
   const input_schema = {
     type: 'object',
-    properties: { path: { type: 'string', description }, mode: { enum: ['read', 'write'] }, other: {} },
+    properties: {
+      path: { type: 'string', description, not: { const: '' } },
+      mode: { enum: ['read', 'write'] },
+      other: {},
+    },
     required: ['path', 'mode'],
   }
   return mcp('files', name, { description: `Opens a file. ${name} does more.`, input_schema, ...more })
@@ -157,7 +161,7 @@ describe('S17 for any tools and any budget', () => {
           const talk = bridge({ tools, answerTokens })
           await talk.user('start').prepare()
           const all = talk.shelf.partition().deferred.map((entry) => entry)
-          const outcome = await talk.shelf.search({ query: '+any', max_results: 50 })
+          const outcome = await talk.shelf.search({ query: '+any', max_results: 50 }, { isCompact: true })
           const said = (await ask(talk.shelf, '+any', 50)).said
           return { said, all, outcome }
         }
@@ -169,7 +173,7 @@ describe('S17 for any tools and any budget', () => {
           new Set(all.map((entry) => entry.name)),
         )
         const lines = said.split('\n')
-        for (const entry of outcome.tools) expect(lines).toContain(entry.json)
+        for (const definition of outcome.definitions) expect(said).toContain(definition)
         for (const line of lines.filter((one) => one.startsWith('{'))) JSON.parse(line)
         const named = outcome.shortened.filter((entry) => said.includes(entry.name))
         const unnamed = Number(/- and (\d+) more, not named/.exec(said)?.[1] ?? 0)

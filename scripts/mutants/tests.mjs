@@ -17,7 +17,8 @@ const byFolder = {
     'test/{announce,attack-history,bad-history,bound,compact,fork,loaded,mode,normalize}.test.ts',
     'test/{pairs,prefix,recover,request,request-cases,run,siblings,wires}.test.ts',
   ],
-  'core/tools': ['test/{definitions,names,policy,property-names,search-budget}.test.ts'],
+  'core/results': ['test/results/{preview,shelf}.test.ts'],
+  'core/tools': ['test/{compact-definitions,definitions,names,policy,property-names,search-budget}.test.ts'],
   'core/wire': [
     'test/{request-cases,answer,bound,compact,loaded,mode,normalize,recover,request,wires}.test.ts',
   ],

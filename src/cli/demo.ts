@@ -105,7 +105,7 @@ function toJson({ name, ledger, pins }: Compared): object {
 async function printJson(events: AsyncIterable<DemoEvent>, terminal: Terminal): Promise<void> {
   for await (const event of events) {
     if (event.type !== 'done') continue
-    const { ledger, pins } = event
-    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), pins }))
+    const { ledger, pins, longResult } = event
+    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), pins, longResult }))
   }
 }

@@ -69,7 +69,7 @@ export const serveCommand: Command = {
     results: {
       type: 'string',
       value: 'characters',
-      about: 'of a tool result that stays whole where tools are shelved; the model reads longer ones',
+      about: 'of a tool result before it is shelved, too; none is if left out',
     },
     memory: {
       type: 'string',

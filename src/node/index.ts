@@ -8,15 +8,6 @@ export { freeBuffer } from './free-buffer.ts'
 export { answerNode, close, isSecret, LOOPBACK, listen, networkOf, waitForDrain } from './http.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
-export {
-  createDiskResults,
-  createMemoryResults,
-  type DiskResultOptions,
-  digestOf,
-  type ResultLimits,
-  type ResultOptions,
-  resultSettings,
-} from './results/index.ts'
 export { createScheduler, rest, type Slice } from './scheduler.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'

@@ -128,8 +128,10 @@ describe('toolshelf demo', () => {
     const peers = [...found]
     expect(told).toBe('')
     expect(code).toBe(0)
-    const { turns, total } = JSON.parse(out)
+    const { turns, total, longResult } = JSON.parse(out)
     expect(turns).toHaveLength(4)
+    expect(longResult.characters).toBeGreaterThan(100_000)
+    expect(longResult.tokensWith).toBeLessThan(longResult.tokensWithout / 10)
     for (const turn of turns) {
       expect(turn.tokensWith).toBeLessThan(turn.tokensWithout)
       expect(turn.searches + turn.preloaded.length).toBeGreaterThan(0)

@@ -222,7 +222,8 @@ describe('bridge', () => {
   it('two tools, always the same; a search gives definitions, CallTool calls', async () => {
     const { raw, search, call, changes } = shared()
     const before = JSON.stringify(await raw('tools/list'))
-    const answer = await search('adds two numbers')
+    expect(await search('adds two numbers')).toMatch(/^neighbour__add: .*\n {2}a: number.*\n {2}b: number/m)
+    const answer = await search('select:neighbour__add')
     const definition = answer.split('\n').find((line) => line.startsWith('{'))
     expect(JSON.parse(definition ?? '')).toMatchObject({
       name: 'neighbour__add',

@@ -115,7 +115,7 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     const screen = shared()
     await screen.enter('/tools')
     const before = await screen.shows(/Pending +none/)
-    expect(before).toMatch(/Working set +Agent, Bash, Edit, Glob, Grep, Read, Write/)
+    expect(before).toMatch(/Working set +Agent, Bash, Edit, Glob, Grep, Read, ReadResult, Write/)
     expect(before).toMatch(/Loaded +none/)
     expect(before).toMatch(/Deferred +built-in 3/)
     await screen.enter('move it')

@@ -2,6 +2,7 @@
 const guides = [
   { text: 'MCP gateway', link: '/docs/guides/mcp-gateway' },
   { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
+  { text: 'Long results', link: '/docs/guides/results' },
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
   { text: 'Scripts', link: '/docs/guides/scripts' },

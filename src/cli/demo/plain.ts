@@ -5,6 +5,7 @@ import { SEARCH_TOOL } from '../../core/index.ts'
 import { OFFLINE_NOTE } from '../../messages/upstream/index.ts'
 import { harmless } from '../../terminal/index.ts'
 import type { Ledger, LedgerTotal, LedgerTurn } from './ledger.ts'
+import type { LongResultFigures } from './long-result.ts'
 import type { DemoEvent } from './play.ts'
 
 export function plainLines(event: DemoEvent, live: string | undefined): string[] {
@@ -23,7 +24,7 @@ export function plainLines(event: DemoEvent, live: string | undefined): string[]
     case 'turn':
       return [turnLine(event.ledger.turns.at(-1))]
     case 'done':
-      return ['', ...finalWords(event.ledger)]
+      return ['', ...finalWords(event.ledger, event.longResult)]
   }
 }
 
@@ -66,7 +67,7 @@ export function extra({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>):
   return `, ${extraRoundTrips} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`
 }
 
-export function finalWords(ledger: Ledger): string[] {
+export function finalWords(ledger: Ledger, longResult: LongResultFigures | undefined): string[] {
   const { turns } = ledger
   const total = ledger.total()
   const most = Math.max(...turns.map(({ tokensWithout }) => tokensWithout), 1)
@@ -81,6 +82,7 @@ export function finalWords(ledger: Ledger): string[] {
     `  total   ${number(total.tokensWithout)} without, ${number(total.tokensWith)} with: ${total.savedShare} % saved`,
     ...money(total),
     `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}${extra(total)}; cached prefix kept in ${total.prefixKept} of ${total.rounds} requests`,
+    ...results(longResult),
     '',
     'With your own servers:',
     '  toolshelf doctor          what they cost',
@@ -93,6 +95,14 @@ function money({ dollarsWithout, dollarsWith, pricedAs, pricesOf }: LedgerTotal)
   if (dollarsWithout === undefined || dollarsWith === undefined || pricedAs === undefined) return []
   return [
     `  money   ${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with: ${pricedAs} with prompt caching, prices of ${pricesOf}`,
+  ]
+}
+
+function results(figures: LongResultFigures | undefined): string[] {
+  if (!figures) return []
+  const { characters, tokensWithout, tokensWith } = figures
+  return [
+    `  results ${number(tokensWithout)} without, ${number(tokensWith)} with: a log of ${number(characters)} characters`,
   ]
 }
 

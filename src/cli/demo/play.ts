@@ -14,6 +14,7 @@ import { CommandError } from '../command.ts'
 import { version } from '../version.ts'
 import { temporaryFolder } from './folder.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { type LongResultFigures, measureLongResult } from './long-result.ts'
 import { demoConfig } from './servers.ts'
 import { DEMO_PROMPTS, demoScript } from './task.ts'
 
@@ -30,6 +31,8 @@ export type DemoEvent =
       readonly type: 'done'
       readonly ledger: Ledger
       readonly pins: readonly LearnedPin[]
+      /** What one long result costs; undefined if the server returned none. */
+      readonly longResult: LongResultFigures | undefined
     }
 
 export type DemoOptions = {
@@ -106,7 +109,9 @@ async function* playIn(
       yield { type: 'turn', ledger }
     }
     using.close(agent.messages)
-    if (!signal.aborted) yield { type: 'done', ledger, pins: using.pins() }
+    if (signal.aborted) return
+    const longResult = await measureLongResult(host, folder)
+    yield { type: 'done', ledger, pins: using.pins(), longResult }
   } finally {
     await host.close()
   }

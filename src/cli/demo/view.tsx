@@ -25,7 +25,7 @@ export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | 
     for await (const event of events) {
       shown = next(shown, event, live)
       screen.rerender(<Demo shown={shown} live={live} />)
-      if (event.type === 'done') last = finalWords(event.ledger)
+      if (event.type === 'done') last = finalWords(event.ledger, event.longResult)
       if (event.type === 'prompt') await pause(LOOK)
     }
   } finally {

@@ -7,7 +7,7 @@ import type { Settings } from '../options.ts'
 import { keepFound } from '../request/index.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { charactersFor } from '../tokens.ts'
-import { fitTools } from '../tools/index.ts'
+import { compactDefinition, fitTools } from '../tools/index.ts'
 import type { Trace, TraceListener } from '../trace.ts'
 import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
@@ -33,8 +33,9 @@ export async function answerSearch(
     return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
   const { memory } = conversation
   const { trace = live.host.settings.trace } = conversation
-  const outcome = await searchTools(live, call.input, { missed: memory.missed, trace })
-  const { tools, remark, missed, isRefused } = outcome
+  const isCompact = !wire.callsByName
+  const outcome = await searchTools(live, call.input, { missed: memory.missed, trace, isCompact })
+  const { tools, remark, missed, isRefused, definitions } = outcome
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
   noteSearch(conversation, outcome)
@@ -42,7 +43,7 @@ export async function answerSearch(
   const { state } = conversation
   conversation.state = { ...state, kept: keepFound(state.kept, tools) }
   trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
-  return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined)
+  return wire.answer(call.id, tools, remark ? searchNote(remark) : undefined, definitions)
 }
 
 /** What a search found. */
@@ -51,6 +52,8 @@ export type SearchOutcome = {
   readonly query: string
   /** The tools whose definitions fit into `answerTokens`: these are loaded. */
   readonly tools: readonly PoolTool[]
+  /** The definitions of `tools`: JSON; or compact, where that was asked for and the search gave no names. */
+  readonly definitions: readonly string[]
   /** Tools that the remark only describes, because their definitions do not fit (S17). */
   readonly shortened: readonly PoolTool[]
   /** What fits beside tools, by the option `related`. */
@@ -76,6 +79,8 @@ export type SearchOptions = {
   readonly isTold?: (server: UnsearchedServer) => boolean
   /** The `missed` of the last search: the answer says which of these servers are searched now. */
   readonly missed?: readonly string[]
+  /** The answer shows definitions as text: compact ones, unless the search names its tools. Default: false. */
+  readonly isCompact?: boolean
   /** Receives the event of this search in place of the option `trace`. */
   readonly trace?: TraceListener | undefined
 }
@@ -84,7 +89,12 @@ export type SearchOptions = {
 export async function searchTools(
   live: LiveHost,
   input: unknown,
-  { isTold = () => false, missed = [], trace = live.host.settings.trace }: SearchOptions = {},
+  {
+    isTold = () => false,
+    missed = [],
+    isCompact = false,
+    trace = live.host.settings.trace,
+  }: SearchOptions = {},
 ): Promise<SearchOutcome> {
   const { settings } = live.host
   const { typed, query, limit } = readInput(input, settings)
@@ -105,11 +115,14 @@ export async function searchTools(
   const related = await findRelated(settings.related, query, partitionOf(live.host).deferred)
   const remark = [remarks.join(' '), aboutRelated(related)].filter((part) => part !== '').join('\n')
   const budget = charactersFor(settings.answerTokens) - remark.length - AROUND_DEFINITIONS
-  const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'))
+  const isShort = isCompact && !BY_NAME.has(found.ranker)
+  const textOf = ({ definition, json }: PoolTool) => (isShort && compactDefinition(definition)) || json
+  const { whole, shortened, text } = fitTools(allowed, budget, selectIt(settings, '<name>'), textOf)
   const pending = unsearched.filter(({ state }) => state === 'pending')
   return {
     query,
     tools: whole,
+    definitions: whole.map(textOf),
     shortened,
     related,
     left: found.matched - found.tools.length + shortened.length,
@@ -133,7 +146,18 @@ function searchEvent(query: string, found: QueryResult, allowed: readonly PoolTo
 /** Characters that wires write in front of the definitions and of the remark. */
 const AROUND_DEFINITIONS = 200
 
-const NOTHING = { query: '', tools: [], shortened: [], related: [], left: 0, unsearched: [] } as const
+/** Searches that name their tools, and so get whole definitions. */
+const BY_NAME = new Set(['select', 'name'])
+
+const NOTHING = {
+  query: '',
+  tools: [],
+  definitions: [],
+  shortened: [],
+  related: [],
+  left: 0,
+  unsearched: [],
+} as const
 
 /** Returns the wire by which the model could search in the last request; undefined if it could not. */
 export function searchWire(host: Host, state: State): Wire | undefined {

@@ -53,9 +53,20 @@ export function checkCall(
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
       : ''
   const problems = problemsOf(entry, input, settings)
-  if (problems.length > 0) return refuse(call, describe(entry, problems, input) + remedy)
+  if (problems.length > 0)
+    return refuse(call, describe(entry, problems, input) + (remedy || wholeAgain(entry, partition, wire)))
   if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
   return undefined
+}
+
+const LONGEST_DEFINITION = 10_000
+
+/** The whole definition of a tool that the model may have seen only compact. */
+function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, wire?: Wire): string {
+  if (!wire || wire.callsByName || !deferredNames.has(name)) return ''
+  return json.length <= LONGEST_DEFINITION
+    ? `\nIts whole definition: ${json}`
+    : `\n${wire.howToLoad(name)} for its whole definition, then call it again.`
 }
 
 function isWrapped(input: unknown): boolean {

@@ -3,7 +3,7 @@
 import type { Definition } from '../types.ts'
 import { signatureOf } from './signature.ts'
 
-/** A definition, and the same as JSON. */
+/** A definition, and the same as an answer shows it whole. */
 export type FittableTool = { readonly name: string; readonly definition: Definition; readonly json: string }
 
 export type Fitted<Tool extends FittableTool> = {
@@ -27,15 +27,17 @@ const WHOLE_SHARE = 0.75
  * always whole.
  *
  * @param howToSelect - Explains to the model how to get one whole definition.
+ * @param textOf - How the answer shows a definition: as JSON, or compact.
  */
 export function fitTools<Tool extends FittableTool>(
   tools: readonly Tool[],
   budget: number,
   howToSelect: string,
+  textOf: (tool: Tool) => string = ({ json }) => json,
 ): Fitted<Tool> {
-  const total = tools.reduce((sum, tool) => sum + sizeOf(wholeForm(tool)), 0)
+  const total = tools.reduce((sum, tool) => sum + sizeOf(wholeForm(tool, textOf(tool))), 0)
   if (tools.length <= 1 || total <= budget) return { whole: tools, shortened: [], text: '' }
-  const forms = tools.map(formsOf)
+  const forms = tools.map((tool) => formsOf(tool, textOf(tool)))
   const ends = [heading(howToSelect), unnamed(tools.length)].reduce((sum, line) => sum + sizeOf(line), 0)
   const details = chooseDetails(forms, budget - ends)
   const isWhole = (_: Tool, index: number) => details[index] === 'whole'
@@ -49,19 +51,19 @@ export function fitTools<Tool extends FittableTool>(
 /** A tool's line at each level of detail; undefined if it has none. */
 type Forms = { readonly [detail in Detail]: string | undefined }
 
-function formsOf(tool: FittableTool): Forms {
+function formsOf(tool: FittableTool, text: string): Forms {
   const signature = signatureOf(tool.definition)
   return {
     unnamed: '',
     name: `- ${tool.name} [name only]`,
     signature: signature === undefined ? undefined : `- [shortened] ${signature}`,
-    whole: wholeForm(tool),
+    whole: wholeForm(tool, text),
   }
 }
 
 /** Includes the name, because a note in front of the definitions lists it. */
-function wholeForm({ name, json }: FittableTool): string {
-  return `${name}\n${json}`
+function wholeForm({ name }: FittableTool, text: string): string {
+  return `${name}\n${text}`
 }
 
 function chooseDetails(forms: readonly Forms[], room: number): readonly Detail[] {

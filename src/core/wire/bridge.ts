@@ -18,16 +18,17 @@ export const bridge: MakeWire = (settings) => {
     takesAdditions: false,
     declared: ({ loaded }) => loaded,
     declare: ({ immediate }) => [searchTool(settings, outcome(settings)), callTool(settings), ...immediate],
-    answer: (id, tools, remark) => ({
+    answer: (id, tools, remark, definitions = tools.map(({ json }) => json)) => ({
       type: 'tool_result',
       tool_use_id: id,
-      content: [{ type: 'text', text: written(settings, tools, tools, remark) }],
+      content: [{ type: 'text', text: written(settings, tools, definitions, remark) }],
     }),
     unseen: (facts) => loadedOtherwise(facts, 'text'),
     reload: (tools, id) => {
       const budget = charactersFor(settings.answerTokens)
       const { whole, text } = fitTools(tools, budget, selectIt(settings, '<name>'))
-      const shown = { type: 'text' as const, text: written(settings, tools, whole, text) }
+      const definitions = whole.map(({ json }) => json)
+      const shown = { type: 'text' as const, text: written(settings, tools, definitions, text) }
       return searchAgain(settings, tools, { type: 'tool_result', tool_use_id: id, content: [shown] })
     },
     recall: loadedEarlier,
@@ -36,18 +37,21 @@ export const bridge: MakeWire = (settings) => {
   return wire
 }
 
-/** All of `tools` count as loaded; the remark describes those that are not among `whole`. */
+/** All of `tools` count as loaded; the remark describes those that are not among the definitions. */
 function written(
-  { callTool: name }: Settings,
+  settings: Settings,
   tools: readonly PoolTool[],
-  whole: readonly PoolTool[],
+  definitions: readonly string[],
   remark: string | undefined,
 ): string {
   const note = describedNote(tools.map(({ name }) => name))
-  const definitions = whole.map(({ json }) => json)
+  const isCompact = definitions.some((text) => !text.startsWith('{'))
+  const about = isCompact
+    ? ` ("?" marks what may be left out; ${selectIt(settings, '<name>')} for one whole)`
+    : ''
   return [
     note,
-    `Call them with ${name}. Their definitions:`,
+    `Call them with ${settings.callTool}. Their definitions${about}:`,
     ...definitions,
     ...(remark ? [remark] : []),
   ].join('\n')

@@ -19,8 +19,8 @@ export type Wire = {
   declared(facts: Facts): Iterable<string>
   /** Returns the request's `tools`. */
   declare(working: Working): Definition[]
-  /** Returns the result of a search: loads the tools and adds a remark (S9). */
-  answer(id: string, tools: readonly PoolTool[], remark?: string): ToolResult
+  /** Returns the result of a search: loads the tools and adds a remark (S9). `definitions` are their texts, if not JSON. */
+  answer(id: string, tools: readonly PoolTool[], remark?: string, definitions?: readonly string[]): ToolResult
   /** Loaded names whose definitions are not visible on this wire, e.g. after a compaction. */
   unseen(facts: Facts): string[]
   /** Returns the messages that show them again. */

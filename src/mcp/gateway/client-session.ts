@@ -3,6 +3,7 @@ import { ProtocolError } from '@modelcontextprotocol/server'
 import {
   mcpName,
   type PoolTool,
+  type SearchOutcome,
   type Shelf,
   type Tool,
   type TraceListener,
@@ -58,7 +59,7 @@ export type ClientSessionOptions = {
   readonly traceOf: TraceOfClient
 }
 
-/** Names whose definitions the client has seen; above this number the oldest are forgotten. */
+/** Names whose whole definitions the client has seen; above this number the oldest are forgotten. */
 const MAX_SEEN = 5000
 
 export function createClientSession(options: ClientSessionOptions): ClientSession {
@@ -127,17 +128,18 @@ class Session implements ClientSession {
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
-    const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace })
-    const { tools, remark: searchRemark, unsearched, isRefused } = outcome
+    const isCompact = this.mode() === 'bridge'
+    const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
+    const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
     if (isRefused) return failure(searchRemark)
     this.#reportedStates.clear()
     for (const server of unsearched) this.#reportedStates.set(server.name, stateOf(server))
     const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return say(remark)
-    for (const { name } of tools) this.#see(name)
+    for (const [index, { name, json }] of tools.entries()) if (definitions[index] === json) this.#see(name)
     trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
-    if (this.mode() === 'bridge') return say(described(tools, remark))
+    if (isCompact) return say(described(outcome, remark))
     const { hasAdded, dropped } = loaded.add(tools)
     if (hasAdded) await onLoad()
     return say(listed(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
@@ -192,7 +194,7 @@ class Session implements ClientSession {
     this.#see(name)
     if (this.mode() === 'list' && loaded.use(entry)) void onLoad()
     if (complaint && isUnseen) {
-      const remedy = 'You had not seen its definition. Here it is; call it again with arguments that fit.'
+      const remedy = 'Here is its whole definition; call it again with arguments that fit.'
       return refuse(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
     await way.permit?.(entry)
@@ -311,9 +313,11 @@ function parse(text: string): unknown {
   }
 }
 
-function described(tools: readonly PoolTool[], remark: string): string {
-  const head = `Call these with ${CALL}, by their full name. Their definitions:`
-  return [head, ...tools.map(({ json }) => json), ...(remark ? [remark] : [])].join('\n')
+function described({ tools, definitions }: SearchOutcome, remark: string): string {
+  const isWhole = tools.every(({ json }, index) => json === definitions[index])
+  const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
+  const head = `Call these with ${CALL}, by their full name. Their definitions${about}:`
+  return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
 }
 
 function listed(tools: readonly PoolTool[], remark: string): string {

@@ -1,7 +1,7 @@
 // Keeps long results of calls out of a client's context: the client gets a preview, and reads on with ReadResult.
 import { readResultTool, readShelved, shelveText, type TraceListener } from '../../core/index.ts'
 import { errorMessage, fieldsOf, textOf, toJson } from '../../lib/index.ts'
-import { type ResultOptions, resultSettings } from '../../node/index.ts'
+import { type ResultOptions, resultSettings } from '../../node/results/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOutput } from '../types.ts'
 

@@ -33,7 +33,7 @@ export function gatewaySearchTool(mode: ListingMode, servers: readonly string[])
 Query forms:
 - "slack send message": keywords; name the service, the action and the object. Returns up to max_results best matches.
 - "+github issue": tools that have "github", ranked by the other words.
-- "select:github__create_issue,github__get_issue": exactly these tools, by name.
+- "select:github__create_issue,github__get_issue": exactly these tools, by name, with their whole definitions.
 Fetch all the tools that a step needs in one search.`,
     inputSchema: {
       type: 'object',

@@ -57,11 +57,7 @@ export function startHidden(
       onSearch(news)
       for (const name of names) loaded.add(name)
       if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
-      else
-        vain.push({
-          call,
-          texts: [tools.length > 0 ? alreadyLoaded(tools.map(({ name }) => name)) : remark],
-        })
+      else vain.push({ call, texts: [tools.length > 0 ? alreadyLoaded(tools.map(nameOf)) : remark] })
       return undefined
     },
     callId(id, at) {

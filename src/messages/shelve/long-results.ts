@@ -13,7 +13,7 @@ import {
 } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { digestOf } from '../../node/index.ts'
+import { digestOf } from '../../node/results/index.ts'
 
 export type LongResults = {
   /** The reading tool, for the end of the client's own tools; always there, so that it never changes the prefix. */
