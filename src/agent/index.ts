@@ -1,6 +1,6 @@
 // Exports of the agent for other folders. The public entry point is src/entries/agent.ts.
 
-export type { ScriptLimits } from '../sandbox/index.ts'
+export { SCRIPT_TOOL, type ScriptLimits } from '../sandbox/index.ts'
 export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'

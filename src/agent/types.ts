@@ -177,10 +177,10 @@ export type AgentEvent =
       /** The information. */
       readonly text: string
     }
-  /** An event of a sub-agent. */
+  /** An event of a sub-agent, or of a call that a script or a batch makes. */
   | {
       readonly type: 'inside'
-      /** The `Agent` call that started the sub-agent. */
+      /** The call of `Agent`, `RunScript` or `CallTools`. */
       readonly call: ToolUse
       /** Its event. */
       readonly event: AgentEvent

@@ -1,5 +1,6 @@
 // One run of a script, seen from the main thread: starts its worker, makes its calls, and ends it when a limit is
 // reached, whatever the worker does.
+import { setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { errorMessage, isFields } from '../lib/index.ts'
 import { createLimiter, type Limiter } from '../node/index.ts'
@@ -61,6 +62,8 @@ class ScriptRun {
   constructor(options: ScriptRunOptions) {
     const { worker, wasm, source, limits, now, signal } = options
     this.#options = options
+    // Each call adds a listener, and Node warns about more than ten.
+    setMaxListeners(0, this.#calling.signal)
     this.#limiter = createLimiter(limits.concurrentCalls, limits.totalMs)
     this.ended = new Promise((resolve) => {
       this.#finish = resolve

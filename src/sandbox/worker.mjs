@@ -33,10 +33,12 @@ let calls = 0
 let log = ''
 let computedMs = 0
 let sliceStart = performance.now()
+/** Before, the sandbox is made; that time is not the script's. */
+let hasBegun = false
 let isOver = false
 
 const hasComputedTooLong = () => computedMs + performance.now() - sliceStart > limits.computeMs
-runtime.setInterruptHandler(hasComputedTooLong)
+runtime.setInterruptHandler(() => hasBegun && hasComputedTooLong())
 
 /** Runs the script for a while, and counts the time. */
 function compute(work) {
@@ -143,8 +145,6 @@ let helpers
 let script
 
 guarded(() => {
-  // The time to get here is not the script's.
-  sliceStart = performance.now()
   const prelude = context.unwrapResult(context.evalCode(`(${guest})`, 'guest.js'))
   const { inputCharacters, outputCharacters, logCharacters } = limits
   const bounds = JSON.stringify({ inputCharacters, outputCharacters, logCharacters })
@@ -160,7 +160,7 @@ guarded(() => {
     rendered: context.getProp(given, 'rendered'),
     described: context.getProp(given, 'described'),
   }
-  computedMs = 0
+  hasBegun = true
   // On the first line, so that lines in errors are those of the script.
   const started = compute(() => context.evalCode(`(async () => {${source}\n})()`, 'script.js'))
   if (started.error) return endWithError(started.error)

@@ -1,4 +1,5 @@
 // CallTools: several calls of servers' tools in one request of the client.
+import { setMaxListeners } from 'node:events'
 import { BATCH_TOOL, callToolsTool, readBatch, runBatch } from '../../core/index.ts'
 import { errorMessage, toJson } from '../../lib/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
@@ -25,6 +26,8 @@ export async function callInBatch(
 ): Promise<CallOutput> {
   const calls = readBatch(input)
   if (typeof calls === 'string') return { content: [{ type: 'text', text: calls }], isError: true }
+  // Each call adds a listener, and Node warns about more than ten.
+  if (options.signal) setMaxListeners(0, options.signal)
   const { byName } = shelf.partition().pool
   const progress = progressOf(options.onProgress, calls.length)
   const outputs = await runBatch(calls, {
