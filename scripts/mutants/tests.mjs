@@ -25,6 +25,7 @@ const byFolder = {
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   search: ['test/search/{deprecated,evaluate,fields,kernel,meaning,words}.test.ts'],
   validate: ['test/validate.test.ts', 'test/check.test.ts', 'test/mcp/config-schema.test.ts'],
+  sandbox: ['test/sandbox/scripts.test.ts'],
   node: ['test/node/*.test.ts', 'test/capabilities.test.ts', 'test/agent/tools-bash.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],

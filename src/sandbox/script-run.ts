@@ -122,7 +122,8 @@ class ScriptRun {
       if (!isFields(input)) throw new Error('a tool takes one object')
       const value = await this.#limiter(async () => {
         signal.throwIfAborted()
-        return call({ path, input }, { signal, askPerson })
+        // A call that ignores the signal must not keep its slot, whose timer would keep the process alive.
+        return Promise.race([call({ path, input }, { signal, askPerson }), aborted(signal)])
       })
       const result = JSON.stringify(value) ?? 'null'
       if (result.length > limits.resultCharacters)
@@ -141,6 +142,12 @@ class ScriptRun {
     const state = ending.kind === 'value' || ending.kind === 'nothing' ? 'returned' : 'failed'
     this.#finish({ state, text: textFor(ending, this.#options.limits), log, calls: this.#records })
   }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 const COMPUTED_TOO_LONG = { kind: 'computed-too-long' } as const

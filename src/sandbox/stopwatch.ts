@@ -7,6 +7,7 @@ export type Stopwatch = {
   pause(): void
   /** Stops, with all time left. */
   reset(): void
+  /** Ends it for good. */
   stop(): void
 }
 
@@ -15,6 +16,7 @@ export function createStopwatch(milliseconds: number, onEnd: () => void): Stopwa
   let startedAt = 0
   let timer: ReturnType<typeof setTimeout> | undefined
   let pauses = 0
+  let isStopped = false
   const halt = () => {
     if (timer === undefined) return
     clearTimeout(timer)
@@ -24,7 +26,7 @@ export function createStopwatch(milliseconds: number, onEnd: () => void): Stopwa
   return {
     start() {
       pauses = Math.max(0, pauses - 1)
-      if (timer !== undefined || pauses > 0) return
+      if (timer !== undefined || pauses > 0 || isStopped) return
       startedAt = performance.now()
       timer = setTimeout(onEnd, Math.max(0, left))
     },
@@ -36,6 +38,9 @@ export function createStopwatch(milliseconds: number, onEnd: () => void): Stopwa
       halt()
       left = milliseconds
     },
-    stop: halt,
+    stop() {
+      isStopped = true
+      halt()
+    },
   }
 }

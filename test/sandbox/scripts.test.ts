@@ -47,6 +47,26 @@ test('cancelling in the middle of a call stops the script and the call', async (
   expect(isCancelled).toBe(true)
 })
 
+test('a script that was stopped leaves no timer behind, even if its call never ends', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const runner = createScriptRunner()
+  await runner.run('return 1', echo)
+  const before = timers()
+  const stop = new AbortController()
+  const answers: ((value: string) => void)[] = []
+  const call: CallForScript = (_, { askPerson }) =>
+    askPerson(() => {
+      if (answers.length === 1) setImmediate(() => stop.abort())
+      return new Promise((resolve) => answers.push(resolve))
+    })
+  const script = 'await Promise.all([tools.a.b({}), tools.a.b({})])'
+  const outcome = await runner.run(script, call, { signal: stop.signal })
+  expect(outcome).toMatchObject({ state: 'stopped', calls: [{}, {}] })
+  answers[0]?.('late')
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(timers()).toBe(before)
+})
+
 test('a script that takes too long is ended with its calls, but a person may take their time', async () => {
   const runner = createScriptRunner({ limits: { totalMs: 3000 } })
   const never: CallForScript = () => new Promise(() => {})
