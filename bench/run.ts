@@ -1,4 +1,4 @@
-// `npm run bench [cost|tokens|zoo|compact|speed|start|quality|learning|languages|public|mcp|mcp-stall|messages|messages-apis|
+// `npm run bench [cost|tokens|zoo|compact|speed|start|quality|learning|languages|public|mcp|mcp-stall|scripts|messages|messages-apis|
 // messages-load|messages-soak|events] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
@@ -17,6 +17,7 @@ const benches = [
   'languages',
   'mcp',
   'mcp-stall',
+  'scripts',
   'messages',
   'messages-apis',
   'messages-load',

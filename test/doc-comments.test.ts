@@ -19,8 +19,8 @@ const FOLDERS: Record<string, RegExp> = {
   'index.ts': /^(core(?!\/oracle)\/|node\/|rankers\/|validate\/|search\/learned\.ts)/,
   'entries/core.ts': /^core(?!\/oracle)\//,
   'entries/oracle.ts': /^core\/oracle\//,
-  'entries/agent.ts': /^(agent\/|lib\/diff\.ts)/,
-  'entries/mcp.ts': /^mcp\//,
+  'entries/agent.ts': /^(agent\/|sandbox\/|lib\/diff\.ts)/,
+  'entries/mcp.ts': /^(mcp|sandbox)\//,
   'entries/messages.ts': /^(messages\/|core\/figures\/|core\/reply\.ts)/,
 }
 

@@ -8,10 +8,13 @@ import { build } from 'esbuild'
 const TO_DIST = '__PATH_TO_DIST__'
 
 /** Returns esbuild's metafile: which inputs each output holds. */
-export async function bundle({ root, dist, entries }) {
+export async function bundle({ root, dist, entries, workers }) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: Object.fromEntries(entries.map((entry) => [entry, join('src', `${entry}.ts`)])),
+    entryPoints: Object.fromEntries([
+      ...entries.map((entry) => [entry, join('src', `${entry}.ts`)]),
+      ...workers.map((entry) => [entry, join('src', `${entry}.mjs`)]),
+    ]),
     outdir: dist,
     chunkNames: 'chunks/[name]-[hash]',
     bundle: true,

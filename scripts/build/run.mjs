@@ -1,7 +1,8 @@
 // `npm run build`: bundles src/ with every package it imports into dist/, with types for the library's entries and the
 // licences of what was bundled.
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -22,10 +23,14 @@ const library = Object.values(exports).flatMap(({ default: file }) =>
 
 await rm(dist, { recursive: true, force: true })
 const [program, page] = await Promise.all([
-  bundle({ root, dist, entries: [...library, 'cli/main'] }),
+  bundle({ root, dist, entries: [...library, 'cli/main'], workers: ['sandbox/worker'] }),
   bundlePage(),
   emitTypes(),
 ])
+await copyFile(
+  createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm'),
+  join(dist, 'sandbox/quickjs.wasm'),
+)
 // npm sets this at install; a link that npx made before a build keeps the mode of the file.
 await chmod(join(dist, 'cli/main.js'), 0o755)
 await mkdir(join(dist, 'inspector'), { recursive: true })

@@ -11,6 +11,7 @@ const byFolder = {
     'test/node/*.test.ts',
     'test/{capabilities,messages/buffer-pool,agent/tools-bash,mcp/processes}.test.ts',
   ],
+  sandbox: ['test/sandbox/scripts.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts', 'test/embed/*.test.ts'],

@@ -1,6 +1,7 @@
 // Exports of the agent for other folders. The public entry point is src/entries/agent.ts.
 
 export { type DiffLine, type FileChange, fileChange } from '../lib/index.ts'
+export { SCRIPT_TOOL, type ScriptLimits } from '../sandbox/index.ts'
 export type { Access } from './accesses.ts'
 export { isWithin } from './accesses.ts'
 export { createAgent } from './agent.ts'
@@ -19,7 +20,7 @@ export {
 export { isPreload, preloadedIn } from './preload.ts'
 export * from './skills/index.ts'
 export { agentTool, type Shared } from './sub-agent.ts'
-export { builtInTools, kinds } from './tools/index.ts'
+export { batchTool, builtInTools, kinds, type ScriptToolOptions, scriptTool } from './tools/index.ts'
 export {
   mendTranscript,
   openTranscript,
@@ -37,10 +38,12 @@ export type {
   Client,
   EndReason,
   HistoryChange,
+  InnerCallOptions,
   Permission,
   PermissionRequest,
   PermissionVerdict,
   Runner,
+  ScriptPlan,
   SentRequest,
   TokenUsage,
   ToolContext,

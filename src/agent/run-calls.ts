@@ -1,6 +1,7 @@
 // Runs the calls of one reply in parallel: answers searches, explains invalid calls, runs the rest. Each gets a result.
 import { setMaxListeners } from 'node:events'
 import {
+  BATCH_TOOL,
   type CallSubject,
   type ConversationListener,
   foldHistory,
@@ -19,7 +20,15 @@ import { errorMessage, fieldsOf, textOf } from '../lib/index.ts'
 import { createChildSpan } from '../node/index.ts'
 import type { Access } from './accesses.ts'
 import { createChannel } from './channel.ts'
-import type { AgentEvent, AgentTool, Permission, PermissionVerdict, Runner } from './types.ts'
+import type {
+  AgentEvent,
+  AgentTool,
+  InnerCallOptions,
+  Permission,
+  PermissionVerdict,
+  Runner,
+  ToolContext,
+} from './types.ts'
 
 export type Running = {
   readonly shelf: Shelf
@@ -41,26 +50,7 @@ export async function* runCalls(
   setMaxListeners(0, either)
   const events = createChannel<AgentEvent>()
   const results = Promise.all(
-    calls.map(async (call) => {
-      events.push({ type: 'call', call })
-      const done: Done = {
-        change: undefined,
-        outside: [],
-        subject: undefined,
-        whole: undefined,
-        isSearch: false,
-      }
-      const started = performance.now()
-      const result = await resultOf(call, messages, running, either, events.push, done)
-      reportResult(running, call, result, done, { milliseconds: performance.now() - started, signal: either })
-      const { change, outside } = done
-      events.push({
-        ...{ type: 'result', call, result, loaded: loadedBy(call, result) },
-        ...(change ? { change } : {}),
-        ...(outside.length > 0 ? { outside } : {}),
-      })
-      return result
-    }),
+    calls.map((call) => runOne(call, messages, running, either, events.push)),
   ).finally(events.close)
   let isOver = false
   try {
@@ -71,6 +61,29 @@ export async function* runCalls(
     // If the consumer stopped iterating, abort the calls.
     if (!isOver) left.abort()
   }
+}
+
+/** Runs a call and reports its start and its end. */
+async function runOne(
+  call: ToolUse,
+  messages: readonly Message[],
+  running: Running,
+  signal: AbortSignal,
+  tell: (event: AgentEvent) => void,
+  options: InnerCallOptions = {},
+): Promise<ToolResult> {
+  tell({ type: 'call', call })
+  const done: Done = { change: undefined, outside: [], subject: undefined, whole: undefined, isSearch: false }
+  const started = performance.now()
+  const result = await resultOf(call, messages, { ...running, ...options }, signal, tell, done)
+  reportResult(running, call, result, done, { milliseconds: performance.now() - started, signal })
+  const { change, outside } = done
+  tell({
+    ...{ type: 'result', call, result, loaded: loadedBy(call, result) },
+    ...(change ? { change } : {}),
+    ...(outside.length > 0 ? { outside } : {}),
+  })
+  return result
 }
 
 /** Side effects of a call. */
@@ -102,7 +115,7 @@ function reportResult(
 async function resultOf(
   call: ToolUse,
   messages: readonly Message[],
-  running: Running,
+  running: Running & InnerCallOptions,
   signal: AbortSignal,
   tell: (event: AgentEvent) => void,
   done: Done,
@@ -127,21 +140,16 @@ async function resultOf(
   }
 }
 
+type Execution = Running & InnerCallOptions & { readonly start: () => void; readonly done: Done }
+
 async function execute(
   call: ToolUse,
   messages: readonly Message[],
-  {
-    shelf,
-    tools,
-    runner,
-    permission,
-    trace,
-    start,
-    done,
-  }: Running & { readonly start: () => void; readonly done: Done },
+  execution: Execution,
   signal: AbortSignal,
   tell: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
+  const { shelf, tools, runner, trace, start, done } = execution
   const found = await shelf.answer(call)
   done.isSearch = found !== undefined && call.name !== READ_TOOL
   if (found && !done.isSearch) done.subject = { id: call.id, name: call.name }
@@ -151,16 +159,10 @@ async function execute(
   const tool = server === undefined ? tools.get(name) : undefined
   const fields = fieldsOf(input)
   const accesses = (await tool?.accesses?.(fields)) ?? []
-  const isReadOnly = server === undefined ? tool?.isReadOnly === true : runner?.isReadOnly?.(call) === true
-  const decide: Permission = permission ?? (() => true)
-  const verdict = await decide({
-    ...{ call: { ...call, name, input }, server, signal, accesses },
-    isHarmless: isReadOnly && accesses.every(({ isInside }) => isInside),
-    change: async () => tool?.change?.(fields).catch(() => undefined),
-  })
+  const verdict = await verdictOn(call, execution, { accesses, tool, signal })
   const refusal = refusalIn(verdict)
   const subject = { id: call.id, name, server }
-  if (permission) trace?.({ type: 'permission', ...subject, isAllowed: refusal === undefined })
+  if (execution.permission) trace?.({ type: 'permission', ...subject, isAllowed: refusal === undefined })
   if (refusal !== undefined) return shelf.result(call, refusal, { isError: true })
   signal.throwIfAborted()
   start()
@@ -168,22 +170,73 @@ async function execute(
   const span = server === undefined || !trace?.traceId ? undefined : createChildSpan(trace.traceId)
   trace?.({ type: 'call', ...subject, ...(span ? { spanId: span.spanId } : {}), content: input })
   done.outside = outsideOf(accesses)
+  const shelve = (result: ToolResult) => {
+    done.whole = result
+    // The results in a batch have budgets of their own.
+    return execution.isWhole || name === BATCH_TOOL ? result : shelf.shelve(call, result)
+  }
   if (server !== undefined && runner) {
     const result = await runner.run(call, {
       signal,
       ...(span ? { meta: { traceparent: span.traceparent } } : {}),
     })
     if (!result.is_error) shelf.used(call)
-    done.whole = result
-    return shelf.shelve(call, result)
+    return shelve(result)
   }
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
   const report = (change: FileChange) => {
     done.change = change
   }
   const isHidden = typeof verdict === 'object' ? { isHidden: verdict.isHidden } : {}
-  done.whole = shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden }))
-  return shelf.shelve(call, done.whole)
+  const inner = innerCalls(messages, execution, signal, tell)
+  return shelve(
+    shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden, ...inner })),
+  )
+}
+
+/** What a tool needs to call others. */
+function innerCalls(
+  messages: readonly Message[],
+  { shelf, tools, runner, permission, trace }: Running,
+  signal: AbortSignal,
+  tell: (event: AgentEvent) => void,
+): Pick<ToolContext, 'callTool' | 'isReadOnly'> {
+  const running = { shelf, tools, runner, permission, trace }
+  return {
+    isReadOnly: (call) => isReadOnlyCall(call, running),
+    callTool(call, options = {}) {
+      const either = options.signal ? AbortSignal.any([signal, options.signal]) : signal
+      return runOne(call, messages, running, either, tell, options)
+    },
+  }
+}
+
+async function verdictOn(
+  call: ToolUse,
+  { script, ...running }: Execution,
+  {
+    accesses,
+    tool,
+    signal,
+  }: {
+    readonly accesses: readonly Access[]
+    readonly tool: AgentTool | undefined
+    readonly signal: AbortSignal
+  },
+): Promise<PermissionVerdict> {
+  const { shelf, permission: decide = () => true } = running
+  const { name, input, server } = shelf.resolve(call)
+  return decide({
+    ...{ call: { ...call, name, input }, server, signal, accesses },
+    isHarmless: isReadOnlyCall(call, running) && accesses.every(({ isInside }) => isInside),
+    change: async () => tool?.change?.(fieldsOf(input)).catch(() => undefined),
+    ...(script ? { script } : {}),
+  })
+}
+
+function isReadOnlyCall(call: ToolUse, { shelf, tools, runner }: Running): boolean {
+  const { name, server } = shelf.resolve(call)
+  return server === undefined ? tools.get(name)?.isReadOnly === true : runner?.isReadOnly?.(call) === true
 }
 
 /** Treats anything but an explicit approval as a refusal. */

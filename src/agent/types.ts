@@ -47,6 +47,27 @@ export type ToolContext = {
   readonly report?: (change: FileChange) => void
   /** Whether a file is hidden by rules; the tool must skip such files. */
   readonly isHidden?: (path: string) => boolean
+  /** Makes an ordinary call of another tool: checked, permitted, reported. Never rejects. */
+  readonly callTool?: (call: ToolUse, options?: InnerCallOptions) => Promise<ToolResult>
+  /** Whether a call is known to change nothing. */
+  readonly isReadOnly?: (call: ToolUse) => boolean
+}
+
+/** How a tool calls another one. */
+export type InnerCallOptions = {
+  /** Aborts this call alone. */
+  readonly signal?: AbortSignal
+  /** The result is not put on the shelf: it does not go to the model. */
+  readonly isWhole?: boolean
+  /** The script that makes the call. */
+  readonly script?: ScriptPlan
+}
+
+/** A script that makes calls, for the person who is asked about them. The same object for all calls of one run. */
+export type ScriptPlan = {
+  readonly source: string
+  /** The calls that it has made so far. */
+  readonly calls: readonly ToolUse[]
 }
 
 /** Runs the tools of MCP servers; an `McpHost` is one. */
@@ -74,6 +95,8 @@ export type PermissionRequest = {
   readonly accesses: readonly Access[]
   /** The file change it would make; undefined if none, or if it would fail. */
   readonly change: () => Promise<FileChange | undefined>
+  /** The script that makes the call, if any. */
+  readonly script?: ScriptPlan
 }
 
 /** `true` allows the call, an object allows it without hidden files, and a string refuses it with a reason for the model. */
@@ -158,10 +181,10 @@ export type AgentEvent =
       /** The information. */
       readonly text: string
     }
-  /** An event of a sub-agent. */
+  /** An event of a sub-agent, or of a call that a script or a batch makes. */
   | {
       readonly type: 'inside'
-      /** The `Agent` call that started the sub-agent. */
+      /** The call of `Agent`, `RunScript` or `CallTools`. */
       readonly call: ToolUse
       /** Its event. */
       readonly event: AgentEvent

@@ -42,6 +42,8 @@ export type HostOptions = {
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
   readonly knownTools: readonly string[]
+  /** Offers RunScript to clients. */
+  readonly hasScripts: boolean
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
   /** Keeps events for the inspector. */
@@ -52,7 +54,17 @@ export type HostOptions = {
 
 export function openHost(
   { servers, settings }: Config,
-  { mode, ranker, cache, isOnePerson, knownTools, audit: auditSettings, isInspected, tell }: HostOptions,
+  {
+    mode,
+    ranker,
+    cache,
+    isOnePerson,
+    knownTools,
+    hasScripts,
+    audit: auditSettings,
+    isInspected,
+    tell,
+  }: HostOptions,
 ): OpenedHost {
   const audit = openAudit(auditSettings, { isInspected, notify: tell })
   audit?.setServers(servers)
@@ -93,7 +105,7 @@ export function openHost(
     .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
     .then(warm)
     .catch((error: Error) => tell(error.message))
-  const { instructions } = settings
+  const { instructions, batches } = settings
   async function gateway(): Promise<McpGateway> {
     const { createMcpGateway } = await import('../mcp/gateway/gateway.ts')
     const makeHost = (handler: QuestionHandler) => {
@@ -103,7 +115,7 @@ export function openHost(
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     const results = keptResults(settings.resultBudget, isOnePerson)
-    return createMcpGateway({ ...options, openTrace, results })
+    return createMcpGateway({ ...options, openTrace, results, batches, scripts: hasScripts })
   }
   let configs = servers
   const configure = (next: readonly ServerConfig[]) => {

@@ -46,7 +46,7 @@ const MOST_DEPTH = 2
 export const mcpCommand: Command = {
   name: 'mcp',
   summary: 'Gives a client one MCP server in place of all yours.',
-  words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy]',
+  words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy] [--scripts]',
   options: {
     config: {
       type: 'string',
@@ -65,6 +65,10 @@ export const mcpCommand: Command = {
       value: 'name',
       values: RANKERS,
       about: 'how searches rank: hybrid (default), model (with a sentence encoder) or lexical (words alone)',
+    },
+    scripts: {
+      type: 'boolean',
+      about: 'offer RunScript: programs of the model over tools that only read, in a sandbox',
     },
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
     http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
@@ -109,6 +113,7 @@ export const mcpCommand: Command = {
       cache,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
+      hasScripts: input.isSet('scripts') || config.settings.scripts,
       audit: auditIn(input),
       isInspected: !isOnStdio && !input.isSet('no-inspect'),
       tell,

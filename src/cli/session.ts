@@ -17,7 +17,7 @@ import {
   skillsIn,
   userSkillFolders,
 } from '../agent/skills/index.ts'
-import { builtInTools } from '../agent/tools/index.ts'
+import { batchTool, builtInTools, scriptTool } from '../agent/tools/index.ts'
 import { createUsing, type Using, type UsingOptions } from '../agent/using/index.ts'
 import {
   createDiskResults,
@@ -119,7 +119,12 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     notify,
     messages: saved?.messages ?? [],
   })
-  const own: AgentTool[] = [...builtInTools({ directory }), ...skills.tools]
+  const own: AgentTool[] = [
+    ...builtInTools({ directory }),
+    ...skills.tools,
+    batchTool(),
+    scriptTool({ shelf }),
+  ]
   const shared = { client, shelf, runner: host, permission, trace, system: systemPrompt(directory) }
   const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
   let isBroken = false

@@ -1,4 +1,5 @@
 // Public API of mcp for other folders. src/entries/mcp.ts is the one for users.
+export type { ScriptLimits } from '../sandbox/index.ts'
 export {
   type Config,
   type ConfigText,
@@ -12,6 +13,7 @@ export {
 export {
   createMcpGateway,
   type GatewayResults,
+  type GatewayScripts,
   type HttpGateway,
   type HttpOptions,
   type McpGateway,

@@ -73,6 +73,8 @@ describe('our own file', () => {
       concurrency: 2,
       learn: true,
       resultBudget: 25_000,
+      batches: true,
+      scripts: false,
     })
     expect(servers).toEqual([
       expect.objectContaining({
@@ -98,6 +100,8 @@ describe('our own file', () => {
       concurrency: 4,
       learn: true,
       resultBudget: 25_000,
+      batches: true,
+      scripts: false,
     })
     expect(servers[0]).toMatchObject({ connectTimeout: 60_000, callTimeout: 120_000 })
     expect(servers[0]?.tools.constructor).toBeUndefined()

@@ -79,8 +79,9 @@ describe('as a process', () => {
     await first.client.close()
     await until(() => !family.some(isAlive), 'all processes are gone')
 
-    const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy'])
-    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'ReadResult'])
+    const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy', '--scripts'])
+    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'CallTools', 'RunScript', 'ReadResult'])
+    expect(textOf(await call('RunScript', { script: 'return 1 + 1' }))).toBe('2')
     const isStarted = () => descendantsOf(transport.pid ?? 0).length > 0
     expect(isStarted()).toBe(false)
     expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')

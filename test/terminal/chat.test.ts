@@ -108,7 +108,7 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     expect(text).toMatch(/\d % of 200,000 tokens, as your last message was sent \(an estimate\):/)
     expect(text).toMatch(/▓█+▒░{10}/)
     expect(text).toMatch(/tools always there +[\d,]+ +\d\.\d %/)
-    expect(text).toMatch(/deferred, not in it +\d+ +3 tools on the shelf/)
+    expect(text).toMatch(/deferred, not in it +\d+ +5 tools on the shelf/)
   })
 
   it('/tools tells of the working set, what was loaded, and what is deferred', async () => {
@@ -117,14 +117,14 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
     const before = await screen.shows(/Pending +none/)
     expect(before).toMatch(/Working set +Agent, Bash, Edit, Glob, Grep, Read, ReadResult, Write/)
     expect(before).toMatch(/Loaded +none/)
-    expect(before).toMatch(/Deferred +built-in 3/)
+    expect(before).toMatch(/Deferred +built-in 5/)
     await screen.enter('move it')
     await screen.shows('[y] yes')
     screen.type('y')
     await screen.shows('Moved.')
     screen.wipe()
     await screen.enter('/tools')
-    expect(await screen.shows(/Loaded +[^n]*Move/)).not.toMatch(/Deferred +built-in 3\n/)
+    expect(await screen.shows(/Loaded +[^n]*Move/)).not.toMatch(/Deferred +built-in 5\n/)
   })
 
   it('P1 sums calls up, and shows no search for tools', async () => {

@@ -18,11 +18,16 @@ const BRIEF = LONG.slice(0, LONG.indexOf(' word20'))
 const read = { call: 'Read', input: { path: 'a.txt' } }
 const bash = (command: string) => ({ call: 'Bash', input: { command } })
 const agent = { call: 'Agent', input: { description: 'look around', prompt: 'inner task' } }
+const script = {
+  call: 'RunScript',
+  input: { script: 'const text = await tools.Read({ path: "a.txt" })\nreturn text.length' },
+}
 const fail = { fail: { status: 529, message: 'Too busy.', times: 3 } }
 const quick = [
   { when: 'fail', do: [{ say: 'First.' }, read, fail, { say: 'Second.' }, read, { say: 'Third.' }] },
   { when: '^ask', do: [bash('true'), { say: 'Over.' }] },
   { when: 'inner task', do: [read, bash('sleep 1'), { say: 'Seen.' }] },
+  { when: 'count', do: [script, { say: 'Counted.' }] },
   { when: 'delegate', do: [agent, { say: 'All over.' }] },
 ]
 
@@ -40,6 +45,15 @@ describe.skipIf(noTerminal)('a turn', () => {
       /First\.\n +Read 1 file\n +Too busy\. \(status 529\)\. Trying again\.\nSecond\.\n +Read 1 file\nThird\./,
     )
     expect(text).not.toContain('trying again in')
+  })
+
+  it('of a script shows what it runs and the calls it makes', async () => {
+    const screen = shared()
+    await screen.enter('count')
+    const text = await screen.shows(/Counted\..*\d out/s)
+    expect(text).toMatch(
+      /● RunScript\n +│ const text = await tools\.Read\(\{ path: "a\.txt" \}\)\n +│ return text\.length\n +● Read\nCounted\./,
+    )
   })
 
   it('does not count the time that a person takes to answer', async () => {

@@ -8,6 +8,7 @@ const guides = [
   { text: 'Inspector', link: '/docs/guides/inspector' },
   { text: 'Replay', link: '/docs/guides/replay' },
   { text: 'Checks in CI', link: '/docs/guides/doctor-ci' },
+  { text: 'Scripts', link: '/docs/guides/scripts' },
 ]
 
 const clients = [

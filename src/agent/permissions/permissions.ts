@@ -7,7 +7,7 @@ import type { FileChange } from '../../lib/index.ts'
 import { fieldsOf, textOf } from '../../lib/index.ts'
 import { type Access, accessTo } from '../accesses.ts'
 import { shellPath } from '../tools/index.ts'
-import type { Permission, PermissionRequest, PermissionVerdict } from '../types.ts'
+import type { Permission, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'
 import { forbids, forbidsPath, isAllowedBy, type RuleFolders, type SeenCall } from './match.ts'
 import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
 import { readShell, type ShellReading } from './shell.ts'
@@ -31,6 +31,8 @@ export type PermissionQuestion = {
   readonly suggested: readonly string[]
   /** Whether rules added by another answer allow it by now. */
   readonly isAllowed: () => boolean
+  /** The script that makes the call, if any: "once" then allows all its calls of this tool. */
+  readonly script?: ScriptPlan
 }
 
 /** Allow once, allow by the suggested rules in a scope, or refuse, optionally with a reason. */
@@ -97,21 +99,31 @@ export function createPermissions(options: PermissionsOptions): Permissions {
       hiding.some((rule) => forbidsPath(rule, { path, requestedPath: path, isRecursive: false }, folders))
     return { isHidden }
   }
+  /** The tools that each script may call without asking again. */
+  const approved = new WeakMap<ScriptPlan, Set<string>>()
   const permission = async (request: PermissionRequest): Promise<PermissionVerdict> => {
     const call = await seen(request, options.directory, shell)
     const judged = judge(call, request.isHarmless)
     if (judged.effect === 'allow') return allowed(call)
     if (judged.effect === 'deny') return refusedBy(judged.rule, call)
+    const { script, server } = request
+    // The script was shown. Only tools of servers: what a command or a file may be, a rule or a person decides each time.
+    const isPlanned = () =>
+      script !== undefined && server !== undefined && approved.get(script)?.has(call.tool) === true
+    if (judged.rule === undefined && isPlanned()) return allowed(call)
     const suggested = judged.rule ? [] : workingRules(call, folders)
     const question: PermissionQuestion = {
       ...{ call: request.call, server: request.server, agent: request.agent, signal: request.signal },
       ...{ accesses: call.accesses, change: request.change, suggested },
-      isAllowed: () => judge(call, request.isHarmless).effect === 'allow',
+      isAllowed: () => isPlanned() || judge(call, request.isHarmless).effect === 'allow',
+      ...(script && server !== undefined ? { script } : {}),
     }
     if (!ask) return judged.rule ? `${refusedBy(judged.rule, call)} ${NOBODY}` : refusal(question)
     const answer = await ask(question)
     if (typeof answer === 'object') return answer.refusal
     if (answer === 'no') return REFUSED
+    if (answer === 'once' && judged.rule === undefined && question.script)
+      approved.set(question.script, new Set(approved.get(question.script)).add(call.tool))
     if (answer !== 'once') {
       const wanted = suggested.map((rule) => ({ effect: 'allow', rule, scope: answer }) as const)
       for (const rule of wanted) add(rule)

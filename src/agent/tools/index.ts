@@ -43,4 +43,6 @@ export const kinds: { readonly [name: string]: CallKind } = {
   Glob: searchKind,
 }
 export { shellPath } from './bash.ts'
+export { batchTool } from './batch.ts'
+export { type ScriptToolOptions, scriptTool } from './script.ts'
 export { globExpression } from './walk.ts'

@@ -1,9 +1,10 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
 // Implements P1, P2.
-import type { FileChange } from '../../agent/index.ts'
+import { type FileChange, SCRIPT_TOOL } from '../../agent/index.ts'
 import { kinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
-import { presentMessages, SEARCH_TOOL } from '../../core/index.ts'
+import { BATCH_TOOL, presentMessages, SEARCH_TOOL } from '../../core/index.ts'
+import { fieldsOf } from '../../lib/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { callText, shortened, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
@@ -28,7 +29,7 @@ export type Call = {
   readonly result: Message | undefined
   /** No result is expected. */
   readonly isOver: boolean
-  /** Calls of the call's own sub-agent. */
+  /** Calls of its sub-agent, its script or its batch. */
   readonly inside: readonly InnerCall[]
   /** Its change to a file. */
   readonly change?: FileChange
@@ -98,14 +99,48 @@ function callItem(call: Call, isVerbose: boolean): Item {
   const isFailed = hasFailed(call)
   const most = isVerbose ? LONGEST_RESULT : LONGEST_FAILURE
   const answer = result && (isVerbose || isFailed) ? [shortened(textIn(result.content), most)] : []
-  const within = isVerbose ? inside.map((one) => `  ${signed(one.call, hasFailed(one))}`) : []
-  const title = change ? `● ${String(block.name)} ${changeTitle(change)}` : signed(block, isFailed)
+  const within = isVerbose ? inside.map((one) => `  ${signed(one.call, hasFailed(one))}`) : countedCalls(call)
+  const title = change
+    ? `● ${String(block.name)} ${changeTitle(change)}`
+    : titleOf(block, isFailed, isVerbose)
   const places = (call.outside ?? []).map((path) => `  outside of the working folder: ${visible(path)}`)
   return {
     kind: isFailed ? 'failed' : 'call',
     text: [title, ...places, ...within, ...answer].join('\n'),
     ...(change ? { more: diffLines(change, isVerbose ? MOST_VERBOSE : MOST_CHANGED) } : {}),
   }
+}
+
+/** Lines of a script that a chat shows. */
+const MOST_SCRIPT = 15
+
+/** A script is shown as what it runs. */
+function titleOf(block: Message, isFailed: boolean, isVerbose: boolean): string {
+  const source = block.name === SCRIPT_TOOL ? fieldsOf(block.input).script : undefined
+  if (typeof source !== 'string') return signed(block, isFailed)
+  const lines = visible(source).split('\n')
+  const most = isVerbose ? MOST_VERBOSE : MOST_SCRIPT
+  const rest = lines.length > most ? [`(${lines.length - most} more lines)`] : []
+  const shown = [...lines.slice(0, most), ...rest].map((line) => `  │ ${shortened(line, LONGEST_RESULT)}`)
+  return [`${isFailed ? '✗' : '●'} ${SCRIPT_TOOL}`, ...shown].join('\n')
+}
+
+const MOST_TOOLS = 10
+
+/** The calls of a script or a batch, by tool; those of sub-agents are shown on demand. */
+function countedCalls({ block, inside }: Call): string[] {
+  if (block.name !== SCRIPT_TOOL && block.name !== BATCH_TOOL) return []
+  const counts = new Map<string, { made: number; failed: number }>()
+  for (const one of inside) {
+    const { made, failed } = counts.get(one.call.name) ?? { made: 0, failed: 0 }
+    counts.set(one.call.name, { made: made + 1, failed: failed + (hasFailed(one) ? 1 : 0) })
+  }
+  const lines = [...counts].map(([name, { made, failed }]) => {
+    const times = made === 1 ? '' : ` × ${made}`
+    return `  ${failed > 0 ? '✗' : '●'} ${visible(name)}${times}${failed > 0 ? `, ${failed} failed` : ''}`
+  })
+  const rest = lines.length - MOST_TOOLS
+  return rest > 0 ? [...lines.slice(0, MOST_TOOLS), `  and ${rest} other tools`] : lines
 }
 
 /** Lines of a file change that a chat shows. */

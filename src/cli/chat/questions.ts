@@ -1,5 +1,5 @@
 // Asks the user about calls one at a time, in order of arrival; an answer may apply to later calls, too.
-import type { PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
+import type { PermissionAnswer, PermissionQuestion, ScriptPlan } from '../../agent/index.ts'
 import type { ToolUse } from '../../core/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
@@ -62,8 +62,9 @@ export function createQuestions(show: (question: Question | undefined) => void):
       const isLasting = answer !== 'once' && answer !== 'no'
       if (isLasting && first.shown.suggested.length === 0) return
       settle((one) => one === first, answer)
-      // The added rules may answer other questions.
-      if (isLasting) setImmediate(() => settle(({ question }) => question.isAllowed(), 'once'))
+      // The added rules, or the approved script, may answer other questions.
+      if (isLasting || (answer === 'once' && first.question.script))
+        setImmediate(() => settle(({ question }) => question.isAllowed(), 'once'))
     },
   }
 }
@@ -80,7 +81,25 @@ function taskOf({ input }: ToolUse): string {
 
 const MOST_LINES = 400
 
-async function detailOf({ call, accesses, change }: PermissionQuestion): Promise<StyledLine[]> {
+async function detailOf(question: PermissionQuestion): Promise<StyledLine[]> {
+  return [...(await callLines(question)), ...(question.script ? scriptLines(question.script) : [])]
+}
+
+/** The whole plan: the script, and how often it has called which tools. */
+function scriptLines({ source, calls }: ScriptPlan): StyledLine[] {
+  const counts = new Map<string, number>()
+  for (const { name } of calls) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const made = [...counts].map(([name, count]) => `${visible(name)} × ${count}`).join(', ')
+  return [
+    line('A script makes this call; "once" allows all its calls of this tool. The script:', 'yellow'),
+    ...visible(source)
+      .split('\n')
+      .map((one) => line(one)),
+    line(`Its calls so far: ${made}`, 'yellow'),
+  ]
+}
+
+async function callLines({ call, accesses, change }: PermissionQuestion): Promise<StyledLine[]> {
   const places = accesses.flatMap(({ path, kind, isInside, isLinked }) => {
     const does = kind === 'read' ? 'reads' : 'changes'
     if (!isInside) return [line(`${does} outside of the working folder: ${visible(path)}`, 'yellow')]

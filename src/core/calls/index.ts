@@ -7,6 +7,7 @@ export {
   searchTools,
   type UnsearchedServer,
 } from './answer.ts'
+export { BATCH_TOOL, type BatchCall, type BatchSteps, callToolsTool, readBatch, runBatch } from './batch.ts'
 export { type CallOutcome, type CallSubject, resultEvent } from './call-events.ts'
 export { checkCall, type ResolvedCall, resolveCall } from './check.ts'
 export { classicRank } from './classic.ts'

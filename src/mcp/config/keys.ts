@@ -54,6 +54,8 @@ export const gatewayKeys = {
   concurrency: wholeNumber(1),
   learn: flag,
   resultBudget: wholeNumber(0),
+  batches: flag,
+  scripts: flag,
 }
 
 export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
@@ -71,6 +73,10 @@ export type GatewaySettings = {
   readonly learn: boolean
   /** Characters up to which a result is passed on whole; a longer one is put on the shelf. 0 passes all on whole. */
   readonly resultBudget: number
+  /** Whether clients in `bridge` mode get CallTools, which makes several calls in one. */
+  readonly batches: boolean
+  /** Whether clients get RunScript, which runs small programs over the tools. */
+  readonly scripts: boolean
 }
 
 export const gatewayDefaults: GatewaySettings = {
@@ -80,6 +86,8 @@ export const gatewayDefaults: GatewaySettings = {
   concurrency: 4,
   learn: true,
   resultBudget: 25_000,
+  batches: true,
+  scripts: false,
 }
 
 /** The gateway settings of a file, without the defaults. */

@@ -14,9 +14,12 @@ import { CALL, gatewayCallTool, gatewaySearchTool, type ListingMode, SEARCH } fr
 import type { ShelvedTool } from '../host/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput, PAGE_KEYS } from './addresses.ts'
+import { BATCH_TOOL, callInBatch, gatewayBatchTool } from './batches.ts'
+import type { CallWay, InnerCalls } from './inner-calls.ts'
 import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
 import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
+import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
 import { sendable } from './sendable.ts'
 import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
 import {
@@ -52,6 +55,10 @@ export type ClientSessionOptions = {
   readonly onLoad: () => Promise<void>
   /** Keeps long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
+  /** Offers CallTools to clients in `bridge` mode; the others call their tools at the same time by themselves. */
+  readonly hasBatches: boolean
+  /** Runs scripts; undefined if they are switched off. */
+  readonly scripts: Scripts | undefined
   /** Where the events of a call go. */
   readonly traceOf: TraceOfClient
   /** The client as it calls itself. */
@@ -82,11 +89,12 @@ class Session implements ClientSession {
   }
 
   tools({ withPageTools = false } = {}): Fields[] {
-    const { addresses, servers, loaded, pageTools } = this.#options
+    const { addresses, servers, loaded, pageTools, hasBatches, scripts } = this.#options
     return [
       ...(this.mode() === 'bridge'
-        ? [gatewaySearchTool('bridge', servers()), gatewayCallTool]
+        ? [gatewaySearchTool('bridge', servers()), gatewayCallTool, ...(hasBatches ? [gatewayBatchTool] : [])]
         : [gatewaySearchTool('list', servers())]),
+      ...(scripts ? [gatewayScriptTool] : []),
       ...(this.#options.results ? [gatewayReadTool] : []),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
@@ -103,18 +111,20 @@ class Session implements ClientSession {
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
-    const { traceOf, shelf, loaded, results } = this.#options
+    const { traceOf, shelf, loaded, results, hasBatches, scripts } = this.#options
     const trace = traceOf(options, this)
     if (trace)
       this.#reportList(trace, { mode: this.mode(), partition: shelf.partition(), loaded: loaded.names() })
     try {
+      if (name === BATCH_TOOL && hasBatches) return await callInBatch(input, options, this.#innerCalls())
+      if (name === SCRIPT_TOOL && scripts) return await this.#runScript(scripts, input, options)
       if (name === SEARCH) return await this.#search(input, trace)
       if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
-      return await this.#callByName(wrapped.name, wrapped.input, options, false)
+      return await this.#callByName(wrapped.name, wrapped.input, options)
     } catch (error) {
       options.signal?.throwIfAborted()
       const { message, cause } = error as Error
@@ -152,12 +162,33 @@ class Session implements ClientSession {
     if (this.#seen.size > MAX_SEEN && first !== undefined) this.#seen.delete(first)
   }
 
-  /** @param isListed - The client calls the tool as its own list defines it, output schema included. */
+  /** What batches and scripts need to make ordinary calls. */
+  #innerCalls(): InnerCalls {
+    const { shelf, host, traceOf } = this.#options
+    return {
+      shelf,
+      host,
+      call: (name, input, options, way) => this.#callByName(name, input, options, way),
+      trace: (options) => traceOf(options, this),
+    }
+  }
+
+  async #runScript(scripts: Scripts, input: unknown, options: CallOptions): Promise<CallOutput> {
+    const { results, traceOf } = this.#options
+    const traced = { trace: traceOf(options, this), name: SCRIPT_TOOL, input, options }
+    const ran = await runTraced(traced, () => runScriptFor(scripts, input, options, this.#innerCalls()))
+    const { remark, ...output } = ran
+    const subject = { id: SCRIPT_TOOL, name: SCRIPT_TOOL, server: '', trace: traced.trace }
+    const call = { ...this.#clientOf(options), ...subject, budget: undefined, keepsStructure: false }
+    const fitted = results ? await results.fit(output, call) : output
+    return sendable({ ...fitted, content: [...fitted.content, ...remark] })
+  }
+
   async #callByName(
     name: string,
     input: Fields,
     options: CallOptions,
-    isListed: boolean,
+    way: CallWay = {},
   ): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
     // Its server may still be connecting: a search waits for it, within limits.
@@ -177,11 +208,12 @@ class Session implements ClientSession {
       const remedy = 'Here is its whole definition; call it again with arguments that fit.'
       return refuse(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
     }
+    await way.permit?.(entry)
     const { input: own } = shelf.resolve({ id: name, name, input })
     const target = { name, server: entry.server, tool: entry.original }
     const output = await this.#callServer(target, own as Fields, options)
     if (output.isError !== true) shelf.used({ id: name, name, input })
-    return sendable(await this.#fit(output, entry, options, isListed))
+    return sendable(way.isWhole ? output : await this.#fit(output, entry, options, way.isListed === true))
   }
 
   /** Puts a long result on the shelf, unless a page of an MCP App shows it. */
@@ -210,7 +242,7 @@ class Session implements ClientSession {
     const { shelf, pageTools } = this.#options
     const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
-    if (!page) return this.#callByName(name, input, options, true)
+    if (!page) return this.#callByName(name, input, options, { isListed: true })
     return sendable(await this.#callServer({ name, ...page }, input, options))
   }
 

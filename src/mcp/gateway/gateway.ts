@@ -21,6 +21,7 @@ import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
+import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients } from './traced-clients.ts'
@@ -43,6 +44,10 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly openTrace?: OpenTrace | undefined
   /** Keeps long results out of the clients' context; without it all pass untouched. */
   readonly results?: GatewayResults | undefined
+  /** Offers `CallTools`, several calls in one, to clients in `bridge` mode. Default: false. */
+  readonly batches?: boolean
+  /** Offers `RunScript`, small programs over the tools; `true` for the default limits. Default: false. */
+  readonly scripts?: boolean | GatewayScripts
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -143,6 +148,8 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     exchanges: createExchanges(),
     identities: createIdentities(),
     results: options.results && createShelvedResults(options.results, options.notify),
+    hasBatches: options.batches === true,
+    scripts: createScripts(options.scripts ?? false),
     traceOf: createTracedClients(options.openTrace),
     /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
     isLogFor: (client: Server, event: LogEvent) => client === (event.client ?? clients.only()),

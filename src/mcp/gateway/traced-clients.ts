@@ -72,16 +72,16 @@ function traceparentOf({ meta }: CallOptions): string | undefined {
 export type TracedCall = {
   readonly trace: ConversationListener | undefined
   readonly name: string
-  readonly server: string
+  readonly server?: string
   readonly input: unknown
   readonly options: CallOptions
 }
 
 /** Runs a call, and reports its start and its end. The server gets the call's own span as its parent, if it has one. */
-export async function runTraced(
+export async function runTraced<Output extends CallOutput>(
   { trace, name, server, input, options }: TracedCall,
-  run: (options: CallOptions) => Promise<CallOutput>,
-): Promise<CallOutput> {
+  run: (options: CallOptions) => Promise<Output>,
+): Promise<Output> {
   if (!trace) return run(options)
   const span =
     trace.traceId === undefined ? undefined : createChildSpan(trace.traceId, traceparentOf(options))

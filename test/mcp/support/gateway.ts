@@ -38,7 +38,10 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results'> & {
+  Pick<
+    McpGatewayOptions,
+    'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results' | 'batches' | 'scripts'
+  > & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
     readonly told?: (message: string) => void
@@ -89,6 +92,8 @@ export function openGateway(
     loadedTools,
     openTrace,
     results,
+    batches = false,
+    scripts = false,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -105,6 +110,8 @@ export function openGateway(
     mode,
     openTrace,
     results,
+    batches,
+    scripts,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),

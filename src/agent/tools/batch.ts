@@ -1,0 +1,52 @@
+// The deferred tool `CallTools`: several calls of other tools in one, each with its own result.
+import {
+  BATCH_TOOL,
+  type BatchCall,
+  type Block,
+  callToolsTool,
+  readBatch,
+  runBatch,
+  SEARCH_TOOL,
+  type ToolUse,
+} from '../../core/index.ts'
+import { blocksOf } from '../../core/oracle/index.ts'
+import { SCRIPT_TOOL } from '../../sandbox/index.ts'
+import type { AgentTool } from '../types.ts'
+
+/** Tools that answer to a conversation, and not to a tool that calls them. */
+export const NOT_INSIDE: readonly string[] = [SEARCH_TOOL, BATCH_TOOL, SCRIPT_TOOL, 'Agent', 'Skill']
+
+/** Creates the tool. Its calls are permitted and shown each under its own name. */
+export function batchTool(): AgentTool {
+  return {
+    name: BATCH_TOOL,
+    description: callToolsTool.description,
+    searchHint: 'many calls at once parallel batch several tools',
+    shouldDefer: true,
+    input_schema: callToolsTool.schema,
+    isReadOnly: true,
+    async run(input, { call, callTool, isReadOnly = () => false }) {
+      const calls = readBatch(input)
+      if (typeof calls === 'string') throw new Error(calls)
+      const use = ({ name, input: own }: BatchCall, index: number): ToolUse => ({
+        ...{ id: `${call.id}_${index + 1}`, name, input: own },
+      })
+      const results = await runBatch(calls, {
+        scopeOf: ({ name }) => /^mcp__(.+?)__/.exec(name)?.[1] ?? '',
+        isReadOnly: (one) => isReadOnly(use(one, 0)),
+        run: async (one, index) => {
+          if (!callTool || NOT_INSIDE.includes(one.name))
+            return {
+              content: `${one.name} cannot be called in ${BATCH_TOOL}; call it itself.`,
+              is_error: true,
+            }
+          return callTool(use(one, index))
+        },
+      })
+      return results.flatMap(({ content, is_error }, index): Block[] => [
+        { type: 'text', text: `[${index + 1}] ${calls[index]?.name}${is_error ? ' failed:' : ':'}` },
+        ...(blocksOf(content) as Block[]),
+      ])
+    },
+  }
+}

@@ -1,0 +1,117 @@
+// Runs several calls that the model makes in one: at the same time where that is safe, with one result for each.
+import { type Fields, isFields, listOf } from '../../lib/index.ts'
+
+export const BATCH_TOOL = 'CallTools'
+
+/** The most calls of one batch. */
+const MOST_CALLS = 25
+const CONCURRENT_CALLS = 8
+
+/** The definition, without the field names that differ between the API and MCP. */
+export const callToolsTool = {
+  name: BATCH_TOOL,
+  description: 'Makes several independent calls at once; each gets its own result or error.',
+  schema: {
+    type: 'object',
+    properties: {
+      calls: {
+        type: 'array',
+        maxItems: MOST_CALLS,
+        items: {
+          type: 'object',
+          properties: {
+            name: { type: 'string' },
+            arguments: { type: 'object' },
+          },
+          required: ['name', 'arguments'],
+        },
+      },
+    },
+    required: ['calls'],
+  },
+} as const
+
+export type BatchCall = { readonly name: string; readonly input: Fields }
+
+/** Reads the input of CallTools; returns a text that says what is wrong with it, for the model. */
+export function readBatch(input: unknown): readonly BatchCall[] | string {
+  const wanted = `${BATCH_TOOL} takes {"calls": [{"name": "<full name of the tool>", "arguments": {…}}, …]}`
+  const given = isFields(input) ? parsed(input.calls) : undefined
+  const calls = listOf(given).map(readCall)
+  if (calls.length === 0) return `${wanted}, with at least one call.`
+  if (calls.length > MOST_CALLS)
+    return `${calls.length} calls are too many: ${BATCH_TOOL} takes up to ${MOST_CALLS}.`
+  const wrong = calls.indexOf(undefined)
+  return wrong < 0
+    ? calls.filter((call) => call !== undefined)
+    : `Call ${wrong + 1} is not valid; no call was made. ${wanted}.`
+}
+
+function readCall(value: unknown): BatchCall | undefined {
+  if (!isFields(value) || typeof value.name !== 'string') return undefined
+  const input = parsed(value.arguments ?? {})
+  return isFields(input) ? { name: value.name, input } : undefined
+}
+
+/** Models sometimes write JSON where a value belongs. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+export type BatchSteps<Result> = {
+  /** What a call may change: calls with different scopes do not wait for each other. */
+  readonly scopeOf: (call: BatchCall) => string
+  /** Whether the call is known to change nothing. */
+  readonly isReadOnly: (call: BatchCall) => boolean
+  /** Must not reject for a reason that concerns this call alone. */
+  readonly run: (call: BatchCall, index: number) => Promise<Result>
+}
+
+/**
+ * Runs the calls and returns their results in the same order. Within a scope, a call that may change something waits for
+ * all calls before it, and a call that only reads waits for the last change before it.
+ */
+export function runBatch<Result>(
+  calls: readonly BatchCall[],
+  { scopeOf, isReadOnly, run }: BatchSteps<Result>,
+): Promise<Result[]> {
+  const scopes = new Map<string, { lastChange: Promise<unknown>; reads: Promise<unknown>[] }>()
+  const withSlot = slots(CONCURRENT_CALLS)
+  const results = calls.map((call, index) => {
+    const name = scopeOf(call)
+    const scope = scopes.get(name) ?? { lastChange: Promise.resolve(), reads: [] }
+    scopes.set(name, scope)
+    const isRead = isReadOnly(call)
+    const before = isRead ? [scope.lastChange] : [scope.lastChange, ...scope.reads]
+    const result = Promise.allSettled(before).then(() => withSlot(() => run(call, index)))
+    if (isRead) scope.reads.push(result)
+    else {
+      scope.lastChange = result
+      scope.reads = []
+    }
+    return result
+  })
+  return Promise.all(results)
+}
+
+/** Lets so many tasks run at once; the others wait in their order. */
+function slots(most: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
+  let free = most
+  const waiting: (() => void)[] = []
+  return async (task) => {
+    if (free > 0) free--
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await task()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else free++
+    }
+  }
+}

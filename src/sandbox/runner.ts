@@ -1,0 +1,71 @@
+// Runs scripts: small JavaScript programs over tools, each in a sandbox of its own. A few at a time.
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { createLimiter } from '../node/index.ts'
+import { runInWorker } from './script-run.ts'
+import { type CallForScript, type ScriptLimits, type ScriptOutcome, scriptLimits } from './types.ts'
+
+export type ScriptRunner = {
+  /** Never rejects: failures of the script, and of the sandbox, are outcomes. */
+  run(
+    source: string,
+    call: CallForScript,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<ScriptOutcome>
+}
+
+export type ScriptRunnerOptions = {
+  /** Limits in place of the defaults. */
+  readonly limits?: Partial<ScriptLimits>
+  /** The time that scripts see as now. */
+  readonly now?: () => number
+}
+
+/** Scripts of a process that run at the same time; the others wait. */
+const CONCURRENT_SCRIPTS = 4
+
+export function createScriptRunner({
+  limits: given = {},
+  now = Date.now,
+}: ScriptRunnerOptions = {}): ScriptRunner {
+  const limits = { ...scriptLimits, ...given }
+  const limiter = createLimiter(CONCURRENT_SCRIPTS, limits.totalMs)
+  return {
+    async run(source, call, { signal = new AbortController().signal } = {}) {
+      const refused = complaintAbout(source, limits)
+      if (refused) return { state: 'failed', text: refused, log: '', calls: [] }
+      const wasm = await compiled()
+      return limiter(() => runInWorker({ worker, wasm, source, call, limits, now: now(), signal }))
+    },
+  }
+}
+
+function complaintAbout(source: unknown, { sourceCharacters }: ScriptLimits): string | undefined {
+  if (typeof source !== 'string' || source.trim() === '')
+    return 'Give the program as text in "script", for example {"script": "return 1 + 1"}.'
+  if (source.length > sourceCharacters)
+    return `The script has ${source.length} characters; ${sourceCharacters} are allowed. Data belongs into results of tools, not into the script.`
+  return undefined
+}
+
+const beside = (name: string) => new URL(name, import.meta.url)
+/** The build bundles the worker as worker.js. */
+const worker = existsSync(beside('worker.js')) ? beside('worker.js') : beside('worker.mjs')
+
+/** Types of Node 20 name WebAssembly's modules, but not the function that makes them. */
+const { compile } = (
+  globalThis as unknown as {
+    WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> }
+  }
+).WebAssembly
+
+let module: Promise<WebAssembly.Module> | undefined
+
+/** Compiles QuickJS once per process. */
+function compiled(): Promise<WebAssembly.Module> {
+  const bundled = beside('quickjs.wasm')
+  const find = () => createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
+  module ??= readFile(existsSync(bundled) ? bundled : find()).then(compile)
+  return module
+}
