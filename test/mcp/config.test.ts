@@ -73,7 +73,7 @@ describe('our own file', () => {
       concurrency: 2,
       learn: true,
       resultBudget: 25_000,
-      batches: true,
+      batches: false,
       scripts: false,
     })
     expect(servers).toEqual([
@@ -100,7 +100,7 @@ describe('our own file', () => {
       concurrency: 4,
       learn: true,
       resultBudget: 25_000,
-      batches: true,
+      batches: false,
       scripts: false,
     })
     expect(servers[0]).toMatchObject({ connectTimeout: 60_000, callTimeout: 120_000 })

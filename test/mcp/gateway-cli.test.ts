@@ -71,7 +71,7 @@ describe('as a process', () => {
   it('serves its client, leaves no process when it goes, and starts no server too early the next time', async () => {
     const at = home({ calculator: healthy })
     const first = await start(at)
-    expect(await first.names()).toEqual(['ToolSearch', 'ReadResult'])
+    expect(await first.names()).toEqual(['ToolSearch'])
     expect(await first.search('adds two numbers')).toContain('calculator__add')
     expect(textOf(await first.call('calculator__add', { a: 1, b: 2 }))).toBe('3')
     const pid = first.transport.pid ?? 0
@@ -80,7 +80,7 @@ describe('as a process', () => {
     await until(() => !family.some(isAlive), 'all processes are gone')
 
     const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy', '--scripts'])
-    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'CallTools', 'RunScript', 'ReadResult'])
+    expect(await names()).toEqual(['ToolSearch', 'CallTool', 'RunScript'])
     expect(textOf(await call('RunScript', { script: 'return 1 + 1' }))).toBe('2')
     const isStarted = () => descendantsOf(transport.pid ?? 0).length > 0
     expect(isStarted()).toBe(false)

@@ -82,6 +82,29 @@ describe('long results', () => {
     expect(handleIn(await run('long__terse', { count: 5 }))).not.toBe('')
   })
 
+  it('in bridge mode CallTool reads on, and the list never changes', async () => {
+    const { run, names, call } = await openDesk([server()], { mode: 'bridge', results: { budget: 5000 } })
+    const before = await names()
+    const output = await run('long__list')
+    const handle = handleIn(output)
+    expect(output.content[0].text).toContain(
+      `CallTool: {"name": "ReadResult", "arguments": {"handle": "${handle}"}}`,
+    )
+    const read = await call('CallTool', { name: 'ReadResult', arguments: { handle, path: 'items[3].title' } })
+    expect(read.content[1].text).toBe('Row 3  😀')
+    expect(await names()).toEqual(before)
+    expect(before).not.toContain('ReadResult')
+  })
+
+  it('in list mode ReadResult joins the list with the first long result', async () => {
+    const { run, names } = await openDesk([server()], { mode: 'list', results: { budget: 5000 } })
+    await run('long__list', { count: 2 })
+    expect(await names()).not.toContain('ReadResult')
+    const output = await run('long__list')
+    expect(output.content[0].text).toContain('with ReadResult: {"handle"')
+    expect(await names()).toContain('ReadResult')
+  })
+
   it('without the option everything passes, and there is no ReadResult', async () => {
     const { run, names, call } = await openDesk([server()])
     expect(textOf(await run('long__list'))).toBe(long)

@@ -6,16 +6,22 @@ import { pageSizeFor, type Replacement, replacementFor, unknownHandle } from './
 import type { ResultSettings } from './types.ts'
 
 /** A text to put on the shelf for an owner, in place of which at most `budget` characters are shown. */
-export type Keeping = { readonly owner: string; readonly text: string; readonly budget: number }
+export type Keeping = {
+  readonly owner: string
+  readonly text: string
+  readonly budget: number
+  /** The tool through which the model calls others, if the reading tool is not on its list. */
+  readonly caller?: string | undefined
+}
 
 /** Stores the text and returns what stands in its place. Rejects if the store does; then the text must be sent whole. */
 export async function shelveText(
   results: ResultSettings,
-  { owner, text, budget }: Keeping,
+  { owner, text, budget, caller }: Keeping,
 ): Promise<Replacement> {
   const id = results.idOf(text)
   await results.store.put(owner, id, text)
-  return replacementFor(text, id, { budget, pageSize: pageSizeFor(results.budget) })
+  return replacementFor(text, id, { budget, pageSize: pageSizeFor(results.budget), caller })
 }
 
 /** Reads what a call of the reading tool asks for, or says why it cannot. */

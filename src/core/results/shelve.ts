@@ -27,11 +27,19 @@ export type Replacement = {
   readonly kind: ResultKind
 }
 
-/** `pageSize` is that of the reading tool. */
+export type ReplacementOptions = {
+  /** Characters up to which results are sent whole. */
+  readonly budget: number
+  /** That of the reading tool. */
+  readonly pageSize: number
+  /** The tool through which the model calls others, if the reading tool is not on its list. */
+  readonly caller?: string | undefined
+}
+
 export function replacementFor(
   text: string,
   id: string,
-  { budget, pageSize }: { readonly budget: number; readonly pageSize: number },
+  { budget, pageSize, caller }: ReplacementOptions,
 ): Replacement {
   const { kind, text: preview } = previewOf(
     text,
@@ -41,8 +49,12 @@ export function replacementFor(
   const pages = Math.ceil(text.length / pageSize)
   const size = text.length.toLocaleString('en-US')
   const path = kind === 'JSON' || kind === 'JSON Lines' ? ', "path": "items[0].name"' : ''
+  const input = `{"handle": "${handle}"}`
+  const call = caller
+    ? `${caller}: {"name": "${READ_TOOL}", "arguments": ${input}}`
+    : `${READ_TOOL}: ${input}`
   const note = `<shelved-result handle="${handle}">
-The result is ${kind} of ${size} characters, too long to show here; all of it is kept. A preview follows. Read what you need with ${READ_TOOL}: {"handle": "${handle}"} with one of "page": 1 (to ${pages}), "search": "words", "lines": "1-50"${path}. Do not call the tool again for it.
+The result is ${kind} of ${size} characters, too long to show here; all of it is kept. A preview follows. Read what you need with ${call} with one of "page": 1 (to ${pages}), "search": "words", "lines": "1-50"${path}. Do not call the tool again for it.
 </shelved-result>`
   return { note, preview, handle, kind }
 }

@@ -86,7 +86,7 @@ export const gatewayDefaults: GatewaySettings = {
   concurrency: 4,
   learn: true,
   resultBudget: 25_000,
-  batches: true,
+  batches: false,
   scripts: false,
 }
 

@@ -81,6 +81,8 @@ class Session implements ClientSession {
   readonly #reportList = createListReport()
   readonly identity: CallingClient['identity']
   #missed: readonly string[] = []
+  /** A result of this client was put on the shelf. */
+  #hasShelved = false
 
   constructor(options: ClientSessionOptions) {
     this.#options = options
@@ -95,7 +97,7 @@ class Session implements ClientSession {
         ? [gatewaySearchTool('bridge', servers()), gatewayCallTool, ...(hasBatches ? [gatewayBatchTool] : [])]
         : [gatewaySearchTool('list', servers())]),
       ...(scripts ? [gatewayScriptTool] : []),
-      ...(this.#options.results ? [gatewayReadTool] : []),
+      ...(this.#hasShelved && this.mode() === 'list' ? [gatewayReadTool] : []),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
@@ -107,7 +109,8 @@ class Session implements ClientSession {
   version(): string {
     const { servers, loaded, pageTools } = this.#options
     const shown = this.#shown().map(versionOf)
-    return `${this.mode()} ${servers().join()} ${shown.join()} ${loaded.names().join()} ${pageTools.version()}`
+    const parts = [servers(), shown, loaded.names()].map((names) => names.join())
+    return [this.mode(), ...parts, pageTools.version(), this.#hasShelved].join(' ')
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
@@ -124,6 +127,8 @@ class Session implements ClientSession {
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
+      if (wrapped.name === gatewayReadTool.name && results)
+        return await results.read(this.#clientOf(options), wrapped.input)
       return await this.#callByName(wrapped.name, wrapped.input, options)
     } catch (error) {
       options.signal?.throwIfAborted()
@@ -179,8 +184,8 @@ class Session implements ClientSession {
     const ran = await runTraced(traced, () => runScriptFor(scripts, input, options, this.#innerCalls()))
     const { remark, ...output } = ran
     const subject = { id: SCRIPT_TOOL, name: SCRIPT_TOOL, server: '', trace: traced.trace }
-    const call = { ...this.#clientOf(options), ...subject, budget: undefined, keepsStructure: false }
-    const fitted = results ? await results.fit(output, call) : output
+    const call = { ...subject, budget: undefined, keepsStructure: false }
+    const fitted = results ? await results.fit(output, { ...this.#shelving(options), ...call }) : output
     return sendable({ ...fitted, content: [...fitted.content, ...remark] })
   }
 
@@ -226,11 +231,22 @@ class Session implements ClientSession {
     const { results, shelf, traceOf } = this.#options
     if (!results || hasPage(tool)) return output
     return results.fit(output, {
-      ...this.#clientOf(options),
+      ...this.#shelving(options),
       ...{ id: name, name, server, trace: traceOf(options, this) },
       budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget,
       keepsStructure: isListed && (tool as ShelvedTool).listed.outputSchema !== undefined,
     })
+  }
+
+  /** A client in `list` mode gets ReadResult with its first long result; in `bridge` mode CallTool calls it. */
+  #shelving(options: CallOptions) {
+    const isBridge = this.mode() === 'bridge'
+    const onShelved = () => {
+      const isFirst = !this.#hasShelved
+      this.#hasShelved = true
+      if (isFirst && !isBridge) void this.#options.onLoad()
+    }
+    return { ...this.#clientOf(options), caller: isBridge ? CALL : undefined, onShelved }
   }
 
   #clientOf({ asker }: CallOptions): ResultClient {

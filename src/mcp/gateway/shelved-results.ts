@@ -47,7 +47,11 @@ export type ShelvableCall = ResultClient & {
   readonly budget: number | undefined
   /** The client knows the tool's output schema, so `structuredContent` must stay as it is. */
   readonly keepsStructure: boolean
+  /** The tool through which the model calls ReadResult, if that is not on the client's list. */
+  readonly caller: string | undefined
   readonly trace: TraceListener | undefined
+  /** Called when the result has been put on the shelf. */
+  readonly onShelved: () => void
 }
 
 export function createShelvedResults(
@@ -70,11 +74,13 @@ export function createShelvedResults(
       const long = longPart(output, budget, call.keepsStructure)
       if (!long) return output
       try {
-        const { id, name, server, trace } = call
-        const kept = await shelveText(results, { owner: ownerOf(call), text: long.text, budget })
+        const { id, name, server, trace, caller } = call
+        const owner = ownerOf(call)
+        const kept = await shelveText(results, { owner, text: long.text, budget, caller })
         const { note, preview, kind } = kept
         const sizes = { kind, size: long.text.length, shown: note.length + preview.length }
         trace?.({ type: 'shelved', id, name, server, ...sizes })
+        call.onShelved()
         return long.replacedBy([block(note), block(preview)])
       } catch (error) {
         notify(

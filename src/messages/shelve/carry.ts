@@ -3,7 +3,7 @@
 import { hash } from '../../lib/index.ts'
 
 /** The tools that a search loaded, and how many matches it left out. */
-export type FoundTools = { readonly names: readonly string[]; readonly left: number }
+export type FoundNames = { readonly names: readonly string[]; readonly left: number }
 
 /** Where in a reply a search ran. */
 export type SearchPlace = {
@@ -14,7 +14,7 @@ export type SearchPlace = {
 }
 
 /** A search hidden from the client. */
-export type HiddenSearch = FoundTools & SearchPlace
+export type HiddenSearch = FoundNames & SearchPlace
 
 const MARK = '__shelf_'
 const CODES = /^(?:[0-9a-z]+(?:T[0-9a-z]+)?_[0-9a-z]+(?:_[0-9a-z]{7})*(?:-(?!$)|$))*$/

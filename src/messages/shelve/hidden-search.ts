@@ -6,7 +6,7 @@ import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf, without } from '../../lib/index.ts'
 import type { SearchCall, Searching } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
-import { carry, type FoundTools, type HiddenSearch, type SearchPlace } from './carry.ts'
+import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './carry.ts'
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
@@ -93,7 +93,7 @@ export function startHidden(
 }
 
 /** A search that found tools; `isRepeat` if all of them were loaded before. */
-type Found = FoundTools & { readonly isRepeat: boolean }
+type Found = FoundNames & { readonly isRepeat: boolean }
 
 type Vain = { readonly call: SearchCall; readonly texts: readonly string[] }
 

@@ -8,7 +8,7 @@ import {
   type CodedNames,
   carriedBy,
   carriesSearches,
-  type FoundTools,
+  type FoundNames,
   type HiddenSearch,
   type SearchPlace,
 } from './carry.ts'
@@ -99,7 +99,7 @@ export type RestoredSearch = HiddenSearch & { readonly isRepeat: boolean }
 
 /** Returns the canonical search call and its result. */
 export function searchTurn(
-  { names, left, isRepeat }: FoundTools & { readonly isRepeat: boolean },
+  { names, left, isRepeat }: FoundNames & { readonly isRepeat: boolean },
   id: string,
   searchTool: string,
 ): { call: Fields; result: Fields } {
