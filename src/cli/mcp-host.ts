@@ -86,15 +86,7 @@ export function openHost(
     onChange: settings.onChange,
     ...(pins ? { pins } : {}),
     authorize: storedLogins(tell),
-    asker: {
-      get client() {
-        return asker?.client
-      },
-      ask: async (...question) => {
-        if (!asker) throw new Error('no client is connected')
-        return asker.ask(...question)
-      },
-    },
+    asker: laterAsker(() => asker),
     notify: tell,
     clientInfo: { name: 'toolshelf', version: version() },
   })
@@ -135,6 +127,20 @@ export function openHost(
     )
   }
   return { host, configure, gateway, inspector, closeEvents: async () => audit?.close() }
+}
+
+/** Answers for whoever asks once the gateway has clients. */
+function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler {
+  return {
+    get client() {
+      return current()?.client
+    },
+    async ask(...question) {
+      const asker = current()
+      if (!asker) throw new Error('no client is connected')
+      return asker.ask(...question)
+    },
+  }
 }
 
 /** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */

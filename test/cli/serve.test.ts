@@ -319,7 +319,7 @@ describe('what it refuses', () => {
     ])
       expect(out).toContain(`--${option}`)
     expect(out).toContain('ANTHROPIC_BASE_URL=')
-    expect(out.split('\n').length).toBeLessThan(33)
+    expect(out.split('\n').length).toBeLessThan(36)
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(120)
   })
 })

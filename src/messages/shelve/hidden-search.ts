@@ -75,11 +75,8 @@ export function startHidden(
     async answer(shownBlocks) {
       const answered = [...found.map(restorable), ...vain.map(unrestored)]
       const groups = shelved.thinksByHand ? [answered] : answered.map((one) => [one])
-      for (const group of groups) {
-        turns.push({ role: 'assistant', content: [...part, ...group.map(({ call }) => call)] })
-        turns.push({ role: 'user', content: group.map(({ result }) => result) })
-        part = []
-      }
+      turns.push(...turnsOf(part, groups))
+      part = []
       putAt({ at: shownBlocks, thoughts })
       vain = []
       return []
@@ -104,6 +101,17 @@ function unrestored({ call, texts }: Vain): { call: Fields; result: Fields } {
     call: { type: 'tool_use', ...call },
     result: { type: 'tool_result', tool_use_id: call.id, content },
   }
+}
+
+/** The turns in which the model made each group of calls and was answered; what it said before is in the first. */
+function turnsOf(
+  said: readonly Fields[],
+  groups: readonly (readonly { readonly call: Fields; readonly result: Fields }[])[],
+): Fields[] {
+  return groups.flatMap((group, index) => [
+    { role: 'assistant', content: [...(index === 0 ? said : []), ...group.map(({ call }) => call)] },
+    { role: 'user', content: group.map(({ result }) => result) },
+  ])
 }
 
 const MOST_QUERIES = 10
