@@ -148,6 +148,20 @@ describe('ReadResult', () => {
     }
   })
 
+  test('a page with its heading is within the budget, so that a second gateway passes it on', async () => {
+    const shelf = shelfWith({ budget: 2000 })
+    const { content } = await read(shelf, { handle: handleIn(await run(shelf, long)), page: 2 })
+    expect(content[0].text.length + 1 + content[1].text.length).toBeLessThanOrEqual(2000)
+  })
+
+  test('a search below a key of a server’s making returns no more than it shows', async () => {
+    const shelf = shelfWith()
+    const hostile = JSON.stringify({ [`${'k'.repeat(200_000)}`]: Array(900).fill('needle') })
+    const handle = handleIn(await run(shelf, hostile))
+    const { content } = await read(shelf, { handle, search: 'needle' })
+    expect(content[0].text).toContain('Page 1 of 1')
+  })
+
   test('paging from start to end gives back the very text', async () => {
     const unit = fc.constantFrom(
       'a',

@@ -136,10 +136,17 @@ function valuesWith(root: unknown, wanted: string): string[] {
     const text = String(value)
     const at = text.toLowerCase().indexOf(wanted)
     if (at < 0 && !key.toLowerCase().includes(wanted)) continue
-    found.push(`${path.replace(/^\./, '')}: ${around(text, Math.max(0, at), wanted.length)}`)
+    found.push(`${shownPath(path, key)}: ${around(text, Math.max(0, at), wanted.length)}`)
     if (found.length > MOST_MATCHES) break
   }
   return found
+}
+
+/** Longer paths would fill the memory: a thousand matches below a key of a megabyte. */
+const LONGEST_PATH = 1000
+
+function shownPath(path: string, key: string): string {
+  return path.length > LONGEST_PATH ? `… ${cut(key, 100)}` : path.replace(/^\./, '')
 }
 
 function around(text: string, at: number, length: number): string {
