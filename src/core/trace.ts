@@ -310,7 +310,9 @@ export type ConversationKind = 'mcp' | 'serve' | 'chat' | 'run' | 'library'
 
 /** A program as it calls itself. */
 export type ClientIdentity = {
+  /** Its name. */
   readonly name: string
+  /** Its version. */
   readonly version?: string | undefined
 }
 
@@ -355,7 +357,9 @@ export type PrefixCause = {
 
 /** What a cause changed: the definition, the message, the system prompt, … before and after; undefined where there was none. */
 export type PrefixChange = {
+  /** As it was sent before. */
   readonly before?: unknown
+  /** As it is sent now. */
   readonly after?: unknown
 }
 

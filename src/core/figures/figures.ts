@@ -39,10 +39,15 @@ export type Figures = {
 
 /** The billed tokens of a sampling, by kind; each token counts once. */
 export type BilledTokens = {
+  /** Of the prompt, neither read from the cache nor written to it. */
   readonly input: number
+  /** Of the prompt, read from the cache. */
   readonly cacheRead: number
+  /** Of the prompt, written to the cache for five minutes. */
   readonly cacheWrite: number
+  /** Of the prompt, written to the cache for an hour. */
   readonly cacheWrite1h: number
+  /** Of the reply. */
   readonly output: number
 }
 
