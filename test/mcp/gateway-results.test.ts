@@ -64,6 +64,12 @@ describe.each(eras)('long results, %s', (era) => {
       expect(await readAll(desk(), handleIn(output))).toBe(long)
     }
   })
+
+  it('structured content that a long text only sums up is kept with it', async () => {
+    const output = await desk().call('CallTool', { name: 'long__told', arguments: {} })
+    expect(output.structuredContent).toBeUndefined()
+    expect(await readAll(desk(), handleIn(output))).toBe(`${'A summary. '.repeat(1000)}\n${long}`)
+  })
 })
 
 describe('long results', () => {
