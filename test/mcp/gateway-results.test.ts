@@ -100,7 +100,7 @@ describe('long results', () => {
     const output = await run('results__give', { kind: 'large' })
     expect(output.isError).toBeUndefined()
     const page = await call('ReadResult', { handle: handleIn(output), page: 440 })
-    expect(page.content[1].text).toBe('x'.repeat(25_000))
+    expect(page.content[1].text).toBe('x'.repeat(24_600))
   })
 
   it('is reported with its sizes', async () => {
