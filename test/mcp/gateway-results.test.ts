@@ -45,6 +45,12 @@ describe.each(eras)('long results, %s', (era) => {
     expect(await read({ search: 'row 499' })).toBe('items[499].title: Row 499  😀')
   })
 
+  it('is read through CallTool, too', async () => {
+    const handle = handleIn(await desk().run('long__list'))
+    const input = { name: 'ReadResult', arguments: { handle, path: 'items[3].title' } }
+    expect((await desk().call('CallTool', input)).content[1].text).toBe('Row 3  😀')
+  })
+
   it('errors, short results and results for a page pass untouched', async () => {
     expect(textOf(await desk().run('long__list', { count: 2 }))).toBe(rows(2))
     expect(textOf(await desk().run('long__shown'))).toBe(long)

@@ -114,6 +114,8 @@ class Session implements ClientSession {
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
+      if (wrapped.name === gatewayReadTool.name && results)
+        return await results.read(this.#clientOf(options), wrapped.input)
       return await this.#callByName(wrapped.name, wrapped.input, options, false)
     } catch (error) {
       options.signal?.throwIfAborted()
