@@ -138,6 +138,7 @@ describe('ReadResult', () => {
       [{ handle, path: 'itms[0]' }, 'an object with the keys total, items'],
       [{ handle, path: 'items[' }, 'cannot be read'],
       [{ handle, path: 'items["\\q"]' }, 'cannot be read'],
+      [{ handle, path: JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) }, 'write it like'],
       [{ handle, search: 'nowhere' }, 'nothing in the result contains "nowhere"'],
       [{ handle, search: 'a', lines: '1' }, 'not both'],
     ]

@@ -59,10 +59,15 @@ type Selected = { readonly body: string; readonly what: string } | { readonly pr
 function select(text: string, { path, lines, search }: ReadInput): Selected {
   const isGiven = (value: unknown) => value !== undefined && value !== null && value !== ''
   const whole: Selected = { body: text, what: `the result, ${count(text.length)} characters` }
-  const part = isGiven(path) ? atPath(text, String(path)) : whole
+  const part = isGiven(path) ? atPath(text, written(path)) : whole
   if ('problem' in part || (!isGiven(lines) && !isGiven(search))) return part
   if (isGiven(lines) && isGiven(search)) return { problem: 'give "lines" or "search", not both' }
-  return isGiven(lines) ? atLines(part.body, String(lines)) : matches(part.body, String(search))
+  return isGiven(lines) ? atLines(part.body, written(lines)) : matches(part.body, written(search))
+}
+
+/** A model may write a number, or nest lists until the engine gives up. */
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : toJson(value)
 }
 
 function atPath(text: string, path: string): Selected {
