@@ -1,5 +1,5 @@
 // `toolshelf inspect`: shows recorded events, and the user's servers, in a browser.
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -123,6 +123,8 @@ function eventFilesIn({ words }: Input, { folder }: Machine): string[] {
     throw new CommandError(
       `there is no file ${missing}. "toolshelf mcp --audit" records events; without a file, inspect shows those.`,
     )
+  const other = files.find((file) => !statSync(file).isFile())
+  if (other !== undefined) throw new CommandError(`${other} is not a file with events.`)
   return files
 }
 

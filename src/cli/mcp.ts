@@ -96,6 +96,8 @@ export const mcpCommand: Command = {
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
       throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
+    if (input.words.length > 0)
+      throw new UsageError('unexpected argument; pass files with --config, a port with --port.')
     const mode = readMode(input)
     const ranker = readRankerName(input)
     const port = readPort(input)

@@ -373,7 +373,7 @@ export type PrefixCause = {
 export type PrefixChange = {
   /** As it was sent before. */
   readonly before?: unknown
-  /** As it was sent now. */
+  /** As it is sent now. */
   readonly after?: unknown
 }
 

@@ -64,9 +64,14 @@ function resultOf(finding: LintFinding, uriOf: SarifOptions['uriOf']): object {
     ruleId: rule,
     ruleIndex: ruleIds.indexOf(rule),
     level,
-    message: { text: name === '' ? message : `${name}: ${message}` },
+    message: { text: withoutLinks(name === '' ? message : `${name}: ${message}`) },
     locations: Object.keys(location).length > 0 ? [location] : [],
   }
+}
+
+/** Viewers make links of `[text](target)`, also in what a server wrote. */
+function withoutLinks(text: string): string {
+  return text.replaceAll('](', '] (')
 }
 
 function placeIn(uri: string, line: number | null): object {

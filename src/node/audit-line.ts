@@ -1,6 +1,6 @@
 // A line of the audit file: a record as JSON, short, without secrets, and without content unless asked.
 import type { TraceRecord } from '../core/index.ts'
-import { cut, type Fields, isFields, without } from '../lib/index.ts'
+import { cut, type Fields, isFields, toJson, without } from '../lib/index.ts'
 
 /** What a line may hold. */
 export type AuditLineOptions = {
@@ -14,7 +14,7 @@ export type AuditLineOptions = {
 const LONGEST_TEXT = 2000
 /** Characters of the arguments or the result of one call. */
 const LONGEST_CONTENT = 16_000
-/** Longer lines keep only what every record has. */
+/** Lines that are longer, or nested too deeply for JSON, keep only what every record has. */
 const LONGEST_LINE = 64_000
 
 export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
@@ -23,10 +23,11 @@ export function auditLine(record: TraceRecord, { redact, hasContent = false }: A
   const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined
   const isLong = kept !== undefined && kept.length > LONGEST_CONTENT
   const shown = isLong ? JSON.stringify(cut(kept, LONGEST_CONTENT)) : kept
-  const line = shown === undefined ? plain : `${plain.slice(0, -1)},"content":${shown}}`
-  if (line.length <= LONGEST_LINE) return line
+  const line = plain && shown ? `${plain.slice(0, -1)},"content":${shown}}` : plain
+  if (line !== undefined && line.length <= LONGEST_LINE) return line
   const { version, time, processId, sequence, conversation, type } = record
-  return JSON.stringify({ version, time, processId, sequence, conversation, type, isCut: true })
+  const least = { version, time, processId, sequence, conversation, type, isCut: true }
+  return written(least, redact, LONGEST_TEXT)
 }
 
 /** The JSON of what the stream of events puts in front of each: it holds no secrets. */
@@ -39,8 +40,10 @@ function headOf({ time, processId, sequence, conversation }: TraceRecord): strin
  * JSON with secrets hidden. One look at all that follows the head is enough if nothing in it is long, escaped or secret:
  * then each text is in it as it is.
  */
-function plainText(value: object, redact: (text: string) => string, head: string): string {
-  const text = JSON.stringify(value)
+function plainText(value: object, redact: (text: string) => string, head: string): string | undefined {
+  const text = toJson(value)
+  // A file that somebody else wrote may nest values until the engine gives up.
+  if (!text.startsWith('{')) return undefined
   const event = text.startsWith(head) ? text.slice(head.length) : text
   const isPlain = !text.includes('\\') && !hasLongText(text) && redact(event) === event
   return isPlain ? text : written(value, redact, LONGEST_TEXT)

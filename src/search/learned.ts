@@ -118,16 +118,13 @@ export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions =
   }
 }
 
-function withFirst(moved: readonly PoolTool[], { hits, matched, unread }: Ranking, limit: number): Ranking {
+function withFirst(moved: readonly PoolTool[], ranking: Ranking, limit: number): Ranking {
+  const { hits, matched } = ranking
   const score = hits[0]?.score ?? 1
   const first: Hit[] = moved.map((tool) => ({ tool, score }))
   const rest = hits.filter(({ tool }) => !moved.includes(tool))
   const all = [...first, ...rest]
-  return {
-    hits: all.slice(0, limit),
-    matched: Math.max(matched, all.length),
-    ...(unread === undefined ? {} : { unread }),
-  }
+  return { ...ranking, hits: all.slice(0, limit), matched: Math.max(matched, all.length) }
 }
 
 /** The newest, with a share for each tool. */

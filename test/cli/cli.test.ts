@@ -95,6 +95,7 @@ describe('toolshelf search', () => {
     [['search', 'x', '--config', 'nowhere.json'], 1, 'no MCP server is configured in nowhere.json'],
     [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'unknown ranker "best"'],
     [['mcp', '--ranker', 'best'], 2, '--ranker is "best"; use one of hybrid, model, lexical'],
+    [['mcp', '--http', '3399'], 2, 'unexpected argument; pass files with --config, a port with --port.'],
     [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
     [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],

@@ -1,5 +1,5 @@
 // `toolshelf inspect` as a person uses it, and the inspector of the two gateways.
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
@@ -95,6 +95,24 @@ describe('inspect', () => {
 
   it('a file that is not there is a mistake', async () => {
     await expect(start(['nothing.jsonl'])).rejects.toThrow(/there is no file .*nothing\.jsonl/)
+    await expect(start(['.'])).rejects.toThrow('is not a file with events')
+  })
+
+  it('saves no hints in a file of another program, also not through a link', async () => {
+    for (const [isLink, saveHints] of [
+      [false, true],
+      [true, false],
+    ] as const) {
+      const { get } = await start(['--no-open', '--config'], (place) => {
+        const theirs = join(place.machine.home, '.cursor', isLink ? 'mcp.json' : 'own.json')
+        mkdirSync(join(place.machine.home, '.cursor'), { recursive: true })
+        writeFileSync(theirs, JSON.stringify({ mcpServers: {} }))
+        const file = join(place.root, 'link.json')
+        symlinkSync(theirs, file)
+        return [file]
+      })
+      expect((await get('api/about')).can.saveHints).toBe(saveHints)
+    }
   })
 })
 

@@ -308,6 +308,21 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     }
   })
 
+  test('costs claim no savings where no request to a model was seen', async () => {
+    const turn = { version: 1, time: '2026-01-01T00:00:00.000Z', processId: 1, conversation: 'a' }
+    const events = [
+      { ...turn, sequence: 1, type: 'opened', kind: 'mcp' },
+      {
+        ...turn,
+        ...{ sequence: 2, type: 'listed', mode: 'bridge', pool: 'p', loaded: [] },
+        tools: { visible: 0, total: 30, tokensWith: 0, tokensWithout: 4000 },
+      },
+    ]
+    const { page } = await visit('#/costs', { data: { ...sampleData(), events } as never })
+    await page.getByText('Unknown: an MCP client').first().waitFor()
+    expect(await textOf(page, 'main')).not.toContain('0 tokens in')
+  })
+
   test('10,000 tools and 10,000 events are lists of a few elements', async () => {
     const tools = manyTools(10_000)
     const data = { ...sampleData(), tools, servers: [], events: manyEvents(10_000, tools) }

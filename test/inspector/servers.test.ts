@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Trace } from '../../src/core/index.ts'
 import { createShelf } from '../../src/core/index.ts'
+import type { EventFeed } from '../../src/inspector/events/index.ts'
 import { endpoints, type InspectedServers } from '../../src/inspector/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
@@ -428,5 +429,22 @@ describe('an export', () => {
     expect(one.events.map((event: Loose) => event.sequence)).toEqual([1, 3])
     expect(one.events[0].message).toBe('[hidden] and [hidden] in ~/x')
     expect(one.redactions).toEqual([{ what: 'the home folder', count: 1 }])
+  })
+
+  it('leaves out what a file nests too deeply, and goes on', async () => {
+    const stamp = '"version":1,"time":"2026-01-01T00:00:00.000Z","processId":1,"type":"warning"'
+    const deep = `{${stamp},"sequence":1,"message":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+    const plain = `{${stamp},"sequence":2,"message":"plain"}`
+    const feed: EventFeed = {
+      files: [],
+      async *read() {
+        yield { lines: [deep, plain] }
+      },
+    }
+    const { events } = await openTestInspector({ feed }).json(endpoints.export, { body: {} })
+    expect(events).toMatchObject([
+      { sequence: 1, isCut: true },
+      { sequence: 2, message: 'plain' },
+    ])
   })
 })

@@ -72,6 +72,13 @@ describe('SARIF', () => {
     const prints = run!.results.map(({ partialFingerprints }) => Object.values(partialFingerprints)[0])
     expect(new Set(prints).size).toBe(prints.length)
   })
+
+  test('makes no link of what a server wrote', () => {
+    const [finding] = report.findings
+    const hostile = { ...finding!, tool: 'see [the fix](https://evil.example)' }
+    const log = toSarif({ ...report, findings: [hostile] }, { version: '1.0.0', uriOf: String }) as Sarif
+    expect(log.runs[0]!.results[0]!.message.text).not.toContain('](')
+  })
 })
 
 describe('JUnit', () => {

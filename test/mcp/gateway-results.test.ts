@@ -45,6 +45,12 @@ describe.each(eras)('long results, %s', (era) => {
     expect(await read({ search: 'row 499' })).toBe('items[499].title: Row 499  😀')
   })
 
+  it('is read through CallTool, too', async () => {
+    const handle = handleIn(await desk().run('long__list'))
+    const input = { name: 'ReadResult', arguments: { handle, path: 'items[3].title' } }
+    expect((await desk().call('CallTool', input)).content[1].text).toBe('Row 3  😀')
+  })
+
   it('errors, short results and results for a page pass untouched', async () => {
     expect(textOf(await desk().run('long__list', { count: 2 }))).toBe(rows(2))
     expect(textOf(await desk().run('long__shown'))).toBe(long)
@@ -63,6 +69,12 @@ describe.each(eras)('long results, %s', (era) => {
       expect(output.structuredContent).toBeUndefined()
       expect(await readAll(desk(), handleIn(output))).toBe(long)
     }
+  })
+
+  it('structured content that a long text only sums up is kept with it', async () => {
+    const output = await desk().call('CallTool', { name: 'long__told', arguments: {} })
+    expect(output.structuredContent).toBeUndefined()
+    expect(await readAll(desk(), handleIn(output))).toBe(`${'A summary. '.repeat(1000)}\n${long}`)
   })
 })
 
@@ -117,7 +129,7 @@ describe('long results', () => {
     const output = await run('results__give', { kind: 'large' })
     expect(output.isError).toBeUndefined()
     const page = await call('ReadResult', { handle: handleIn(output), page: 440 })
-    expect(page.content[1].text).toBe('x'.repeat(25_000))
+    expect(page.content[1].text).toBe('x'.repeat(24_600))
   })
 
   it('is reported with its sizes', async () => {

@@ -123,3 +123,12 @@ describe('a preview is safe', () => {
     )
   })
 })
+
+// With an expression that backtracks, this one would run for minutes.
+test('a text made to look like base64 or a table costs one look at each character', () => {
+  const encoded = `${'abc123'.repeat(100)}${'\n'.repeat(200_000)}!`
+  expect(previewOf(encoded, 1000).kind).toBe('text')
+  const table = `a|b\n${' '.repeat(19_000)}x\nfoo\nbar`
+  expect(previewOf(table, 1000).kind).toBe('text')
+  expect(previewOf('a|b\n   |---|:--:|  \n1|2\n', 1000).kind).toBe('Markdown table')
+})

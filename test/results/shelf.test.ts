@@ -138,6 +138,7 @@ describe('ReadResult', () => {
       [{ handle, path: 'itms[0]' }, 'an object with the keys total, items'],
       [{ handle, path: 'items[' }, 'cannot be read'],
       [{ handle, path: 'items["\\q"]' }, 'cannot be read'],
+      [{ handle, path: JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) }, 'write it like'],
       [{ handle, search: 'nowhere' }, 'nothing in the result contains "nowhere"'],
       [{ handle, search: 'a', lines: '1' }, 'not both'],
     ]
@@ -146,6 +147,20 @@ describe('ReadResult', () => {
       expect(result.is_error).toBe(true)
       expect(result.content[0].text).toContain(expected)
     }
+  })
+
+  test('a page with its heading is within the budget, so that a second gateway passes it on', async () => {
+    const shelf = shelfWith({ budget: 2000 })
+    const { content } = await read(shelf, { handle: handleIn(await run(shelf, long)), page: 2 })
+    expect(content[0].text.length + 1 + content[1].text.length).toBeLessThanOrEqual(2000)
+  })
+
+  test('a search below a key of a server’s making returns no more than it shows', async () => {
+    const shelf = shelfWith()
+    const hostile = JSON.stringify({ [`${'k'.repeat(200_000)}`]: Array(900).fill('needle') })
+    const handle = handleIn(await run(shelf, hostile))
+    const { content } = await read(shelf, { handle, search: 'needle' })
+    expect(content[0].text).toContain('Page 1 of 1')
   })
 
   test('paging from start to end gives back the very text', async () => {

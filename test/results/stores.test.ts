@@ -1,5 +1,14 @@
 // The two stores of results: the same contract for both, and what only the one on disk does.
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -105,5 +114,38 @@ describe('a store on disk', () => {
     const store = createDiskResults({ folder: newFolder(), now })
     await expect(store.put('me', '../../x', 'text')).rejects.toThrow('letters and digits')
     expect(await store.get('me', '../../../etc/passwd')).toBeUndefined()
+  })
+
+  test('deletes only what it wrote itself, in a folder that holds other things', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'notes.txt'), 'mine')
+    mkdirSync(join(folder, 'src', 'deep'), { recursive: true })
+    writeFileSync(join(folder, 'src', 'deep', 'code.ts'), 'mine')
+    const store = createDiskResults({ folder, now, maxAge: 60_000 })
+    await store.put('me', A, 'text')
+    const owner = readdirSync(folder).find((name) => /^[0-9a-f]{40}$/.test(name)) ?? ''
+    writeFileSync(join(folder, owner, 'mine.txt.bak'), 'mine')
+    time += 120_000
+    await createDiskResults({ folder, now, maxAge: 60_000 }).put('you', B, 'text')
+    expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).toBe('mine')
+    expect(readFileSync(join(folder, 'src', 'deep', 'code.ts'), 'utf8')).toBe('mine')
+    expect(readdirSync(join(folder, owner))).toEqual(['mine.txt.bak'])
+  })
+
+  test('reads no link in place of a file of its own', async () => {
+    const folder = newFolder()
+    const store = createDiskResults({ folder, now })
+    await store.put('me', A, 'text')
+    const [owner = ''] = readdirSync(folder)
+    symlinkSync('/etc/hostname', join(folder, owner, `${B}.txt`))
+    expect(await store.get('me', B)).toBeUndefined()
+  })
+
+  test('several processes may clean up and write at once', async () => {
+    const folder = newFolder()
+    const writers = Array.from({ length: 20 }, (_, index) =>
+      createDiskResults({ folder, now, bytes: 1_000_000 }).put(`owner ${index}`, A, 'text'),
+    )
+    expect((await Promise.allSettled(writers)).filter(({ status }) => status === 'rejected')).toEqual([])
   })
 })

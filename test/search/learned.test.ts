@@ -39,6 +39,15 @@ describe('learned searches', () => {
     expect(await ranked(learned, 'write a note')).toEqual(await ranked(createLearnedSearch(), 'write a note'))
   })
 
+  it('keeps the name of the ranker, which events report', async () => {
+    const learned = createLearnedSearch()
+    learned.learn({ query: 'send message to team', tool: named('alert'), isFound: true })
+    const rank = learned.rank(rankers.lexical)
+    const plain = await rankers.lexical(entries, 'send message to team', 5)
+    expect(plain.ranker).toBeDefined()
+    expect((await rank(entries, 'send message to team', 5)).ranker).toBe(plain.ranker)
+  })
+
   it('explains what it moved', () => {
     const learned = createLearnedSearch()
     for (const query of ['wake somebody up', 'wake up somebody'])

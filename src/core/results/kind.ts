@@ -39,8 +39,9 @@ export function jsonIn(text: string): unknown {
 export function looksLikeBase64(text: string): boolean {
   if (text.length < 400 || !/^(?:data:[\w.+/-]+;base64,)?[A-Za-z0-9+/_-]{100}/.test(text.slice(0, 300)))
     return false
-  const body = text.slice(text.indexOf(',') + 1)
-  return /^[A-Za-z0-9+/_\r\n-]+={0,2}\s*$/.test(body) && /[0-9]/.test(body.slice(0, 200))
+  // Trimmed first: an expression for both would look at each line break again and again.
+  const body = text.slice(text.indexOf(',') + 1).trimEnd()
+  return /^[A-Za-z0-9+/_\r\n-]+={0,2}$/.test(body) && /[0-9]/.test(body.slice(0, 200))
 }
 
 function tagCount(start: string): number {
@@ -71,7 +72,7 @@ export function tableStart(lines: readonly string[]): number {
     (line, index) =>
       index < 10 &&
       line.includes('|') &&
-      /^\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?\s*)?$/.test(lines[index + 1] ?? ''),
+      /^\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?$/.test((lines[index + 1] ?? '').trim()),
   )
 }
 

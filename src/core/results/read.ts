@@ -59,10 +59,15 @@ type Selected = { readonly body: string; readonly what: string } | { readonly pr
 function select(text: string, { path, lines, search }: ReadInput): Selected {
   const isGiven = (value: unknown) => value !== undefined && value !== null && value !== ''
   const whole: Selected = { body: text, what: `the result, ${count(text.length)} characters` }
-  const part = isGiven(path) ? atPath(text, String(path)) : whole
+  const part = isGiven(path) ? atPath(text, written(path)) : whole
   if ('problem' in part || (!isGiven(lines) && !isGiven(search))) return part
   if (isGiven(lines) && isGiven(search)) return { problem: 'give "lines" or "search", not both' }
-  return isGiven(lines) ? atLines(part.body, String(lines)) : matches(part.body, String(search))
+  return isGiven(lines) ? atLines(part.body, written(lines)) : matches(part.body, written(search))
+}
+
+/** A model may write a number, or nest lists until the engine gives up. */
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : toJson(value)
 }
 
 function atPath(text: string, path: string): Selected {
@@ -136,10 +141,17 @@ function valuesWith(root: unknown, wanted: string): string[] {
     const text = String(value)
     const at = text.toLowerCase().indexOf(wanted)
     if (at < 0 && !key.toLowerCase().includes(wanted)) continue
-    found.push(`${path.replace(/^\./, '')}: ${around(text, Math.max(0, at), wanted.length)}`)
+    found.push(`${shownPath(path, key)}: ${around(text, Math.max(0, at), wanted.length)}`)
     if (found.length > MOST_MATCHES) break
   }
   return found
+}
+
+/** Longer paths would fill the memory: a thousand matches below a key of a megabyte. */
+const LONGEST_PATH = 1000
+
+function shownPath(path: string, key: string): string {
+  return path.length > LONGEST_PATH ? `… ${cut(key, 100)}` : path.replace(/^\./, '')
 }
 
 function around(text: string, at: number, length: number): string {

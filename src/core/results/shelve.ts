@@ -13,9 +13,12 @@ export const READ_TOOL = 'ReadResult'
 const PREVIEW_SHARE = 0.2
 const SHORTEST_PREVIEW = 500
 
-/** Characters of a preview, or of one page, for a budget. */
+/** Characters that are left for the line above a page. */
+const HEADING = 400
+
+/** Characters of one page for a budget. With its heading it is within the budget: another gateway with the same one passes it on. */
 export function pageSizeFor(budget: number): number {
-  return Math.max(SHORTEST_PREVIEW, budget > 0 ? budget : DEFAULT_BUDGET)
+  return Math.max(SHORTEST_PREVIEW, (budget > 0 ? budget : DEFAULT_BUDGET) - HEADING)
 }
 
 /** What stands in place of a text. */

@@ -1,7 +1,7 @@
 // Exports recorded events as a file for others: without secrets, without what conversations say, and without the name of
 // the home folder. What was replaced is counted, so that a person sees it before the file leaves.
 import type { TraceRecord } from '../../core/index.ts'
-import { without } from '../../lib/index.ts'
+import { toJson, without } from '../../lib/index.ts'
 import { auditLine } from '../../node/index.ts'
 import type { ExportView } from '../api.ts'
 import type { InspectorOptions } from './types.ts'
@@ -18,7 +18,7 @@ export async function* exportEvents(
   /** Texts may be looked at several times, so that only the finished line can be counted. */
   const exported = (record: TraceRecord) => {
     const line = auditLine(record, { redact: hide })
-    const before = JSON.stringify(without(record, 'content'))
+    const before = toJson(without(record, 'content'))
     counted.secrets += Math.max(0, occurrences(line, HIDDEN) - occurrences(before, HIDDEN))
     if (home) counted.homes += occurrences(before, JSON.stringify(home).slice(1, -1))
     return line

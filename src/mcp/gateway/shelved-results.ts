@@ -106,8 +106,8 @@ type Block = CallOutput['content'][number]
 type LongPart = { readonly text: string; readonly replacedBy: (blocks: readonly Block[]) => CallOutput }
 
 /**
- * The part of a result that exceeds the budget: its text, or else its structured content. Structured content is left out
- * beside a long text, which says the same, but never where the client knows its schema.
+ * The part of a result that exceeds the budget: its text, or else its structured content. Where the client does not know
+ * its schema, long structured content is left out beside a long text; unless the text says the same, it is stored with it.
  */
 function longPart(output: CallOutput, budget: number, keepsStructure: boolean): LongPart | undefined {
   const { content, structuredContent, ...rest } = output
@@ -118,10 +118,23 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
   const isStructureLong = json.length > budget && !keepsStructure
   const structure = structuredContent === undefined || isStructureLong ? {} : { structuredContent }
   const others = content.filter((one) => textIn(one) === undefined)
-  if (text.length > budget)
-    return { text, replacedBy: (blocks) => ({ ...rest, ...structure, content: [...blocks, ...others] }) }
+  if (text.length > budget) {
+    const isSaid = !isStructureLong || texts.some((one) => isSameJson(one, json))
+    return {
+      text: isSaid ? text : `${text}\n${json.toWellFormed()}`,
+      replacedBy: (blocks) => ({ ...rest, ...structure, content: [...blocks, ...others] }),
+    }
+  }
   if (!isStructureLong) return undefined
   return { text: json, replacedBy: (blocks) => ({ ...rest, content: [...blocks, ...content] }) }
+}
+
+function isSameJson(text: string, json: string): boolean {
+  try {
+    return toJson(JSON.parse(text)) === json
+  } catch {
+    return false
+  }
 }
 
 /** The text of a block, or of the resource embedded in it; undefined for images, links and the like. */

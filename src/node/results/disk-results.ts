@@ -1,7 +1,7 @@
 // Stores results as private files: one folder per owner, one file per result. They survive a restart, expire by age, and
 // stay within limits; several processes may share the folder.
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, rename, rm, rmdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ResultStore } from '../../core/index.ts'
 import { readBoundedFile } from '../bounded-file.ts'
@@ -22,6 +22,9 @@ const MAX_AGE = 7 * 24 * 60 * 60 * 1000
 /** The share of `bytes` that may be written before all owners are looked at again. */
 const SWEEP_SHARE = 1 / 16
 const ID = /^[a-z0-9]{8,64}$/
+/** What the store itself creates. Everything else in the folder is somebody's own, and stays. */
+const OWNER_FOLDER = /^[0-9a-f]{40}$/
+const OWN_FILE = /^[a-z0-9]{8,64}\.txt(?:\.[0-9a-f-]{36}\.part)?$/
 
 type StoredFile = { readonly path: string; readonly bytes: number; readonly time: number }
 
@@ -51,11 +54,18 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
 
   async function sweep(): Promise<void> {
     unswept = 0
-    const owners = await namesIn(folder)
-    const files = await Promise.all(owners.map((owner) => filesIn(join(folder, owner))))
+    const owners = (await namesIn(folder))
+      .filter((name) => OWNER_FOLDER.test(name))
+      .map((name) => join(folder, name))
+    const files = await Promise.all(owners.map(filesIn))
     await shrink(files.flat(), most)
-    for (const [index, owner] of owners.entries())
-      if (files[index]?.every(isExpired)) await rm(join(folder, owner), { recursive: true, force: true })
+    // Fails for those with files in them.
+    for (const owner of owners) await rmdir(owner).catch(() => {})
+  }
+
+  async function write(owner: string, path: string, bytes: Buffer): Promise<void> {
+    await mkdir(folderOf(owner), { recursive: true, mode: 0o700 })
+    await writeWhole(path, bytes, now())
   }
 
   return {
@@ -64,8 +74,11 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
       if (path === undefined) throw new Error('its id is not of letters and digits')
       const bytes = Buffer.from(text)
       if (bytes.length > bytesPerOwner) throw tooLarge(bytes.length, bytesPerOwner)
-      await mkdir(folderOf(owner), { recursive: true, mode: 0o700 })
-      await writeWhole(path, bytes, now())
+      await write(owner, path, bytes).catch((error: NodeJS.ErrnoException) => {
+        // Another process deleted the folder while it was empty.
+        if (error.code === 'ENOENT') return write(owner, path, bytes)
+        throw error
+      })
       unswept += bytes.length
       await shrink(await filesIn(folderOf(owner)), bytesPerOwner)
       if (unswept > most * SWEEP_SHARE) await sweep()
@@ -104,13 +117,14 @@ async function writeWhole(path: string, bytes: Buffer, time: number): Promise<vo
 }
 
 async function filesIn(folder: string): Promise<StoredFile[]> {
-  const names = await namesIn(folder)
+  const names = (await namesIn(folder)).filter((name) => OWN_FILE.test(name))
   const found = await Promise.all(names.map((name) => aboutFile(join(folder, name))))
   return found.filter((file) => file !== undefined)
 }
 
+/** Undefined for a link, which could lead anywhere. */
 async function aboutFile(path: string): Promise<StoredFile | undefined> {
-  const about = await stat(path).catch(() => undefined)
+  const about = await lstat(path).catch(() => undefined)
   return about?.isFile() ? { path, bytes: about.size, time: about.mtimeMs } : undefined
 }
 

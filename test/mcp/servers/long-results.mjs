@@ -19,13 +19,14 @@ function answer(name, { count = 500, note = '' }) {
         { type: 'resource', resource: { uri: 'file:///a.txt', text: json } },
       ],
     }
+  if (name === 'told') return { ...text('A summary. '.repeat(1000)), structuredContent: { items } }
   return { content: [{ type: 'text', text: json }], structuredContent: { items } }
 }
 
 serve({
   'tools/list': () => ({
     tools: [
-      ...['list', 'terse', 'failing', 'mixed', 'loose'].map((name) => tool(name)),
+      ...['list', 'terse', 'failing', 'mixed', 'loose', 'told'].map((name) => tool(name)),
       tool('typed', { outputSchema: schema }),
       tool('shown', { _meta: { ui: { resourceUri: 'ui://app/main.html' } } }),
     ],

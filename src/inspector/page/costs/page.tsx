@@ -65,6 +65,7 @@ function Totals({ tools, window, model }: { tools: readonly ToolView[]; window: 
   const always = tools.reduce((sum, tool) => sum + (tool.isAlwaysLoaded ? tool.tokens : 0), 0)
   const spending = totalSpending(model)
   const saved = spending.tokensWithout - spending.tokensWith
+  const isSeen = spending.tokensWithout > 0
   return (
     <dl class="figures wide">
       <Figure
@@ -79,11 +80,13 @@ function Totals({ tools, window, model }: { tools: readonly ToolView[]; window: 
       />
       <Figure
         label={saved < 0 ? 'Spent more so far' : 'Saved so far'}
-        value={spending.turns === 0 ? '–' : `${shortCount(Math.abs(saved))} tokens`}
+        value={isSeen ? `${shortCount(Math.abs(saved))} tokens` : '–'}
         detail={
           spending.turns === 0
             ? 'nothing recorded yet'
-            : `in ${plural(spending.turns, 'turn')}, with ${plural(spending.extraRoundTrips, 'extra round trip')}`
+            : !isSeen
+              ? 'unknown: an MCP client sends its requests to the model itself'
+              : `in ${plural(spending.turns, 'turn')}, with ${plural(spending.extraRoundTrips, 'extra round trip')}`
         }
       />
     </dl>

@@ -38,10 +38,15 @@ export function Savings({ model }: { readonly model: EventModel }) {
   const turns = spans.reduce((sum, { spending }) => sum + spending.turns, 0)
   const estimated = spans.reduce((sum, { spending }) => sum + spending.estimatedTurns, 0)
   const priced = spans.reduce((sum, { spending }) => sum + spending.pricedTurns, 0)
-  if (turns === 0)
+  const isSeen = spans.some(({ spending }) => spending.tokensWithout > 0)
+  if (!isSeen)
     return (
       <Section level={2} title="Savings over time">
-        <p class="hint">Nothing is recorded yet. Savings appear here with the first recorded conversation.</p>
+        <p class="hint">
+          {turns === 0
+            ? 'Nothing is recorded yet. Savings appear here with the first recorded conversation.'
+            : 'Unknown: an MCP client sends its requests to the model itself. Each conversation shows which definitions the model could see.'}
+        </p>
       </Section>
     )
   return (
