@@ -60,6 +60,11 @@ export const mcpCommand: Command = {
       about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
     },
     known: knownToolsOption,
+    skills: {
+      type: 'string',
+      value: 'places',
+      about: 'folders of skills, or URLs of indexes, offered beside those of servers; comma separated',
+    },
     ranker: {
       type: 'string',
       value: 'name',
@@ -109,6 +114,7 @@ export const mcpCommand: Command = {
       cache,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
+      skillPlaces: filesIn(input, 'skills') ?? [],
       audit: auditIn(input),
       isInspected: !isOnStdio && !input.isSet('no-inspect'),
       tell,

@@ -12,6 +12,7 @@ export {
 export {
   createMcpGateway,
   type GatewayResults,
+  type GatewaySkills,
   type HttpGateway,
   type HttpOptions,
   type McpGateway,
@@ -25,6 +26,7 @@ export type { Times } from './host/index.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
+export { type OfferedSkill, type ServerSkill, type ServerSkills, serverSkills } from './skills/index.ts'
 export type {
   AuthProvider,
   CallOptions,

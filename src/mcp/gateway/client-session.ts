@@ -19,6 +19,7 @@ import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { sendable } from './sendable.ts'
 import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
+import type { SkillShelf } from './skills.ts'
 import {
   type CallingClient,
   createListReport,
@@ -52,6 +53,9 @@ export type ClientSessionOptions = {
   readonly onLoad: () => Promise<void>
   /** Keeps long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
+  readonly skills: SkillShelf
+  /** Whether the client's next request can be recognised as its own. */
+  readonly isRecognised: boolean
   /** Where the events of a call go. */
   readonly traceOf: TraceOfClient
   /** The client as it calls itself. */
@@ -88,6 +92,7 @@ class Session implements ClientSession {
         ? [gatewaySearchTool('bridge', servers()), gatewayCallTool]
         : [gatewaySearchTool('list', servers())]),
       ...(this.#options.results ? [gatewayReadTool] : []),
+      ...this.#options.skills.tools(),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
@@ -97,9 +102,9 @@ class Session implements ClientSession {
   }
 
   version(): string {
-    const { servers, loaded, pageTools } = this.#options
+    const { servers, loaded, pageTools, skills } = this.#options
     const shown = this.#shown().map(versionOf)
-    return `${this.mode()} ${servers().join()} ${shown.join()} ${loaded.names().join()} ${pageTools.version()}`
+    return `${this.mode()} ${skills.tools().length} ${servers().join()} ${shown.join()} ${loaded.names().join()} ${pageTools.version()}`
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
@@ -110,10 +115,14 @@ class Session implements ClientSession {
     try {
       if (name === SEARCH) return await this.#search(input, trace)
       if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
+      const skill = await this.#useSkill(name, input, options)
+      if (skill) return skill
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
+      const wrappedSkill = await this.#useSkill(wrapped.name, wrapped.input, options)
+      if (wrappedSkill) return wrappedSkill
       return await this.#callByName(wrapped.name, wrapped.input, options, false)
     } catch (error) {
       options.signal?.throwIfAborted()
@@ -199,6 +208,18 @@ class Session implements ClientSession {
       budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget,
       keepsStructure: isListed && (tool as ShelvedTool).listed.outputSchema !== undefined,
     })
+  }
+
+  /** Answers a call of a tool for skills; a long text goes to the shelf of results. */
+  async #useSkill(name: string, input: unknown, options: CallOptions): Promise<CallOutput | undefined> {
+    const { skills, results, isRecognised, traceOf } = this.#options
+    if (!skills.tools().some((tool) => tool.name === name)) return undefined
+    const { client, clientName } = this.#clientOf(options)
+    const output = await skills.call(name, input, { ...options, client, isRecognised })
+    if (!output || !results) return output
+    const trace = traceOf(options, this)
+    const call = { id: name, name, server: '', budget: undefined, keepsStructure: false }
+    return results.fit(output, { ...call, client, clientName, trace })
   }
 
   #clientOf({ asker }: CallOptions): ResultClient {

@@ -3,4 +3,5 @@ export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gat
 export { type HttpGateway, type HttpOptions, runOnHttp } from './http.ts'
 export { shelfOptions } from './shelf-options.ts'
 export type { GatewayResults } from './shelved-results.ts'
+export type { GatewaySkills } from './skills.ts'
 export { runOnStdio, type StdioOptions } from './stdio.ts'

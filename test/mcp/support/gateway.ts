@@ -38,7 +38,7 @@ export type Open = {
 }
 
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
-  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results'> & {
+  Pick<McpGatewayOptions, 'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results' | 'skills'> & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
     readonly told?: (message: string) => void
@@ -89,6 +89,7 @@ export function openGateway(
     loadedTools,
     openTrace,
     results,
+    skills,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -105,6 +106,7 @@ export function openGateway(
     mode,
     openTrace,
     results,
+    skills,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),
