@@ -59,17 +59,8 @@ export type HostOptions = {
 }
 
 export function openHost({ servers, settings }: Config, hostOptions: HostOptions): OpenedHost {
-  const {
-    mode,
-    ranker,
-    cache,
-    isOnePerson,
-    knownTools,
-    audit: auditSettings,
-    isInspected,
-    tell,
-  } = hostOptions
-  const audit = openAudit(auditSettings, { isInspected, notify: tell })
+  const { mode, ranker, cache, isOnePerson, knownTools, isInspected, tell } = hostOptions
+  const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
   audit?.setServers(servers)
   const { shelf, ready, warm } = openShelf({
     ranker,

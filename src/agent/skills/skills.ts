@@ -68,8 +68,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     options.indexUrl === undefined
       ? undefined
       : remoteSkills(options.indexUrl, options.fetch ?? fetch, notify)
-  const join = createJoin()
-  const known = () => join(own, options.servers?.() ?? [])
+  const known = createJoin(() => own, options.servers)
   const complete = async () => {
     const found = (await remote?.()) ?? []
     if (found.length > 0 && own === local) own = withRemote(local, found, notify)
@@ -137,14 +136,18 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
 }
 
 /** Joins two lists; returns the same list for the same two, so that rankers can reuse their index. */
-function createJoin() {
+function createJoin(
+  own: () => readonly Skill[],
+  servers: () => readonly Skill[] = () => [],
+): () => readonly Skill[] {
   let before: readonly (readonly Skill[])[] = []
   let joined: readonly Skill[] = []
-  return (own: readonly Skill[], ofServers: readonly Skill[]): readonly Skill[] => {
-    if (ofServers.length === 0) return own
-    if (before[0] === own && before[1] === ofServers) return joined
-    before = [own, ofServers]
-    joined = [...own, ...ofServers]
+  return () => {
+    const [mine, theirs] = [own(), servers()]
+    if (theirs.length === 0) return mine
+    if (before[0] === mine && before[1] === theirs) return joined
+    before = [mine, theirs]
+    joined = [...mine, ...theirs]
     return joined
   }
 }

@@ -4,6 +4,7 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { classicRank, type PoolTool, type Rank } from '../../core/index.ts'
 import {
+  cleanText,
   closestNames,
   cut,
   type Fields,
@@ -13,7 +14,7 @@ import {
   toJson,
   unsafeKinds,
 } from '../../lib/index.ts'
-import { DISCOVER, discoverSkillsTool, type OwnTool, readSkillTool } from '../greeting/index.ts'
+import { DISCOVER_SKILLS, discoverSkillsTool, type OwnTool, readSkillTool } from '../greeting/index.ts'
 import {
   type OfferedSkill,
   offersSkills,
@@ -68,19 +69,9 @@ export function createSkillShelf(
   { rank = classicRank, others }: GatewaySkills = {},
 ): SkillShelf {
   const ofServers = serverSkills(host)
-  const discovered = new WeakMap<object, Set<string>>()
+  const discovered = createDiscovered()
   const all = async () => [...(others ? await others() : []), ...ofServers.list()]
   const entriesFor = rememberEntries()
-
-  function discover(client: object, found: readonly OfferedSkill[]): void {
-    const names = discovered.get(client) ?? new Set()
-    discovered.set(client, names)
-    for (const { name } of found) {
-      names.delete(name)
-      names.add(name)
-    }
-    for (const name of names) if (names.size > MOST_REMEMBERED) names.delete(name)
-  }
 
   async function search(input: unknown, { client }: SkillCallOptions): Promise<CallOutput> {
     const query = oneLine(textOf(fieldsOf(input).query), 1000)
@@ -88,14 +79,8 @@ export function createSkillShelf(
     const { hits } = query === '' ? { hits: [] } : await rank(entriesFor(skills), query, MOST_FOUND)
     const byName = new Map(skills.map((skill) => [skill.name, skill]))
     const found = hits.flatMap(({ tool }) => byName.get(tool.name) ?? [])
-    discover(client, found)
-    if (found.length === 0)
-      return say(
-        `No skill matches "${oneLine(query, 100)}". ${skills.length} skills can be searched; try other words, or go on without one.`,
-      )
-    return say(
-      found.map((skill) => `- ${skill.name}: ${oneLine(skill.description, LONGEST_LINE)}`).join('\n'),
-    )
+    discovered.add(client, found)
+    return say(found.length > 0 ? found.map(lineOf).join('\n') : nothing(query, skills.length))
   }
 
   async function read(input: unknown, options: SkillCallOptions): Promise<CallOutput> {
@@ -103,9 +88,11 @@ export function createSkillShelf(
     const file = textOf(fieldsOf(input).file).trim()
     const skills = await all()
     const skill = skills.find(({ name }) => name === wanted)
-    const isFound = discovered.get(options.client)?.has(wanted) ?? false
-    if (skill?.isRemote && options.isRecognised && !isFound)
-      return failure(`The skill "${skill.name}" was not discovered by you. Use ${DISCOVER} to find it first.`)
+    const isKnown = !options.isRecognised || discovered.has(options.client, wanted)
+    if (skill?.isRemote && !isKnown)
+      return failure(
+        `The skill "${skill.name}" was not discovered by you. Use ${DISCOVER_SKILLS} to find it first.`,
+      )
     if (!skill) return failure(unknown(wanted, skills))
     if (file !== '' && !('files' in skill))
       return failure(
@@ -113,7 +100,7 @@ export function createSkillShelf(
       )
     try {
       const text = await skill.read(file === '' ? undefined : file, options)
-      return say(`${heading(skill, file)}\n\n${shortened(text)}`)
+      return say(`${heading(skill, file)}\n\n${shortened(cleanText(text))}`)
     } catch (error) {
       options.signal?.throwIfAborted()
       return failure(`The skill "${skill.name}" cannot be read: ${(error as Error).message}.`)
@@ -128,32 +115,59 @@ export function createSkillShelf(
     },
     list(client) {
       const skills = ofServers.list()
-      const names = discovered.get(client)
-      const listed = skills.length > MOST_LISTED ? skills.filter(({ name }) => names?.has(name)) : skills
-      let size = 0
-      return listed.flatMap((skill) => {
-        const entry = listable(entryOf(host, skill), skill.server, addresses)
-        size += entry ? toJson(entry).length : 0
-        return entry && size <= MOST_CHARACTERS ? [entry] : []
-      })
+      const isListed = ({ name }: ServerSkill) => skills.length <= MOST_LISTED || discovered.has(client, name)
+      const entries = skills
+        .filter(isListed)
+        .map((skill) => listable(entryOf(host, skill), skill.server, addresses))
+      return withinSize(entries.filter((entry) => entry !== undefined))
     },
     async get(uri, options) {
       const owner = addresses.uriBack(uri)
-      const shown = oneLine(uri, 500)
-      if (!owner)
-        throw new ProtocolError(
-          ProtocolErrorCode.InvalidParams,
-          `"${shown}" names no server; skills are written as server+uri`,
-        )
+      if (!owner) throw invalid(uri, 'names no server; skills are written as server+uri')
       const { skill } = await host.request(owner.server, 'skills/get', { uri: owner.uri }, options)
       const entry = listable(skill as SkillEntry, owner.server, addresses)
-      if (entry) return entry
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        `"${shown}" has hidden characters in its texts`,
-      )
+      if (!entry) throw invalid(uri, 'has hidden characters in its front matter')
+      return entry
     },
   }
+}
+
+/** Which skills each client has found, by name. */
+function createDiscovered() {
+  const byClient = new WeakMap<object, Set<string>>()
+  return {
+    has: (client: object, name: string) => byClient.get(client)?.has(name) ?? false,
+    add(client: object, found: readonly OfferedSkill[]): void {
+      const names = byClient.get(client) ?? new Set()
+      byClient.set(client, names)
+      for (const { name } of found) {
+        names.delete(name)
+        names.add(name)
+      }
+      for (const name of names) if (names.size > MOST_REMEMBERED) names.delete(name)
+    },
+  }
+}
+
+function lineOf({ name, description }: OfferedSkill): string {
+  return `- ${name}: ${oneLine(cleanText(description), LONGEST_LINE)}`
+}
+
+function nothing(query: string, count: number): string {
+  return `No skill matches "${oneLine(query, 100)}". ${count} skills can be searched; try other words, or go on without one.`
+}
+
+function invalid(uri: string, reason: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `"${oneLine(uri, 500)}" ${reason}`)
+}
+
+/** The first entries that fit into one message. */
+function withinSize(entries: readonly Fields[]): readonly Fields[] {
+  let size = 0
+  return entries.filter((entry) => {
+    size += toJson(entry).length
+    return size <= MOST_CHARACTERS
+  })
 }
 
 function entryOf(host: McpHost, { server, uri }: ServerSkill): SkillEntry | undefined {
@@ -228,7 +242,7 @@ function unknown(wanted: string, skills: readonly OfferedSkill[]): string {
   const local = skills.filter(({ isRemote }) => !isRemote).map(({ name }) => name)
   const near = closestNames(wanted, local)
   const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
-  return `There is no skill named "${oneLine(wanted, 100)}".${hint} Use ${DISCOVER} to find one.`
+  return `There is no skill named "${oneLine(wanted, 100)}".${hint} Use ${DISCOVER_SKILLS} to find one.`
 }
 
 function say(text: string): CallOutput {

@@ -6,7 +6,7 @@ export { joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
   CALL,
-  DISCOVER,
+  DISCOVER_SKILLS,
   discoverSkillsTool,
   gatewayCallTool,
   gatewaySearchTool,

@@ -3,7 +3,7 @@ import { oneLine } from '../../lib/index.ts'
 
 export const SEARCH = 'ToolSearch'
 export const CALL = 'CallTool'
-export const DISCOVER = 'DiscoverSkills'
+export const DISCOVER_SKILLS = 'DiscoverSkills'
 
 export type ListingMode = 'list' | 'bridge'
 
@@ -66,7 +66,7 @@ export const gatewayCallTool: OwnTool = {
 }
 
 export const discoverSkillsTool: OwnTool = {
-  name: DISCOVER,
+  name: DISCOVER_SKILLS,
   title: 'Search skills',
   description:
     'Finds skills: instructions for kinds of tasks, written by people who know how. Search here before a task of several steps. Answers with names and descriptions, best first; read one with Skill.',
@@ -82,7 +82,7 @@ export const discoverSkillsTool: OwnTool = {
 export const readSkillTool: OwnTool = {
   name: 'Skill',
   title: 'Read a skill',
-  description: `Reads a skill that ${DISCOVER} found, or another file of it. Do so before you begin a task that it fits.`,
+  description: `Reads a skill that ${DISCOVER_SKILLS} found, or another file of it. Do so before you begin a task that it fits.`,
   inputSchema: {
     type: 'object',
     properties: {

@@ -7,7 +7,7 @@ import { bindMethods, type Fields, oneLine } from '../../lib/index.ts'
 import { createLimiter, withTimeout } from '../../node/index.ts'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
 import type { StdioLimits } from '../session/index.ts'
-import { type SkillEntry, skillEntries } from '../skills/index.ts'
+import { readSkillEntries, type SkillEntry } from '../skills/index.ts'
 import type {
   AuthProvider,
   CallOptions,
@@ -180,7 +180,7 @@ class ServerHost implements McpHost {
 
   /** Returns an entry that a server gives, unless it is invalid or changed and held back. */
   async #reviewed(server: string, skill: unknown): Promise<SkillEntry> {
-    const { entries, problems } = skillEntries([skill])
+    const { entries, problems } = readSkillEntries([skill])
     const [entry] = entries
     if (!entry) throw new Error(`the server "${server}" gave an invalid skill: ${problems[0]}`)
     const [allowed] = await this.#members.lists.guard.skills(server, entries)

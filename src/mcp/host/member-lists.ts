@@ -5,7 +5,7 @@ import type { Server, Shelf } from '../../core/index.ts'
 import { unsafeKinds } from '../../lib/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
-import { skillEntries } from '../skills/index.ts'
+import { readSkillEntries } from '../skills/index.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
 import { type ChangeGuard, createChangeGuard, type Judge } from './change-guard.ts'
@@ -112,7 +112,7 @@ export class MemberLists {
     const { name } = member.config
     member.comparing++
     const listed = member.connection.view().skills
-    const { entries, problems, dropped } = skillEntries(listed ?? [])
+    const { entries, problems, dropped } = readSkillEntries(listed ?? [])
     const skills = await this.guard.skills(name, entries)
     member.comparing--
     if (member.connection.view().skills !== listed) return
@@ -151,7 +151,7 @@ export class MemberLists {
     const isHolding = this.#onChange === 'hold'
     member.instructions = isHolding ? await this.guard.instructions(name, instructions) : instructions
     member.prompts = isHolding && prompts ? await this.guard.prompts(name, prompts) : prompts
-    const { entries } = skillEntries(skills)
+    const { entries } = readSkillEntries(skills)
     if (entries.length > 0) member.skills = isHolding ? await this.guard.skills(name, entries) : entries
   }
 

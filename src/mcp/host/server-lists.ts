@@ -74,20 +74,18 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   }
 
   function set(kind: ListKind, { entries, ttlMs }: Listed): void {
-    const now = cut(clean(entries))
-    const before = lists.get(kind)?.entries
-    const isSame = JSON.stringify(before ?? []) === JSON.stringify(now)
-    // The same list stays the same object: others remember it by identity, and may be comparing it just now.
-    lists.set(kind, { entries: isSame && before ? before : now, freshUntil: freshUntil(ttlMs) })
+    const before = lists.get(kind)?.entries ?? []
+    const now = sameOrNew(before, cut(clean(entries)))
+    lists.set(kind, { entries: now, freshUntil: freshUntil(ttlMs) })
     listed.add(kind)
-    if (!isSame) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
+    if (now !== before) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
   }
 
   async function list(kind: ListKind, session: ServerSession): Promise<void> {
-    const { method } = SOURCES[kind]
+    const source = SOURCES[kind]
     try {
-      const isThere = isOffered(SOURCES[kind], session)
-      const found = isThere ? await session.list(method, kind, LONGEST_LISTING) : NOTHING
+      const isThere = isOffered(source, session)
+      const found = isThere ? await session.list(source.method, kind, LONGEST_LISTING) : NOTHING
       failedAt.delete(kind)
       set(kind, found)
     } catch {
@@ -136,6 +134,11 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       )
     },
   }
+}
+
+/** The same list stays the same object: others remember it by identity, and may be comparing it just now. */
+function sameOrNew(before: readonly unknown[], now: readonly unknown[]): readonly unknown[] {
+  return JSON.stringify(before) === JSON.stringify(now) ? before : now
 }
 
 function isOffered({ capability, extension }: ListSource, { capabilities }: ServerSession): boolean {

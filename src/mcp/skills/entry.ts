@@ -44,7 +44,7 @@ const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
 const DIGEST = /^sha256:[\da-f]{64}$/
 
 /** Returns the entries that can be used; of two with the same URI neither can. */
-export function skillEntries(listed: readonly unknown[]): ReadSkills {
+export function readSkillEntries(listed: readonly unknown[]): ReadSkills {
   const problems: string[] = []
   let dropped = 0
   const drop = (entry: unknown, reason: string) => {

@@ -1,7 +1,7 @@
 // Offers the skills of all servers of a host under unique names, and reads their files, checked against their digests.
 import { cleanText, cut, oneLine } from '../../lib/index.ts'
 import type { CallOptions, McpHost } from '../types.ts'
-import { filesOf, folderOf, MANIFEST, type SkillEntry, skillEntries } from './entry.ts'
+import { filesOf, folderOf, MANIFEST, readSkillEntries, type SkillEntry } from './entry.ts'
 
 /** Instructions for a kind of task, which the model reads when needed. */
 export type OfferedSkill = {
@@ -128,7 +128,7 @@ async function readFile(
   } catch (error) {
     if (!(error instanceof SkillMismatch)) throw error
     const { skill } = await host.request(server, 'skills/get', { uri: entry.uri }, options)
-    const [current] = skillEntries([skill]).entries
+    const [current] = readSkillEntries([skill]).entries
     if (current?.uri !== entry.uri) throw error
     return attempt(current)
   }
