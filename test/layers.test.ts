@@ -54,7 +54,19 @@ const LAYERS: Record<string, readonly string[]> = {
 /** Folders inside a layer, each importing only those in front of it; files directly in the layer come last. */
 const ORDERS: Record<string, readonly string[]> = {
   core: ['oracle', 'tools', 'history', 'results', 'figures', 'gate', 'wire', 'request', 'calls'],
-  mcp: ['protocol', 'redact', 'cache', 'pins', 'config', 'session', 'oauth', 'host', 'greeting', 'gateway'],
+  mcp: [
+    'protocol',
+    'redact',
+    'cache',
+    'pins',
+    'skills',
+    'config',
+    'session',
+    'oauth',
+    'host',
+    'greeting',
+    'gateway',
+  ],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */

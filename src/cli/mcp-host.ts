@@ -1,9 +1,15 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createShelf, type FindRelated, type OpenTrace, type TraceListener } from '../core/index.ts'
+import {
+  createShelf,
+  type FindRelated,
+  type OpenTrace,
+  type Rank,
+  type TraceListener,
+} from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
-import type { GatewayResults, McpGateway } from '../mcp/gateway/index.ts'
+import type { GatewayResults, GatewaySkills, McpGateway } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
@@ -44,6 +50,8 @@ export type HostOptions = {
   readonly knownTools: readonly string[]
   /** Offers RunScript to clients. */
   readonly hasScripts: boolean
+  /** Folders of skills and URLs of indexes, offered beside the skills of servers. */
+  readonly skillPlaces: readonly string[]
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
   /** Keeps events for the inspector. */
@@ -52,21 +60,9 @@ export type HostOptions = {
   readonly tell: (message: string) => void
 }
 
-export function openHost(
-  { servers, settings }: Config,
-  {
-    mode,
-    ranker,
-    cache,
-    isOnePerson,
-    knownTools,
-    hasScripts,
-    audit: auditSettings,
-    isInspected,
-    tell,
-  }: HostOptions,
-): OpenedHost {
-  const audit = openAudit(auditSettings, { isInspected, notify: tell })
+export function openHost({ servers, settings }: Config, hostOptions: HostOptions): OpenedHost {
+  const { mode, ranker, cache, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
+  const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
   audit?.setServers(servers)
   const { shelf, ready, warm } = openShelf({
     ranker,
@@ -107,7 +103,8 @@ export function openHost(
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     const results = keptResults(settings.resultBudget, isOnePerson)
-    return createMcpGateway({ ...options, openTrace, results, batches, scripts: hasScripts })
+    const skills = offeredSkills(hostOptions)
+    return createMcpGateway({ ...options, openTrace, results, batches, scripts: hasScripts, skills })
   }
   let configs = servers
   const configure = (next: readonly ServerConfig[]) => {
@@ -140,6 +137,22 @@ function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler
       if (!asker) throw new Error('no client is connected')
       return asker.ask(...question)
     },
+  }
+}
+
+/** Skills are searched like tools; those of folders and indexes are read at the first search. */
+function offeredSkills({ ranker, skillPlaces, tell }: HostOptions): GatewaySkills {
+  const rank: Rank = async (...search) => (await searching()).rankers[ranker](...search)
+  if (skillPlaces.length === 0) return { rank }
+  const opened = openOnce(async () => (await import('./skill-places.ts')).openSkillPlaces(skillPlaces, tell))
+  return { rank, others: async () => (await opened())() }
+}
+
+function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
+  let opened: Promise<Value> | undefined
+  return () => {
+    opened ??= open()
+    return opened
   }
 }
 

@@ -60,6 +60,11 @@ export const mcpCommand: Command = {
       about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
     },
     known: knownToolsOption,
+    skills: {
+      type: 'string',
+      value: 'places',
+      about: 'folders of skills, or URLs of indexes, offered beside those of servers; comma separated',
+    },
     ranker: {
       type: 'string',
       value: 'name',
@@ -116,6 +121,7 @@ export const mcpCommand: Command = {
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
+      skillPlaces: filesIn(input, 'skills') ?? [],
       audit: auditIn(input),
       isInspected: !isOnStdio && !input.isSet('no-inspect'),
       tell,

@@ -14,6 +14,7 @@ import {
   createSkills,
   readSkillFiles,
   type Skills,
+  type SkillsOptions,
   skillsIn,
   userSkillFolders,
 } from '../agent/skills/index.ts'
@@ -32,6 +33,7 @@ import { cleanText } from '../lib/index.ts'
 import { type Config, type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
+import { offersSkills, serverSkills } from '../mcp/skills/index.ts'
 import { visible } from '../terminal/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
@@ -115,6 +117,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
   const skills = createSkills(skillsIn(skillFiles, notify), {
     ...(options.skillIndex === undefined ? {} : { indexUrl: options.skillIndex }),
+    ...(await skillsOfServers(host)),
     shelf,
     notify,
     messages: saved?.messages ?? [],
@@ -238,4 +241,10 @@ function readable<Value>(file: string, read: () => Value): Value {
 function systemPrompt(directory: string): string {
   const folder = cleanText(visible(directory).replaceAll('\n', '?'))
   return `You are an agent that works in a terminal for the person who runs it. You work in ${folder} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
+}
+
+/** Only if a server is known to offer skills: the tools for them stay the same for the whole session. */
+async function skillsOfServers(host: McpHost): Promise<Pick<SkillsOptions, 'servers'>> {
+  await host.recall()
+  return host.status().some(offersSkills) ? { servers: serverSkills(host).list } : {}
 }

@@ -253,7 +253,7 @@ export type Trace =
       /** The server's name. */
       readonly server: string
       /** What changed. */
-      readonly kind: 'tool' | 'prompt' | 'instructions'
+      readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
       /** Own names of what changed now; empty once everything is as accepted again. */
       readonly names: readonly string[]
       /** They cannot be used until they are accepted. */

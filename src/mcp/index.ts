@@ -14,6 +14,7 @@ export {
   createMcpGateway,
   type GatewayResults,
   type GatewayScripts,
+  type GatewaySkills,
   type HttpGateway,
   type HttpOptions,
   type McpGateway,
@@ -27,6 +28,7 @@ export type { Times } from './host/index.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
+export { type OfferedSkill, type ServerSkill, type ServerSkills, serverSkills } from './skills/index.ts'
 export type {
   AuthProvider,
   CallOptions,

@@ -142,7 +142,9 @@ export type ServerStatus = {
   readonly prompts: readonly unknown[] | undefined
   readonly resources: readonly unknown[] | undefined
   readonly resourceTemplates: readonly unknown[] | undefined
-  /** All of these three were listed in this run. */
+  /** Its skills, as it lists them, without those that are invalid or held back. */
+  readonly skills?: readonly unknown[] | undefined
+  /** All of these were listed in this run. */
   readonly hasListed: boolean
 }
 
@@ -214,15 +216,15 @@ export type HostEvent =
       /** The server's name. */
       readonly server: string
       /** What changed. */
-      readonly kind: 'tool' | 'prompt' | 'instructions'
+      readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
       /** Own names of what changed now. */
       readonly names: readonly string[]
       /** They cannot be used until they are accepted. */
       readonly isHeld: boolean
     }
-  /** A server's list of resources or prompts changed. */
+  /** A server's list of resources, prompts or skills changed. */
   | {
-      readonly type: 'resources' | 'prompts'
+      readonly type: 'resources' | 'prompts' | 'skills'
       /** The server's name. */
       readonly server: string
     }

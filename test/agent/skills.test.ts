@@ -229,3 +229,40 @@ describe('one search for tools and skills', () => {
     expect(text).toContain('Load them with ToolSearch, {"query": "select:mcp__github__list_pull_requests"}.')
   })
 })
+
+describe('skills of MCP servers', () => {
+  const ofServer = skill('shop/refunds', 'Refunds an order of a customer and writes to them.', {
+    isRemote: true,
+    place: 'the MCP server "shop"',
+    files: ['email.md'],
+    read: async (file = 'SKILL.md') => `Text of ${file}.`,
+  })
+  const REFUND = 'please refund the order of this customer'
+
+  test('U2 offered and found beside local ones as soon as their server is there', async () => {
+    let now: readonly Skill[] = []
+    const { offer, list, tools } = createSkills(skills, { servers: () => now })
+    expect(await offer(REFUND)).toEqual([])
+    now = [ofServer]
+    expect((await offer(REFUND)).join()).toContain('- shop/refunds: Refunds an order')
+    expect(list()).toHaveLength(skills.length + 1)
+    expect((await run(tools, 'Skill', { skill: 'shop/refunds' })).text).toContain(
+      'It comes from the MCP server "shop".',
+    )
+    expect((await run(tools, 'Skill', { skill: 'shop/refunds', file: 'email.md' })).text).toContain(
+      'Text of email.md.',
+    )
+    expect(await run(tools, 'Skill', { skill: 'shop/refunds', file: '../x' })).toMatchObject({
+      isError: true,
+    })
+  })
+
+  test('U3 refused until discovered', async () => {
+    const { tools } = createSkills([], { servers: () => [ofServer] })
+    const refused = await run(tools, 'Skill', { skill: 'shop/refunds' })
+    expect(refused).toMatchObject({ isError: true })
+    expect(refused.text).toContain('was not discovered')
+    await run(tools, 'DiscoverSkills', { query: 'refund an order' })
+    expect((await run(tools, 'Skill', { skill: 'shop/refunds' })).text).toContain('Text of SKILL.md.')
+  })
+})

@@ -65,9 +65,9 @@ describe('toolshelf pins', () => {
   it('lists servers, their tools and the changes that wait', async () => {
     const folder = await pinned()
     const { out } = await cli(folder, [])
-    expect(out).toMatch(/server +tools +prompts +changed/)
-    expect(out).toMatch(/files +1 +0 +0/)
-    expect(out).toMatch(/github +3 +0 +2/)
+    expect(out).toMatch(/server +tools +prompts +skills +changed/)
+    expect(out).toMatch(/files +1 +0 +0 +0/)
+    expect(out).toMatch(/github +3 +0 +0 +2/)
     expect(out).toContain('toolshelf pins show <server>')
     expect((await cli(folder, ['list', '--json'])).json()).toEqual({
       servers: [

@@ -3,6 +3,7 @@ const guides = [
   { text: 'MCP gateway', link: '/docs/guides/mcp-gateway' },
   { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
   { text: 'Long results', link: '/docs/guides/results' },
+  { text: 'Skills', link: '/docs/guides/skills' },
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
   { text: 'Inspector', link: '/docs/guides/inspector' },

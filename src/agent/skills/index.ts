@@ -10,6 +10,7 @@ export {
   skillsIn,
   userSkillFolders,
 } from './load.ts'
+export { remoteSkills } from './remote.ts'
 export { type FoundThing, type FoundThings, searchBoth } from './search.ts'
 export { createSkills, type Skills, type SkillsOptions } from './skills.ts'
 export type { Skill, SkillDiscovery, UsedSkill } from './types.ts'

@@ -16,6 +16,8 @@ export type SkillsOptions = {
   /** URL of a remote skill index. */
   readonly indexUrl?: URL | string
   readonly fetch?: typeof fetch
+  /** Skills of MCP servers, as known now; `serverSkills(host).list` returns them. */
+  readonly servers?: () => readonly Skill[]
   readonly notify?: Notify
   /** If given, DiscoverSkills also suggests matching deferred tools. */
   readonly shelf?: Shelf
@@ -58,7 +60,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   const discoveries: SkillDiscovery[] = []
   const used: UsedSkill[] = []
   const offeredAt = new Map<string, number>()
-  let all = local
+  let own = local
   let turn = 0
   let ahead: { readonly text: string; readonly names: Promise<readonly string[]> } | undefined
 
@@ -66,10 +68,11 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     options.indexUrl === undefined
       ? undefined
       : remoteSkills(options.indexUrl, options.fetch ?? fetch, notify)
+  const known = createJoin(() => own, options.servers)
   const complete = async () => {
     const found = (await remote?.()) ?? []
-    if (found.length > 0 && all === local) all = withRemote(local, found, notify)
-    return all
+    if (found.length > 0 && own === local) own = withRemote(local, found, notify)
+    return known()
   }
   void complete()
 
@@ -83,7 +86,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   }
   const namesFor = async (text: string) => {
     try {
-      return (await relevantTools(skillEntries(all), text, MOST_OFFERED, rank)).map(({ name }) => name)
+      return (await relevantTools(skillEntries(known()), text, MOST_OFFERED, rank)).map(({ name }) => name)
     } catch (error) {
       notify(`could not offer skills: ${(error as Error).message}.`)
       return []
@@ -91,7 +94,8 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   }
   const isDue = (name: string) => turn - (offeredAt.get(name) ?? Number.NEGATIVE_INFINITY) > PAUSE
   const source = {
-    known: () => all,
+    known,
+    hasServers: options.servers !== undefined,
     complete,
     shelf,
     rank,
@@ -102,15 +106,15 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
       used.push({ name, was_discovered: discovered.has(name) })
     },
   }
-  const findEntries = createRelatedSearch(() => relatedEntries(all), rank ?? rankers.hybrid)
-  const isEmpty = local.length === 0 && options.indexUrl === undefined
+  const findEntries = createRelatedSearch(() => relatedEntries(known()), rank ?? rankers.hybrid)
+  const isEmpty = local.length === 0 && options.indexUrl === undefined && options.servers === undefined
   return {
     tools: isEmpty ? [] : [discoverTool(source), skillTool(source, local)],
     async offer(text) {
       turn++
       const names = await (ahead?.text === text ? ahead.names : namesFor(text))
       ahead = undefined
-      const byName = new Map(all.map((skill) => [skill.name, skill]))
+      const byName = new Map(known().map((skill) => [skill.name, skill]))
       const offered = names.filter(isDue).flatMap((name) => byName.get(name) ?? [])
       for (const { name } of offered) offeredAt.set(name, turn)
       discover(offered)
@@ -121,13 +125,30 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     },
     async related(query, tools) {
       const found = await findEntries(query, tools)
-      const byName = new Map(all.map((skill) => [skill.name, skill]))
+      const byName = new Map(known().map((skill) => [skill.name, skill]))
       discover(found.flatMap(({ name }) => byName.get(name) ?? []))
       return found
     },
     used,
     discoveries,
-    list: () => all,
+    list: known,
+  }
+}
+
+/** Joins two lists; returns the same list for the same two, so that rankers can reuse their index. */
+function createJoin(
+  own: () => readonly Skill[],
+  servers: () => readonly Skill[] = () => [],
+): () => readonly Skill[] {
+  let before: readonly (readonly Skill[])[] = []
+  let joined: readonly Skill[] = []
+  return () => {
+    const [mine, theirs] = [own(), servers()]
+    if (theirs.length === 0) return mine
+    if (before[0] === mine && before[1] === theirs) return joined
+    before = [mine, theirs]
+    joined = [...mine, ...theirs]
+    return joined
   }
 }
 

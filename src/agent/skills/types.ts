@@ -8,12 +8,14 @@ export type Skill = {
   /** Tools that it is written for. */
   readonly allowedTools?: readonly string[]
   readonly metadata?: { readonly [key: string]: unknown }
-  /** Its folder or its URL. */
+  /** Its folder, its URL, or the MCP server that has it. */
   readonly place: string
-  /** It comes from a remote index; the model must discover it before it can read it. */
+  /** It comes from a remote index or an MCP server; the model must discover it before it can read it. */
   readonly isRemote: boolean
-  /** Reads the current instructions. */
-  readonly read: () => Promise<string>
+  /** Paths of its other files, if they are read with `read`. */
+  readonly files?: readonly string[] | undefined
+  /** Reads the current instructions, or one of `files`. */
+  readonly read: (file?: string) => Promise<string>
 }
 
 /** Skills that the model learned about, by an offer or a search (U3). */

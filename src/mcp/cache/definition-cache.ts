@@ -7,7 +7,7 @@ import { isAbsolute, join } from 'node:path'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
 /** What a server lists besides its tools. */
-export type ListKind = 'prompts' | 'resources' | 'resourceTemplates'
+export type ListKind = 'prompts' | 'resources' | 'resourceTemplates' | 'skills'
 
 /** A list as it is stored on disk. */
 export type KeptList = {

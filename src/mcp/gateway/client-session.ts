@@ -22,6 +22,7 @@ import type { PageTools } from './page-tools.ts'
 import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
 import { sendable } from './sendable.ts'
 import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
+import type { SkillShelf } from './skills.ts'
 import {
   type CallingClient,
   createListReport,
@@ -59,6 +60,9 @@ export type ClientSessionOptions = {
   readonly hasBatches: boolean
   /** Runs scripts; undefined if they are switched off. */
   readonly scripts: Scripts | undefined
+  readonly skills: SkillShelf
+  /** Whether the client's next request can be recognised as its own. */
+  readonly isRecognised: boolean
   /** Where the events of a call go. */
   readonly traceOf: TraceOfClient
   /** The client as it calls itself. */
@@ -98,6 +102,7 @@ class Session implements ClientSession {
         : [gatewaySearchTool('list', servers())]),
       ...(scripts ? [gatewayScriptTool] : []),
       ...(this.#hasShelved && this.mode() === 'list' ? [gatewayReadTool] : []),
+      ...this.#options.skills.tools(),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
@@ -107,10 +112,10 @@ class Session implements ClientSession {
   }
 
   version(): string {
-    const { servers, loaded, pageTools } = this.#options
+    const { servers, loaded, pageTools, skills } = this.#options
     const shown = this.#shown().map(versionOf)
     const parts = [servers(), shown, loaded.names()].map((names) => names.join())
-    return [this.mode(), ...parts, pageTools.version(), this.#hasShelved].join(' ')
+    return [this.mode(), skills.tools().length, ...parts, pageTools.version(), this.#hasShelved].join(' ')
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
@@ -123,12 +128,16 @@ class Session implements ClientSession {
       if (name === SCRIPT_TOOL && scripts) return await this.#runScript(scripts, input, options)
       if (name === SEARCH) return await this.#search(input, trace)
       if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
+      const skill = await this.#useSkill(name, input, options)
+      if (skill) return skill
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
       if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
       if (wrapped.name === gatewayReadTool.name && results)
         return await results.read(this.#clientOf(options), wrapped.input)
+      const wrappedSkill = await this.#useSkill(wrapped.name, wrapped.input, options)
+      if (wrappedSkill) return wrappedSkill
       return await this.#callByName(wrapped.name, wrapped.input, options)
     } catch (error) {
       options.signal?.throwIfAborted()
@@ -247,6 +256,19 @@ class Session implements ClientSession {
       if (isFirst && !isBridge) void this.#options.onLoad()
     }
     return { ...this.#clientOf(options), caller: isBridge ? CALL : undefined, onShelved }
+  }
+
+  /** Answers a call of a tool for skills; a long text goes to the shelf of results. */
+  async #useSkill(name: string, input: unknown, options: CallOptions): Promise<CallOutput | undefined> {
+    const { skills, results, isRecognised, traceOf } = this.#options
+    if (!skills.tools().some((tool) => tool.name === name)) return undefined
+    const shelving = this.#shelving(options)
+    const { client } = shelving
+    const output = await skills.call(name, input, { ...options, client, isRecognised })
+    if (!output || !results) return output
+    const trace = traceOf(options, this)
+    const call = { id: name, name, server: '', budget: undefined, keepsStructure: false }
+    return results.fit(output, { ...shelving, ...call, trace })
   }
 
   #clientOf({ asker }: CallOptions): ResultClient {

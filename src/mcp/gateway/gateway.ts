@@ -23,6 +23,7 @@ import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
+import { createSkillShelf, type GatewaySkills } from './skills.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients } from './traced-clients.ts'
 import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
@@ -48,6 +49,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly batches?: boolean
   /** Offers `RunScript`, small programs over the tools; `true` for the default limits. Default: false. */
   readonly scripts?: boolean | GatewayScripts
+  /** How skills are searched, and which are offered besides those of servers. */
+  readonly skills?: GatewaySkills | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -99,7 +102,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 
   /** Everything that a sessionless client lists; our own tools name the servers. */
   const immediateTools = () =>
-    `${servers().join()} ${options.shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()}`
+    `${servers().join()} ${options.shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()} ${shared.skills.tools().length}`
 
   return {
     host,
@@ -108,9 +111,10 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       let listed = immediateTools()
       return host.listen((event) => {
         if (event.type === 'servers') listed = immediateTools()
-        if (event.type !== 'tools') return listener(event)
+        if (event.type !== 'tools') listener(event)
+        if (event.type !== 'tools' && event.type !== 'skills') return
         const now = immediateTools()
-        if (now !== listed) listener(event)
+        if (now !== listed) listener(event.type === 'tools' ? event : { type: 'servers' })
         listed = now
       })
     },
@@ -145,6 +149,7 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),
     pageTools: createPageTools(host, addresses),
+    skills: createSkillShelf(host, addresses, options.skills),
     exchanges: createExchanges(),
     identities: createIdentities(),
     results: options.results && createShelvedResults(options.results, options.notify),
@@ -171,6 +176,7 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
   const clientSession = createClientSession({
     ...shared,
     results: isRecognised ? shared.results : undefined,
+    isRecognised,
     shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,

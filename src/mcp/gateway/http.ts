@@ -83,7 +83,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     const isAll = event.type === 'servers'
     if (isAll || event.type === 'tools') stateless.notify.toolsChanged()
     if (isAll || event.type === 'prompts') stateless.notify.promptsChanged()
-    if (isAll || event.type === 'resources') stateless.notify.resourcesChanged()
+    if (isAll || event.type === 'resources' || event.type === 'skills') stateless.notify.resourcesChanged()
     if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   })
 

@@ -5,8 +5,9 @@ import {
   ProtocolErrorCode,
   type Server,
   type ServerContext,
+  type StandardSchemaV1,
 } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
+import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
@@ -16,6 +17,7 @@ import type { PageTools } from './page-tools.ts'
 import type { Relisting } from './relisting.ts'
 import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
 import { sendable } from './sendable.ts'
+import type { SkillShelf } from './skills.ts'
 
 type Request = ServerContext['mcpReq']
 
@@ -29,6 +31,7 @@ export type RequestOptions = {
   readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly exchanges: Exchanges
   readonly pageTools: PageTools
+  readonly skills: SkillShelf
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
 }
@@ -39,6 +42,7 @@ export function answerRequests(options: RequestOptions): void {
   answerToolRequests(options, context)
   answerResourceRequests(options, context)
   answerPromptRequests(options, context)
+  answerSkillRequests(options, context)
 }
 
 /** What the handlers of one client share. */
@@ -145,6 +149,25 @@ function answerResourceRequests(
       return read.result
     }),
   )
+}
+
+function answerSkillRequests(
+  { server, skills, clientOf }: RequestOptions,
+  { begin, fresh }: RequestContext,
+): void {
+  server.setRequestHandler('skills/list', { params: anyParams }, async (_, { mcpReq }) => {
+    begin(mcpReq)
+    return { skills: skills.list(clientOf(mcpReq.envelope as Fields | undefined)), ...fresh() }
+  })
+  server.setRequestHandler('skills/get', { params: anyParams }, async ({ uri }, { mcpReq, http }) => {
+    const options = { signal: mcpReq.signal, ...metaOf(mcpReq, http) }
+    return { skill: await skills.get(String(uri), options).catch(ownError), ...fresh() }
+  })
+}
+
+/** Accepts parameters as they are; handlers check what they use. */
+const anyParams: StandardSchemaV1<Fields, Fields> = {
+  '~standard': { version: 1, vendor: 'toolshelf', validate: (value) => ({ value: fieldsOf(value) }) },
 }
 
 function answerPromptRequests(

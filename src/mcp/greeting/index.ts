@@ -6,9 +6,12 @@ export { joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
   CALL,
+  DISCOVER_SKILLS,
+  discoverSkillsTool,
   gatewayCallTool,
   gatewaySearchTool,
   type ListingMode,
   type OwnTool,
+  readSkillTool,
   SEARCH,
 } from './own-tools.ts'

@@ -1,8 +1,9 @@
-// Defines the gateway's own two tools as an MCP client sees them.
+// Defines the gateway's own tools as an MCP client sees them.
 import { oneLine } from '../../lib/index.ts'
 
 export const SEARCH = 'ToolSearch'
 export const CALL = 'CallTool'
+export const DISCOVER_SKILLS = 'DiscoverSkills'
 
 export type ListingMode = 'list' | 'bridge'
 
@@ -61,5 +62,38 @@ export const gatewayCallTool: OwnTool = {
     required: ['name', 'arguments'],
   },
   annotations: { readOnlyHint: false, openWorldHint: true },
+  _meta: ALWAYS_LOAD,
+}
+
+export const discoverSkillsTool: OwnTool = {
+  name: DISCOVER_SKILLS,
+  title: 'Search skills',
+  description:
+    'Finds skills: instructions for kinds of tasks, written by people who know how. Search here before a task of several steps. Answers with names and descriptions, best first; read one with Skill.',
+  inputSchema: {
+    type: 'object',
+    properties: { query: { type: 'string', description: 'The task in a few words.' } },
+    required: ['query'],
+  },
+  annotations: { readOnlyHint: true, openWorldHint: false },
+  _meta: ALWAYS_LOAD,
+}
+
+export const readSkillTool: OwnTool = {
+  name: 'Skill',
+  title: 'Read a skill',
+  description: `Reads a skill that ${DISCOVER_SKILLS} found, or another file of it. Do so before you begin a task that it fits.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      skill: { type: 'string', description: 'Its name.' },
+      file: {
+        type: 'string',
+        description: 'Path of a file that the skill mentions; its instructions if left out.',
+      },
+    },
+    required: ['skill'],
+  },
+  annotations: { readOnlyHint: true, openWorldHint: false },
   _meta: ALWAYS_LOAD,
 }

@@ -77,6 +77,7 @@ export function emptyView(config: ServerConfig): ConnectionView {
     prompts: undefined,
     resources: undefined,
     resourceTemplates: undefined,
+    skills: undefined,
     hasListed: false,
   }
 }
@@ -98,6 +99,6 @@ export type ConnectionOptions = {
   readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
   /** Reports to the operator. */
   readonly notify: (message: string) => void
-  /** Called when prompts, resources or resource templates have changed. */
-  readonly onList: (capability: 'prompts' | 'resources') => void
+  /** Called when prompts, resources, resource templates or skills have changed. */
+  readonly onList: (list: 'prompts' | 'resources' | 'skills') => void
 }

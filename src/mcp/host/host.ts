@@ -3,10 +3,11 @@
 // Implements H2.
 
 import type { Shelf, ToolResult, ToolUse } from '../../core/index.ts'
-import { bindMethods, type Fields } from '../../lib/index.ts'
+import { bindMethods, type Fields, oneLine } from '../../lib/index.ts'
 import { createLimiter, withTimeout } from '../../node/index.ts'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
 import type { StdioLimits } from '../session/index.ts'
+import { readSkillEntries, type SkillEntry } from '../skills/index.ts'
 import type {
   AuthProvider,
   CallOptions,
@@ -74,6 +75,9 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')
   return bindMethods(new ServerHost(options))
 }
+
+/** Characters of a URI that an error message repeats. */
+const LONGEST_SHOWN = 500
 
 class ServerHost implements McpHost {
   readonly #shelf: Shelf
@@ -166,9 +170,22 @@ class ServerHost implements McpHost {
     const { guard } = this.#members.lists
     if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
       throw new Error(heldBack(server, `the prompt "${params?.name}"`))
+    if (guard.isSkillHeld(server, params?.uri))
+      throw new Error(heldBack(server, `the skill of ${oneLine(String(params?.uri), LONGEST_SHOWN)}`))
     const result = await underWay(member, member.connection.request(method, params, options))
+    if (method === 'skills/get') return { ...result, skill: await this.#reviewed(server, result.skill) }
     if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
     return { ...result, prompts: await guard.prompts(server, result.prompts) }
+  }
+
+  /** Returns an entry that a server gives, unless it is invalid or changed and held back. */
+  async #reviewed(server: string, skill: unknown): Promise<SkillEntry> {
+    const { entries, problems } = readSkillEntries([skill])
+    const [entry] = entries
+    if (!entry) throw new Error(`the server "${server}" gave an invalid skill: ${problems[0]}`)
+    const [allowed] = await this.#members.lists.guard.skills(server, entries)
+    if (!allowed) throw new Error(heldBack(server, `the skill ${oneLine(entry.uri, LONGEST_SHOWN)}`))
+    return allowed
   }
 
   async settled({ timeout, only }: { timeout?: number; only?: 'alwaysLoad' } = {}): Promise<void> {

@@ -1,10 +1,11 @@
-// Publishes what a server lists: its tools to the shelf, its prompts and instructions to clients; what changed since it was
+// Publishes what a server lists: its tools to the shelf, its prompts, skills and instructions to clients; what changed since it was
 // first seen may be held back.
 import { isDeepStrictEqual } from 'node:util'
 import type { Server, Shelf } from '../../core/index.ts'
 import { unsafeKinds } from '../../lib/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
+import { readSkillEntries } from '../skills/index.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
 import { type ChangeGuard, createChangeGuard, type Judge } from './change-guard.ts'
@@ -65,6 +66,10 @@ export class MemberLists {
         const member = find(server)
         if (member) void this.showPrompts(member)
       },
+      onSkills: (server) => {
+        const member = find(server)
+        if (member) void this.showSkills(member)
+      },
     })
   }
 
@@ -101,6 +106,22 @@ export class MemberLists {
     this.#options.emit({ type: 'prompts', server: name })
   }
 
+  /** Shows the skills that are valid and not held back, after comparing them. */
+  async showSkills(member: Member): Promise<void> {
+    if (!this.#isHere(member)) return
+    const { name } = member.config
+    member.comparing++
+    const listed = member.connection.view().skills
+    const { entries, problems, dropped } = readSkillEntries(listed ?? [])
+    const skills = await this.guard.skills(name, entries)
+    member.comparing--
+    if (member.connection.view().skills !== listed) return
+    if (dropped > 0)
+      this.#options.notify(`server "${name}": ${dropped} skill(s) are left out, first ${problems[0]}`)
+    member.skills = skills
+    this.#options.emit({ type: 'skills', server: name })
+  }
+
   /** Tells the shelf the state and the instructions of a server. */
   showServer(member: Member): void {
     if (!this.#isHere(member)) return
@@ -125,11 +146,13 @@ export class MemberLists {
   /** Cached texts were compared when they arrived; with `hold`, some may have been accepted since. */
   async recall(member: Member): Promise<void> {
     await member.connection.recall()
-    const { instructions, prompts } = member.connection.view()
+    const { instructions, prompts, skills = [] } = member.connection.view()
     const { name } = member.config
     const isHolding = this.#onChange === 'hold'
     member.instructions = isHolding ? await this.guard.instructions(name, instructions) : instructions
     member.prompts = isHolding && prompts ? await this.guard.prompts(name, prompts) : prompts
+    const { entries } = readSkillEntries(skills)
+    if (entries.length > 0) member.skills = isHolding ? await this.guard.skills(name, entries) : entries
   }
 
   #isHere(member: Member): boolean {

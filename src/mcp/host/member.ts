@@ -1,6 +1,7 @@
 // One server of a host: its connection, and which of its tools, prompts and instructions may be used.
 
 import { isForModel } from '../protocol/index.ts'
+import type { SkillEntry } from '../skills/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
 import type { Connection } from './connection-types.ts'
 
@@ -20,7 +21,9 @@ export type Member = {
   instructions: string | undefined
   /** Its prompts except those held back. */
   prompts: readonly unknown[] | undefined
-  /** How many lists of prompts are being compared with those first seen. */
+  /** Its skills except those held back. */
+  skills: readonly SkillEntry[] | undefined
+  /** How many lists of prompts and skills are being compared with those first seen. */
   comparing: number
   /** The operator was already notified that its instructions were cleaned. */
   isNoted: boolean
@@ -38,13 +41,14 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
     calls: new Set(),
     instructions: undefined,
     prompts: undefined,
+    skills: undefined,
     comparing: 0,
     isNoted: false,
   }
 }
 
 export function describeMember(
-  { config, connection, hidden, held, pageTools, instructions, prompts, comparing }: Member,
+  { config, connection, hidden, held, pageTools, instructions, prompts, skills, comparing }: Member,
   limits: readonly ToolProblem[],
 ): ServerStatus {
   const view = connection.view()
@@ -55,6 +59,7 @@ export function describeMember(
     ...view,
     instructions,
     prompts: view.prompts?.length === 0 ? view.prompts : prompts,
+    skills,
     hasListed: view.hasListed && comparing === 0,
     problems: [...view.problems, ...limits],
     tools: shown.filter(isForModel),

@@ -100,8 +100,11 @@ export class Members {
         emit({ type: 'state', server: name, status: this.lists.status(member) })
       },
       onTools: () => this.lists.publish(member),
-      onList: (type) =>
-        void (type === 'prompts' ? this.lists.showPrompts(member) : emit({ type, server: name })),
+      onList: (type) => {
+        if (type === 'prompts') void this.lists.showPrompts(member)
+        else if (type === 'skills') void this.lists.showSkills(member)
+        else emit({ type, server: name })
+      },
       onNotification: (method, params, client) => {
         const event = this.isHere(member) ? eventOf(name, method, params, client) : undefined
         if (event) emit(event)

@@ -1,14 +1,22 @@
-// Keeps the prompts, resources and resource templates of one server. A list stays known while the server is
+// Keeps the prompts, resources, resource templates and skills of one server. A list stays known while the server is
 // disconnected, until the server lists it again.
+import { fieldsOf } from '../../lib/index.ts'
 import type { KeptList, KeptLists, ListKind } from '../cache/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
+import { SKILLS } from '../skills/index.ts'
 
-type ListSource = { readonly method: string; readonly capability: 'prompts' | 'resources' }
+type ListSource = {
+  readonly method: string
+  readonly capability: 'prompts' | 'resources'
+  /** Needed besides the capability. */
+  readonly extension?: string
+}
 
 const SOURCES: { readonly [kind in ListKind]: ListSource } = {
   prompts: { method: 'prompts/list', capability: 'prompts' },
   resources: { method: 'resources/list', capability: 'resources' },
   resourceTemplates: { method: 'resources/templates/list', capability: 'resources' },
+  skills: { method: 'skills/list', capability: 'resources', extension: SKILLS },
 }
 
 const KINDS = Object.keys(SOURCES) as ListKind[]
@@ -35,7 +43,7 @@ export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
 export type ServerListsOptions = {
   /** Removes secrets from entries before they are shown and stored. */
   readonly clean: (entries: readonly unknown[]) => readonly unknown[]
-  readonly onChange: (capability: 'prompts' | 'resources') => void
+  readonly onChange: (list: 'prompts' | 'resources' | 'skills') => void
 }
 
 /** Milliseconds. One slow server must not delay the lists of the others. */
@@ -66,18 +74,18 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   }
 
   function set(kind: ListKind, { entries, ttlMs }: Listed): void {
-    const list = { entries: cut(clean(entries)), freshUntil: freshUntil(ttlMs) }
     const before = lists.get(kind)?.entries ?? []
-    lists.set(kind, list)
+    const now = sameOrNew(before, cut(clean(entries)))
+    lists.set(kind, { entries: now, freshUntil: freshUntil(ttlMs) })
     listed.add(kind)
-    if (JSON.stringify(before) !== JSON.stringify(list.entries)) onChange(SOURCES[kind].capability)
+    if (now !== before) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
   }
 
   async function list(kind: ListKind, session: ServerSession): Promise<void> {
-    const { method, capability } = SOURCES[kind]
+    const source = SOURCES[kind]
     try {
-      const isThere = session.capabilities[capability] !== undefined
-      const found = isThere ? await session.list(method, kind, LONGEST_LISTING) : NOTHING
+      const isThere = isOffered(source, session)
+      const found = isThere ? await session.list(source.method, kind, LONGEST_LISTING) : NOTHING
       failedAt.delete(kind)
       set(kind, found)
     } catch {
@@ -109,6 +117,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       prompts: lists.get('prompts')?.entries,
       resources: lists.get('resources')?.entries,
       resourceTemplates: lists.get('resourceTemplates')?.entries,
+      skills: lists.get('skills')?.entries,
       hasListed: KINDS.every((kind) => listed.has(kind) || isFresh(kind)),
     }),
     kept: () => Object.fromEntries(lists),
@@ -125,6 +134,16 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       )
     },
   }
+}
+
+/** The same list stays the same object: others remember it by identity, and may be comparing it just now. */
+function sameOrNew(before: readonly unknown[], now: readonly unknown[]): readonly unknown[] {
+  return JSON.stringify(before) === JSON.stringify(now) ? before : now
+}
+
+function isOffered({ capability, extension }: ListSource, { capabilities }: ServerSession): boolean {
+  if (capabilities[capability] === undefined) return false
+  return extension === undefined || fieldsOf(capabilities.extensions)[extension] !== undefined
 }
 
 const NOTHING: Listed = { entries: [], isCut: false, ttlMs: undefined }

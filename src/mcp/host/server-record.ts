@@ -26,9 +26,9 @@ export function createServerRecord(options: ServerRecordOptions) {
     config,
     cache,
     clean: (entries) => redactEntries(entries, redactor),
-    onChange(capability) {
+    onChange(list) {
       save()
-      options.onList(capability)
+      options.onList(list)
     },
   })
 

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import { lockFile } from '../../node/index.ts'
 import type { ListedTool } from '../types.ts'
 
-/** What can be pinned: tools, prompts and a server's instructions. */
-export type PinKind = 'tool' | 'prompt' | 'instructions'
+/** What can be pinned: tools, prompts, a server's instructions and skills, by their URI. */
+export type PinKind = 'tool' | 'prompt' | 'instructions' | 'skill'
 
 export type Pin = {
   /** A tool if left out. */
@@ -48,7 +48,7 @@ export type PinFiles = {
 }
 
 const VERSION = 1
-const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
+const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions', 'skill'])
 /** Characters of definitions in one file; beyond it, only hashes are stored. */
 const MOST_CHARACTERS = 4_000_000
 

@@ -1,4 +1,4 @@
-// Pins definitions: remembers each tool, prompt and instruction text of a server as it was first seen or last accepted,
+// Pins definitions: remembers each tool, prompt, skill and instruction text of a server as it was first seen or last accepted,
 // and reports what is different now.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -8,7 +8,7 @@ import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Se
 
 export type DefinitionChange = {
   readonly kind: PinKind
-  /** Name of the tool or prompt; `instructions` for instructions. */
+  /** Name of the tool or prompt, URI of the skill; `instructions` for instructions. */
   readonly name: string
   /** As it was accepted. */
   readonly before: ListedTool
@@ -35,6 +35,8 @@ export type PinnedServer = {
   readonly tools: readonly string[]
   /** Names of its pinned prompts. */
   readonly prompts: readonly string[]
+  /** URIs of its pinned skills. */
+  readonly skills: readonly string[]
   readonly changed: readonly DefinitionChange[]
 }
 
@@ -156,6 +158,7 @@ function pinned([server, all]: readonly [string, PinnedTools]): PinnedServer {
     server,
     tools: namesOf('tool'),
     prompts: namesOf('prompt'),
+    skills: namesOf('skill'),
     changed: pins.flatMap((pin) => changeOf(pin) ?? []),
   }
 }

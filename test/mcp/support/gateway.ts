@@ -40,7 +40,7 @@ export type Open = {
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
   Pick<
     McpGatewayOptions,
-    'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results' | 'batches' | 'scripts'
+    'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results' | 'batches' | 'scripts' | 'skills'
   > & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
@@ -94,6 +94,7 @@ export function openGateway(
     results,
     batches = false,
     scripts = false,
+    skills,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -112,6 +113,7 @@ export function openGateway(
     results,
     batches,
     scripts,
+    skills,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),

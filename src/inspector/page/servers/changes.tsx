@@ -79,6 +79,7 @@ const LABELS: { readonly [kind in PinChange['kind']]: string } = {
   tool: 'The tool',
   prompt: 'The prompt',
   instructions: 'The instructions',
+  skill: 'The skill',
 }
 
 function PinButtons({
