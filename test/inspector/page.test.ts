@@ -41,6 +41,9 @@ async function visit(hash: string, { look, data = sampleData() }: { look?: Look;
 
 const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText()
 
+/** A busy machine draws later. */
+const SOON = { timeout: 20_000 }
+
 describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   beforeAll(async () => {
     files = await bundlePage()
@@ -92,21 +95,25 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(await textOf(page, '.pane.middle .figures')).toContain('Cache broken')
     await page.getByRole('link', { name: /Turn 3/ }).click()
     const cache = page.getByRole('region', { name: 'Prompt cache' })
-    expect(await cache.innerText()).toContain('The definition of mcp__files__read_file changed')
-    expect(await cache.locator('.diff .added').first().innerText()).toContain(
-      'Read the complete contents of a file',
-    )
+    await expect
+      .poll(() => cache.innerText(), SOON)
+      .toContain('The definition of mcp__files__read_file changed')
+    await expect
+      .poll(() => cache.locator('.diff .added').first().innerText(), SOON)
+      .toContain('Read the complete contents of a file')
     await page.reload()
     await cache.waitFor()
     expect(page.url()).toContain(`${CHAT}/3`)
     expect(page.url()).not.toContain(KEY)
     await page.keyboard.press('k')
-    expect(await page.getByRole('region', { name: 'Call', exact: true }).innerText()).toContain('412 ms')
+    await expect
+      .poll(() => page.getByRole('region', { name: 'Call', exact: true }).innerText(), SOON)
+      .toContain('412 ms')
     await page.keyboard.press('k')
     const search = page.getByRole('region', { name: 'Search', exact: true })
-    expect(await search.innerText()).toMatch(
-      /create an issue on github[\s\S]*not searched: jira[\s\S]*0\.912/,
-    )
+    await expect
+      .poll(() => search.innerText(), SOON)
+      .toMatch(/create an issue on github[\s\S]*not searched: jira[\s\S]*0\.912/)
     const set = await textOf(page, '.sets')
     expect(set).toMatch(/Always loaded 3[\s\S]*Loaded 0[\s\S]*On the shelf 9/)
   })
@@ -116,15 +123,17 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await page.getByLabel('Compare with turn').fill('1')
     await page.keyboard.press('Enter')
     const comparison = page.getByRole('region', { name: 'Turn 2 compared with turn 1' })
-    expect(await comparison.innerText()).toMatch(/Messages\s+1\s+3\s+\+2/)
-    expect(await comparison.locator('.set').first().innerText()).toMatch(/create_issue\s+github\s+420/)
+    await expect.poll(() => comparison.innerText(), SOON).toMatch(/Messages\s+1\s+3\s+\+2/)
+    await expect
+      .poll(() => comparison.locator('.set').first().innerText(), SOON)
+      .toMatch(/create_issue\s+github\s+420/)
   })
 
   test('an export shows what was replaced, and the file is opened again, by picker and by drop', async () => {
     const { page, fixture } = await visit(`#/conversations/${CHAT}`)
     await page.getByRole('button', { name: 'Export…' }).click()
     const dialog = page.getByRole('dialog')
-    expect(await dialog.innerText()).toMatch(/home folder\s*3×/)
+    await expect.poll(() => dialog.innerText(), SOON).toMatch(/home folder\s*3×/)
     const saving = page.waitForEvent('download')
     await dialog.getByRole('button', { name: 'Save the file' }).click()
     const path = (await (await saving).path()) ?? ''
@@ -132,9 +141,9 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     fixture.data.events.splice(0)
     await page.locator('input[type=file]').setInputFiles(path)
     await page.locator('.banner').waitFor()
-    expect(await page.locator('.pane.list .row').count()).toBe(1)
+    await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(1)
     await page.getByRole('button', { name: 'Close it' }).click()
-    expect(await page.locator('.pane.list .row').count()).toBe(3)
+    await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(3)
     await page.evaluate(`{
       const dropped = new DataTransfer()
       dropped.items.add(new File(['nothing of ours'], 'notes.txt'))
@@ -147,21 +156,27 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     const { page, fixture } = await visit('#/search')
     await page.getByLabel('Query').fill('create an issue')
     await page.locator('.ranking').nth(2).waitFor()
-    expect(await page.locator('.ranking h2').allInnerTexts()).toEqual(['hybrid', 'lexical', 'bm25'])
+    await expect
+      .poll(() => page.locator('.ranking h2').allInnerTexts(), SOON)
+      .toEqual(['hybrid', 'lexical', 'bm25'])
     await page.getByLabel('Expected tool').fill('mcp__github__create_pull_request')
     const expected = page.getByRole('region', { name: 'Expected tool' })
     await expected.getByText(/is number \d/).waitFor()
     const why = page.getByRole('region', { name: 'Why it ranks there' })
-    expect(await why.innerText()).toContain('mcp__github__create_pull_request is number 3 by hybrid')
-    expect(await why.locator('.score-row').count()).toBe(2)
-    expect(await why.locator('.score-drawing .stack > span').count()).toBeGreaterThan(4)
-    expect(await why.locator('.word-map .dot').count()).toBeGreaterThan(0)
+    await expect
+      .poll(() => why.innerText(), SOON)
+      .toContain('mcp__github__create_pull_request is number 3 by hybrid')
+    await expect.poll(() => why.locator('.score-row').count(), SOON).toBe(2)
+    await expect.poll(() => why.locator('.score-drawing .stack > span').count(), SOON).toBeGreaterThan(4)
+    await expect.poll(() => why.locator('.word-map .dot').count(), SOON).toBeGreaterThan(0)
     await expected.getByRole('button', { name: 'Try', exact: true }).click()
     await expected.getByText('with a change, not saved').waitFor()
     await expected.getByText('is number 2.').waitFor()
     await expected.getByRole('button', { name: 'Save this hint…' }).click()
     const dialog = page.getByRole('dialog')
-    expect(await dialog.locator('.diff .added').innerText()).toContain('"hint": "create an issue"')
+    await expect
+      .poll(() => dialog.locator('.diff .added').innerText(), SOON)
+      .toContain('"hint": "create an issue"')
     await dialog.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('dialog', { name: 'The hint is saved' }).waitFor()
     const sent = fixture.posts.filter(({ path }) => path === 'api/hint').map(({ body }) => body)
@@ -171,19 +186,19 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   test('costs name the most expensive server, its budget, what is unused, and money beside tokens', async () => {
     const { page } = await visit('#/costs')
     const rows = page.getByRole('region', { name: 'Budget per server' }).locator('tbody tr')
-    expect(await rows.first().innerText()).toMatch(/hostile\s+1\s+5,000/)
-    expect(await rows.nth(1).innerText()).toContain('400 over 1,000')
-    expect(await page.locator('.treemap .tile').count()).toBe(12)
+    await expect.poll(() => rows.first().innerText(), SOON).toMatch(/hostile\s+1\s+5,000/)
+    await expect.poll(() => rows.nth(1).innerText(), SOON).toContain('400 over 1,000')
+    await expect.poll(() => page.locator('.treemap .tile').count(), SOON).toBe(12)
     await rows.nth(1).getByRole('button').click()
-    expect(await page.locator('.treemap .tile').count()).toBe(5)
+    await expect.poll(() => page.locator('.treemap .tile').count(), SOON).toBe(5)
     await page.getByRole('button', { name: 'Money' }).click()
     expect(await textOf(page, '.chart figcaption')).toMatch(/the tallest is \$0\.\d+/)
     await page.getByText('As a table').click()
     expect(await textOf(page, 'details tbody tr')).toMatch(/\$0\.\d+/)
     const unused = page.getByRole('region', { name: 'Tools never used' })
-    expect(await unused.innerText()).toContain('10 tools')
+    await expect.poll(() => unused.innerText(), SOON).toContain('10 tools')
     await unused.getByRole('button', { name: /^Called/ }).click()
-    expect(await unused.innerText()).toContain('mcp__github__create_issue')
+    await expect.poll(() => unused.innerText(), SOON).toContain('mcp__github__create_issue')
   })
 
   test('servers are stopped and started, their changes accepted or held, and failures shown', async () => {
@@ -204,7 +219,9 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     ])
     await goTo(page, '#/servers/slack')
     await page.getByRole('button', { name: 'Log in…' }).click()
-    expect(await page.getByRole('alert').innerText()).toBe('the server does not offer a login')
+    await expect
+      .poll(() => page.getByRole('alert').innerText(), SOON)
+      .toBe('the server does not offer a login')
     await goTo(page, '#/servers/jira')
     expect(await textOf(page, '.server')).toMatch(/ended with code 1[\s\S]*JIRA_TOKEN is not set/)
   })
@@ -212,7 +229,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   test('a tool is tried by a form from its schema, and asks first unless it only reads', async () => {
     const { page, fixture } = await visit('#/try/mcp__github__create_issue')
     await page.getByRole('button', { name: 'Run…' }).click()
-    expect(await page.locator('ul.error').innerText()).toContain('title is required')
+    await expect.poll(() => page.locator('ul.error').innerText(), SOON).toContain('title is required')
     await page.getByLabel('title required').fill('It breaks')
     await page.getByRole('button', { name: 'Add to labels' }).click()
     await page.getByLabel('1 required').fill('bug')
@@ -245,8 +262,8 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   test('texts of a hostile server are shown and do nothing', async () => {
     const { page } = await visit('#/servers/hostile', { data: sampleData(true) })
     const log = page.getByRole('region', { name: 'Log' })
-    expect(await log.innerText()).toContain('<script>window.__harmed=true</script>')
-    expect(await log.locator('.mark').allInnerTexts()).toContain('U+202E')
+    await expect.poll(() => log.innerText(), SOON).toContain('<script>window.__harmed=true</script>')
+    await expect.poll(() => log.locator('.mark').allInnerTexts(), SOON).toContain('U+202E')
     expect((await log.innerText()).length).toBeLessThan(3000)
     await log.getByRole('button', { name: /Show more/ }).click()
     expect((await log.innerText()).length).toBeGreaterThan(15_000)
@@ -278,7 +295,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     emit('second')
     await page.locator('.connection.live').waitFor()
     await page.getByText('client second').waitFor()
-    expect(await page.locator('.pane.list .row').count()).toBe(5)
+    await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(5)
   })
 
   test('without its key the page asks for it', async () => {
@@ -329,16 +346,16 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     const { page } = await visit('#/try', { data })
     const list = page.getByRole('group', { name: 'Tools' })
     await list.locator('li').first().waitFor()
-    expect(await list.locator('li').count()).toBeLessThan(60)
+    await expect.poll(() => list.locator('li').count(), SOON).toBeLessThan(60)
     await list.focus()
     await page.keyboard.press('End')
     await page.getByText('tool_9999').waitFor()
     await goTo(page, '#/conversations')
     await page.locator('.pane.list .row').first().waitFor()
-    expect(await page.locator('*').count()).toBeLessThan(1500)
+    await expect.poll(() => page.locator('*').count(), SOON).toBeLessThan(1500)
     await goTo(page, '#/costs')
     await page.locator('.treemap .tile').first().waitFor()
-    expect(await page.locator('*').count()).toBeLessThan(20_000)
+    await expect.poll(() => page.locator('*').count(), SOON).toBeLessThan(20_000)
   })
 
   test('a snapshot shows costs and servers without a process, and says what was found', async () => {
@@ -363,7 +380,9 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await page.goto(url)
     await page.locator('.treemap .tile').first().waitFor()
     await page.getByRole('button', { name: '1 finding' }).click()
-    expect(await page.getByRole('dialog').innerText()).toContain('onerror="window.__harmed=true"')
+    await expect
+      .poll(() => page.getByRole('dialog').innerText(), SOON)
+      .toContain('onerror="window.__harmed=true"')
     await page.keyboard.press('Escape')
     await goTo(page, '#/search?q=issue')
     await page.getByText('There is nothing to search here').waitFor()
@@ -377,12 +396,12 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   test('everything is reached by keyboard, and colours can be chosen', async () => {
     const { page } = await visit('#/conversations')
     await page.keyboard.press('?')
-    expect(await page.getByRole('dialog').innerText()).toContain('next and previous turn')
+    await expect.poll(() => page.getByRole('dialog').innerText(), SOON).toContain('next and previous turn')
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('/')
     await page.keyboard.type('chat')
-    expect(await page.locator('.pane.list .row').count()).toBe(1)
+    await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(1)
     await page.keyboard.press('Tab')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
