@@ -8,7 +8,8 @@ const waiting = [
   'test/{clients,conformance,terminal}/**/*.test.ts',
   'test/cli/hostile-folder.test.ts',
   'test/inspector/page*.test.ts',
-  'test/mcp/{kill-loop,processes,real-servers,real-servers-awkward}.test.ts',
+  // Of 11 MB in a message: beside the memory of many other files it did not always arrive.
+  'test/mcp/{gateway-results,kill-loop,processes,real-servers,real-servers-awkward}.test.ts',
 ]
 
 /** Those that wait begin, and those that share a process follow each other: a process is kept only for the next of them. */
