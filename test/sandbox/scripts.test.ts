@@ -64,7 +64,7 @@ test('a script that was stopped leaves no timer behind, even if its call never e
   expect(outcome).toMatchObject({ state: 'stopped', calls: [{}, {}] })
   answers[0]?.('late')
   await new Promise((resolve) => setImmediate(resolve))
-  expect(timers()).toBe(before)
+  expect(timers()).toBeLessThanOrEqual(before)
 })
 
 test('a script that takes too long is ended with its calls, but a person may take their time', async () => {
