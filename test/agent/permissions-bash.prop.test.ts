@@ -78,7 +78,8 @@ function runIn(folder: string, line: string) {
   spawnSync('/bin/bash', ['-c', `${line}\nwait`], {
     cwd: folder,
     env: { PATH: '', HOME: '~', 'BASH_FUNC_command_not_found_handle%%': handler },
-    stdio: 'ignore',
+    // The pipe stays open until the last background process has ended, so none writes during the next line.
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
   })
   const parts = existsSync(log) ? readFileSync(log, 'utf8').split('\0').slice(0, -1) : []
   const ran: string[][] = []

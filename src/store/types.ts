@@ -1,0 +1,63 @@
+// The store that replicas of a gateway share: small values by key, counters, and messages between replicas. Memory, files,
+// Redis and Postgres implement it; `test/store` runs one suite over all of them.
+
+/** A value as it was read. */
+export type StoredValue = {
+  readonly value: string
+  /** Changes with every write; `set` takes it back as `ifVersion`. */
+  readonly version: string
+}
+
+/** A value with its key, as `list` returns it. */
+export type StoredEntry = StoredValue & { readonly key: string }
+
+/** Options of `set`. */
+export type SetOptions = {
+  /** Milliseconds until the value is deleted; without it the value stays. */
+  readonly ttlMs?: number
+  /** Writes only if the value still has this version; null: only if there is none. */
+  readonly ifVersion?: string | null
+}
+
+/** Receives the messages of a channel. */
+export type MessageListener = (message: string) => void
+
+/**
+ * State that outlives a process or is shared by several. Keys are paths such as `session/<id>`. Every method rejects with a
+ * `StoreError` while the store cannot be reached, within a few seconds at most; a lost connection is opened again.
+ */
+export type StateStore = {
+  /** `memory`, `files`, `redis` or `postgres`. */
+  readonly kind: string
+  get(key: string): Promise<StoredValue | undefined>
+  /** Returns the values whose keys start with the prefix, sorted by key, at most `limit` of them (1,000 by default). */
+  list(
+    prefix: string,
+    options?: { readonly limit?: number; readonly after?: string },
+  ): Promise<readonly StoredEntry[]>
+  /** Writes a value; returns its version, or undefined if `ifVersion` did not match. */
+  set(key: string, value: string, options?: SetOptions): Promise<string | undefined>
+  /** Restarts the time to live of a value; returns false if there is none. */
+  touch(key: string, ttlMs: number): Promise<boolean>
+  /** Deletes a value; returns false if there was none, or `ifVersion` did not match. */
+  delete(key: string, options?: { readonly ifVersion?: string }): Promise<boolean>
+  /** Adds to a counter and returns the sum. The counter is deleted `ttlMs` after the first addition. */
+  add(key: string, amount: number, ttlMs: number): Promise<number>
+  /** Sends a message to every subscriber of the channel, in all processes; it may be megabytes long. */
+  publish(channel: string, message: string): Promise<void>
+  /**
+   * Calls the listener for each message of the channel until the returned function is called. Messages of one publisher
+   * arrive in order; while the connection is lost they are missed, see `onGap`.
+   */
+  subscribe(channel: string, listener: MessageListener): Promise<() => Promise<void>>
+  /** Calls the listener whenever messages may have been missed, such as after a reconnect. Returns how to stop that. */
+  onGap(listener: () => void): () => void
+  /** Resolves if the store answers; rejects with the reason otherwise. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The store cannot be reached or refuses to answer. `message` says which store and what to do. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError'
+}

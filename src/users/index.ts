@@ -1,0 +1,3 @@
+// Public API of users for other folders.
+
+export type { AccessRefusal, AccessRules, Authenticate, Profile, UsageLimits, User } from './types.ts'
