@@ -1,3 +1,20 @@
 // Public API of users for other folders.
 
-export type { AccessRefusal, AccessRules, Authenticate, Profile, UsageLimits, User } from './types.ts'
+export { createKeyAuthenticator, type KeyAuthenticatorOptions } from './authenticator.ts'
+export type { UserDirectory } from './directory.ts'
+export { openUserFile, type UserFileOptions } from './file-directory.ts'
+export { type CreatedKey, createKey, hasExpired, type KeyRecord } from './keys.ts'
+export { checkId, type UserRecord, type UserRecords, UsersError } from './records.ts'
+export { type Rights, rightsOf } from './rights.ts'
+export { openUserStore, type UserStoreOptions } from './store-directory.ts'
+export {
+  type AccessRefusal,
+  type AccessRules,
+  type Authenticate,
+  type Authenticator,
+  isRefusal,
+  type Profile,
+  type UsageLimits,
+  type User,
+} from './types.ts'
+export { createUsageMeter, type UsageKind, type UsageMeter, type UsageMeterOptions } from './usage.ts'
