@@ -16,6 +16,7 @@ import { clientInfoIn, createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
+import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
 import { reportToOperator } from './operator-log.ts'
 import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
@@ -53,6 +54,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly skills?: GatewaySkills | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
+  /** Counts searches, calls and requests for `/metrics`; default: its own. */
+  readonly metrics?: McpMetrics
 }
 
 /** One MCP server in front of many, for any number of clients. */
@@ -69,6 +72,8 @@ export type McpGateway = {
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
   readonly clients: () => number
+  /** What `/metrics` shows. */
+  readonly metrics: McpMetrics
   close(): Promise<void>
 }
 
@@ -120,6 +125,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     },
     uriFor: addresses.uri,
     clients: () => clients.all().length,
+    metrics: shared.metrics,
     async close() {
       subscriptions.close()
       logLevels.close()
@@ -138,8 +144,11 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  const { metrics = createMcpMetrics() } = options
+  reportServers(metrics, host)
   return {
     options,
+    metrics,
     host,
     clients,
     servers,
@@ -183,9 +192,10 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
     loaded: createLoadedTools(options.loadedTools),
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
-        host.call(name, tool, input, given),
+        countCall(shared.metrics, given, () => host.call(name, tool, input, given)),
       ),
     onLoad: () => relisting.announce(),
+    onSearch: () => shared.metrics.add('toolshelf_searches_total', { gateway: GATEWAY }),
   })
   let introduced: ClientIdentity | undefined
   const clientOf = (envelope: Fields | undefined) => {
