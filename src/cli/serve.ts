@@ -8,6 +8,7 @@ import {
   createMessagesGateway,
   createMetrics,
   type RequestRecord,
+  type RunningServer,
   readSetting,
   type Setting,
   serve,
@@ -177,28 +178,41 @@ export const serveCommand: Command = {
     terminal.tell(welcome(served.url, upstream, setting, inspector?.place))
     const ending = new AbortController()
     void warnIfUnreachable(upstream, terminal, ending.signal)
-    const reloads = createReloads(notify)
-    reloads.onReload(served.reloadTls)
-    await untilSignalled({
-      reload() {
-        notify('reading certificates again.')
-        return reloads.reload()
-      },
-      async drain(isUrgent) {
-        ending.abort()
-        inspector?.close()
-        if (served.active() > 0) notify(describeEnd(served.active()))
-        await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
-      },
-      close: served.close,
-    })
+    const stop = () => {
+      ending.abort()
+      inspector?.close()
+    }
+    await runUntilEnd(served, { drainDelay, notify, stop })
     await audit?.close()
     return 0
   },
 }
 
-function describeEnd(active: number): string {
-  return `finishing requests (${active}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
+type EndOptions = {
+  readonly drainDelay: number
+  readonly notify: (message: string) => void
+  /** Stops what runs beside the gateway. */
+  readonly stop: () => void
+}
+
+async function runUntilEnd(served: RunningServer, { drainDelay, notify, stop }: EndOptions): Promise<void> {
+  const reloads = createReloads(notify)
+  reloads.onReload(served.reloadTls)
+  await untilSignalled({
+    reload() {
+      notify('reading certificates again.')
+      return reloads.reload()
+    },
+    async drain(isUrgent) {
+      stop()
+      if (served.active() > 0)
+        notify(
+          `finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
+        )
+      await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
+    },
+    close: served.close,
+  })
 }
 
 function welcome(url: string, upstream: Upstream, setting: Setting, inspector: string | undefined): string {

@@ -144,6 +144,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const limited = { mostBody, bodyMemory, silence, headWaitMs }
   const { tls, readiness, pages, release } = openService(options, metrics)
   const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
+  const closing = new AbortController()
   let active = 0
 
   const limits = { requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 60_000) }
@@ -196,11 +197,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
-      if (delayMs > 0) await sleep(delayMs, undefined, { ref: false })
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
       release()
       await finish(server, timeoutMs)
     },
     async close() {
+      closing.abort()
       release()
       await close(server)
     },

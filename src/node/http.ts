@@ -116,7 +116,10 @@ function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal)
 }
 
 async function write(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  const headers = Object.fromEntries(response.headers)
+  // Streams ask for connections that stay; one that must close does.
+  if (outgoing.hasHeader('connection')) delete headers.connection
+  outgoing.writeHead(response.status, headers)
   if (!response.body) {
     outgoing.end()
     return

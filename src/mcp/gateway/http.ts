@@ -143,7 +143,9 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     void answerNode(incoming, outgoing, answer, { stalledMs })
   })
   server.maxConnections = mostSessions * CONNECTIONS_PER_SESSION
+  const closing = new AbortController()
   const closeAll = once(async () => {
+    closing.abort()
     stop()
     tls?.close()
     processMetrics.close()
@@ -164,7 +166,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
-      if (delayMs > 0) await sleep(delayMs, undefined, { ref: false })
+      await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
       await traffic.drain(timeoutMs)
       await closeAll()
     },
