@@ -3,24 +3,12 @@ import type { TlsFiles } from '../operate/index.ts'
 import { type Input, listIn, type Option, UsageError } from './command.ts'
 
 export const serviceOptions: { readonly [name: string]: Option } = {
-  'tls-cert': {
-    type: 'string',
-    value: 'file',
-    about: 'serve HTTPS with this certificate; read again when it changes',
-  },
+  'tls-cert': { type: 'string', value: 'file', about: 'serve HTTPS; read again when it changes' },
   'tls-key': { type: 'string', value: 'file', about: 'the private key of --tls-cert' },
-  'tls-ca': { type: 'string', value: 'file', about: 'clients need a certificate of these authorities' },
-  proxies: {
-    type: 'string',
-    value: 'addresses',
-    about: 'of balancers whose X-Forwarded-For is believed, as 10.0.0.0/8; comma separated',
-  },
-  'open-metrics': { type: 'boolean', about: 'anyone may read /metrics, without the key' },
-  'drain-delay': {
-    type: 'string',
-    value: 'seconds',
-    about: 'between "not ready" and the end at SIGTERM, for balancers to notice; 0 if left out',
-  },
+  'tls-ca': { type: 'string', value: 'file', about: 'clients need a certificate signed by it' },
+  proxies: { type: 'string', value: 'subnets', about: 'balancers whose X-Forwarded-For counts' },
+  'open-metrics': { type: 'boolean', about: 'anyone may read /metrics, without a key' },
+  'drain-delay': { type: 'string', value: 'seconds', about: 'from "not ready" to the end at SIGTERM; 0' },
 }
 
 /** What these options say, as both gateways take it. */

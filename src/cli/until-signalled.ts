@@ -25,18 +25,25 @@ export async function untilSignalled(
   const reload = () => void service.reload()
   if (!hasTerminal) process.on('SIGHUP', reload)
   const ending = hasTerminal ? (['SIGINT', 'SIGTERM', 'SIGHUP'] as const) : (['SIGINT', 'SIGTERM'] as const)
-  const first = await nextSignal(ending)
-  const second = nextSignal(ending)
-  await Promise.race([service.drain(first !== 'SIGTERM'), second.then(() => service.close())])
+  const first = await signalFrom(ending).heard
+  const second = signalFrom(ending)
+  await Promise.race([service.drain(first !== 'SIGTERM'), second.heard.then(() => service.close())])
+  second.stop()
   process.off('SIGHUP', reload)
 }
 
-function nextSignal<Signal extends NodeJS.Signals>(signals: readonly Signal[]): Promise<Signal> {
-  return new Promise((resolve) => {
-    const heard = (signal: NodeJS.Signals) => {
-      for (const one of signals) process.off(one, heard)
-      resolve(signal as Signal)
+/** Waits for the next of these signals, until it is stopped. */
+function signalFrom(signals: readonly NodeJS.Signals[]) {
+  let stop = () => {}
+  const heard = new Promise<NodeJS.Signals>((resolve) => {
+    const hear = (signal: NodeJS.Signals) => {
+      stop()
+      resolve(signal)
     }
-    for (const one of signals) process.on(one, heard)
+    stop = () => {
+      for (const one of signals) process.off(one, hear)
+    }
+    for (const one of signals) process.on(one, hear)
   })
+  return { heard, stop: () => stop() }
 }
