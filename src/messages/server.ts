@@ -142,9 +142,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs }
-  const { tls, readiness, pages, release } = openService(options, metrics)
+  const { tls, readiness, pages, pause, release } = openService(options, metrics)
   const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
-  const closing = new AbortController()
   let active = 0
 
   const limits = { requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 60_000) }
@@ -197,12 +196,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
-      if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
+      if (delayMs > 0) await pause(delayMs)
       release()
       await finish(server, timeoutMs)
     },
     async close() {
-      closing.abort()
       release()
       await close(server)
     },
@@ -227,11 +225,15 @@ function openService(
   const processMetrics = watchProcess()
   const { hasOpenMetrics = false } = options
   const pages = createServerPages({ readiness, metrics, processMetrics, hasOpenMetrics })
+  const closing = new AbortController()
+  /** Waits, unless the server closes meanwhile. */
+  const pause = (ms: number) => sleep(ms, undefined, { signal: closing.signal }).catch(() => {})
   const release = () => {
+    closing.abort()
     tls?.close()
     processMetrics.close()
   }
-  return { tls, readiness, pages, release }
+  return { tls, readiness, pages, pause, release }
 }
 
 /** Accepts no further connections; resolves when all have ended, and ends them after the timeout. */
