@@ -65,6 +65,8 @@ export type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
+  /** Called at each search. */
+  readonly onSearch: () => void
   /** Keeps long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
   /** Offers CallTools to clients in `bridge` mode; the others call their tools at the same time by themselves. */
@@ -167,9 +169,10 @@ class Session implements ClientSession {
   }
 
   async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
-    const { shelf, host, loaded, onLoad } = this.#options
+    const { shelf, host, loaded, onLoad, onSearch } = this.#options
     const limited = await this.#countSearch(SEARCH, trace)
     if (limited) return limited
+    onSearch()
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })

@@ -17,6 +17,7 @@ import { clientInfoIn, createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
+import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
 import { reportToOperator } from './operator-log.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
@@ -55,6 +56,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly usage?: UsageMeter | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
+  /** Counts searches, calls and requests for `/metrics`; default: its own. */
+  readonly metrics?: McpMetrics
 }
 
 /** One MCP server in front of many, for any number of clients. */
@@ -76,6 +79,8 @@ export type McpGateway = {
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
   readonly clients: () => number
+  /** What `/metrics` shows. */
+  readonly metrics: McpMetrics
   close(): Promise<void>
 }
 
@@ -116,6 +121,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     viewId: (user) => viewOf(user).id,
     uriFor: addresses.uri,
     clients: () => clients.all().length,
+    metrics: shared.metrics,
     async close() {
       subscriptions.close()
       logLevels.close()
@@ -151,8 +157,11 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  const { metrics = createMcpMetrics() } = options
+  reportServers(metrics, host)
   return {
     options,
+    metrics,
     host,
     clients,
     addresses,
@@ -201,9 +210,10 @@ function serveClient(shared: SharedParts, client: ClientKind): Server {
     loaded: createLoadedTools(options.loadedTools),
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
-        host.call(name, tool, input, given),
+        countCall(shared.metrics, given, () => host.call(name, tool, input, given)),
       ),
     onLoad: () => relisting.announce(),
+    onSearch: () => shared.metrics.add('toolshelf_searches_total', { gateway: GATEWAY }),
   })
   let introduced: ClientIdentity | undefined
   const clientOf = (envelope: Fields | undefined) => {

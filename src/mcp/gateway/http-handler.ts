@@ -5,8 +5,10 @@ import { type Bodies, type InspectorHandler, isForInspector } from '../../node/i
 import type { UsageMeter, User } from '../../users/index.ts'
 import type { AccessWatch } from './http-access.ts'
 import { type Guard, refusal } from './http-guard.ts'
+import { type HttpPages, METRICS_PATH } from './http-pages.ts'
 import type { Session, Sessions } from './http-sessions.ts'
 import type { Stateless } from './http-stateless.ts'
+import type { Traffic } from './http-traffic.ts'
 
 /** Where clients reach the gateway. */
 export const PATH = '/mcp'
@@ -26,24 +28,33 @@ export type RequestHandlerOptions = {
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
   readonly inspector?: InspectorHandler | undefined
+  /** Health, readiness and metrics. */
+  readonly pages: HttpPages
+  readonly traffic: Traffic
 }
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, stateless, access, inspector } = options
+  const { guard, bodies, sessions, stateless, access, inspector, pages, traffic } = options
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
-    const stranger = guard.checkHost(request)
-    if (stranger) return stranger
     const { pathname } = new URL(request.url)
-    if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
+    const stranger = guard.checkHost(request)
+    const page = pages.open(pathname, stranger === undefined)
+    if (page) return page
+    if (stranger) return stranger
     if (inspector && isForInspector(pathname)) return inspect(inspector, guard, request, network)
     const admitted = await guard.admit(request, network, sessionOf(request) !== undefined)
     if (admitted instanceof Response) return admitted
     const { user } = admitted
+    if (pathname === METRICS_PATH)
+      return user && !user.profile.isOperator
+        ? refusal(403, 'metrics are for operators; use the key of one')
+        : pages.metrics()
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
-    if (request.method !== 'POST') return answer(request, { network, user }, undefined)
+    if (request.method !== 'POST')
+      return traffic.run(request, undefined, () => answer(request, { network, user }, undefined))
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
@@ -53,7 +64,8 @@ export function createRequestHandler(options: RequestHandlerOptions) {
       body.release()
       return limited
     }
-    return untilOver(body.release, () => answer(request, { network, user }, body.value))
+    const respond = () => answer(request, { network, user }, body.value)
+    return untilOver(body.release, () => traffic.run(request, body.value, respond))
   }
 
   /** @param parsedBody - undefined where the method has none. */
