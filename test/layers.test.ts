@@ -69,6 +69,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'oauth',
     'host',
     'greeting',
+    'replicas',
     'gateway',
   ],
 }

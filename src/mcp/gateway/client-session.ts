@@ -54,6 +54,8 @@ export type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
+  /** Takes over what other replicas loaded for this client. */
+  readonly refresh?: (() => Promise<void>) | undefined
   /** Keeps long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
   /** Offers CallTools to clients in `bridge` mode; the others call their tools at the same time by themselves. */
@@ -85,8 +87,6 @@ class Session implements ClientSession {
   readonly #reportList = createListReport()
   readonly identity: CallingClient['identity']
   #missed: readonly string[] = []
-  /** A result of this client was put on the shelf. */
-  #hasShelved = false
 
   constructor(options: ClientSessionOptions) {
     this.#options = options
@@ -101,7 +101,7 @@ class Session implements ClientSession {
         ? [gatewaySearchTool('bridge', servers()), gatewayCallTool, ...(hasBatches ? [gatewayBatchTool] : [])]
         : [gatewaySearchTool('list', servers())]),
       ...(scripts ? [gatewayScriptTool] : []),
-      ...(this.#hasShelved && this.mode() === 'list' ? [gatewayReadTool] : []),
+      ...(loaded.hasShelved() && this.mode() === 'list' ? [gatewayReadTool] : []),
       ...this.#options.skills.tools(),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
@@ -115,7 +115,7 @@ class Session implements ClientSession {
     const { servers, loaded, pageTools, skills } = this.#options
     const shown = this.#shown().map(versionOf)
     const parts = [servers(), shown, loaded.names()].map((names) => names.join())
-    return [this.mode(), skills.tools().length, ...parts, pageTools.version(), this.#hasShelved].join(' ')
+    return [this.mode(), skills.tools().length, ...parts, pageTools.version(), loaded.hasShelved()].join(' ')
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
@@ -152,8 +152,8 @@ class Session implements ClientSession {
     const { shelf, host, loaded, onLoad } = this.#options
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
-    await host.freshen({ timeout: LONGEST_FRESHENING })
     const isCompact = this.mode() === 'bridge'
+    await Promise.all([host.freshen({ timeout: LONGEST_FRESHENING }), isCompact || this.#options.refresh?.()])
     const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
@@ -251,9 +251,7 @@ class Session implements ClientSession {
   #shelving(options: CallOptions) {
     const isBridge = this.mode() === 'bridge'
     const onShelved = () => {
-      const isFirst = !this.#hasShelved
-      this.#hasShelved = true
-      if (isFirst && !isBridge) void this.#options.onLoad()
+      if (this.#options.loaded.shelve() && !isBridge) void this.#options.onLoad()
     }
     return { ...this.#clientOf(options), caller: isBridge ? CALL : undefined, onShelved }
   }

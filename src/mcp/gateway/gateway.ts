@@ -3,8 +3,17 @@
 import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
+import {
+  createRemoteCalls,
+  createReplica,
+  type RemoteCalls,
+  type Replica,
+  type SessionState,
+  type SharedSession,
+} from '../replicas/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { createAddresses } from './addresses.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -14,11 +23,11 @@ import { type ConnectedClients, createConnectedClients } from './connected-clien
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
-import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
+import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { reportToOperator } from './operator-log.ts'
 import { createPageTools } from './page-tools.ts'
-import { createRelisting } from './relisting.ts'
+import { createRelisting, type Relisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
@@ -51,6 +60,11 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly scripts?: boolean | GatewayScripts
   /** How skills are searched, and which are offered besides those of servers. */
   readonly skills?: GatewaySkills | undefined
+  /**
+   * Shares the sessions and questions of HTTP clients with other gateways on the same store, so that a balancer may send
+   * each request to any of them. Without it, they end with this process. The gateway does not close the store.
+   */
+  readonly store?: StateStore | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -69,8 +83,16 @@ export type McpGateway = {
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
   readonly clients: () => number
+  /**
+   * This process among those that share the store; undefined without a store.
+   * @internal
+   */
+  readonly peers: ReplicaPeers | undefined
   close(): Promise<void>
 }
+
+/** This process among the replicas of a gateway, and its calls of the others. */
+export type ReplicaPeers = Replica & { readonly calls: RemoteCalls }
 
 export type ClientKind = {
   /** The client speaks the newer protocol, which has no sessions. */
@@ -79,6 +101,10 @@ export type ClientKind = {
   readonly isLasting?: boolean
   /** Where a single request comes from, if only one client can come from there. */
   readonly origin?: string
+  /** The user, if the gateway has users. */
+  readonly userId?: string | undefined
+  /** The client's session, if other replicas serve it too. */
+  readonly shared?: SharedSession | undefined
 }
 
 /**
@@ -91,8 +117,11 @@ export type ClientKind = {
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
+  const peers = options.store && createPeers(options.store, options.notify)
+  // Clients of other replicas are not connected here: none can count as the only one.
+  if (peers) clients.sawStateless()
   const host = options.makeHost(clients.asker)
-  const shared = createSharedParts(options, host, clients)
+  const shared = createSharedParts(options, host, clients, peers)
   const { servers, addresses, subscriptions, logLevels, urlElicitations, pageTools } = shared
   const stopLogs = reportToOperator(
     host,
@@ -120,21 +149,33 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     },
     uriFor: addresses.uri,
     clients: () => clients.all().length,
+    peers,
     async close() {
+      peers?.calls.close()
       subscriptions.close()
       logLevels.close()
       stopLogs()
       urlElicitations.close()
       await Promise.all(clients.all().map((client) => client.close().catch(() => {})))
-      await host.close()
+      await Promise.all([host.close(), peers?.close()])
     },
   }
+}
+
+function createPeers(store: StateStore, notify: McpGatewayOptions['notify']): ReplicaPeers {
+  const replica = createReplica({ store, notify })
+  return { ...replica, calls: createRemoteCalls(replica) }
 }
 
 type SharedParts = ReturnType<typeof createSharedParts>
 
 /** What all clients of a gateway share. */
-function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: ConnectedClients) {
+function createSharedParts(
+  options: McpGatewayOptions,
+  host: McpHost,
+  clients: ConnectedClients,
+  peers: ReplicaPeers | undefined,
+) {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
@@ -150,7 +191,7 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     urlElicitations: createUrlElicitations(host),
     pageTools: createPageTools(host, addresses),
     skills: createSkillShelf(host, addresses, options.skills),
-    exchanges: createExchanges(),
+    exchanges: createExchanges(peers),
     identities: createIdentities(),
     results: options.results && createShelvedResults(options.results, options.notify),
     hasBatches: options.batches === true,
@@ -161,42 +202,54 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
   }
 }
 
-function serveClient(shared: SharedParts, { isStateless, isLasting = false, origin }: ClientKind): Server {
-  const { options, host, clients, urlElicitations, identities } = shared
+function serveClient(parts: SharedParts, client: ClientKind): Server {
+  const { isStateless, isLasting = false, origin, userId, shared } = client
+  const { options, host, clients, urlElicitations, identities } = parts
   const { shelf, ready, mode: forced = 'auto' } = options
   if (isStateless) clients.sawStateless()
   const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
   const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
   const relisting = createRelisting(
     () => clientSession.version(),
-    () => server.sendToolListChanged().catch(() => {}),
+    async (isOwn) => {
+      // Where the client's stream is, the same servers tell of the same changes.
+      if (isOwn || !shared || shared.hasStream()) await server.sendToolListChanged().catch(() => {})
+    },
   )
+  const loaded = createLoadedTools(options.loadedTools)
+  const { refresh, save } = shareList(shared, loaded, parts)
   // A client that cannot be recognised by its next request could not read what is kept for it.
   const isRecognised = !isStateless || isLasting || origin !== undefined
   const clientSession = createClientSession({
-    ...shared,
-    results: isRecognised ? shared.results : undefined,
+    ...parts,
+    results: isRecognised ? parts.results : undefined,
     isRecognised,
     shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
-    loaded: createLoadedTools(options.loadedTools),
+    loaded,
+    refresh,
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
         host.call(name, tool, input, given),
       ),
-    onLoad: () => relisting.announce(),
+    onLoad: async () => {
+      await save?.()
+      await relisting.announce()
+    },
   })
   let introduced: ClientIdentity | undefined
   const clientOf = (envelope: Fields | undefined) => {
     introduced = clientInfoIn(envelope) ?? introduced
     return origin === undefined ? server : identities.of(origin, envelope)
   }
-  answerRequests({ ...shared, server, isStateless, clientOf, clientSession, relisting, ready })
+  const request = { server, isStateless, clientOf, clientSession, relisting, ready, userId, shared, refresh }
+  answerRequests({ ...parts, ...request })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 
-  const stop = keepInformed({ ...shared, server, relisting })
+  if (shared) shareSession(shared, server, relisting, parts)
+  const stop = keepInformed({ ...parts, server, relisting, shared })
   server.oninitialized = () => {
     relisting.listed()
     host.start(capabilitiesOf(server))
@@ -204,9 +257,45 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
   server.onclose = () => {
     stop()
     urlElicitations.leave(server)
-    shared.results?.leave(server)
+    parts.results?.leave(server)
     clients.delete(server)
   }
   clients.add(server)
   return server
+}
+
+/** Keeps a client's list of tools equal at all replicas; without others there is nothing to do. */
+function shareList(
+  shared: SharedSession | undefined,
+  loaded: LoadedTools,
+  { options: { shelf } }: SharedParts,
+): { readonly refresh?: () => Promise<void>; readonly save?: () => Promise<void> } {
+  if (!shared) return {}
+  const take = (state: SessionState) =>
+    loaded.restore(state, (name) => shelf.partition().pool.byName.get(name))
+  take(shared.state())
+  return {
+    refresh: async () => take(await shared.refresh()),
+    async save() {
+      await shared.change(loaded.takeChanges())
+      take(shared.state())
+    },
+  }
+}
+
+/** Lets the client's results, pages and answers follow it to other replicas. */
+function shareSession(
+  shared: SharedSession,
+  client: Server,
+  relisting: Relisting,
+  { results, pageTools }: SharedParts,
+): void {
+  const readPages = ({ pages }: SessionState) => {
+    for (const page of pages) pageTools.read(client, page)
+  }
+  results?.adopt(client, shared.owner)
+  shared.onEnd(() => results?.drop(shared.owner))
+  readPages(shared.state())
+  shared.onChange(readPages)
+  shared.onListed(() => relisting.listed())
 }

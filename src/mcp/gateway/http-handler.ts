@@ -2,7 +2,7 @@
 import { isJsonContentType, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
 import { type Guard, refusal } from './http-guard.ts'
-import type { Session, Sessions } from './http-sessions.ts'
+import type { NoSession, Session, Sessions } from './http-sessions.ts'
 
 /** Where clients reach the gateway. */
 export const PATH = '/mcp'
@@ -47,19 +47,25 @@ export function createRequestHandler(options: RequestHandlerOptions) {
   /** @param parsedBody - undefined where the method has none. */
   async function answer(request: Request, network: string, parsedBody: unknown): Promise<Response> {
     if (!(await isLegacyRequest(request, parsedBody))) return stateless.fetch(request, { parsedBody })
-    if (request.headers.has('mcp-session-id')) {
-      const session = sessionOf(request)
-      return session
-        ? answerIn(session, request, parsedBody)
-        : refusal(404, 'the session has ended; initialize again')
+    const client = { address: network }
+    const id = request.headers.get('mcp-session-id')
+    if (id !== null) {
+      const session = await sessions.find(id, client)
+      if (typeof session === 'string') return withoutSession(session)
+      if (request.method === 'DELETE' && !(await sessions.finish(session)))
+        return withoutSession('unavailable')
+      return answerIn(session, request, parsedBody)
     }
     if (!isInitialize(parsedBody))
       return refusal(METHODS.has(request.method) ? 400 : 405, 'there is no session yet; initialize first')
-    const session = await sessions.begin(network)
-    if (!session) return refusal(503, 'too many sessions; try again later')
+    const session = await sessions.begin(client, parsedBody)
+    if (typeof session === 'string') return withoutSession(session)
     const response = await answerIn(session, request, parsedBody)
     // A first request that opens no session is cleaned up.
-    if (session.transport.sessionId === undefined) await sessions.end(session)
+    if (session.transport.sessionId === undefined) {
+      await sessions.finish(session)
+      await sessions.end(session)
+    }
     return response
   }
 
@@ -67,15 +73,35 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     return sessions.get(request.headers.get('mcp-session-id'))
   }
 
-  function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
+  async function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
     session.open++
     session.requests++
+    let streams = 0
     const done = () => {
       session.open--
+      session.streams -= streams
       session.seenAt = Date.now()
     }
-    return untilOver(done, () => session.transport.handleRequest(request, { parsedBody }))
+    return untilOver(done, async () => {
+      const response = await session.transport.handleRequest(request, { parsedBody })
+      if (request.method === 'GET' && response.ok) {
+        streams = 1
+        session.streams++
+        session.link?.streamOpened()
+      }
+      return response
+    })
   }
+}
+
+/** Seconds after which a client may try again while the store is unreachable. */
+const STORE_RETRY = 2
+
+function withoutSession(reason: NoSession): Response {
+  if (reason === 'ended') return refusal(404, 'the session has ended; initialize again')
+  if (reason === 'full') return refusal(503, 'too many sessions; try again later')
+  if (reason === 'large') return refusal(413, 'the initialize request is too large; send fewer capabilities')
+  return refusal(503, 'the store that keeps sessions does not answer; try again in a moment', STORE_RETRY)
 }
 
 const METHODS = new Set(['GET', 'POST', 'DELETE'])

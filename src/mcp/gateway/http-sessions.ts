@@ -1,20 +1,41 @@
-// Keeps the sessions of HTTP clients of the older protocol. Limits their number, in total and per address, and never
-// evicts a session in use.
+// Keeps the sessions of HTTP clients of the older protocol that are live in this process. Limits their number, in total
+// and per address, and never evicts a session in use. With a store, any replica continues a session: it repeats the
+// client's `initialize` in a transport of its own.
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'
+import { createSessionLinks, initializeParams, type SessionLink } from '../replicas/index.ts'
 import type { McpGateway } from './gateway.ts'
 
 export type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Network address of the client. */
   readonly address: string
+  /** Whose session it is; undefined if the gateway has no users. */
+  readonly userId: string | undefined
+  /** Connects it with other replicas; undefined without a store. */
+  readonly link: SessionLink | undefined
   /** Requests and streams open now. */
   open: number
+  /** Streams for notifications open now. */
+  streams: number
   /** Requests so far; a session that has only been initialized may have been abandoned. */
   requests: number
   seenAt: number
 }
+
+/** Who sends a request. */
+export type SessionClient = {
+  /** Network address. */
+  readonly address: string
+  readonly userId?: string | undefined
+}
+
+/**
+ * Why a request gets no session: `ended`: there is none; `full`: no room for one; `large`: its first request is too
+ * large to be shared; `unavailable`: the store does not answer, or is being filled again.
+ */
+export type NoSession = 'ended' | 'full' | 'large' | 'unavailable'
 
 export type SessionsOptions = {
   readonly maxSessions: number
@@ -24,25 +45,38 @@ export type SessionsOptions = {
 
 export type Sessions = {
   readonly size: () => number
+  /** Returns a session that is live here. */
   readonly get: (id: string | null) => Session | undefined
-  /** Opens a session for a client's first request; undefined if there is no room. */
-  begin(address: string): Promise<Session | undefined>
+  /** Returns the client's session; continues it here if another replica opened it. */
+  find(id: string, client: SessionClient): Promise<Session | NoSession>
+  /** Opens a session for a client's first request, which is `initialize`. */
+  begin(client: SessionClient, initialize: unknown): Promise<Session | NoSession>
+  /** The client ends its session, at all replicas; false while the store is unreachable. */
+  finish(session: Session): Promise<boolean>
+  /** Ends a session in this process; other replicas may go on with it. */
   end(session: Session): Promise<void>
-  /** Closes all sessions. */
+  /** Closes all sessions of this process. */
   close(): Promise<void>
 }
 
 /** One address cannot take all sessions; on the gateway's own machine all clients share one address. */
 const SHARE_OF_ADDRESS = 0.5
+/** Milliseconds without a request after which another replica's session may make room; its next request continues it. */
+const RESTING_MS = 10_000
 
 export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
+  const { peers } = gateway
+  const links = peers && createSessionLinks({ replica: peers, calls: peers.calls, idleMs })
   const byId = new Map<string, Session>()
   /** Includes those whose first request is being processed. */
   const all = new Set<Session>()
+  const resuming = new Map<string, Promise<Session | NoSession>>()
 
   function forget(session: Session): void {
     all.delete(session)
-    if (session.transport.sessionId !== undefined) byId.delete(session.transport.sessionId)
+    const { sessionId } = session.transport
+    if (sessionId !== undefined && byId.get(sessionId) === session) byId.delete(sessionId)
+    session.link?.leave()
   }
 
   async function end(session: Session): Promise<void> {
@@ -50,20 +84,56 @@ export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: Ses
     await session.transport.close().catch(() => {})
   }
 
-  /** Makes room by closing a session of the same address that has not been used since it was opened. */
+  /** Makes room by closing a session of the same address that has not been used since it was opened, or rests. */
   function hasRoom(address: string): boolean {
     const own = [...all].filter((session) => session.address === address)
     const share = LOOPBACK.has(address) ? 1 : SHARE_OF_ADDRESS
     if (all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
-    const unused = own.find(({ open, requests }) => open === 0 && requests <= 1)
+    const idle = own.filter(({ open }) => open === 0).sort((a, b) => a.seenAt - b.seenAt)
+    const unused =
+      idle.find(({ requests }) => requests <= 1) ??
+      idle.find(({ link, seenAt }) => link !== undefined && Date.now() - seenAt > RESTING_MS)
     if (unused) void end(unused)
     return unused !== undefined
   }
 
+  async function connect({ address, userId }: SessionClient, link?: SessionLink): Promise<Session> {
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => link?.id ?? randomUUID(),
+      onsessioninitialized: (id) => void byId.set(id, session),
+      onsessionclosed: () => forget(session),
+    })
+    const counts = { open: 0, streams: 0, requests: 0, seenAt: Date.now() }
+    const session: Session = { transport, address, userId, link, ...counts }
+    all.add(session)
+    const local = { hasStream: () => session.streams > 0, end: () => void end(session) }
+    const server = gateway.serve({ isStateless: false, userId, shared: link?.shared })
+    await server.connect(link?.wrap(transport, local) ?? transport)
+    return session
+  }
+
+  /** Continues a session that another replica opened. */
+  async function resume(id: string, client: SessionClient): Promise<Session | NoSession> {
+    const link = await links?.resume(id).catch(() => 'unavailable' as const)
+    if (link === undefined) return links?.isRestoring() ? 'unavailable' : 'ended'
+    if (link === 'unavailable') return link
+    if (link.shared.userId !== client.userId || !hasRoom(client.address)) {
+      link.leave()
+      return link.shared.userId === client.userId ? 'full' : 'ended'
+    }
+    const session = await connect(client, link)
+    await replay(session, link)
+    if (session.transport.sessionId === id) return session
+    await end(session)
+    return 'ended'
+  }
+
   const sweeper = setInterval(
     () => {
-      for (const session of all)
-        if (session.open === 0 && Date.now() - session.seenAt > idleMs) void end(session)
+      for (const session of all) {
+        if (session.open > 0) session.link?.used()
+        else if (Date.now() - session.seenAt > idleMs) void end(session)
+      }
     },
     Math.max(1000, idleMs / 10),
   )
@@ -72,22 +142,57 @@ export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: Ses
   return {
     size: () => byId.size,
     get: (id) => (id === null ? undefined : byId.get(id)),
-    async begin(address) {
-      if (!hasRoom(address)) return undefined
-      const transport = new WebStandardStreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: (id) => void byId.set(id, session),
-        onsessionclosed: () => forget(session),
-      })
-      const session: Session = { transport, address, open: 0, requests: 0, seenAt: Date.now() }
-      all.add(session)
-      await gateway.serve({ isStateless: false }).connect(transport)
-      return session
+    async find(id, client) {
+      const live = byId.get(id)
+      if (live && live.userId !== client.userId) return 'ended'
+      if (live && (await live.link?.isCurrent()) === false) await end(live)
+      const current = byId.get(id)
+      current?.link?.used()
+      if (current || !links) return current ?? 'ended'
+      const resumed = resuming.get(id) ?? resume(id, client).finally(() => resuming.delete(id))
+      resuming.set(id, resumed)
+      const session = await resumed
+      return typeof session === 'string' || session.userId === client.userId ? session : 'ended'
+    },
+    async begin(client, initialize) {
+      if (!hasRoom(client.address)) return 'full'
+      const [message] = [initialize].flat()
+      const link = await links
+        ?.open(initializeParams(message), client.userId)
+        .catch((error: unknown) =>
+          error instanceof RangeError ? ('large' as const) : ('unavailable' as const),
+        )
+      return typeof link === 'string' ? link : connect(client, link)
+    },
+    async finish({ link }) {
+      if (!link) return true
+      return link.finish().then(
+        () => true,
+        () => false,
+      )
     },
     end,
     async close() {
       clearInterval(sweeper)
       await Promise.all([...all].map(end))
+      links?.close()
     },
+  }
+}
+
+/** Repeats the client's first two messages, so that a new transport and server know the client. */
+async function replay({ transport }: Session, { id, initialize }: SessionLink): Promise<void> {
+  const headers = {
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    'mcp-session-id': id,
+  }
+  for (const message of [
+    { jsonrpc: '2.0', id: 'replay', method: 'initialize', params: initialize },
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+  ]) {
+    const request = new Request('http://replica.invalid/mcp', { method: 'POST', headers })
+    const response = await transport.handleRequest(request, { parsedBody: message })
+    await response.text()
   }
 }

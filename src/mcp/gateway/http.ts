@@ -69,7 +69,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
   const guard = createGuard({ address, key, hosts, notify })
-  await gateway.host.recall()
+  await Promise.all([gateway.host.recall(), gateway.peers?.start()])
   gateway.host.start(EVERY_CAPABILITY)
 
   const stateless = createMcpHandler(

@@ -29,7 +29,21 @@ export type LoadedTools = {
   add(tools: readonly PoolTool[]): LoadedToolsChange
   /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
   use(tool: PoolTool): boolean
+  /** Whether a result of the client was put on the shelf, so that its list has ReadResult. */
+  hasShelved(): boolean
+  /** Records that a result was put on the shelf. Returns true if it is the first. */
+  shelve(): boolean
+  /** Returns what changed since the last time, for those who share the list. */
+  takeChanges(): LoadedToolsDelta
+  /** Takes over the list that others share; tools that are not in `find` yet count as empty. */
+  restore(shared: SharedList, find: (name: string) => PoolTool | undefined): void
 }
+
+/** The part of a client's list that replicas share. */
+export type SharedList = { readonly tools: readonly string[]; readonly hasShelved: boolean }
+
+/** Adds the changes to a list that others may have changed meanwhile. */
+export type LoadedToolsDelta = <List extends SharedList>(list: List) => List
 
 export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
 
@@ -44,9 +58,15 @@ export function createLoadedTools(
   const entries = new Map<string, Entry>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
+  /** Since the changes were taken. */
+  const [added, removed] = [new Set<string>(), new Set<string>()]
+  let isShelved = false
 
-  const load = ({ name, json }: PoolTool) =>
+  const load = ({ name, json }: PoolTool) => {
+    if (!entries.has(name)) added.add(name)
+    removed.delete(name)
     entries.set(name, { tokens: estimateTokens(json), usedAt: now() })
+  }
 
   /** Drops unused tools, then as many others as necessary; never a tool of the search that needs the room. */
   function makeRoom(kept: ReadonlySet<string>): string[] {
@@ -72,6 +92,8 @@ export function createLoadedTools(
 
   function drop(name: string): void {
     entries.delete(name)
+    added.delete(name)
+    removed.add(name)
     gone.delete(name)
     gone.add(name)
     const [first] = gone
@@ -94,6 +116,33 @@ export function createLoadedTools(
       if (isBack || entries.has(tool.name)) load(tool)
       if (isBack) makeRoom(new Set([tool.name]))
       return isBack
+    },
+    hasShelved: () => isShelved,
+    shelve() {
+      const isFirst = !isShelved
+      isShelved = true
+      return isFirst
+    },
+    takeChanges() {
+      const [more, less, hasShelved] = [[...added], new Set(removed), isShelved]
+      added.clear()
+      removed.clear()
+      return (list) => ({
+        ...list,
+        tools: [...new Set([...list.tools.filter((name) => !less.has(name)), ...more])],
+        hasShelved: list.hasShelved || hasShelved,
+      })
+    },
+    restore({ tools, hasShelved }, find) {
+      isShelved ||= hasShelved
+      const before = new Map(entries)
+      entries.clear()
+      for (const name of new Set([...tools.filter((one) => !removed.has(one)), ...added])) {
+        const known = before.get(name)
+        const tokens = known?.tokens || estimateTokens(find(name)?.json ?? '')
+        entries.set(name, { tokens, usedAt: known?.usedAt ?? now() })
+        gone.delete(name)
+      }
     },
   }
 }

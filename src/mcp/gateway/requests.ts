@@ -9,10 +9,12 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
+import type { SharedSession } from '../replicas/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
 import type { Exchanges, Work } from './exchanges.ts'
+import { clientInfoIn } from './identities.ts'
 import type { PageTools } from './page-tools.ts'
 import type { Relisting } from './relisting.ts'
 import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
@@ -34,6 +36,12 @@ export type RequestOptions = {
   readonly skills: SkillShelf
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
+  /** The user who makes the requests; undefined if the gateway has no users. */
+  readonly userId?: string | undefined
+  /** The session, if other replicas serve it too. */
+  readonly shared?: SharedSession | undefined
+  /** Takes over what other replicas loaded for this client. */
+  readonly refresh?: (() => Promise<void>) | undefined
 }
 
 /** Registers a handler for every request that the gateway answers. */
@@ -64,6 +72,7 @@ function createRequestContext({
   clientOf,
   host,
   exchanges,
+  userId,
 }: RequestOptions): RequestContext {
   let running = 0
 
@@ -71,6 +80,7 @@ function createRequestContext({
     const capabilities = capabilitiesOf(server, request.envelope)
     const caller = {
       client: clientOf(request.envelope as Fields | undefined),
+      owner: JSON.stringify([userId ?? null, clientInfoIn(request.envelope as Fields | undefined) ?? null]),
       isStateless,
       capabilities,
       canAnswer: (method: string) => canAnswer(capabilities, method),
@@ -105,12 +115,14 @@ function createRequestContext({
 }
 
 function answerToolRequests(
-  { server, host, clientSession, relisting, ready }: RequestOptions,
+  { server, host, clientSession, relisting, ready, shared, refresh }: RequestOptions,
   { begin, fresh, inExchange }: RequestContext,
 ): void {
   server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
     begin(mcpReq)
+    if (clientSession.mode() === 'list') await refresh?.()
     relisting.listed()
+    shared?.listed()
     void host.freshen({ timeout: LONGEST_FRESHENING })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
@@ -130,7 +142,7 @@ function answerToolRequests(
 }
 
 function answerResourceRequests(
-  { server, resourcesAndPrompts, pageTools }: RequestOptions,
+  { server, resourcesAndPrompts, pageTools, shared }: RequestOptions,
   { begin, fresh, inExchange }: RequestContext,
 ): void {
   server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
@@ -145,7 +157,13 @@ function answerResourceRequests(
     inExchange(mcpReq, async (asker, signal, onProgress) => {
       const options = { asker, signal, onProgress, ...metaOf(mcpReq, http) }
       const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
-      if (read.isPage && asker.client) pageTools.read(asker.client, read.server)
+      if (read.isPage && asker.client) {
+        pageTools.read(asker.client, read.server)
+        await shared?.change(({ pages, ...state }) => ({
+          ...state,
+          pages: [...new Set([...pages, read.server])],
+        }))
+      }
       return read.result
     }),
   )

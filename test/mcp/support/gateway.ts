@@ -40,7 +40,15 @@ export type Open = {
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
   Pick<
     McpGatewayOptions,
-    'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results' | 'batches' | 'scripts' | 'skills'
+        | 'mode'
+    | 'instructions'
+    | 'loadedTools'
+    | 'openTrace'
+    | 'results'
+    | 'batches'
+    | 'scripts'
+    | 'skills'
+    | 'store'
   > & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
@@ -95,6 +103,7 @@ export function openGateway(
     batches = false,
     scripts = false,
     skills,
+    store,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -114,6 +123,7 @@ export function openGateway(
     batches,
     scripts,
     skills,
+    store,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),
