@@ -78,7 +78,10 @@ it('a session ended at one replica is refused at the others', async () => {
   for (const { url } of gateways) {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'tools/list' })
     const json = { ...headers, 'content-type': 'application/json' }
-    await until(async () => (await fetch(url, { method: 'POST', headers: json, body })).status === 404, 'it ended')
+    await until(
+      async () => (await fetch(url, { method: 'POST', headers: json, body })).status === 404,
+      'it ended',
+    )
   }
 })
 
@@ -104,13 +107,17 @@ it('a log message of a call reaches the stream at another replica, at the level 
   const { run, client, told } = await connect()
   const tell = (level: string) =>
     run('library__tell', { method: 'notifications/message', params: { level, data: level } })
-  await tell('info')
+  const levels = () =>
+    told.flatMap(({ method, params }) => (method === 'notifications/message' ? [params.level] : []))
+  await until(async () => {
+    await tell('info')
+    return levels().length > 0
+  }, 'the stream is open')
   await client.setLoggingLevel('error')
-  await tell('info')
+  await tell('notice')
   await tell('error')
-  const logs = () => told.filter(({ method }) => method === 'notifications/message')
-  await until(() => logs().some(({ params }) => params.level === 'error'), 'the error is told')
-  expect(logs().map(({ params }) => params.level)).toEqual(['info', 'error'])
+  await until(() => levels().includes('error'), 'the error is told')
+  expect(levels()).not.toContain('notice')
 })
 
 it('a resource subscribed at one replica is told of at the stream of another', async () => {
@@ -124,11 +131,27 @@ it('a resource subscribed at one replica is told of at the stream of another', a
   await until(() => told.some(({ method }) => method === 'notifications/resources/updated'), 'it is told')
 })
 
-it('a long result of one replica is read at another, and deleted with the session', async () => {
-  const results = { store: createMemoryResults(), budget: 2000 }
-  const { connect, balancer } = await openReplicas(() => [local('long', 'long-results')], { open: { results } })
+it('a long result of one replica is read at another, and deleted when the client ends its session', async () => {
+  const kept = createMemoryResults()
+  const dropped: string[] = []
+  const drop = async (owner: string) => {
+    dropped.push(owner)
+    await kept.drop(owner)
+  }
+  const results = { store: { ...kept, drop }, budget: 2000 }
+  const { connect, balancer } = await openReplicas(() => [local('long', 'long-results')], {
+    open: { results },
+  })
   const desk = await connect()
   balancer.only(0)
-  const tools = (await desk.client.listTools()).tools
-  expect(tools.map(({ name }) => name)).toEqual(['ToolSearch'])
+  const shelved = textOf(await desk.run('long__list'))
+  const [handle] = /result_\w+/.exec(shelved) ?? []
+  balancer.only(1)
+  expect(await desk.names()).toContain('ReadResult')
+  const page = await desk.call('ReadResult', { handle, search: 'Row 499' })
+  expect(textOf(page)).toContain('Row 499')
+  const other = await connect()
+  expect((await other.call('ReadResult', { handle, search: 'Row 499' })).isError).toBe(true)
+  await desk.transport.terminateSession()
+  expect(dropped).toHaveLength(1)
 })

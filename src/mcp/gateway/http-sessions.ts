@@ -4,7 +4,12 @@
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'
-import { createSessionLinks, initializeParams, type SessionLink } from '../replicas/index.ts'
+import {
+  createSessionLinks,
+  initializeParams,
+  type SessionLink,
+  type SessionLinks,
+} from '../replicas/index.ts'
 import type { McpGateway } from './gateway.ts'
 
 export type Session = {
@@ -44,9 +49,9 @@ export type SessionsOptions = {
 }
 
 export type Sessions = {
-  readonly size: () => number
+  size(): number
   /** Returns a session that is live here. */
-  readonly get: (id: string | null) => Session | undefined
+  get(id: string | null): Session | undefined
   /** Returns the client's session; continues it here if another replica opened it. */
   find(id: string, client: SessionClient): Promise<Session | NoSession>
   /** Opens a session for a client's first request, which is `initialize`. */
@@ -64,119 +69,142 @@ const SHARE_OF_ADDRESS = 0.5
 /** Milliseconds without a request after which another replica's session may make room; its next request continues it. */
 const RESTING_MS = 10_000
 
-export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
-  const { peers } = gateway
-  const links = peers && createSessionLinks({ replica: peers, calls: peers.calls, idleMs })
-  const byId = new Map<string, Session>()
-  /** Includes those whose first request is being processed. */
-  const all = new Set<Session>()
-  const resuming = new Map<string, Promise<Session | NoSession>>()
+export function createSessions(gateway: McpGateway, options: SessionsOptions): Sessions {
+  return new HttpSessions(gateway, options)
+}
 
-  function forget(session: Session): void {
-    all.delete(session)
-    const { sessionId } = session.transport
-    if (sessionId !== undefined && byId.get(sessionId) === session) byId.delete(sessionId)
-    session.link?.leave()
+class HttpSessions implements Sessions {
+  readonly #gateway: McpGateway
+  readonly #options: SessionsOptions
+  /** Finds the sessions of other replicas; undefined without a store. */
+  readonly #links: SessionLinks | undefined
+  readonly #byId = new Map<string, Session>()
+  /** Includes those whose first request is being processed. */
+  readonly #all = new Set<Session>()
+  readonly #resuming = new Map<string, Promise<Session | NoSession>>()
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor(gateway: McpGateway, options: SessionsOptions) {
+    const { peers } = gateway
+    const { idleMs } = options
+    this.#gateway = gateway
+    this.#options = options
+    this.#links = peers && createSessionLinks({ replica: peers, calls: peers.calls, idleMs })
+    this.#sweeper = setInterval(() => this.#sweep(), Math.max(1000, idleMs / 10))
+    this.#sweeper.unref()
   }
 
-  async function end(session: Session): Promise<void> {
-    forget(session)
+  size(): number {
+    return this.#byId.size
+  }
+
+  get(id: string | null): Session | undefined {
+    return id === null ? undefined : this.#byId.get(id)
+  }
+
+  async find(id: string, client: SessionClient): Promise<Session | NoSession> {
+    const live = this.#byId.get(id)
+    if (live && live.userId !== client.userId) return 'ended'
+    if (live && (await live.link?.isCurrent()) === false) await this.end(live)
+    const current = this.#byId.get(id)
+    current?.link?.used()
+    if (current || !this.#links) return current ?? 'ended'
+    const resumed =
+      this.#resuming.get(id) ?? this.#resume(this.#links, id, client).finally(() => this.#resuming.delete(id))
+    this.#resuming.set(id, resumed)
+    const session = await resumed
+    return typeof session === 'string' || session.userId === client.userId ? session : 'ended'
+  }
+
+  async begin(client: SessionClient, initialize: unknown): Promise<Session | NoSession> {
+    if (!this.#hasRoom(client.address)) return 'full'
+    if (!this.#links) return this.#connect(client)
+    const [message] = [initialize].flat()
+    try {
+      return await this.#connect(client, await this.#links.open(initializeParams(message), client.userId))
+    } catch (error) {
+      return error instanceof RangeError ? 'large' : 'unavailable'
+    }
+  }
+
+  async finish({ link }: Session): Promise<boolean> {
+    try {
+      await link?.finish()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async end(session: Session): Promise<void> {
+    this.#forget(session)
     await session.transport.close().catch(() => {})
   }
 
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    await Promise.all([...this.#all].map((session) => this.end(session)))
+    this.#links?.close()
+  }
+
+  #forget(session: Session): void {
+    this.#all.delete(session)
+    const { sessionId } = session.transport
+    if (sessionId !== undefined && this.#byId.get(sessionId) === session) this.#byId.delete(sessionId)
+    session.link?.leave()
+  }
+
+  #sweep(): void {
+    for (const session of this.#all) {
+      if (session.open > 0) session.link?.used()
+      else if (Date.now() - session.seenAt > this.#options.idleMs) void this.end(session)
+    }
+  }
+
   /** Makes room by closing a session of the same address that has not been used since it was opened, or rests. */
-  function hasRoom(address: string): boolean {
-    const own = [...all].filter((session) => session.address === address)
+  #hasRoom(address: string): boolean {
+    const { maxSessions } = this.#options
+    const own = [...this.#all].filter((session) => session.address === address)
     const share = LOOPBACK.has(address) ? 1 : SHARE_OF_ADDRESS
-    if (all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
+    if (this.#all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
     const idle = own.filter(({ open }) => open === 0).sort((a, b) => a.seenAt - b.seenAt)
     const unused =
       idle.find(({ requests }) => requests <= 1) ??
       idle.find(({ link, seenAt }) => link !== undefined && Date.now() - seenAt > RESTING_MS)
-    if (unused) void end(unused)
+    if (unused) void this.end(unused)
     return unused !== undefined
   }
 
-  async function connect({ address, userId }: SessionClient, link?: SessionLink): Promise<Session> {
+  async #connect({ address, userId }: SessionClient, link?: SessionLink): Promise<Session> {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => link?.id ?? randomUUID(),
-      onsessioninitialized: (id) => void byId.set(id, session),
-      onsessionclosed: () => forget(session),
+      onsessioninitialized: (id) => void this.#byId.set(id, session),
+      onsessionclosed: () => this.#forget(session),
     })
     const counts = { open: 0, streams: 0, requests: 0, seenAt: Date.now() }
     const session: Session = { transport, address, userId, link, ...counts }
-    all.add(session)
-    const local = { hasStream: () => session.streams > 0, end: () => void end(session) }
-    const server = gateway.serve({ isStateless: false, userId, shared: link?.shared })
+    this.#all.add(session)
+    const local = { hasStream: () => session.streams > 0, end: () => void this.end(session) }
+    const server = this.#gateway.serve({ isStateless: false, userId, shared: link?.shared })
     await server.connect(link?.wrap(transport, local) ?? transport)
     return session
   }
 
   /** Continues a session that another replica opened. */
-  async function resume(id: string, client: SessionClient): Promise<Session | NoSession> {
-    const link = await links?.resume(id).catch(() => 'unavailable' as const)
-    if (link === undefined) return links?.isRestoring() ? 'unavailable' : 'ended'
+  async #resume(links: SessionLinks, id: string, client: SessionClient): Promise<Session | NoSession> {
+    const link = await links.resume(id).catch(() => 'unavailable' as const)
+    if (link === undefined) return links.isRestoring() ? 'unavailable' : 'ended'
     if (link === 'unavailable') return link
-    if (link.shared.userId !== client.userId || !hasRoom(client.address)) {
+    const isOwn = link.shared.userId === client.userId
+    if (!isOwn || !this.#hasRoom(client.address)) {
       link.leave()
-      return link.shared.userId === client.userId ? 'full' : 'ended'
+      return isOwn ? 'full' : 'ended'
     }
-    const session = await connect(client, link)
+    const session = await this.#connect(client, link)
     await replay(session, link)
-    if (session.transport.sessionId === id) return session
-    await end(session)
+    if (this.#byId.get(id) === session) return session
+    await this.end(session)
     return 'ended'
-  }
-
-  const sweeper = setInterval(
-    () => {
-      for (const session of all) {
-        if (session.open > 0) session.link?.used()
-        else if (Date.now() - session.seenAt > idleMs) void end(session)
-      }
-    },
-    Math.max(1000, idleMs / 10),
-  )
-  sweeper.unref()
-
-  return {
-    size: () => byId.size,
-    get: (id) => (id === null ? undefined : byId.get(id)),
-    async find(id, client) {
-      const live = byId.get(id)
-      if (live && live.userId !== client.userId) return 'ended'
-      if (live && (await live.link?.isCurrent()) === false) await end(live)
-      const current = byId.get(id)
-      current?.link?.used()
-      if (current || !links) return current ?? 'ended'
-      const resumed = resuming.get(id) ?? resume(id, client).finally(() => resuming.delete(id))
-      resuming.set(id, resumed)
-      const session = await resumed
-      return typeof session === 'string' || session.userId === client.userId ? session : 'ended'
-    },
-    async begin(client, initialize) {
-      if (!hasRoom(client.address)) return 'full'
-      const [message] = [initialize].flat()
-      const link = await links
-        ?.open(initializeParams(message), client.userId)
-        .catch((error: unknown) =>
-          error instanceof RangeError ? ('large' as const) : ('unavailable' as const),
-        )
-      return typeof link === 'string' ? link : connect(client, link)
-    },
-    async finish({ link }) {
-      if (!link) return true
-      return link.finish().then(
-        () => true,
-        () => false,
-      )
-    },
-    end,
-    async close() {
-      clearInterval(sweeper)
-      await Promise.all([...all].map(end))
-      links?.close()
-    },
   }
 }
 

@@ -58,13 +58,10 @@ export function createLoadedTools(
   const entries = new Map<string, Entry>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
-  /** Since the changes were taken. */
-  const [added, removed] = [new Set<string>(), new Set<string>()]
-  let isShelved = false
+  const changes = createListChanges()
 
   const load = ({ name, json }: PoolTool) => {
-    if (!entries.has(name)) added.add(name)
-    removed.delete(name)
+    if (!entries.has(name)) changes.add(name)
     entries.set(name, { tokens: estimateTokens(json), usedAt: now() })
   }
 
@@ -92,8 +89,7 @@ export function createLoadedTools(
 
   function drop(name: string): void {
     entries.delete(name)
-    added.delete(name)
-    removed.add(name)
+    changes.remove(name)
     gone.delete(name)
     gone.add(name)
     const [first] = gone
@@ -117,32 +113,57 @@ export function createLoadedTools(
       if (isBack) makeRoom(new Set([tool.name]))
       return isBack
     },
-    hasShelved: () => isShelved,
-    shelve() {
-      const isFirst = !isShelved
-      isShelved = true
-      return isFirst
-    },
-    takeChanges() {
-      const [more, less, hasShelved] = [[...added], new Set(removed), isShelved]
-      added.clear()
-      removed.clear()
-      return (list) => ({
-        ...list,
-        tools: [...new Set([...list.tools.filter((name) => !less.has(name)), ...more])],
-        hasShelved: list.hasShelved || hasShelved,
-      })
-    },
+    hasShelved: changes.hasShelved,
+    shelve: changes.shelve,
+    takeChanges: changes.take,
     restore({ tools, hasShelved }, find) {
-      isShelved ||= hasShelved
+      if (hasShelved) changes.shelve()
       const before = new Map(entries)
       entries.clear()
-      for (const name of new Set([...tools.filter((one) => !removed.has(one)), ...added])) {
+      for (const name of changes.appliedTo(tools)) {
         const known = before.get(name)
         const tokens = known?.tokens || estimateTokens(find(name)?.json ?? '')
         entries.set(name, { tokens, usedAt: known?.usedAt ?? now() })
         gone.delete(name)
       }
+    },
+  }
+}
+
+/** Tracks which tools were added to and removed from a list since the changes were taken. */
+function createListChanges() {
+  const [added, removed] = [new Set<string>(), new Set<string>()]
+  let isShelved = false
+
+  function apply(tools: readonly string[], more: Iterable<string>, less: ReadonlySet<string>): string[] {
+    return [...new Set([...tools.filter((name) => !less.has(name)), ...more])]
+  }
+
+  return {
+    add(name: string): void {
+      added.add(name)
+      removed.delete(name)
+    },
+    remove(name: string): void {
+      added.delete(name)
+      removed.add(name)
+    },
+    appliedTo: (tools: readonly string[]) => apply(tools, added, removed),
+    hasShelved: () => isShelved,
+    shelve(): boolean {
+      const isFirst = !isShelved
+      isShelved = true
+      return isFirst
+    },
+    take(): LoadedToolsDelta {
+      const [more, less, hasShelved] = [[...added], new Set(removed), isShelved]
+      added.clear()
+      removed.clear()
+      return (list) => ({
+        ...list,
+        tools: apply(list.tools, more, less),
+        hasShelved: list.hasShelved || hasShelved,
+      })
     },
   }
 }

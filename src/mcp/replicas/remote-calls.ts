@@ -72,132 +72,152 @@ type Served = {
 
 /** Creates the calls of a replica. */
 export function createRemoteCalls(replica: Replica, times: RemoteCallTimes = TIMES): RemoteCalls {
-  const pending = new Map<string, Pending>()
-  const served = new Map<string, Served>()
-  const handlers = new Map<string, RemoteHandler>()
-  const tell = (to: string, type: string, body: Fields) => void replica.send(to, type, body).catch(() => {})
+  return new Calls(replica, times)
+}
 
-  replica.onMessage('call', ({ id, method, params }, from) => {
+class Calls implements RemoteCalls {
+  readonly #replica: Replica
+  readonly #times: RemoteCallTimes
+  /** Calls of this replica. */
+  readonly #pending = new Map<string, Pending>()
+  /** Calls of others, until their outcome is acknowledged. */
+  readonly #served = new Map<string, Served>()
+  readonly #handlers = new Map<string, RemoteHandler>()
+
+  constructor(replica: Replica, times: RemoteCallTimes) {
+    this.#replica = replica
+    this.#times = times
+    replica.onMessage('call', (body, from) => this.#receive(body, from))
+    replica.onMessage('accepted', ({ id }) => {
+      const call = this.#pending.get(String(id))
+      if (call) call.isAccepted = true
+    })
+    replica.onMessage('progress', ({ id, progress }) =>
+      this.#pending.get(String(id))?.onProgress(fieldsOf(progress)),
+    )
+    replica.onMessage('abort', ({ id }) => this.#served.get(String(id))?.controller.abort())
+    replica.onMessage('outcome', (outcome, from) => {
+      this.#tell(from, 'received', { id: outcome.id })
+      this.#pending.get(String(outcome.id))?.settle(outcome)
+    })
+    replica.onMessage('received', ({ id }) => void this.#served.delete(String(id)))
+  }
+
+  serve(method: string, handler: RemoteHandler): void {
+    this.#handlers.set(method, handler)
+  }
+
+  async call(to: string, method: string, params: Fields, options: RemoteCallOptions = {}): Promise<unknown> {
+    const { signal, onProgress = () => {} } = options
+    const isAlive = await this.#replica.isAlive(to).catch(() => {
+      throw unreachable()
+    })
+    if (!isAlive) throw gone()
+    signal?.throwIfAborted()
+    const id = randomUUID()
+    const message = { id, method, params }
+    const ends: (() => void)[] = []
+    try {
+      return await new Promise((resolve, fail) => {
+        const settle = (outcome: Fields) => {
+          waiting.isAccepted = true
+          if (outcome.error === undefined) return resolve(outcome.result)
+          const thrown = fieldsOf(outcome.error) as ThrownError
+          fail(new RemoteCallError('failed', thrown.message, thrown))
+        }
+        const abort = () => {
+          this.#tell(to, 'abort', { id })
+          fail(signal?.reason)
+        }
+        const waiting: Pending = { to, settle, fail, onProgress, isAccepted: false }
+        this.#pending.set(id, waiting)
+        signal?.addEventListener('abort', abort, { once: true })
+        ends.push(() => signal?.removeEventListener('abort', abort))
+        ends.push(this.#watch(waiting, () => this.#tell(to, 'call', message)))
+        this.#replica.send(to, 'call', message).catch(() => fail(unreachable()))
+      })
+    } finally {
+      for (const end of ends) end()
+      this.#pending.delete(id)
+    }
+  }
+
+  close(): void {
+    for (const { controller } of this.#served.values()) controller.abort()
+    for (const { fail } of this.#pending.values())
+      fail(new RemoteCallError('gone', 'this replica is closing; call again'))
+  }
+
+  /** A message that is lost is repeated. */
+  #tell(to: string, type: string, body: Fields): void {
+    this.#replica.send(to, type, body).catch(() => {})
+  }
+
+  /** Repeats a call until it is accepted; fails it when its replica has ended. Returns how to stop that. */
+  #watch(call: Pending, repeat: () => void): () => void {
+    let reachedAt = Date.now()
+    const timer = setInterval(async () => {
+      try {
+        if (!(await this.#replica.isAlive(call.to))) return call.fail(gone())
+        reachedAt = Date.now()
+        if (!call.isAccepted) repeat()
+      } catch {
+        if (Date.now() - reachedAt > this.#times.patienceMs) call.fail(unreachable())
+      }
+    }, this.#times.repeatMs)
+    timer.unref()
+    return () => clearInterval(timer)
+  }
+
+  #receive({ id, method, params }: Fields, from: string): void {
     if (typeof id !== 'string' || typeof method !== 'string') return
-    const known = served.get(id)
-    if (known?.outcome) return tell(from, 'outcome', known.outcome)
-    if (known) return tell(from, 'accepted', { id })
-    if (served.size < MAX_SERVED) void answer(id, from, handlers.get(method), fieldsOf(params))
-  })
-  replica.onMessage('accepted', ({ id }) => {
-    const call = pending.get(String(id))
-    if (call) call.isAccepted = true
-  })
-  replica.onMessage('progress', ({ id, progress }) => pending.get(String(id))?.onProgress(fieldsOf(progress)))
-  replica.onMessage('abort', ({ id }) => served.get(String(id))?.controller.abort())
-  replica.onMessage('outcome', (outcome, from) => {
-    tell(from, 'received', { id: outcome.id })
-    pending.get(String(outcome.id))?.settle(outcome)
-  })
-  replica.onMessage('received', ({ id }) => void served.delete(String(id)))
+    const known = this.#served.get(id)
+    if (known?.outcome) this.#tell(from, 'outcome', known.outcome)
+    else if (known) this.#tell(from, 'accepted', { id })
+    else if (this.#served.size < MAX_SERVED)
+      void this.#answer(id, from, this.#handlers.get(method), fieldsOf(params))
+  }
 
-  /** Runs a call of another replica, and repeats its outcome until it is acknowledged. */
-  async function answer(id: string, from: string, handler: RemoteHandler | undefined, params: Fields) {
+  /** Runs a call of another replica; stops it if nobody waits for the outcome any more. */
+  async #answer(id: string, from: string, handler: RemoteHandler | undefined, params: Fields): Promise<void> {
     const call: Served = { controller: new AbortController() }
-    served.set(id, call)
+    this.#served.set(id, call)
     const watch = setInterval(() => {
-      // Whoever waits for the outcome has ended, and its client with it.
-      replica.isAlive(from).then(
+      this.#replica.isAlive(from).then(
         (isAlive) => isAlive || call.controller.abort(),
         () => {},
       )
-    }, times.repeatMs)
+    }, this.#times.repeatMs)
     watch.unref()
-    const onProgress = (progress: Fields) => tell(from, 'progress', { id, progress })
+    const onProgress = (progress: Fields) => this.#tell(from, 'progress', { id, progress })
     const context = { signal: call.controller.signal, onProgress }
     const outcome = await Promise.resolve()
-      .then(() => {
-        if (!handler) throw new Error('this replica does not know the call; it may run another version')
-        return handler(params, context)
-      })
+      .then(() => (handler ?? unknownMethod)(params, context))
       .then(
         (result) => ({ id, result }),
         (error) => ({ id, error: thrownFrom(error) }),
       )
     clearInterval(watch)
     call.outcome = outcome
-    repeatOutcome(id, from, outcome)
+    this.#deliver(id, from, outcome)
   }
 
-  function repeatOutcome(id: string, from: string, outcome: Fields): void {
-    const until = Date.now() + times.patienceMs
+  /** Repeats an outcome until it is acknowledged. */
+  #deliver(id: string, from: string, outcome: Fields): void {
+    const until = Date.now() + this.#times.patienceMs
     const again = setInterval(() => {
-      if (!served.has(id)) return clearInterval(again)
-      if (Date.now() < until) return tell(from, 'outcome', outcome)
+      const isWaiting = this.#served.has(id)
+      if (isWaiting && Date.now() < until) return this.#tell(from, 'outcome', outcome)
       clearInterval(again)
-      served.delete(id)
-    }, times.repeatMs)
+      this.#served.delete(id)
+    }, this.#times.repeatMs)
     again.unref()
-    tell(from, 'outcome', outcome)
+    this.#tell(from, 'outcome', outcome)
   }
+}
 
-  /** Repeats a call until it is accepted; ends it when its replica has ended. */
-  function watchCall(id: string, call: Pending, repeat: () => void): () => void {
-    let reachedAt = Date.now()
-    const timer = setInterval(async () => {
-      try {
-        if (!(await replica.isAlive(call.to))) return call.fail(gone())
-        reachedAt = Date.now()
-        if (!call.isAccepted && pending.has(id)) repeat()
-      } catch {
-        if (Date.now() - reachedAt > times.patienceMs) call.fail(unreachable())
-      }
-    }, times.repeatMs)
-    timer.unref()
-    return () => clearInterval(timer)
-  }
-
-  async function call(
-    to: string,
-    method: string,
-    params: Fields,
-    { signal, onProgress = () => {} }: RemoteCallOptions = {},
-  ): Promise<unknown> {
-    const isAlive = await replica.isAlive(to).catch(() => {
-      throw unreachable()
-    })
-    if (!isAlive) throw gone()
-    signal?.throwIfAborted()
-    const id = randomUUID()
-    let stop = () => {}
-    let abort = () => {}
-    try {
-      return await new Promise((resolve, fail) => {
-        const settle = (outcome: Fields) => {
-          if (outcome.error === undefined) return resolve(outcome.result)
-          const thrown = fieldsOf(outcome.error) as ThrownError
-          fail(new RemoteCallError('failed', thrown.message, thrown))
-        }
-        const waiting: Pending = { to, settle, fail, onProgress, isAccepted: false }
-        pending.set(id, waiting)
-        abort = () => {
-          tell(to, 'abort', { id })
-          fail(signal?.reason)
-        }
-        signal?.addEventListener('abort', abort, { once: true })
-        stop = watchCall(id, waiting, () => tell(to, 'call', { id, method, params }))
-        replica.send(to, 'call', { id, method, params }).catch(() => fail(unreachable()))
-      })
-    } finally {
-      stop()
-      signal?.removeEventListener('abort', abort)
-      pending.delete(id)
-    }
-  }
-
-  return {
-    call,
-    serve: (method, handler) => void handlers.set(method, handler),
-    close() {
-      for (const { controller } of served.values()) controller.abort()
-      for (const { fail } of pending.values()) fail(new RemoteCallError('gone', 'this replica is closing'))
-    },
-  }
+const unknownMethod: RemoteHandler = async () => {
+  throw new Error('this replica does not know the call; it may run another version')
 }
 
 function thrownFrom(error: unknown): ThrownError {

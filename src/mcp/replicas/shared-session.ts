@@ -74,87 +74,125 @@ const MAX_ATTEMPTS = 20
 const MAX_WAITING = 50
 
 export function createStoredSession(options: StoredSessionOptions): StoredSession {
-  const { store, key, replica, ttlMs } = options
-  let known = options.found
-  let waiting: StateEdit[] = []
-  let queue: Promise<unknown> = Promise.resolve()
+  return new Stored(options)
+}
+
+class Stored implements StoredSession {
+  readonly #options: StoredSessionOptions
+  #known: StoredRecord
+  /** Changes that are not stored yet. */
+  #waiting: readonly StateEdit[] = []
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(options: StoredSessionOptions) {
+    this.#options = options
+    this.#known = options.found
+  }
+
+  record(): SessionRecord {
+    return this.#known.record
+  }
+
+  state(): SessionState {
+    return this.#edited().state
+  }
+
+  version(): string {
+    return this.#known.version
+  }
+
+  refresh(): Promise<SessionState> {
+    return this.#inTurn(async () => {
+      try {
+        if (await this.#read()) await this.#write()
+      } catch {
+        // The store is unreachable; what is known counts.
+      }
+      return this.state()
+    })
+  }
+
+  change(edit: StateEdit): Promise<void> {
+    return this.#inTurn(async () => {
+      const size = writeRecord({ ...this.#known.record, state: edit(this.state()) }).length
+      if (size > MAX_RECORD)
+        throw new Error(
+          `the session would need ${size} characters in the store, and may have ${MAX_RECORD}; unsubscribe from some resources`,
+        )
+      this.#waiting = [...this.#waiting, edit].slice(-MAX_WAITING)
+      await this.#write().catch(() => {}) // It waits for the next operation.
+    })
+  }
+
+  check(): Promise<'there' | 'gone' | 'unknown'> {
+    return this.#inTurn(async () => {
+      try {
+        return (await this.#read()) ? 'there' : 'gone'
+      } catch {
+        return 'unknown'
+      }
+    })
+  }
+
+  restore(): Promise<void> {
+    const { store, key, ttlMs } = this.#options
+    return this.#inTurn(async () => {
+      const { record } = this.#known
+      const version = await store.set(key, writeRecord(record), { ttlMs, ifVersion: null })
+      if (version === undefined) await this.#read()
+      else this.#known = { record, version }
+    })
+  }
+
+  take({ logLevel, subscriptions, pages }: SessionState): void {
+    const { record, version } = this.#known
+    this.#known = {
+      version,
+      record: { ...record, state: { ...record.state, logLevel, subscriptions, pages } },
+    }
+  }
+
+  delete(): Promise<void> {
+    const { store, key } = this.#options
+    return this.#inTurn(async () => void (await store.delete(key)))
+  }
 
   /** Operations follow each other, so that this replica does not compete with itself. */
-  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = queue.then(work)
-    queue = result.catch(() => {})
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#queue.then(work)
+    this.#queue = result.catch(() => {})
     return result
   }
 
-  const edited = (record: SessionRecord): SessionRecord => {
-    const state = waiting.reduce((current, edit) => edit(current), record.state)
+  #edited(): SessionRecord {
+    const { record } = this.#known
+    const state = this.#waiting.reduce((current, edit) => edit(current), record.state)
     const isListChanged =
       state.tools.join() !== record.state.tools.join() || state.hasShelved !== record.state.hasShelved
-    return { ...record, state, ...(isListChanged ? { changedBy: replica } : {}) }
+    return { ...record, state, ...(isListChanged ? { changedBy: this.#options.replica } : {}) }
   }
 
-  async function read(): Promise<boolean> {
-    const stored = await store.get(key)
+  /** Reads the record; false if there is none. */
+  async #read(): Promise<boolean> {
+    const stored = await this.#options.store.get(this.#options.key)
     const record = stored && readRecord(stored.value)
-    if (stored && record) known = { record, version: stored.version }
+    if (record) this.#known = { record, version: stored.version }
     return record !== undefined
   }
 
   /** Writes the changes that wait. */
-  async function write(): Promise<void> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && waiting.length > 0; attempt++) {
-      const next = edited(known.record)
+  async #write(): Promise<void> {
+    const { store, key, ttlMs } = this.#options
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && this.#waiting.length > 0; attempt++) {
+      const next = this.#edited()
       const text = writeRecord(next)
+      const known = this.#known
       const isSame = text === writeRecord(known.record)
       const version = isSame ? known.version : await store.set(key, text, { ttlMs, ifVersion: known.version })
       if (version !== undefined) {
-        known = { record: next, version }
-        waiting = []
-      } else if (!(await read())) waiting = [] // The session has ended.
+        this.#known = { record: next, version }
+        this.#waiting = []
+      } else if (!(await this.#read())) this.#waiting = [] // The session has ended.
     }
-  }
-
-  return {
-    record: () => known.record,
-    state: () => edited(known.record).state,
-    version: () => known.version,
-    refresh: () =>
-      inTurn(async () => {
-        try {
-          if (await read()) await write()
-        } catch {
-          // The store is unreachable; what is known counts.
-        }
-        return edited(known.record).state
-      }),
-    change: (edit) =>
-      inTurn(async () => {
-        const size = writeRecord({ ...known.record, state: edit(edited(known.record).state) }).length
-        if (size > MAX_RECORD)
-          throw new Error(
-            `the session would need ${size} characters in the store, and may have ${MAX_RECORD}; unsubscribe from some resources`,
-          )
-        waiting = [...waiting, edit].slice(-MAX_WAITING)
-        await write().catch(() => {}) // It waits for the next operation.
-      }),
-    check: () =>
-      inTurn(async () => {
-        try {
-          return (await read()) ? 'there' : 'gone'
-        } catch {
-          return 'unknown'
-        }
-      }),
-    restore: () =>
-      inTurn(async () => {
-        const version = await store.set(key, writeRecord(known.record), { ttlMs, ifVersion: null })
-        if (version === undefined) await read()
-        else known = { ...known, version }
-      }),
-    take({ logLevel, subscriptions, pages }) {
-      const state = { ...known.record.state, logLevel, subscriptions, pages }
-      known = { ...known, record: { ...known.record, state } }
-    },
-    delete: () => inTurn(async () => void (await store.delete(key))),
   }
 }
