@@ -1,4 +1,4 @@
-// Lists as many tools as its argument says, a thousand a page.
+// Lists as many tools as its argument says, a thousand a page; each call is answered at once.
 import { createInterface } from 'node:readline'
 
 const count = Number(process.argv[2])
@@ -30,6 +30,9 @@ const methods = {
     const tools = Array.from({ length }, (_, index) => tool(start + index))
     return { tools, ...(start + PAGE < count ? { nextCursor: String(start + PAGE) } : {}) }
   },
+  'tools/call': ({ arguments: { id } }) => ({
+    content: [{ type: 'text', text: `record ${id}: `.padEnd(1000, 'some text ') }],
+  }),
 }
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)

@@ -18,8 +18,15 @@ export type ConfigWatchOptions = {
 /** Milliseconds between two checks; `watch` would miss a file that an editor replaces. */
 const INTERVAL = 1000
 
-/** Watches the files until the returned function is called. */
-export function watchConfig({ files, config, configure, tell }: ConfigWatchOptions): () => void {
+/** Watches files, and reads them again on request. */
+export type ConfigWatch = {
+  /** Reads the files now and applies what has changed; resolves when that is done. */
+  reload(): Promise<void>
+  stop(): void
+}
+
+/** Watches the files until it is stopped. */
+export function watchConfig({ files, config, configure, tell }: ConfigWatchOptions): ConfigWatch {
   let inUse = config
   let taking: Promise<void> = Promise.resolve()
 
@@ -37,8 +44,9 @@ export function watchConfig({ files, config, configure, tell }: ConfigWatchOptio
     tell(`the configuration has changed: ${changes}.`)
   }
 
-  const onChange = () => {
+  const reload = () => {
     taking = taking.then(take).catch((error: Error) => tell(error.message))
+    return taking
   }
   // A shell's <(…) can be read only once.
   const watched = files.map((file) => resolve(file)).filter((file) => !/^\/(?:dev|proc)\//.test(file))
@@ -47,10 +55,13 @@ export function watchConfig({ files, config, configure, tell }: ConfigWatchOptio
       const isSame = (['mtimeMs', 'ino', 'size'] as const).every(
         (field) => current[field] === previous[field],
       )
-      if (!isSame) onChange()
+      if (!isSame) void reload()
     })
-  return () => {
-    for (const file of watched) unwatchFile(file)
+  return {
+    reload,
+    stop() {
+      for (const file of watched) unwatchFile(file)
+    },
   }
 }
 

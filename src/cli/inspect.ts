@@ -86,7 +86,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
         path: '/',
         notify: tell,
       })!
-      const stopWatching = watchConfig({
+      const watch = watchConfig({
         files: found.files,
         config: found.config,
         configure: (servers) => {
@@ -99,7 +99,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
         await serveUntilEnd(inspector, { port, input, terminal, machine, surroundings })
         return 0
       } finally {
-        stopWatching()
+        watch.stop()
         await started.host.close()
       }
     },

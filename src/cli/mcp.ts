@@ -15,8 +15,10 @@ import {
   thisMachine,
   userConfigFiles,
 } from '../mcp/config/index.ts'
+import type { HttpGateway } from '../mcp/gateway/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
+import { createReloads } from '../operate/index.ts'
 import { printable } from '../terminal/index.ts'
 import { auditIn, auditOptions } from './audit-options.ts'
 import {
@@ -30,18 +32,28 @@ import {
   UsageError,
   withFlags,
 } from './command.ts'
-import { describeProblem, watchConfig } from './config-watch.ts'
+import { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
 import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
+import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
+import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
-const OF_HTTP = ['port', 'address', 'allow', 'no-inspect']
+const OF_HTTP = ['port', 'address', 'allow', 'no-inspect', 'max-sessions']
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
+
+/** Those that `serve` has too, with the same meaning. */
+const optionsOfHttp = Object.fromEntries(
+  Object.entries(serviceOptions).map(([name, option]) => [
+    name,
+    { ...option, about: `of --http; ${option.about}` },
+  ]),
+)
 
 export const mcpCommand: Command = {
   name: 'mcp',
@@ -89,6 +101,12 @@ export const mcpCommand: Command = {
       about: 'further host names that clients of --http may use, comma separated',
     },
     'no-inspect': { type: 'boolean', about: 'of --http; do not serve the inspector under /inspect' },
+    'max-sessions': {
+      type: 'string',
+      value: 'number',
+      about: 'of --http; sessions at once of clients that have one; 1000 if left out',
+    },
+    ...optionsOfHttp,
     ...auditOptions,
   },
   examples: [
@@ -97,6 +115,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
+    'toolshelf mcp --http --tls-cert tls.crt --tls-key tls.key --drain-delay 5',
   ],
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
@@ -130,13 +149,13 @@ export const mcpCommand: Command = {
     const answered = isOnStdio ? await greet(config, cache, open) : undefined
     const opened = await open()
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
-    const stopWatching = watchConfig({ files, config: read, configure, tell })
+    const watch = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
-      else await serveOnHttp(opened, { port, input, terminal })
+      else await serveOnHttp(opened, { port, input, terminal, watch })
       return 0
     } finally {
-      stopWatching()
+      watch.stop()
       await opened.closeEvents()
     }
   },
@@ -162,7 +181,9 @@ function readRankerName(input: Input): (typeof RANKERS)[number] {
 
 function readPort(input: Input): number {
   const port = portIn(input, PORT)
-  const stray = OF_HTTP.find((option) => input.text(option) !== undefined || input.isSet(option))
+  const stray = [...OF_HTTP, ...Object.keys(serviceOptions)].find(
+    (option) => input.text(option) !== undefined || input.isSet(option),
+  )
   if (stray && !input.isSet('http')) throw new UsageError(`--${stray} requires --http.`)
   return port
 }
@@ -222,9 +243,13 @@ type HttpServing = {
   readonly port: number
   readonly input: Input
   readonly terminal: Terminal
+  readonly watch: ConfigWatch
 }
 
-async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpServing): Promise<void> {
+async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
+  const { port, input, terminal, watch } = serving
+  const settings = { ...serviceIn(input), ...maxSessionsIn(input) }
+  const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
   const { runOnHttp } = await import('../mcp/gateway/http.ts')
   const { TOOLSHELF_KEY: key } = process.env
@@ -232,7 +257,7 @@ async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpSe
   const address = input.text('address') || '127.0.0.1'
   const hosts = listIn(input, 'allow')
   const inspector = await opened.inspector({ address, hosts, clientKey: key, notify, named: filesIn(input) })
-  const options = { port, address, hosts, notify, ...(key ? { key } : {}) }
+  const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await runOnHttp(gateway, {
     ...options,
     ...(inspector ? { inspector: inspector.handle } : {}),
@@ -241,13 +266,39 @@ async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpSe
     throw withFlags(error, {
       port: 'choose another with --port',
       key: 'set TOOLSHELF_KEY, or listen on 127.0.0.1',
+      ...serviceRemedies,
     })
   })
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
-  await new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+  const reloads = createReloads(notify)
+  reloads.onReload(watch.reload)
+  reloads.onReload(served.reloadTls)
+  await untilSignalled({
+    async reload() {
+      notify('reading the configuration again.')
+      await reloads.reload()
+    },
+    async drain(isUrgent) {
+      inspector?.close()
+      if (served.running() + served.sessions() > 0) notify(describeEnd(served))
+      await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
+    },
+    close: served.close,
   })
-  inspector?.close()
-  await served.close()
+}
+
+/** What an operator reads when the gateway ends while it is in use. */
+function describeEnd(served: HttpGateway): string {
+  const calls = `finishing calls (${served.running()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
+  const sessions = `sessions (${served.sessions()}) end with this process, their clients initialize again`
+  return `${calls}; ${sessions}.`
+}
+
+/** The value of `--max-sessions`. */
+function maxSessionsIn(input: Input): { readonly mostSessions?: number } {
+  const given = input.text('max-sessions')
+  if (given === undefined) return {}
+  if (/^[1-9]\d{0,6}$/.test(given)) return { mostSessions: Number(given) }
+  throw new UsageError(`--max-sessions is "${given}"; use a number from 1 to 9999999.`)
 }

@@ -8,6 +8,7 @@ import {
   createMessagesGateway,
   createMetrics,
   type RequestRecord,
+  type RunningServer,
   readSetting,
   type Setting,
   serve,
@@ -15,6 +16,7 @@ import {
   type UpstreamWire,
   wires,
 } from '../messages/index.ts'
+import { createReloads } from '../operate/index.ts'
 import { openAudit } from './audit.ts'
 import { auditIn, auditOption } from './audit-options.ts'
 import {
@@ -29,6 +31,8 @@ import {
 } from './command.ts'
 import { openGatewayInspector } from './inspector.ts'
 import { pricesIn, pricesOption } from './prices.ts'
+import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
+import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
 import { openUpstream } from './upstreams.ts'
 
 const PORT = '3388'
@@ -96,6 +100,7 @@ export const serveCommand: Command = {
     },
     open: { type: 'boolean', about: 'listen beyond loopback without a key' },
     'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
+    ...serviceOptions,
     ...auditOption,
     ...pricesOption,
     json: { type: 'boolean', about: 'a line of JSON per request' },
@@ -114,6 +119,8 @@ export const serveCommand: Command = {
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
     const maxHeldBytes = memoryIn(input)
+    const service = serviceIn(input)
+    const drainDelay = drainDelayIn(input)
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
     const isPassing = [setting, ...keys.map((key) => key.setting)].some((one) => one?.mode === 'pass')
     if (isPassing && !upstream.origin)
@@ -147,6 +154,7 @@ export const serveCommand: Command = {
     })
     const isJson = input.isSet('json')
     const served = await serve({
+      ...service,
       gateway,
       setting,
       metrics,
@@ -164,31 +172,46 @@ export const serveCommand: Command = {
       throw withFlags(error, {
         port: 'choose another with --port',
         keys: 'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open if anyone may use it',
+        ...serviceRemedies,
       })
     })
     terminal.tell(welcome(served.url, upstream, setting, inspector?.place))
     const ending = new AbortController()
     void warnIfUnreachable(upstream, terminal, ending.signal)
-    await signalled()
-    ending.abort()
-    inspector?.close()
-    if (served.active() > 0)
-      terminal.tell(
-        `toolshelf serve: finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
-      )
-    await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
+    const stop = () => {
+      ending.abort()
+      inspector?.close()
+    }
+    await runUntilEnd(served, { drainDelay, notify, stop })
     await audit?.close()
     return 0
   },
 }
 
-/** Below the 30 s that service managers usually grant. */
-const DRAIN_MS = 25_000
+type EndOptions = {
+  readonly drainDelay: number
+  readonly notify: (message: string) => void
+  /** Stops what runs beside the gateway. */
+  readonly stop: () => void
+}
 
-/** Resolves at the next termination signal. */
-function signalled(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
+async function runUntilEnd(served: RunningServer, { drainDelay, notify, stop }: EndOptions): Promise<void> {
+  const reloads = createReloads(notify)
+  reloads.onReload(served.reloadTls)
+  await untilSignalled({
+    reload() {
+      notify('reading certificates again.')
+      return reloads.reload()
+    },
+    async drain(isUrgent) {
+      stop()
+      if (served.active() > 0)
+        notify(
+          `finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
+        )
+      await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
+    },
+    close: served.close,
   })
 }
 
@@ -206,7 +229,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting, inspector: s
     `  try it    ANTHROPIC_BASE_URL=${url} <your agent>`,
     `            OPENAI_BASE_URL=${url}/v1 <your agent>`,
     ...(inspector === undefined ? [] : [`  inspect   ${url}${inspector}`]),
-    '  health    /health, /metrics · Ctrl-C ends it',
+    '  health    /health, /ready, /metrics · Ctrl-C ends it',
   ].join('\n')
 }
 

@@ -14,6 +14,7 @@ import type { Setting } from './plan.ts'
 import { outcomeHeaders, type RequestContext } from './request-context.ts'
 import type { RequestOutcome } from './request-outcome.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
+import type { ServerPages } from './server-pages.ts'
 import type { Fields, Headers, HttpAnswer, MessagesRequest, StreamEvent, UpstreamCall } from './types.ts'
 import { withoutSearchBetas } from './upstream/index.ts'
 
@@ -28,11 +29,13 @@ export type EndpointOptions = {
   readonly bodyMemory: BodyMemory
   readonly silence: number
   readonly headWaitMs: number
+  /** Health, readiness and metrics. */
+  readonly pages: ServerPages
 }
 
 /** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
-  const { gateway, metrics, guard, forwarding } = options
+  const { gateway, guard, forwarding, pages } = options
   const { upstream } = gateway
   const passing = createPassing(options)
   const { generate, counting } = createReplies(options, passing)
@@ -41,7 +44,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const { incoming, path } = context
     if (!context.address)
       throw refuseRequest(400, 'invalid_request_error', 'the request target is not a valid URL')
-    const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
+    const client = pages.isOpen(path) || path === '/api/hello' ? undefined : guard(incoming)
     if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
@@ -67,12 +70,8 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     'HEAD /api/hello': ({ outgoing }) => sendAnswer(outgoing, document('')),
     'GET /api/hello': ({ outgoing }) => sendAnswer(outgoing, document({ message: 'hello' })),
     'GET /health': ({ outgoing }) => sendAnswer(outgoing, document({ status: 'ok' })),
-    'GET /metrics': ({ outgoing }) =>
-      sendAnswer(outgoing, {
-        status: 200,
-        headers: { 'content-type': 'text/plain; version=0.0.4' },
-        body: metrics.text(),
-      }),
+    'GET /ready': async ({ outgoing }) => sendAnswer(outgoing, await pages.ready()),
+    'GET /metrics': async ({ outgoing }) => sendAnswer(outgoing, await pages.metrics()),
   }
 
   async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {

@@ -1,6 +1,6 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
-import { createHostAccess, createWrongKeys, hostNameOf, isSecret, networkOf } from '../node/index.ts'
+import { type ClientNetwork, createHostAccess, createWrongKeys, hostNameOf, isSecret } from '../node/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
@@ -21,6 +21,7 @@ export type RequestGuardOptions = {
   readonly keys: readonly ClientKey[]
   /** Additional host names that clients may use. */
   readonly hosts: readonly string[]
+  readonly networkOf: ClientNetwork
   readonly notify?: ((message: string) => void) | undefined
 }
 
@@ -33,7 +34,8 @@ export type AuthenticatedClient = {
 /** Authenticates a request or throws a `RefusedRequest`. */
 export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
 
-export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
+export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
+  const { address, keys, hosts, networkOf, notify } = options
   const access = createHostAccess(address, hosts)
   const checkKey = createClientCheck(notify)
   return (incoming) => {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../core/figures/index.ts'
 import { cut } from '../lib/index.ts'
 import type { InboundApi, ReplyWriter } from './inbound/index.ts'
-import type { Metrics } from './metrics.ts'
+import { GATEWAY_LABEL, type Metrics } from './metrics.ts'
 import type { RequestOutcome } from './request-outcome.ts'
 import type { ApiName, Headers } from './types.ts'
 
@@ -124,10 +124,10 @@ export function record(
 ): void {
   const mode = outcome?.mode ?? 'none'
   const endpoint = ENDPOINTS.has(path) ? path : 'other'
-  metrics.add('toolshelf_requests_total', { endpoint, mode, status: String(status) })
-  metrics.add('toolshelf_request_seconds_total', { endpoint, mode }, milliseconds / 1000)
+  metrics.add('toolshelf_requests_total', { ...GATEWAY_LABEL, endpoint, mode, status: String(status) })
+  metrics.observe('toolshelf_request_seconds', { ...GATEWAY_LABEL, endpoint }, milliseconds / 1000)
   if (!outcome) return
-  metrics.add('toolshelf_searches_total', { mode }, outcome.searches)
+  metrics.add('toolshelf_searches_total', { ...GATEWAY_LABEL, mode }, outcome.searches)
   metrics.add('toolshelf_rounds_total', { mode }, outcome.rounds)
   metrics.add('toolshelf_tools_offered_total', { mode }, outcome.toolsGiven)
   metrics.add('toolshelf_tools_visible_total', { mode }, outcome.toolsVisible)

@@ -1,6 +1,23 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { answerNode, close, isForInspector, LOOPBACK, listen, networkOf, OptionError } from '../node/index.ts'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  answerNode,
+  close,
+  createClientNetwork,
+  isForInspector,
+  LOOPBACK,
+  listen,
+  OptionError,
+} from '../node/index.ts'
+import {
+  createHttpServer,
+  createReadiness,
+  openTlsFiles,
+  type ReadinessCheck,
+  type TlsFiles,
+  watchProcess,
+} from '../operate/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
@@ -14,6 +31,7 @@ import { reportAnswer } from './report-answer.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import type { RequestOutcome } from './request-outcome.ts'
 import { sendFailure } from './respond.ts'
+import { createServerPages } from './server-pages.ts'
 
 /** Options of `serve`. */
 export type ServeOptions = {
@@ -51,6 +69,14 @@ export type ServeOptions = {
   readonly onDone?: (done: RequestRecord) => void
   /** Answers requests below `/inspect`, and checks their keys on its own. They are neither counted nor reported. */
   readonly inspector?: (request: Request, network: string) => Promise<Response>
+  /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
+  readonly tls?: TlsFiles
+  /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Default: none. */
+  readonly proxies?: readonly string[]
+  /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
+  readonly hasOpenMetrics?: boolean
+  /** What must be well, besides the gateway itself, for `/ready` to say so. */
+  readonly readinessChecks?: readonly ReadinessCheck[]
 }
 
 /** What the server reports about a finished request. */
@@ -76,8 +102,13 @@ export type RunningServer = {
   readonly url: string
   /** The number of requests in progress. */
   active(): number
-  /** Stops accepting requests and resolves when those in progress end; aborts them after `timeoutMs`. */
-  drain(timeoutMs: number): Promise<void>
+  /** Reads the files of the certificate again. */
+  reloadTls(): void
+  /**
+   * Ends gently: `/ready` says no at once; after `delayMs` no request is accepted any more, and those in progress are finished,
+   * or aborted after `timeoutMs`.
+   */
+  drain(timeoutMs: number, delayMs?: number): Promise<void>
   /** Closes immediately and aborts requests in progress. */
   close(): Promise<void>
 }
@@ -105,30 +136,27 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     maxHeldBytes = MAX_HELD_BYTES,
     headWaitMs = HEAD_WAIT_MS,
   } = options
-  if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
-    throw new OptionError(
-      'keys',
-      `listening on ${address} needs a key`,
-      'set the option "keys", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
-    )
-  const guard = createRequestGuard({ address, keys, hosts, notify: options.notify })
+  if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen) throw needsKey(address)
+  const networkOf = createClientNetwork(options.proxies ?? [])
+  const guard = createRequestGuard({ address, keys, hosts, networkOf, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs }
-  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, ...limited })
+  const { tls, readiness, pages, pause, release } = openService(options, metrics)
+  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0
-  let isDraining = false
 
   const limits = { requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 60_000) }
   const often = { connectionsCheckingInterval: Math.min(requestTimeoutMs, 30_000) }
-  const server = createServer(
+  const server = createHttpServer(
+    tls,
     { ...limits, ...often },
     (incoming, outgoing) => void handleRequest(incoming, outgoing),
   )
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { inspector } = options
     if (inspector && isForInspector(incoming.url ?? '')) {
-      outgoing.once('close', () => isDraining && server.closeIdleConnections())
+      outgoing.once('close', () => readiness.isDraining() && server.closeIdleConnections())
       return answerNode(incoming, outgoing, (request) => inspector(request, networkOf(incoming)))
     }
     const started = performance.now()
@@ -136,10 +164,10 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const context = newContext(incoming, outgoing, gone.signal)
     const over = metrics.begin()
     active++
-    if (isDraining) outgoing.setHeader('connection', 'close')
+    if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
     outgoing.once('close', () => {
       active--
-      if (isDraining) server.closeIdleConnections()
+      if (readiness.isDraining()) server.closeIdleConnections()
       gone.abort(new Error('the client went away'))
       over()
       const milliseconds = performance.now() - started
@@ -158,21 +186,64 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     }
   }
 
-  const url = await listen(server, port, address)
+  const url = await listen(server, port, address).catch((error: unknown) => {
+    release()
+    throw error
+  })
   return {
     url,
     active: () => active,
-    async drain(timeoutMs) {
-      isDraining = true
-      const cutOff = setTimeout(() => server.closeAllConnections(), timeoutMs)
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
-      })
-      clearTimeout(cutOff)
+    reloadTls: () => tls?.reload(),
+    async drain(timeoutMs, delayMs = 0) {
+      readiness.drain()
+      if (delayMs > 0) await pause(delayMs)
+      release()
+      await finish(server, timeoutMs)
     },
-    close: () => close(server),
+    async close() {
+      release()
+      await close(server)
+    },
   }
+}
+
+function needsKey(address: string): OptionError {
+  return new OptionError(
+    'keys',
+    `listening on ${address} needs a key`,
+    'set the option "keys", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
+  )
+}
+
+/** What the server needs to be operated: certificates, readiness and metrics. */
+function openService(
+  { tls: files, notify, readinessChecks = [], ...options }: ServeOptions,
+  metrics: Metrics,
+) {
+  const tls = files && openTlsFiles(files, { notify })
+  const readiness = createReadiness({ checks: readinessChecks })
+  const processMetrics = watchProcess()
+  const { hasOpenMetrics = false } = options
+  const pages = createServerPages({ readiness, metrics, processMetrics, hasOpenMetrics })
+  const closing = new AbortController()
+  /** Waits, unless the server closes meanwhile. */
+  const pause = (ms: number) => sleep(ms, undefined, { signal: closing.signal }).catch(() => {})
+  const release = () => {
+    closing.abort()
+    tls?.close()
+    processMetrics.close()
+  }
+  return { tls, readiness, pages, pause, release }
+}
+
+/** Accepts no further connections; resolves when all have ended, and ends them after the timeout. */
+async function finish(server: Server, timeoutMs: number): Promise<void> {
+  const cutOff = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+  clearTimeout(cutOff)
 }
 
 function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { Server as SecureServer, TLSSocket } from 'node:tls'
 import { OptionError } from './option-error.ts'
 
 export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
@@ -32,7 +33,7 @@ export async function listen(server: Server, port: number, address: string): Pro
   })
   const bound = server.address() as AddressInfo
   const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
-  return `http://${shown}:${bound.port}`
+  return `${server instanceof SecureServer ? 'https' : 'http'}://${shown}:${bound.port}`
 }
 
 /** Closes the server and all its connections. */
@@ -49,7 +50,12 @@ export function isSecret(candidate: string | null | undefined, secret: string): 
 
 /** A client's address; for IPv6 its /64 network, because one host usually owns the whole /64. */
 export function networkOf({ socket }: IncomingMessage): string {
-  const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
+  return networkOfAddress(socket.remoteAddress ?? '')
+}
+
+/** An address; for IPv6 its /64 network. */
+export function networkOfAddress(written: string): string {
+  const address = written.replace(/^::ffff:(?=\d+\.)/i, '')
   if (!address.includes(':') || LOOPBACK.has(address)) return address
   const [start = '', end] = address.split('::')
   const groups = [...start.split(':'), ...(end === undefined ? [] : ['0', '0', '0', '0'])]
@@ -88,8 +94,8 @@ export async function answerNode(
 }
 
 /** The request's URL; an invalid host becomes localhost and is left for the handler to refuse. */
-function addressOf({ url = '/', headers }: IncomingMessage): URL | undefined {
-  const base = `http://${headers.host ?? 'localhost'}`
+function addressOf({ url = '/', headers, socket }: IncomingMessage): URL | undefined {
+  const base = `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host ?? 'localhost'}`
   const known = URL.canParse(base) ? base : 'http://localhost'
   return URL.canParse(url, known) ? new URL(url, known) : undefined
 }
@@ -110,7 +116,10 @@ function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal)
 }
 
 async function write(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
+  const headers = Object.fromEntries(response.headers)
+  // Streams ask for connections that stay; one that must close does.
+  if (outgoing.hasHeader('connection')) delete headers.connection
+  outgoing.writeHead(response.status, headers)
   if (!response.body) {
     outgoing.end()
     return

@@ -13,6 +13,7 @@ export { auditLine } from './audit-line.ts'
 export { readBoundedFile } from './bounded-file.ts'
 export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './capability-source.ts'
+export { type ClientNetwork, createClientNetwork } from './client-network.ts'
 export { lockFile } from './file-lock.ts'
 export { freeBuffer } from './free-buffer.ts'
 export {

@@ -167,8 +167,11 @@ describe('a gateway that runs', () => {
     expect(unreachable.told() + unreachable.out() + text).not.toContain('upstream-key')
   })
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends it', async (signal) => {
-    const gateway = { SIGINT: plain, SIGTERM: json, SIGHUP: unreachable }[signal]
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends it, SIGHUP reads files again', async (signal) => {
+    const gateway = { SIGINT: plain, SIGTERM: json }[signal]
+    gateway.child.kill('SIGHUP')
+    await until(() => gateway.told().includes('reading certificates again'))
+    expect((await send(`${gateway.url}/ready`, { method: 'GET' })).status).toBe(200)
     gateway.child.kill(signal)
     expect(await gateway.exit).toEqual([0, null])
     expect(gateway.told()).not.toMatch(/^\s+at /m)
@@ -319,7 +322,7 @@ describe('what it refuses', () => {
     ])
       expect(out).toContain(`--${option}`)
     expect(out).toContain('ANTHROPIC_BASE_URL=')
-    expect(out.split('\n').length).toBeLessThan(36)
+    expect(out.split('\n').length).toBeLessThan(50)
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(120)
   })
 })

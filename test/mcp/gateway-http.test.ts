@@ -243,7 +243,7 @@ describe('who is let in', () => {
   ])('Host %s: %i', async (host, status) => {
     const { send } = await openHttp([], { http: { hosts: ['tools.example.com'] } })
     expect((await send({ headers: { host }, body: initialize })).status).toBe(status)
-    expect((await send({ method: 'GET', path: '/health', headers: { host } })).status).toBe(status)
+    expect((await send({ method: 'GET', path: '/metrics', headers: { host } })).status).toBe(status)
   })
 
   it.each([

@@ -22,7 +22,8 @@ const steady = (line: string) =>
     .replace(/\b((?:req|msg|resp|chatcmpl|toolu|rs)[_-])(?:toolshelf_)?[0-9A-Za-z]{12,}/g, '$1…')
     .replace(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
     .replace(/127\.0\.0\.1:\d+/g, '<gateway>')
-    .replace(/(_seconds_total\{[^}]*\}) [\d.e-]+/g, '$1 0')
+    .replace(/^\w+_seconds_bucket.*\n/gm, '')
+    .replace(/(_seconds_sum\{[^}]*\}) [\d.e-]+/g, '$1 0')
 
 async function answerTo(url: string, { line, headers = {}, body }: Sent): Promise<string[]> {
   const [method = 'GET', path = '/'] = line.split(' ')
@@ -67,9 +68,15 @@ const chatTools = tools.map(({ name, input_schema: parameters }) => ({
 }))
 
 const requests: readonly Sent[] = [
-  ...['GET /health', 'GET /api/hello', 'HEAD /api/hello', 'POST /health', 'GET /metrics', 'GET /nothing'].map(
-    (line) => ({ line }),
-  ),
+  ...[
+    'GET /health',
+    'GET /ready',
+    'GET /api/hello',
+    'HEAD /api/hello',
+    'POST /health',
+    'GET /metrics',
+    'GET /nothing',
+  ].map((line) => ({ line })),
   ...[
     'GET /v1/models',
     'GET /models',
@@ -158,7 +165,7 @@ async function conversation(url: string, metrics: Metrics, behind: () => string[
       ([name, value]) => name !== 'x-toolshelf-key' || value !== 'secret-1',
     )
     lines.push(`${one.line}${headers.length > 0 ? ` ${json(Object.fromEntries(headers))}` : ''}${shown}`)
-    const answer = (await answerTo(url, one)).filter((line) => !/^(?:# |toolshelf_)/.test(line))
+    const answer = (await answerTo(url, one)).filter((line) => !/^(?:# |toolshelf_|process_)/.test(line))
     lines.push(...answer.map((line) => `  ${line.slice(0, 400)}`), ...behind().map((line) => `  → ${line}`))
   }
   lines.push(steady(await countedBy(metrics, requests.length)))

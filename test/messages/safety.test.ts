@@ -7,6 +7,7 @@ import {
   createMessagesUpstream,
   createResponsesUpstream,
 } from '../../src/messages/upstream/index.ts'
+import { problemsIn } from '../operate/support/prometheus.ts'
 import {
   ask,
   closeAll,
@@ -355,8 +356,7 @@ describe('words of clients', () => {
     await send(`${gateway.url}/evil`, { method: 'OPTIONS' })
     const { text } = await send(`${gateway.url}/metrics`, { method: 'GET' })
     expect(text).not.toContain('evil')
-    for (const line of text.trimEnd().split('\n'))
-      expect(line).toMatch(/^(# (HELP|TYPE) .*|toolshelf_\w+(\{(\w+="[\w/]+",?)+\})? [\d.e-]+)$/)
+    expect(problemsIn(text)).toEqual([])
   })
 
   it('a mode that is none is refused in a few words', async () => {

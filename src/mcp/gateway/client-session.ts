@@ -56,6 +56,8 @@ export type ClientSessionOptions = {
   readonly onLoad: () => Promise<void>
   /** Takes over what other replicas loaded for this client. */
   readonly refresh?: (() => Promise<void>) | undefined
+  /** Called at each search. */
+  readonly onSearch: () => void
   /** Keeps long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
   /** Offers CallTools to clients in `bridge` mode; the others call their tools at the same time by themselves. */
@@ -149,7 +151,8 @@ class Session implements ClientSession {
   }
 
   async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
-    const { shelf, host, loaded, onLoad } = this.#options
+    const { shelf, host, loaded, onLoad, onSearch } = this.#options
+    onSearch()
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     const isCompact = this.mode() === 'bridge'

@@ -25,6 +25,7 @@ import { clientInfoIn, createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
+import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
 import { reportToOperator } from './operator-log.ts'
 import { createPageTools } from './page-tools.ts'
 import { createRelisting, type Relisting } from './relisting.ts'
@@ -67,6 +68,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly store?: StateStore | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
+  /** Counts searches, calls and requests for `/metrics`; default: its own. */
+  readonly metrics?: McpMetrics
 }
 
 /** One MCP server in front of many, for any number of clients. */
@@ -88,6 +91,8 @@ export type McpGateway = {
    * @internal
    */
   readonly peers: ReplicaPeers | undefined
+  /** What `/metrics` shows. */
+  readonly metrics: McpMetrics
   close(): Promise<void>
 }
 
@@ -150,6 +155,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     uriFor: addresses.uri,
     clients: () => clients.all().length,
     peers,
+    metrics: shared.metrics,
     async close() {
       peers?.calls.close()
       subscriptions.close()
@@ -179,8 +185,11 @@ function createSharedParts(
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  const { metrics = createMcpMetrics() } = options
+  reportServers(metrics, host)
   return {
     options,
+    metrics,
     host,
     clients,
     servers,
@@ -231,12 +240,13 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     refresh,
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
-        host.call(name, tool, input, given),
+        countCall(parts.metrics, given, () => host.call(name, tool, input, given)),
       ),
     onLoad: async () => {
       await save?.()
       await relisting.announce()
     },
+    onSearch: () => parts.metrics.add('toolshelf_searches_total', { gateway: GATEWAY }),
   })
   let introduced: ClientIdentity | undefined
   const clientOf = (envelope: Fields | undefined) => {

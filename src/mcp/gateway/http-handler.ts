@@ -2,7 +2,9 @@
 import { isJsonContentType, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
 import { type Guard, refusal } from './http-guard.ts'
+import { type HttpPages, METRICS_PATH } from './http-pages.ts'
 import type { NoSession, Session, Sessions } from './http-sessions.ts'
+import type { Traffic } from './http-traffic.ts'
 
 /** Where clients reach the gateway. */
 export const PATH = '/mcp'
@@ -16,23 +18,29 @@ export type RequestHandlerOptions = {
   /** Answers clients of the newer protocol, which has no sessions. */
   readonly stateless: McpHttpHandler
   readonly inspector?: InspectorHandler | undefined
+  /** Health, readiness and metrics. */
+  readonly pages: HttpPages
+  readonly traffic: Traffic
 }
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, stateless, inspector } = options
+  const { guard, bodies, sessions, stateless, inspector, pages, traffic } = options
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
-    const stranger = guard.checkHost(request)
-    if (stranger) return stranger
     const { pathname } = new URL(request.url)
-    if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
+    const stranger = guard.checkHost(request)
+    const page = pages.open(pathname, stranger === undefined)
+    if (page) return page
+    if (stranger) return stranger
     if (inspector && isForInspector(pathname)) return inspector(request, network)
     const locked = guard.checkKey(request, network, sessionOf(request) !== undefined)
     if (locked) return locked
+    if (pathname === METRICS_PATH) return pages.metrics()
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
-    if (request.method !== 'POST') return answer(request, network, undefined)
+    if (request.method !== 'POST')
+      return traffic.run(request, undefined, () => answer(request, network, undefined))
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
@@ -41,7 +49,8 @@ export function createRequestHandler(options: RequestHandlerOptions) {
       body.release()
       return refusal(400, `the batch has ${body.value.length} messages; at most ${MAX_BATCH} are allowed`)
     }
-    return untilOver(body.release, () => answer(request, network, body.value))
+    const respond = () => answer(request, network, body.value)
+    return untilOver(body.release, () => traffic.run(request, body.value, respond))
   }
 
   /** @param parsedBody - undefined where the method has none. */

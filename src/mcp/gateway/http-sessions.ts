@@ -49,7 +49,7 @@ export type SessionsOptions = {
 }
 
 export type Sessions = {
-  size(): number
+  readonly size: () => number
   /** Returns a session that is live here. */
   get(id: string | null): Session | undefined
   /** Returns the client's session; continues it here if another replica opened it. */
@@ -94,9 +94,7 @@ class HttpSessions implements Sessions {
     this.#sweeper.unref()
   }
 
-  size(): number {
-    return this.#byId.size
-  }
+  readonly size = (): number => this.#byId.size
 
   get(id: string | null): Session | undefined {
     return id === null ? undefined : this.#byId.get(id)

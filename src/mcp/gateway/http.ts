@@ -1,21 +1,32 @@
 // Serves the gateway to many clients over HTTP, in both protocol versions: sessions for the older one, single requests
 // for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
-import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import {
   answerNode,
   close,
   createBodies,
+  createClientNetwork,
   LOOPBACK,
   listen,
-  networkOf,
   OptionError,
 } from '../../node/index.ts'
+import {
+  createHttpServer,
+  createReadiness,
+  openTlsFiles,
+  type ReadinessCheck,
+  type TlsFiles,
+  watchProcess,
+} from '../../operate/index.ts'
 import { PAGES } from '../greeting/index.ts'
+import type { McpHost } from '../types.ts'
 import type { McpGateway } from './gateway.ts'
 import { createGuard } from './http-guard.ts'
 import { createRequestHandler, PATH } from './http-handler.ts'
+import { createHttpPages } from './http-pages.ts'
 import { createSessions } from './http-sessions.ts'
+import { createTraffic } from './http-traffic.ts'
 
 /** Options of `runOnHttp`. */
 export type HttpOptions = {
@@ -39,10 +50,34 @@ export type HttpOptions = {
   readonly notify?: (message: string) => void
   /** Answers requests below `/inspect`, and checks their keys on its own. */
   readonly inspector?: (request: Request, network: string) => Promise<Response>
+  /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
+  readonly tls?: TlsFiles
+  /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Default: none. */
+  readonly proxies?: readonly string[]
+  /** Lets anyone read `/metrics`; without it they need the key, if there is one. */
+  readonly hasOpenMetrics?: boolean
+  /** What must be well, besides the gateway itself, for `/ready` to say so. */
+  readonly readinessChecks?: readonly ReadinessCheck[]
+  /** Milliseconds that `/ready` waits for servers that are always loaded. Default: 30,000. */
+  readonly serverWaitMs?: number
 }
 
 /** A gateway that listens for HTTP clients. */
-export type HttpGateway = { readonly url: string; close(): Promise<void> }
+export type HttpGateway = {
+  readonly url: string
+  /** The number of calls that run now. */
+  running(): number
+  /** The number of sessions that clients of the older protocol have now. */
+  sessions(): number
+  /** Reads the files of the certificate again. */
+  reloadTls(): void
+  /**
+   * Ends gently: `/ready` says no at once; after `delayMs` streams end, new requests get status 503, and running calls are
+   * finished, for `timeoutMs` at most; then it closes.
+   */
+  drain(timeoutMs: number, delayMs?: number): Promise<void>
+  close(): Promise<void>
+}
 
 /** The same limit as for a message on stdio. */
 const MAX_BODY_BYTES = 32_000_000
@@ -50,6 +85,9 @@ const MAX_BODY_BYTES = 32_000_000
 const MAX_LARGE_BODIES = 4
 /** A session needs a stream, and a connection for each running call. */
 const CONNECTIONS_PER_SESSION = 4
+const SERVER_WAIT_MS = 30_000
+/** The status that is counted when the client disconnects before the response. */
+const UNANSWERED = 499
 
 /**
  * Serves a gateway over streamable HTTP, at `/mcp`. Beyond loopback it needs a key.
@@ -69,9 +107,84 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
   const guard = createGuard({ address, key, hosts, notify })
+  const networkOf = createClientNetwork(options.proxies ?? [])
+  const tls = options.tls && openTlsFiles(options.tls, { notify })
   await Promise.all([gateway.host.recall(), gateway.peers?.start()])
   gateway.host.start(EVERY_CAPABILITY)
+  const { readinessChecks = [], serverWaitMs = SERVER_WAIT_MS } = options
+  const readiness = createReadiness({
+    checks: [alwaysLoadedServers(gateway.host, serverWaitMs), ...readinessChecks],
+  })
 
+  const { stateless, stop } = openStateless(gateway, address)
+  const { metrics } = gateway
+  const traffic = createTraffic(metrics)
+  metrics.read('toolshelf_sessions', () => [{ value: sessions.size() }])
+  const processMetrics = watchProcess()
+  const pages = createHttpPages({
+    readiness,
+    metrics,
+    processMetrics,
+    hasOpenMetrics: options.hasOpenMetrics ?? false,
+    sessions: sessions.size,
+  })
+  const handle = createRequestHandler({ guard, bodies, sessions, stateless, inspector, pages, traffic })
+  const server = createHttpServer(tls, {}, (incoming, outgoing) => {
+    const network = networkOf(incoming)
+    const started = performance.now()
+    if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
+    const answer = (request: Request) => {
+      outgoing.once('close', () => {
+        const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
+        traffic.over(request, status, (performance.now() - started) / 1000)
+      })
+      return handle(request, network)
+    }
+    void answerNode(incoming, outgoing, answer, { stalledMs })
+  })
+  server.maxConnections = mostSessions * CONNECTIONS_PER_SESSION
+  const closing = new AbortController()
+  const closeAll = once(async () => {
+    closing.abort()
+    stop()
+    tls?.close()
+    processMetrics.close()
+    await sessions.close()
+    await stateless.close().catch(() => {})
+    await close(server)
+    await gateway.close()
+  })
+  const url = await listen(server, port, address).catch((error: unknown) => {
+    tls?.close()
+    processMetrics.close()
+    throw error
+  })
+  return {
+    url: url + PATH,
+    running: traffic.running,
+    sessions: sessions.size,
+    reloadTls: () => tls?.reload(),
+    async drain(timeoutMs, delayMs = 0) {
+      readiness.drain()
+      await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
+      await traffic.drain(timeoutMs)
+      await closeAll()
+    },
+    close: closeAll,
+  }
+}
+
+/** Calls the function at the first call alone; all calls wait for it. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  return () => {
+    running ??= work()
+    return running
+  }
+}
+
+/** Answers clients of the newer protocol, and notifies those that listen, until `stop` is called. */
+function openStateless(gateway: McpGateway, address: string) {
   const stateless = createMcpHandler(
     ({ requestInfo }) => {
       const origin = LOOPBACK.has(address) ? originOf(requestInfo) : undefined
@@ -86,22 +199,19 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     if (isAll || event.type === 'resources' || event.type === 'skills') stateless.notify.resourcesChanged()
     if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   })
+  return { stateless, stop }
+}
 
-  const handle = createRequestHandler({ guard, bodies, sessions, stateless, inspector })
-  const server = createServer((incoming, outgoing) => {
-    const network = networkOf(incoming)
-    void answerNode(incoming, outgoing, (request) => handle(request, network), { stalledMs })
+/** Servers whose tools every client is shown at once must have listed them, or had enough time. */
+function alwaysLoadedServers(host: McpHost, timeout: number): ReadinessCheck {
+  let hasSettled = false
+  void host.settled({ timeout, only: 'alwaysLoad' }).then(() => {
+    hasSettled = true
   })
-  server.maxConnections = mostSessions * CONNECTIONS_PER_SESSION
-  const url = await listen(server, port, address)
   return {
-    url: url + PATH,
-    async close() {
-      stop()
-      await sessions.close()
-      await stateless.close().catch(() => {})
-      await close(server)
-      await gateway.close()
+    reason: 'servers are starting',
+    check: async () => {
+      if (!hasSettled) throw new Error('not settled')
     },
   }
 }

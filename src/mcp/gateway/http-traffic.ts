@@ -1,0 +1,149 @@
+// Follows the HTTP requests of MCP clients: counts them, and lets the gateway drain. A gateway that drains finishes the calls that
+// run, ends streams so that clients reconnect elsewhere, and refuses everything new.
+import { type Fields, fieldsOf } from '../../lib/index.ts'
+import { refusal } from './http-guard.ts'
+import { GATEWAY, type McpMetrics } from './mcp-metrics.ts'
+
+export type Traffic = {
+  /** Answers a request for `/mcp`, or refuses it while the gateway drains. `body` is undefined where the method has none. */
+  run(request: Request, body: unknown, respond: () => Promise<Response>): Promise<Response>
+  /** Reports that the answer to a request has been sent, or its client has disconnected. */
+  over(request: Request, status: number, seconds: number): void
+  /** Calls that run now; streams of notifications do not count. */
+  readonly running: () => number
+  /** Ends streams, refuses new requests, and resolves when all calls have ended, or after the timeout. */
+  drain(timeoutMs: number): Promise<void>
+}
+
+type Kind = { readonly endpoint: string; readonly isStream: boolean; readonly isContinuation: boolean }
+
+/** Seconds after which a client of a draining gateway may retry; a balancer sends it to another one by then. */
+const RETRY_AFTER = 1
+
+export function createTraffic(metrics: McpMetrics): Traffic {
+  const kinds = new WeakMap<Request, Kind>()
+  const running = new Set<Request>()
+  const streams = new Set<() => void>()
+  let isDraining = false
+  let onIdle = () => {}
+
+  metrics.read('toolshelf_active_requests', () => [{ labels: { gateway: GATEWAY }, value: running.size }])
+  metrics.read('toolshelf_streams', () => [{ value: streams.size }])
+
+  return {
+    async run(request, body, respond) {
+      const kind = kindOf(request, body)
+      kinds.set(request, kind)
+      if (isDraining && !kind.isContinuation) return refuseNew()
+      if (!kind.isStream) {
+        running.add(request)
+        return respond()
+      }
+      const response = await respond()
+      // It may have begun to drain meanwhile.
+      return isDraining ? refuseNew() : endable(response, streams)
+    },
+    over(request, status, seconds) {
+      running.delete(request)
+      if (running.size === 0) onIdle()
+      const kind = kinds.get(request)
+      if (!kind && status < 400) return
+      const labels = { gateway: GATEWAY, endpoint: kind?.endpoint ?? 'other' }
+      metrics.add('toolshelf_requests_total', { ...labels, status: String(status) })
+      if (kind && !kind.isStream) metrics.observe('toolshelf_request_seconds', labels, seconds)
+    },
+    running: () => running.size,
+    async drain(timeoutMs) {
+      isDraining = true
+      for (const end of streams) end()
+      if (running.size === 0) return
+      let timer: ReturnType<typeof setTimeout> | undefined
+      await new Promise<void>((resolve) => {
+        onIdle = resolve
+        timer = setTimeout(resolve, timeoutMs)
+      })
+      clearTimeout(timer)
+    },
+  }
+}
+
+function refuseNew(): Response {
+  return refusal(503, 'this gateway is stopping; try again, another one answers', RETRY_AFTER)
+}
+
+/** Methods with counters of their own; clients may send any text as method. */
+const METHODS = new Set([
+  ...['initialize', 'ping', 'server/discover', 'subscriptions/listen', 'logging/setLevel'],
+  ...[
+    'tools/list',
+    'tools/call',
+    'prompts/list',
+    'prompts/get',
+    'completion/complete',
+    'skills/list',
+    'skills/get',
+  ],
+  ...[
+    'resources/list',
+    'resources/templates/list',
+    'resources/read',
+    'resources/subscribe',
+    'resources/unsubscribe',
+  ],
+])
+
+function kindOf({ method: httpMethod }: Request, body: unknown): Kind {
+  if (httpMethod !== 'POST') {
+    const isStream = httpMethod === 'GET'
+    const endpoint = isStream ? 'stream' : httpMethod === 'DELETE' ? 'end' : 'other'
+    return { endpoint, isStream, isContinuation: httpMethod === 'DELETE' }
+  }
+  const messages = [body].flat().map(fieldsOf)
+  const [only] = messages
+  const method = String(only?.method)
+  const endpoint = messages.length !== 1 || !only ? 'batch' : endpointOf(only, method)
+  return {
+    endpoint,
+    isStream: endpoint === 'subscriptions/listen',
+    isContinuation: messages.every(isContinuing),
+  }
+}
+
+function endpointOf(message: Fields, method: string): string {
+  if (message.method === undefined) return 'response'
+  if (method.startsWith('notifications/')) return 'notification'
+  return METHODS.has(method) ? method : 'other'
+}
+
+/** Whether a message belongs to a call that runs: an answer, a notification, or a question's answer in the newer protocol. */
+function isContinuing({ method, id, params }: Fields): boolean {
+  return method === undefined || id === undefined || fieldsOf(params).requestState !== undefined
+}
+
+/** The response, with a body that can be ended from here. */
+function endable(response: Response, open: Set<() => void>): Response {
+  if (!response.body) return response
+  const reader = response.body.getReader()
+  let end = () => {}
+  const body = new ReadableStream({
+    start(controller) {
+      end = () => {
+        if (!open.delete(end)) return
+        controller.close()
+        void reader.cancel().catch(() => {})
+      }
+      open.add(end)
+    },
+    async pull(controller) {
+      const next = await reader.read().catch(() => ({ done: true as const, value: undefined }))
+      if (!open.has(end)) return
+      if (next.done) end()
+      else controller.enqueue(next.value)
+    },
+    async cancel(reason) {
+      open.delete(end)
+      await reader.cancel(reason)
+    },
+  })
+  return new Response(body, { status: response.status, headers: response.headers })
+}

@@ -1,0 +1,35 @@
+// Health, readiness and metrics of the Messages gateway over HTTP.
+import type { ProcessMetrics, Readiness } from '../operate/index.ts'
+import type { Metrics } from './metrics.ts'
+import type { HttpAnswer } from './types.ts'
+
+export type ServerPages = {
+  /** Whether a path is one of these pages and needs no key. */
+  isOpen(path: string): boolean
+  ready(): Promise<HttpAnswer>
+  metrics(): Promise<HttpAnswer>
+}
+
+export type ServerPagesOptions = {
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  readonly processMetrics: ProcessMetrics
+  /** Metrics need no key. */
+  readonly hasOpenMetrics: boolean
+}
+
+export function createServerPages(options: ServerPagesOptions): ServerPages {
+  const { readiness, metrics, processMetrics, hasOpenMetrics } = options
+  return {
+    isOpen: (path) => path === '/health' || path === '/ready' || (hasOpenMetrics && path === '/metrics'),
+    async ready() {
+      const { httpStatus, body } = await readiness.report()
+      const headers = { 'content-type': 'application/json' }
+      return { status: httpStatus, headers, body: JSON.stringify(body) }
+    },
+    async metrics() {
+      const body = `${metrics.text()}${await processMetrics.text()}`
+      return { status: 200, headers: { 'content-type': 'text/plain; version=0.0.4' }, body }
+    },
+  }
+}

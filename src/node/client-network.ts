@@ -1,0 +1,52 @@
+// Finds the address that a request comes from: that of the connection, or the one that a trusted proxy reports.
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { networkOf, networkOfAddress } from './http.ts'
+import { OptionError } from './option-error.ts'
+
+/** The network of a request's client, by which clients are told apart where there is nothing better. */
+export type ClientNetwork = (incoming: IncomingMessage) => string
+
+/** Addresses of one header that are looked at; a client may send any number of them. */
+const MAX_HOPS = 32
+
+/**
+ * @param proxies - Addresses or subnets, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Without any, the header is
+ * ignored, because clients can send it too.
+ */
+export function createClientNetwork(proxies: readonly string[]): ClientNetwork {
+  if (proxies.length === 0) return networkOf
+  const trusted = new BlockList()
+  for (const proxy of proxies) addSubnet(trusted, proxy)
+  const isTrusted = (address: string) => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+  return (incoming) => {
+    const peer = plain(incoming.socket.remoteAddress ?? '')
+    if (isIP(peer) === 0 || !isTrusted(peer)) return networkOf(incoming)
+    const hops = [incoming.headers['x-forwarded-for'] ?? []].flat().join(',').split(',').slice(-MAX_HOPS)
+    // The last address that no trusted proxy has: everything in front of it may be made up.
+    const client = hops
+      .map((hop) => plain(hop.trim()))
+      .reverse()
+      .find((hop) => isIP(hop) === 0 || !isTrusted(hop))
+    return client !== undefined && isIP(client) !== 0 ? networkOfAddress(client) : networkOf(incoming)
+  }
+}
+
+function addSubnet(list: BlockList, proxy: string): void {
+  const [address = '', bits, ...rest] = proxy.split('/')
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  const most = family === 'ipv6' ? 128 : 32
+  const isSubnet = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+  if (isIP(address) === 0 || !isSubnet || rest.length > 0)
+    throw new OptionError(
+      'proxies',
+      `"${proxy}" is not an IP address or subnet`,
+      'write it as 10.0.0.5 or 10.0.0.0/8',
+    )
+  list.addSubnet(address, bits === undefined ? most : Number(bits), family)
+}
+
+/** An IPv4 address as such, also where it is written as IPv6. */
+function plain(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '')
+}

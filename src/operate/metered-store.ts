@@ -1,0 +1,61 @@
+// Counts what a gateway asks of the shared store, for `/metrics`.
+import type { StateStore } from '../store/index.ts'
+import type { MetricRegistry } from './registry.ts'
+import type { storeSeries } from './series.ts'
+
+type StoreMetrics = Pick<MetricRegistry<keyof typeof storeSeries>, 'add' | 'observe'>
+
+/** The same store; its operations, their time and the bytes that travel are counted. */
+export function meterStore(store: StateStore, metrics: StoreMetrics): StateStore {
+  const count = (direction: 'in' | 'out', text: string) =>
+    metrics.add('toolshelf_store_bytes_total', { store: store.kind, direction }, Buffer.byteLength(text))
+
+  async function timed<Value>(operation: string, work: () => Promise<Value>): Promise<Value> {
+    const started = performance.now()
+    let outcome = 'failed'
+    try {
+      const value = await work()
+      outcome = 'ok'
+      return value
+    } finally {
+      const seconds = (performance.now() - started) / 1000
+      metrics.add('toolshelf_store_operations_total', { store: store.kind, operation, outcome })
+      metrics.observe('toolshelf_store_seconds', { store: store.kind, operation }, seconds)
+    }
+  }
+
+  return {
+    kind: store.kind,
+    async get(key) {
+      const found = await timed('get', () => store.get(key))
+      count('in', found?.value ?? '')
+      return found
+    },
+    async list(prefix, options) {
+      const found = await timed('list', () => store.list(prefix, options))
+      for (const { value } of found) count('in', value)
+      return found
+    },
+    set(key, value, options) {
+      count('out', value)
+      return timed('set', () => store.set(key, value, options))
+    },
+    touch: (key, ttlMs) => timed('touch', () => store.touch(key, ttlMs)),
+    delete: (key, options) => timed('delete', () => store.delete(key, options)),
+    add: (key, amount, ttlMs) => timed('add', () => store.add(key, amount, ttlMs)),
+    publish(channel, message) {
+      count('out', message)
+      return timed('publish', () => store.publish(channel, message))
+    },
+    subscribe: (channel, listener) =>
+      timed('subscribe', () =>
+        store.subscribe(channel, (message) => {
+          count('in', message)
+          listener(message)
+        }),
+      ),
+    onGap: (listener) => store.onGap(listener),
+    ping: () => timed('ping', () => store.ping()),
+    close: () => store.close(),
+  }
+}

@@ -1,0 +1,72 @@
+// Memory, CPU time and event loop of this process, for `/metrics`. The names that begin with `process_` are those that exporters
+// of every language use.
+import { readdir } from 'node:fs/promises'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { createMetricRegistry, type SeriesTable } from './registry.ts'
+
+const series = {
+  process_cpu_seconds_total: ['counter', 'CPU time of this process, user and system.'],
+  process_resident_memory_bytes: [
+    'gauge',
+    'Resident memory of this process, without the servers that it started.',
+  ],
+  process_start_time_seconds: ['gauge', 'When this process started, as Unix time.'],
+  process_open_fds: ['gauge', 'Open files and connections; only on Linux.'],
+  toolshelf_heap_used_bytes: ['gauge', 'JavaScript heap in use.'],
+  toolshelf_event_loop_delay_seconds: ['gauge', 'How late timers ran since the last scrape, by quantile.'],
+  toolshelf_event_loop_utilization: [
+    'gauge',
+    'Share of the time since the last scrape in which the event loop was busy.',
+  ],
+} as const satisfies SeriesTable
+
+/** Reports about this process until it is closed. */
+export type ProcessMetrics = {
+  text(): Promise<string>
+  close(): void
+}
+
+/** Milliseconds between two samples of the event loop. */
+const RESOLUTION = 20
+const QUANTILES = [0.5, 0.99, 1]
+
+/** Starts to watch the event loop, which costs 50 timers a second. */
+export function watchProcess(): ProcessMetrics {
+  const registry = createMetricRegistry<keyof typeof series>(series)
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION })
+  delays.enable()
+  let last = performance.eventLoopUtilization()
+  let openFiles: number | undefined
+  registry.read('process_cpu_seconds_total', () => {
+    const { user, system } = process.cpuUsage()
+    return [{ value: (user + system) / 1e6 }]
+  })
+  registry.read('process_resident_memory_bytes', () => [{ value: process.memoryUsage.rss() }])
+  registry.read('process_start_time_seconds', () => [{ value: performance.timeOrigin / 1000 }])
+  registry.read('process_open_fds', () => (openFiles === undefined ? [] : [{ value: openFiles }]))
+  registry.read('toolshelf_heap_used_bytes', () => [{ value: process.memoryUsage().heapUsed }])
+  registry.read('toolshelf_event_loop_delay_seconds', () => {
+    const samples = QUANTILES.map((quantile) => ({
+      labels: { quantile: String(quantile) },
+      value: Math.max(0, delays.percentile(quantile * 100) / 1e9 - RESOLUTION / 1000),
+    }))
+    delays.reset()
+    return samples
+  })
+  registry.read('toolshelf_event_loop_utilization', () => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, last)
+    last = now
+    return [{ value: utilization }]
+  })
+  return {
+    async text() {
+      openFiles = await readdir('/proc/self/fd').then(
+        ({ length }) => length,
+        () => undefined,
+      )
+      return registry.text()
+    },
+    close: () => void delays.disable(),
+  }
+}

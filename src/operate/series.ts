@@ -1,0 +1,23 @@
+// The series that both gateways have, under the same names and with the same labels.
+import type { SeriesTable } from './registry.ts'
+
+/** Of requests: what came in, how long it took, what was searched. */
+export const requestSeries = {
+  toolshelf_requests_total: ['counter', 'Requests answered, by gateway, endpoint and status.'],
+  toolshelf_request_seconds: [
+    'histogram',
+    'Time from a request to the end of its answer, without streams of notifications.',
+  ],
+  toolshelf_active_requests: ['gauge', 'Requests being answered now.'],
+  toolshelf_searches_total: ['counter', 'Tool searches run.'],
+} as const satisfies SeriesTable
+
+/** Of the store that replicas share; empty without one. */
+export const storeSeries = {
+  toolshelf_store_operations_total: ['counter', 'Operations of the shared store, by operation and outcome.'],
+  toolshelf_store_seconds: ['histogram', 'Time of an operation of the shared store.'],
+  toolshelf_store_bytes_total: [
+    'counter',
+    'Bytes of values and messages sent to and received from the store.',
+  ],
+} as const satisfies SeriesTable

@@ -1,0 +1,129 @@
+// What signals do: SIGHUP reads files again, the first of the others ends gently, the second at once.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { untilSignalled } from '../../src/cli/until-signalled.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
+import { textOf } from '../mcp/support/gateway.ts'
+import { descendantsOf, isAlive, until } from '../mcp/support/processes.ts'
+import { scriptPath } from '../mcp/support/servers.ts'
+import { binary } from '../support/binary.ts'
+import { heardFrom } from '../support/heard.ts'
+import { connectTo } from './support/clients.ts'
+
+describe('a service', () => {
+  /** Hears signals as if they were sent to this process. */
+  function service(hasTerminal: boolean) {
+    const did: string[] = []
+    let finish = () => {}
+    const drained = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    const ended = untilSignalled(
+      {
+        reload: async () => void did.push('reload'),
+        drain: (isUrgent) => {
+          did.push(isUrgent ? 'drain now' : 'drain')
+          return drained
+        },
+        close: async () => void did.push('close'),
+      },
+      { hasTerminal },
+    )
+    const hear = (signal: NodeJS.Signals) => {
+      process.emit(signal, signal)
+      return new Promise((resolve) => setImmediate(resolve))
+    }
+    return { did, finish, ended, hear }
+  }
+  const listeners = () =>
+    ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => process.listenerCount(signal as NodeJS.Signals)).join()
+
+  it('without a terminal reloads at SIGHUP, also while it ends', async () => {
+    const before = listeners()
+    const { did, finish, ended, hear } = service(false)
+    await hear('SIGHUP')
+    await hear('SIGTERM')
+    await hear('SIGHUP')
+    finish()
+    await ended
+    expect(did).toEqual(['reload', 'drain', 'reload'])
+    expect(listeners()).toBe(before)
+  })
+
+  it('with a terminal ends at SIGHUP, because that is gone; nobody waits for balancers', async () => {
+    const before = listeners()
+    const { did, finish, ended, hear } = service(true)
+    await hear('SIGHUP')
+    finish()
+    await ended
+    expect(did).toEqual(['drain now'])
+    expect(listeners()).toBe(before)
+  })
+
+  it('ends at once with the second signal', async () => {
+    const { did, ended, hear } = service(false)
+    await hear('SIGINT')
+    await hear('SIGTERM')
+    await ended
+    expect(did).toEqual(['drain now', 'close'])
+  })
+})
+
+type Served = { readonly child: ChildProcess; readonly url: string; readonly told: () => string }
+
+/** `toolshelf mcp --http` with these servers, each named after its script. */
+async function start(folder: string, config: string, ...words: string[]): Promise<Served> {
+  const child = spawn(
+    process.execPath,
+    [...binary, 'mcp', '--http', '--port', '0', '--config', config, ...words],
+    {
+      env: { PATH: process.env.PATH ?? '', HOME: folder, XDG_CACHE_HOME: folder, XDG_STATE_HOME: folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const { told } = heardFrom(child)
+  await until(
+    () => told().includes('ready at ') || child.exitCode !== null,
+    () => `it is ready: ${told()}`,
+  )
+  return { child, url: /ready at (\S+)/.exec(told())?.[1] ?? '', told }
+}
+
+function write(file: string, ...scripts: string[]): void {
+  const servers = scripts.map((script) => [script, { command: process.execPath, args: [scriptPath(script)] }])
+  writeFileSync(`${file}.new`, JSON.stringify({ mcpServers: Object.fromEntries(servers) }))
+  renameSync(`${file}.new`, file)
+}
+
+it('toolshelf mcp --http: SIGHUP keeps sessions, SIGTERM finishes calls', async () => {
+  const folder = temporaryFolder()
+  const config = join(folder, 'servers.json')
+  write(config, 'results', 'healthy')
+  const { child, url, told } = await start(folder, config, '--drain-delay', '0.2')
+  const exit = once(child, 'exit')
+  const desk = await connectTo(url)
+  await desk.search('select:results__slow')
+
+  write(config, 'results', 'lists')
+  child.kill('SIGHUP')
+  await until(() => /added lists; removed healthy/.test(told()), 'the configuration is applied')
+  expect(told()).toContain('reading the configuration again')
+  expect(await desk.names()).toEqual(['ToolSearch', 'results__slow'])
+
+  let isUnderWay = false
+  const onprogress = () => {
+    isUnderWay = true
+  }
+  const family = descendantsOf(child.pid ?? 0)
+  const slow = desk.call('results__slow', { steps: 10, pause: 100 }, { onprogress })
+  await until(() => isUnderWay, 'the call runs')
+  child.kill('SIGTERM')
+  expect(textOf(await slow)).toContain('10')
+  expect(await exit).toEqual([0, null])
+  expect(told()).toMatch(/finishing calls \(1\), .*sessions \(1\) end with this process/)
+  await until(() => !family.some(isAlive), 'all processes are gone')
+})

@@ -1,0 +1,128 @@
+// HTTPS on both gateways: by files, renewed while it runs, and with certificates of clients.
+import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { TLSSocket } from 'node:tls'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { createMessagesGateway, createScriptUpstream, serve } from '../../src/messages/index.ts'
+import { openTlsFiles, type TlsFiles } from '../../src/operate/index.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
+import { openGateway } from '../mcp/support/gateway.ts'
+import { initialize } from '../mcp/support/gateway-http.ts'
+import { until } from '../mcp/support/processes.ts'
+import { neighbour } from '../mcp/support/servers.ts'
+import { hasOpenssl, makeCertificate } from './support/certificates.ts'
+
+type Served = { readonly url: string; reloadTls(): void; close(): Promise<void> }
+type Start = (tls: TlsFiles, notify: (message: string) => void) => Promise<Served>
+
+const startMcp: Start = async (tls, notify) => {
+  const { gateway } = openGateway([neighbour()])
+  return runOnHttp(gateway, { port: 0, tls, notify })
+}
+
+const startMessages: Start = (tls, notify) => {
+  const upstream = createScriptUpstream({ script: { rules: [], otherwise: 'hi' } })
+  return serve({ gateway: createMessagesGateway({ upstream }), port: 0, tls, notify })
+}
+
+const MESSAGE = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hello' }] }
+
+describe.skipIf(!hasOpenssl).each([
+  ['mcp', startMcp, '/mcp', initialize, 'protocolVersion'],
+  ['messages', startMessages, '/v1/messages', MESSAGE, 'hi'],
+] as const)('%s', (_, start, path, body, expected) => {
+  it('answers over HTTPS, and uses a renewed certificate without a restart', async () => {
+    const folder = temporaryFolder()
+    const [tls, told] = [makeCertificate(folder, 'first'), [] as string[]]
+    const served = await start(tls, (message) => told.push(message))
+    onTestFinished(() => served.close())
+    const url = new URL(path, served.url)
+    expect(url.protocol).toBe('https:')
+    const answer = await send(url, { ca: tls.cert, body })
+    expect(answer).toMatchObject({ status: 200, name: 'first' })
+    expect(answer.text).toContain(expected)
+
+    writeFileSync(`${tls.cert}.new`, 'no certificate')
+    renameSync(`${tls.cert}.new`, tls.cert)
+    served.reloadTls()
+    expect(told.join()).toMatch(/first\.crt.*the certificate in use stays/)
+    expect((await send(new URL('/health', served.url), {})).name).toBe('first')
+
+    const next = makeCertificate(folder, 'second')
+    copyFileSync(next.key, tls.key)
+    copyFileSync(next.cert, tls.cert)
+    served.reloadTls()
+    expect(told.at(-1)).toContain('using the new certificate')
+    expect(await send(url, { ca: tls.cert, body })).toMatchObject({ status: 200, name: 'second' })
+  })
+})
+
+describe.skipIf(!hasOpenssl)('files of certificates', () => {
+  it('are watched', async () => {
+    const folder = temporaryFolder()
+    const tls = makeCertificate(folder, 'watched')
+    const source = openTlsFiles(tls, { intervalMs: 20 })
+    onTestFinished(() => source.close())
+    const next = makeCertificate(folder, 'next')
+    copyFileSync(next.key, tls.key)
+    copyFileSync(next.cert, tls.cert)
+    const renewed = readFileSync(next.cert, 'utf8')
+    await until(() => source.options.cert === renewed, 'the new certificate is in use')
+  })
+
+  it('clients need a certificate where authorities are given', async () => {
+    const folder = temporaryFolder()
+    const [own, client] = [makeCertificate(folder, 'own'), makeCertificate(folder, 'client')]
+    const served = await startMessages({ ...own, ca: client.cert }, () => {})
+    onTestFinished(() => served.close())
+    const url = new URL('/health', served.url)
+    await expect(send(url, {})).rejects.toThrow()
+    expect(await send(url, { client })).toMatchObject({ status: 200, name: 'own' })
+  })
+
+  it.each([
+    [
+      'a file that is missing',
+      (folder: string, { key }: TlsFiles) => ({ key, cert: join(folder, 'none') }),
+      /cannot read the TLS cert file .*none/,
+    ],
+    [
+      'the key of another certificate',
+      (folder: string, { cert }: TlsFiles) => ({ cert, key: makeCertificate(folder, 'other').key }),
+      /key/i,
+    ],
+  ])('refuses %s', (_, change, message) => {
+    const folder = temporaryFolder()
+    const files = change(folder, makeCertificate(folder, 'right'))
+    expect(() => openTlsFiles(files)).toThrow(message)
+  })
+})
+
+type Sent = {
+  readonly body?: object
+  /** The file of the authority that must have signed the server's certificate; without it any will do. */
+  readonly ca?: string
+  readonly client?: TlsFiles
+}
+
+/** On a connection of its own; `name` is that of the server's certificate. */
+function send(url: URL, { body, ca, client }: Sent): Promise<{ status: number; text: string; name: string }> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      agent: false,
+      method: body ? 'POST' : 'GET',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      ...(ca === undefined ? { rejectUnauthorized: false } : { ca: readFileSync(ca) }),
+      ...(client ? { cert: readFileSync(client.cert), key: readFileSync(client.key) } : {}),
+    } as const
+    const sent = request(url, options, async (response) => {
+      const { CN: name } = (response.socket as TLSSocket).getPeerCertificate().subject
+      resolve({ status: response.statusCode ?? 0, name: String(name), text: await text(response) })
+    })
+    sent.on('error', reject)
+    sent.end(body && JSON.stringify(body))
+  })
+}
