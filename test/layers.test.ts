@@ -71,6 +71,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'oauth',
     'host',
     'greeting',
+    'replicas',
     'gateway',
   ],
 }

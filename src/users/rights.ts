@@ -1,6 +1,6 @@
 // Decides which servers and tools a profile shows: one predicate, which the gateway applies to everything it answers.
 import { matchesAny } from '../lib/index.ts'
-import type { AccessRules, Profile } from './types.ts'
+import type { AccessRules, Profile, User } from './types.ts'
 
 /** Which servers and tools a user may see, and so search, list, call and read. */
 export type Rights = {
@@ -34,4 +34,9 @@ function createRights({ servers, tools }: Pick<Profile, 'servers' | 'tools'>): R
 
 function allows({ allow, deny }: AccessRules, name: string): boolean {
   return (allow.length === 0 || matchesAny(allow, name)) && !matchesAny(deny, name)
+}
+
+/** Whether two users, or one at two times, may do the same. */
+export function hasSameRights(one: User | undefined, other: User | undefined): boolean {
+  return one?.profile === other?.profile || JSON.stringify(one?.profile) === JSON.stringify(other?.profile)
 }

@@ -70,8 +70,12 @@ describe('the image', () => {
 
 /** A gateway without servers, in this process. */
 async function connectless() {
-  const { createMessagesGateway, createScriptUpstream, serve } = await import('../../src/messages/index.ts')
-  const upstream = createScriptUpstream({ script: { rules: [], otherwise: 'hi' } })
+  const { createMessagesGateway, createScriptUpstream, readScript, serve } = await import(
+    '../../src/messages/index.ts'
+  )
+  const upstream = createScriptUpstream({
+    script: readScript({ rules: [{ when: 'x', do: [{ say: 'y' }] }] }),
+  })
   const served = await serve({ gateway: createMessagesGateway({ upstream }), port: 0 })
   onTestFinished(() => served.close())
   return served

@@ -65,6 +65,8 @@ export type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
+  /** Takes over what other replicas loaded for this client. */
+  readonly refresh?: (() => Promise<void>) | undefined
   /** Called at each search. */
   readonly onSearch: () => void
   /** Keeps long results; undefined if all are passed on whole. */
@@ -104,8 +106,6 @@ class Session implements ClientSession {
   readonly identity: CallingClient['identity']
   readonly userId: string | undefined
   #missed: readonly string[] = []
-  /** A result of this client was put on the shelf. */
-  #hasShelved = false
 
   constructor(options: ClientSessionOptions) {
     this.#options = options
@@ -121,7 +121,7 @@ class Session implements ClientSession {
         ? [gatewaySearchTool('bridge', servers()), gatewayCallTool, ...(hasBatches ? [gatewayBatchTool] : [])]
         : [gatewaySearchTool('list', servers())]),
       ...(scripts ? [gatewayScriptTool] : []),
-      ...(this.#hasShelved && this.mode() === 'list' ? [gatewayReadTool] : []),
+      ...(loaded.hasShelved() && this.mode() === 'list' ? [gatewayReadTool] : []),
       ...this.#options.skills.tools(),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
@@ -135,7 +135,7 @@ class Session implements ClientSession {
     const { servers, loaded, pageTools, skills } = this.#options
     const shown = this.#shown().map(versionOf)
     const parts = [servers(), shown, loaded.names()].map((names) => names.join())
-    return [this.mode(), skills.tools().length, ...parts, pageTools.version(), this.#hasShelved].join(' ')
+    return [this.mode(), skills.tools().length, ...parts, pageTools.version(), loaded.hasShelved()].join(' ')
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
@@ -175,8 +175,8 @@ class Session implements ClientSession {
     onSearch()
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
-    await host.freshen({ timeout: LONGEST_FRESHENING })
     const isCompact = this.mode() === 'bridge'
+    await Promise.all([host.freshen({ timeout: LONGEST_FRESHENING }), isCompact || this.#options.refresh?.()])
     const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
@@ -283,9 +283,7 @@ class Session implements ClientSession {
   #shelving(options: CallOptions) {
     const isBridge = this.mode() === 'bridge'
     const onShelved = () => {
-      const isFirst = !this.#hasShelved
-      this.#hasShelved = true
-      if (isFirst && !isBridge) void this.#options.onLoad()
+      if (this.#options.loaded.shelve() && !isBridge) void this.#options.onLoad()
     }
     return { ...this.#clientOf(options), caller: isBridge ? CALL : undefined, onShelved }
   }

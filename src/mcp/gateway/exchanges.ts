@@ -3,7 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { Fields } from '../../lib/index.ts'
+import { type Fields, fieldsOf } from '../../lib/index.ts'
+import { isReplicaId, RemoteCallError, type RemoteCalls } from '../replicas/index.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
 import { sendable } from './sendable.ts'
 
@@ -22,10 +23,10 @@ export type Exchanges = {
 export type Caller = {
   /** Shared by all calls of one client. */
   readonly client: object
+  /** Identifies the user and the client; only they may answer. */
+  readonly owner: string
   /** Ends with each question, because the client's request ends then. */
   readonly isStateless: boolean
-  /** The user that the client acts for: only they may continue its calls. */
-  readonly userId?: string | undefined
   readonly capabilities: Fields
   readonly canAnswer: (method: string) => boolean
   readonly onProgress: (progress: Progress) => void
@@ -50,32 +51,75 @@ const LONGEST_WAIT = 600_000
 
 const ASKS = Symbol('asks')
 
-export function createExchanges(): Exchanges {
+/** This replica, and its calls of others. */
+export type ExchangePeers = { readonly id: string; readonly calls: RemoteCalls }
+
+/** @param peers - Continues calls that other replicas run; undefined if there are none. */
+export function createExchanges(peers?: ExchangePeers): Exchanges {
   /** Calls whose client is answering a question; their outcome waits for it. */
-  const open = new Map<string, Exchange>()
+  const open: OpenExchanges = { byState: new Map(), prefix: peers ? `${peers.id}.` : '' }
+
+  function find(state: string, owner: string): Exchange {
+    const found = open.byState.get(state)
+    if (found?.owner !== owner)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState')
+    return found
+  }
+
+  peers?.calls.serve('round', async ({ state, responses, owner }, { signal, onProgress }) => {
+    const exchange = find(String(state), String(owner))
+    exchange.deliver(fieldsOf(responses))
+    return exchange.follow({ signal }, { isStateless: true, onProgress })
+  })
+
   return {
     async run(round, caller, work) {
       const state = round.requestState()
-      const found = typeof state === 'string' ? open.get(state) : undefined
-      const known = found?.userId === caller.userId ? found : undefined
-      if (typeof state === 'string' && !known)
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState')
       const responses = round.inputResponses ?? {}
-      known?.deliver(responses)
-      const exchange = known ?? new Exchange(open, caller, responses, work)
+      if (typeof state !== 'string')
+        return (await new Exchange(open, caller, responses, work).follow(round, caller)) as never
+      const replica = state.split('.', 1)[0] ?? ''
+      if (peers && replica !== peers.id && isReplicaId(replica))
+        return (await followElsewhere(peers, replica, { state, responses }, round, caller)) as never
+      const exchange = find(state, caller.owner)
+      exchange.deliver(responses)
       return (await exchange.follow(round, caller)) as never
     },
   }
 }
 
+type OpenExchanges = {
+  readonly byState: Map<string, Exchange>
+  /** Names this replica in the states of its exchanges. */
+  readonly prefix: string
+}
+
+/** Continues a call that another replica runs. */
+async function followElsewhere(
+  { calls }: ExchangePeers,
+  replica: string,
+  answers: { readonly state: string; readonly responses: Fields },
+  { signal }: Round,
+  { owner, onProgress }: Caller,
+): Promise<unknown> {
+  try {
+    const sent = (progress: Fields) => onProgress(progress as Progress)
+    return await calls.call(replica, 'round', { ...answers, owner }, { signal, onProgress: sent })
+  } catch (error) {
+    if (!(error instanceof RemoteCallError)) throw error
+    const { code = ProtocolErrorCode.InternalError, data } = error.thrown ?? {}
+    throw new ProtocolError(code, error.message, data)
+  }
+}
+
 /** One call of a server, through all rounds of its client. */
 class Exchange {
-  readonly userId: string | undefined
-  readonly #open: Map<string, Exchange>
+  readonly owner: string
+  readonly #open: OpenExchanges
   readonly #controller = new AbortController()
   readonly #finished: Promise<unknown>
   /** Of the current round. */
-  #id: string = randomUUID()
+  #id = ''
   #asked: Question[] = []
   #questions = 0
   #wake = () => {}
@@ -84,9 +128,9 @@ class Exchange {
   #onProgress: Caller['onProgress'] = () => {}
   #expiry: ReturnType<typeof setTimeout> | undefined
 
-  constructor(open: Map<string, Exchange>, caller: Caller, early: Fields, work: Work<unknown>) {
+  constructor(open: OpenExchanges, caller: Caller, early: Fields, work: Work<unknown>) {
     this.#open = open
-    this.userId = caller.userId
+    this.owner = caller.owner
     const asker = this.#askerFor(caller, early)
     this.#finished = Promise.resolve().then(() =>
       work(asker, this.#controller.signal, (progress) => this.#onProgress(progress)),
@@ -96,7 +140,10 @@ class Exchange {
   }
 
   /** Waits until the work is done or asks something: then the client gets the question and returns with the answer. */
-  async follow({ signal }: Round, caller: Caller): Promise<unknown> {
+  async follow(
+    { signal }: Pick<Round, 'signal'>,
+    caller: Pick<Caller, 'isStateless' | 'onProgress'>,
+  ): Promise<unknown> {
     this.#obey(signal)
     this.#onProgress = caller.onProgress
     const asks = new Promise<typeof ASKS>((resolve) => {
@@ -117,7 +164,7 @@ class Exchange {
   /** Gives the client's answers to the questions that wait for them. */
   deliver(responses: Fields): void {
     clearTimeout(this.#expiry)
-    this.#open.delete(this.#id)
+    this.#open.byState.delete(this.#id)
     const waiting = this.#asked
     this.#asked = []
     this.#wake = () => {}
@@ -150,7 +197,7 @@ class Exchange {
   /** The signal of the newest round aborts the work, also while the client is answering a question. */
   #obey(signal: AbortSignal): void {
     const abort = () => {
-      this.#open.delete(this.#id)
+      this.#open.byState.delete(this.#id)
       this.#controller.abort(signal.reason)
     }
     this.#release()
@@ -160,10 +207,10 @@ class Exchange {
   }
 
   #awaitAnswers(): void {
-    this.#id = randomUUID()
-    this.#open.set(this.#id, this)
+    this.#id = this.#open.prefix + randomUUID()
+    this.#open.byState.set(this.#id, this)
     this.#expiry = setTimeout(() => {
-      this.#open.delete(this.#id)
+      this.#open.byState.delete(this.#id)
       const silence = new Error('the client never answered')
       this.#refuseAll(silence)
       this.#controller.abort(silence)
@@ -174,7 +221,7 @@ class Exchange {
   /** Drops the questions that the client has not received yet. */
   #close(): void {
     this.#release()
-    if (!this.#open.has(this.#id)) this.#refuseAll(new Error('the call has ended'))
+    if (!this.#open.byState.has(this.#id)) this.#refuseAll(new Error('the call has ended'))
   }
 
   #refuseAll(reason: Error): void {

@@ -3,9 +3,18 @@
 import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
+import {
+  createRemoteCalls,
+  createReplica,
+  type RemoteCalls,
+  type Replica,
+  type SessionState,
+  type SharedSession,
+} from '../replicas/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { createAddresses } from './addresses.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -15,11 +24,11 @@ import { type ConnectedClients, createConnectedClients } from './connected-clien
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
 import { versionOf } from './listed-tool.ts'
-import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
+import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
 import { reportToOperator } from './operator-log.ts'
-import { createRelisting } from './relisting.ts'
+import { createRelisting, type Relisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
@@ -54,6 +63,11 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly skills?: GatewaySkills | undefined
   /** Counts the searches of users who have a limit; without it none are limited. */
   readonly usage?: UsageMeter | undefined
+  /**
+   * Shares the sessions and questions of HTTP clients with other gateways on the same store, so that a balancer may send
+   * each request to any of them. Without it, they end with this process. The gateway does not close the store.
+   */
+  readonly store?: StateStore | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
   /** Counts searches, calls and requests for `/metrics`; default: its own. */
@@ -79,10 +93,18 @@ export type McpGateway = {
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
   readonly clients: () => number
+  /**
+   * This process among those that share the store; undefined without a store.
+   * @internal
+   */
+  readonly peers: ReplicaPeers | undefined
   /** What `/metrics` shows. */
   readonly metrics: McpMetrics
   close(): Promise<void>
 }
+
+/** This process among the replicas of a gateway, and its calls of the others. */
+export type ReplicaPeers = Replica & { readonly calls: RemoteCalls }
 
 export type ClientKind = {
   /** The client speaks the newer protocol, which has no sessions. */
@@ -93,6 +115,8 @@ export type ClientKind = {
   readonly origin?: string
   /** Who the client acts for: decides what it sees. Without a user it sees everything. */
   readonly user?: User | undefined
+  /** The client's session, if other replicas serve it too. */
+  readonly shared?: SharedSession | undefined
 }
 
 /**
@@ -105,9 +129,12 @@ export type ClientKind = {
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
+  const peers = options.store && createPeers(options.store, options.notify)
+  // Clients of other replicas are not connected here: none can count as the only one.
+  if (peers) clients.sawStateless()
   const host = options.makeHost(clients.asker)
-  const shared = createSharedParts(options, host, clients)
-  const { addresses, subscriptions, logLevels, urlElicitations, viewOf } = shared
+  const parts = createSharedParts(options, host, clients, peers)
+  const { addresses, subscriptions, logLevels, urlElicitations, viewOf } = parts
   const stopLogs = reportToOperator(
     host,
     (event) => event.client === undefined && clients.only() === undefined && clients.hasAny(),
@@ -116,19 +143,21 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 
   return {
     host,
-    serve: (client) => serveClient(shared, client),
+    serve: (client) => serveClient(parts, client),
     onChange: (listener, user) => onViewChange(viewOf(user), listener),
     viewId: (user) => viewOf(user).id,
     uriFor: addresses.uri,
     clients: () => clients.all().length,
-    metrics: shared.metrics,
+    peers,
+    metrics: parts.metrics,
     async close() {
+      peers?.calls.close()
       subscriptions.close()
       logLevels.close()
       stopLogs()
       urlElicitations.close()
       await Promise.all(clients.all().map((client) => client.close().catch(() => {})))
-      await host.close()
+      await Promise.all([host.close(), peers?.close()])
     },
   }
 }
@@ -150,10 +179,20 @@ function onViewChange(view: ClientView, listener: (event: HostEvent) => void): (
   })
 }
 
+function createPeers(store: StateStore, notify: McpGatewayOptions['notify']): ReplicaPeers {
+  const replica = createReplica({ store, notify })
+  return { ...replica, calls: createRemoteCalls(replica) }
+}
+
 type SharedParts = ReturnType<typeof createSharedParts>
 
 /** What all clients of a gateway share. */
-function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: ConnectedClients) {
+function createSharedParts(
+  options: McpGatewayOptions,
+  host: McpHost,
+  clients: ConnectedClients,
+  peers: ReplicaPeers | undefined,
+) {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
   const addresses = createAddresses(servers())
   host.listen((event) => event.type === 'servers' && addresses.add(servers()))
@@ -169,7 +208,7 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     subscriptions: createSubscriptions(host),
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),
-    exchanges: createExchanges(),
+    exchanges: createExchanges(peers),
     identities: createIdentities(),
     results: options.results && createShelvedResults(options.results, options.notify),
     hasBatches: options.batches === true,
@@ -180,11 +219,11 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
   }
 }
 
-function serveClient(shared: SharedParts, client: ClientKind): Server {
-  const { isStateless, isLasting = false, origin, user } = client
-  const { options, clients, urlElicitations, identities } = shared
+function serveClient(parts: SharedParts, client: ClientKind): Server {
+  const { isStateless, isLasting = false, origin, user, shared } = client
+  const { options, clients, urlElicitations, identities } = parts
   const { ready } = options
-  const view = shared.viewOf(user)
+  const view = parts.viewOf(user)
   const { host, shelf } = view
   const forced = user?.profile.listing ?? options.mode ?? 'auto'
   // What servers ask or log outside of calls must not go to whichever user is alone at that moment.
@@ -193,49 +232,49 @@ function serveClient(shared: SharedParts, client: ClientKind): Server {
   const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
   const relisting = createRelisting(
     () => clientSession.version(),
-    () => server.sendToolListChanged().catch(() => {}),
+    async (isOwn) => {
+      // Where the client's stream is, the same servers tell of the same changes.
+      if (isOwn || !shared || shared.hasStream()) await server.sendToolListChanged().catch(() => {})
+    },
   )
+  const loaded = createLoadedTools(options.loadedTools)
+  const { refresh, save } = shareList(shared, loaded, shelf)
   // A client that cannot be recognised by its next request could not read what is kept for it.
   const isRecognised = !isStateless || isLasting || origin !== undefined
   const clientSession = createClientSession({
-    ...shared,
+    ...parts,
     ...view,
-    results: isRecognised ? shared.results : undefined,
+    results: isRecognised ? parts.results : undefined,
     isRecognised,
     user,
     usage: options.usage,
     shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
-    loaded: createLoadedTools(options.loadedTools),
+    loaded,
+    refresh,
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
-        countCall(shared.metrics, given, () => host.call(name, tool, input, given)),
+        countCall(parts.metrics, given, () => host.call(name, tool, input, given)),
       ),
-    onLoad: () => relisting.announce(),
-    onSearch: () => shared.metrics.add('toolshelf_searches_total', { gateway: GATEWAY }),
+    onLoad: async () => {
+      await save?.()
+      await relisting.announce()
+    },
+    onSearch: () => parts.metrics.add('toolshelf_searches_total', { gateway: GATEWAY }),
   })
   let introduced: ClientIdentity | undefined
   const clientOf = (envelope: Fields | undefined) => {
     introduced = clientInfoIn(envelope) ?? introduced
     return origin === undefined ? server : identities.of(origin, envelope)
   }
-  const userId = user?.id
-  answerRequests({
-    ...shared,
-    ...view,
-    server,
-    isStateless,
-    userId,
-    clientOf,
-    clientSession,
-    relisting,
-    ready,
-  })
+  const request = { server, isStateless, clientOf, clientSession, relisting, ready, shared, refresh }
+  answerRequests({ ...parts, ...view, ...request, userId: user?.id })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 
-  const stop = keepInformed({ ...shared, ...view, server, relisting })
+  if (shared) shareSession(shared, server, relisting, { results: parts.results, pageTools: view.pageTools })
+  const stop = keepInformed({ ...parts, ...view, server, relisting, shared })
   server.oninitialized = () => {
     relisting.listed()
     host.start(capabilitiesOf(server))
@@ -243,9 +282,45 @@ function serveClient(shared: SharedParts, client: ClientKind): Server {
   server.onclose = () => {
     stop()
     urlElicitations.leave(server)
-    shared.results?.leave(server)
+    parts.results?.leave(server)
     clients.delete(server)
   }
   clients.add(server)
   return server
+}
+
+/** Keeps a client's list of tools equal at all replicas; without others there is nothing to do. */
+function shareList(
+  shared: SharedSession | undefined,
+  loaded: LoadedTools,
+  shelf: Shelf,
+): { readonly refresh?: () => Promise<void>; readonly save?: () => Promise<void> } {
+  if (!shared) return {}
+  const take = (state: SessionState) =>
+    loaded.restore(state, (name) => shelf.partition().pool.byName.get(name))
+  take(shared.state())
+  return {
+    refresh: async () => take(await shared.refresh()),
+    async save() {
+      await shared.change(loaded.takeChanges())
+      take(shared.state())
+    },
+  }
+}
+
+/** Lets the client's results, pages and answers follow it to other replicas. */
+function shareSession(
+  shared: SharedSession,
+  client: Server,
+  relisting: Relisting,
+  { results, pageTools }: Pick<SharedParts, 'results'> & Pick<ClientView, 'pageTools'>,
+): void {
+  const readPages = ({ pages }: SessionState) => {
+    for (const page of pages) pageTools.read(client, page)
+  }
+  results?.adopt(client, shared.owner)
+  shared.onEnd(() => results?.drop(shared.owner))
+  readPages(shared.state())
+  shared.onChange(readPages)
+  shared.onListed(() => relisting.listed())
 }

@@ -1,10 +1,8 @@
 // Ends what a user has open when their key is revoked or their rights change: sessions, streams and running responses.
-import type { Authenticator, User } from '../../users/index.ts'
-import type { Session, Sessions } from './http-sessions.ts'
+import { type Authenticator, hasSameRights, type User } from '../../users/index.ts'
+import type { Sessions } from './http-sessions.ts'
 
 export type AccessWatch = {
-  /** Whether a session belongs to the user, and was opened with the rights that they have now. */
-  owns(user: User | undefined, session: Session): boolean
   /** Registers a response of the user: the signal aborts when they may no longer use the gateway. */
   track(user: User | undefined): { readonly signal?: AbortSignal; readonly over: () => void }
   close(): void
@@ -53,12 +51,6 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
 
   const stop = users?.onChange(() => void check())
   return {
-    owns(user, session) {
-      if (session.user?.id !== user?.id) return false
-      if (!user || !session.user || hasSameRights(user, session.user)) return true
-      void sessions.end(session)
-      return false
-    },
     track(user) {
       if (!user) return { over: () => {} }
       const response = { user, controller: new AbortController() }
@@ -76,8 +68,4 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
 /** Sessions of one user may have been opened with different keys. */
 function keyOf({ id, keyId }: User): string {
   return JSON.stringify([id, keyId ?? null])
-}
-
-function hasSameRights(one: User, other: User): boolean {
-  return one.profile === other.profile || JSON.stringify(one.profile) === JSON.stringify(other.profile)
 }

@@ -6,7 +6,7 @@ import type { UsageMeter, User } from '../../users/index.ts'
 import type { AccessWatch } from './http-access.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import { type HttpPages, METRICS_PATH } from './http-pages.ts'
-import type { Session, Sessions } from './http-sessions.ts'
+import type { NoSession, Session, SessionClient, Sessions } from './http-sessions.ts'
 import type { Stateless } from './http-stateless.ts'
 import type { Traffic } from './http-traffic.ts'
 
@@ -35,7 +35,8 @@ export type RequestHandlerOptions = {
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, stateless, access, inspector, pages, traffic } = options
+  const { guard, bodies, sessions, inspector, pages, traffic } = options
+  const answer = createAnswer(options)
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
@@ -45,7 +46,11 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     if (page) return page
     if (stranger) return stranger
     if (inspector && isForInspector(pathname)) return inspect(inspector, guard, request, network)
-    const admitted = await guard.admit(request, network, sessionOf(request) !== undefined)
+    const admitted = await guard.admit(
+      request,
+      network,
+      sessions.get(request.headers.get('mcp-session-id')) !== undefined,
+    )
     if (admitted instanceof Response) return admitted
     const { user } = admitted
     if (pathname === METRICS_PATH)
@@ -54,7 +59,7 @@ export function createRequestHandler(options: RequestHandlerOptions) {
         : pages.metrics()
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
     if (request.method !== 'POST')
-      return traffic.run(request, undefined, () => answer(request, { network, user }, undefined))
+      return traffic.run(request, undefined, () => answer(request, { address: network, user }, undefined))
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
@@ -64,31 +69,42 @@ export function createRequestHandler(options: RequestHandlerOptions) {
       body.release()
       return limited
     }
-    const respond = () => answer(request, { network, user }, body.value)
+    const respond = () => answer(request, { address: network, user }, body.value)
     return untilOver(body.release, () => traffic.run(request, body.value, respond))
   }
+}
+
+/** Returns the function that passes an admitted request to its session, or to the handler of sessionless clients. */
+function createAnswer({ sessions, stateless, access }: RequestHandlerOptions) {
+  return answer
 
   /** @param parsedBody - undefined where the method has none. */
-  async function answer(request: Request, client: HttpClient, parsedBody: unknown): Promise<Response> {
-    const { user, network } = client
+  async function answer(request: Request, client: SessionClient, parsedBody: unknown): Promise<Response> {
+    const { user } = client
     if (!(await isLegacyRequest(request, parsedBody)))
       return tracked(
         user,
         () => {},
         () => stateless.fetch(request, { parsedBody, user }),
       )
-    if (request.headers.has('mcp-session-id')) {
-      const session = sessionOf(request)
-      if (session && access.owns(user, session)) return answerIn(session, request, parsedBody)
-      return refusal(404, 'the session has ended; initialize again')
+    const id = request.headers.get('mcp-session-id')
+    if (id !== null) {
+      const session = await sessions.find(id, client)
+      if (typeof session === 'string') return withoutSession(session)
+      if (request.method === 'DELETE' && !(await sessions.finish(session)))
+        return withoutSession('unavailable')
+      return answerIn(session, request, parsedBody)
     }
     if (!isInitialize(parsedBody))
       return refusal(METHODS.has(request.method) ? 400 : 405, 'there is no session yet; initialize first')
-    const session = await sessions.begin(network, user)
-    if (!session) return refusal(503, 'too many sessions; try again later')
+    const session = await sessions.begin(client, parsedBody)
+    if (typeof session === 'string') return withoutSession(session)
     const response = await answerIn(session, request, parsedBody)
     // A first request that opens no session is cleaned up.
-    if (session.transport.sessionId === undefined) await sessions.end(session)
+    if (session.transport.sessionId === undefined) {
+      await sessions.finish(session)
+      await sessions.end(session)
+    }
     return response
   }
 
@@ -106,18 +122,24 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     return untilOver(end, respond, signal)
   }
 
-  function sessionOf(request: Request): Session | undefined {
-    return sessions.get(request.headers.get('mcp-session-id'))
-  }
-
-  function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
+  async function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
     session.open++
     session.requests++
+    let streams = 0
     const done = () => {
       session.open--
+      session.streams -= streams
       session.seenAt = Date.now()
     }
-    return tracked(session.user, done, () => session.transport.handleRequest(request, { parsedBody }))
+    return tracked(session.user, done, async () => {
+      const response = await session.transport.handleRequest(request, { parsedBody })
+      if (request.method === 'GET' && response.ok) {
+        streams = 1
+        session.streams++
+        session.link?.streamOpened()
+      }
+      return response
+    })
   }
 }
 
@@ -126,9 +148,6 @@ async function inspect(inspector: InspectorHandler, guard: Guard, request: Reque
   if (response.status === 401 && request.headers.has('authorization')) guard.countWrongKey(network)
   return response
 }
-
-/** Who sends a request, and from where. */
-type HttpClient = { readonly network: string; readonly user: User | undefined }
 
 /** Refuses a body with too many messages, or with more than the user may still send. Each message counts. */
 async function overLimit(
@@ -144,6 +163,18 @@ async function overLimit(
   const { status, message } = limit
   trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
   return refusal(status, message, limit)
+}
+
+/** Seconds after which a client may try again while the store is unreachable. */
+const STORE_RETRY = 2
+
+function withoutSession(reason: NoSession): Response {
+  if (reason === 'ended') return refusal(404, 'the session has ended; initialize again')
+  if (reason === 'full') return refusal(503, 'too many sessions; try again later')
+  if (reason === 'large') return refusal(413, 'the initialize request is too large; send fewer capabilities')
+  return refusal(503, 'the store that keeps sessions does not answer; try again in a moment', {
+    retryAfter: STORE_RETRY,
+  })
 }
 
 const METHODS = new Set(['GET', 'POST', 'DELETE'])

@@ -1,5 +1,6 @@
 // Serves the gateway to many clients over HTTP, in both protocol versions: sessions for the older one, single requests
 // for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
+import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TraceListener } from '../../core/index.ts'
 import {
@@ -29,7 +30,7 @@ import { createRequestHandler, PATH } from './http-handler.ts'
 import { createHttpPages } from './http-pages.ts'
 import { createSessions } from './http-sessions.ts'
 import { createStateless } from './http-stateless.ts'
-import { createTraffic } from './http-traffic.ts'
+import { createTraffic, type Traffic } from './http-traffic.ts'
 
 /** Options of `runOnHttp`. */
 export type HttpOptions = {
@@ -107,12 +108,7 @@ const UNANSWERED = 499
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   const { users, usage, trace } = options
-  if (!LOOPBACK.has(address) && !key && !users)
-    throw new OptionError(
-      'key',
-      `listening on ${address} needs a key`,
-      'set the option "key" or "users", or listen on 127.0.0.1',
-    )
+  checkAddress(address, options)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
@@ -120,7 +116,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   const access = createAccessWatch(users, sessions)
   const networkOf = createClientNetwork(options.proxies ?? [])
   const tls = options.tls && openTlsFiles(options.tls, { notify })
-  await gateway.host.recall()
+  await Promise.all([gateway.host.recall(), gateway.peers?.start()])
   gateway.host.start(EVERY_CAPABILITY)
   const { readinessChecks = [], serverWaitMs = SERVER_WAIT_MS } = options
   const readiness = createReadiness({
@@ -144,13 +140,10 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)
-    const started = performance.now()
+    const count = watchResponse(outgoing, traffic)
     if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
     const answer = (request: Request) => {
-      outgoing.once('close', () => {
-        const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-        traffic.over(request, status, (performance.now() - started) / 1000)
-      })
+      count(request)
       return handle(request, network)
     }
     void answerNode(incoming, outgoing, answer, { stalledMs })
@@ -185,6 +178,25 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     },
     close: closeAll,
   }
+}
+
+function checkAddress(address: string, { key, users }: HttpOptions): void {
+  if (LOOPBACK.has(address) || key || users) return
+  throw new OptionError(
+    'key',
+    `listening on ${address} needs a key`,
+    'set the option "key" or "users", or listen on 127.0.0.1',
+  )
+}
+
+/** Returns a function that counts the request of a response once that has been sent or given up. */
+function watchResponse(outgoing: ServerResponse, traffic: Traffic): (request: Request) => void {
+  const started = performance.now()
+  return (request) =>
+    void outgoing.once('close', () => {
+      const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
+      traffic.over(request, status, (performance.now() - started) / 1000)
+    })
 }
 
 /** Calls the function at the first call alone; all calls wait for it. */

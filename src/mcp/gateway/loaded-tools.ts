@@ -29,7 +29,21 @@ export type LoadedTools = {
   add(tools: readonly PoolTool[]): LoadedToolsChange
   /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
   use(tool: PoolTool): boolean
+  /** Whether a result of the client was put on the shelf, so that its list has ReadResult. */
+  hasShelved(): boolean
+  /** Records that a result was put on the shelf. Returns true if it is the first. */
+  shelve(): boolean
+  /** Returns what changed since the last time, for those who share the list. */
+  takeChanges(): LoadedToolsDelta
+  /** Takes over the list that others share; tools that are not in `find` yet count as empty. */
+  restore(shared: SharedList, find: (name: string) => PoolTool | undefined): void
 }
+
+/** The part of a client's list that replicas share. */
+export type SharedList = { readonly tools: readonly string[]; readonly hasShelved: boolean }
+
+/** Adds the changes to a list that others may have changed meanwhile. */
+export type LoadedToolsDelta = <List extends SharedList>(list: List) => List
 
 export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
 
@@ -44,9 +58,12 @@ export function createLoadedTools(
   const entries = new Map<string, Entry>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
+  const changes = createListChanges()
 
-  const load = ({ name, json }: PoolTool) =>
+  const load = ({ name, json }: PoolTool) => {
+    if (!entries.has(name)) changes.add(name)
     entries.set(name, { tokens: estimateTokens(json), usedAt: now() })
+  }
 
   /** Drops unused tools, then as many others as necessary; never a tool of the search that needs the room. */
   function makeRoom(kept: ReadonlySet<string>): string[] {
@@ -72,6 +89,7 @@ export function createLoadedTools(
 
   function drop(name: string): void {
     entries.delete(name)
+    changes.remove(name)
     gone.delete(name)
     gone.add(name)
     const [first] = gone
@@ -94,6 +112,58 @@ export function createLoadedTools(
       if (isBack || entries.has(tool.name)) load(tool)
       if (isBack) makeRoom(new Set([tool.name]))
       return isBack
+    },
+    hasShelved: changes.hasShelved,
+    shelve: changes.shelve,
+    takeChanges: changes.take,
+    restore({ tools, hasShelved }, find) {
+      if (hasShelved) changes.shelve()
+      const before = new Map(entries)
+      entries.clear()
+      for (const name of changes.appliedTo(tools)) {
+        const known = before.get(name)
+        const tokens = known?.tokens || estimateTokens(find(name)?.json ?? '')
+        entries.set(name, { tokens, usedAt: known?.usedAt ?? now() })
+        gone.delete(name)
+      }
+    },
+  }
+}
+
+/** Tracks which tools were added to and removed from a list since the changes were taken. */
+function createListChanges() {
+  const [added, removed] = [new Set<string>(), new Set<string>()]
+  let isShelved = false
+
+  function apply(tools: readonly string[], more: Iterable<string>, less: ReadonlySet<string>): string[] {
+    return [...new Set([...tools.filter((name) => !less.has(name)), ...more])]
+  }
+
+  return {
+    add(name: string): void {
+      added.add(name)
+      removed.delete(name)
+    },
+    remove(name: string): void {
+      added.delete(name)
+      removed.add(name)
+    },
+    appliedTo: (tools: readonly string[]) => apply(tools, added, removed),
+    hasShelved: () => isShelved,
+    shelve(): boolean {
+      const isFirst = !isShelved
+      isShelved = true
+      return isFirst
+    },
+    take(): LoadedToolsDelta {
+      const [more, less, hasShelved] = [[...added], new Set(removed), isShelved]
+      added.clear()
+      removed.clear()
+      return (list) => ({
+        ...list,
+        tools: apply(list.tools, more, less),
+        hasShelved: list.hasShelved || hasShelved,
+      })
     },
   }
 }

@@ -15,24 +15,25 @@ const LONGEST_WAIT = 5000
 const SHORTEST_DIGESTION = 50
 const LONGEST_DIGESTION = 1000
 
-export function createRelisting(list: () => string, send: () => Promise<void>): Relisting {
+/** @param send - Notifies the client; `isOwn` if its own search or call changed the list. */
+export function createRelisting(list: () => string, send: (isOwn: boolean) => Promise<void>): Relisting {
   const waiting = new Set<() => void>()
   let isHeard = true
   let announcedAt = 0
   /** The list version that the client has, or was notified of. */
   let known = ''
 
-  async function notify(): Promise<void> {
+  async function notify(isOwn: boolean): Promise<void> {
     const current = list()
     if (current === known) return
     known = current
-    await send()
+    await send(isOwn)
   }
 
   return {
-    notify,
+    notify: () => notify(false),
     async announce() {
-      if (!isHeard) return notify()
+      if (!isHeard) return notify(true)
       // A client may ask before our own notification counts as sent.
       const heard = new Promise<void>((resolve) => {
         const giveUp = setTimeout(() => {
@@ -47,7 +48,7 @@ export function createRelisting(list: () => string, send: () => Promise<void>): 
         waiting.add(go)
         announcedAt = performance.now()
       })
-      await notify()
+      await notify(true)
       await heard
     },
     listed() {

@@ -9,10 +9,12 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
+import type { SharedSession } from '../replicas/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
 import type { Exchanges, Work } from './exchanges.ts'
+import { clientInfoIn } from './identities.ts'
 import type { PageTools } from './page-tools.ts'
 import type { Relisting } from './relisting.ts'
 import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
@@ -24,7 +26,7 @@ type Request = ServerContext['mcpReq']
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
-  /** The user that the client acts for. */
+  /** The user that the client acts for; undefined if the gateway has no users. */
   readonly userId: string | undefined
   /** The client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
@@ -36,6 +38,10 @@ export type RequestOptions = {
   readonly skills: SkillShelf
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
+  /** The session, if other replicas serve it too. */
+  readonly shared?: SharedSession | undefined
+  /** Takes over what other replicas loaded for this client. */
+  readonly refresh?: (() => Promise<void>) | undefined
 }
 
 /** Registers a handler for every request that the gateway answers. */
@@ -74,8 +80,8 @@ function createRequestContext({
     const capabilities = capabilitiesOf(server, request.envelope)
     const caller = {
       client: clientOf(request.envelope as Fields | undefined),
+      owner: JSON.stringify([userId ?? null, clientInfoIn(request.envelope as Fields | undefined) ?? null]),
       isStateless,
-      userId,
       capabilities,
       canAnswer: (method: string) => canAnswer(capabilities, method),
       onProgress: progressFor(request),
@@ -109,12 +115,14 @@ function createRequestContext({
 }
 
 function answerToolRequests(
-  { server, host, clientSession, relisting, ready }: RequestOptions,
+  { server, host, clientSession, relisting, ready, shared, refresh }: RequestOptions,
   { begin, fresh, inExchange }: RequestContext,
 ): void {
   server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
     begin(mcpReq)
+    if (clientSession.mode() === 'list') await refresh?.()
     relisting.listed()
+    shared?.listed()
     void host.freshen({ timeout: LONGEST_FRESHENING })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
@@ -134,7 +142,7 @@ function answerToolRequests(
 }
 
 function answerResourceRequests(
-  { server, resourcesAndPrompts, pageTools }: RequestOptions,
+  { server, resourcesAndPrompts, pageTools, shared }: RequestOptions,
   { begin, fresh, inExchange }: RequestContext,
 ): void {
   server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
@@ -149,7 +157,13 @@ function answerResourceRequests(
     inExchange(mcpReq, async (asker, signal, onProgress) => {
       const options = { asker, signal, onProgress, ...metaOf(mcpReq, http) }
       const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
-      if (read.isPage && asker.client) pageTools.read(asker.client, read.server)
+      if (read.isPage && asker.client) {
+        pageTools.read(asker.client, read.server)
+        await shared?.change(({ pages, ...state }) => ({
+          ...state,
+          pages: [...new Set([...pages, read.server])],
+        }))
+      }
       return read.result
     }),
   )

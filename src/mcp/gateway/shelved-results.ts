@@ -28,6 +28,9 @@ export type ShelvedResults = {
   read(client: ResultClient, input: unknown): Promise<CallOutput>
   /** A client has disconnected: drops its results, unless it can come back under the same name. */
   leave(client: object): void
+  /** Gives a client an owner that outlives its connection; `drop` deletes the results. */
+  adopt(client: object, owner: string): void
+  drop(owner: string): void
 }
 
 /** Whose results they are. */
@@ -62,6 +65,8 @@ export function createShelvedResults(
 ): ShelvedResults {
   const results = resultSettings(options)
   const owners = new WeakMap<object, string>()
+  const adopted = new WeakSet<object>()
+  const drop = (owner: string) => void results.store.drop(owner).catch(() => {})
 
   function ownerOf({ client, clientName, userId }: ResultClient): string {
     if (userId !== undefined) return JSON.stringify({ user: userId })
@@ -99,8 +104,13 @@ export function createShelvedResults(
     },
     leave(client) {
       const owner = owners.get(client)
-      if (owner !== undefined && fixedOwner === undefined) void results.store.drop(owner).catch(() => {})
+      if (owner !== undefined && fixedOwner === undefined && !adopted.has(client)) drop(owner)
     },
+    adopt(client, owner) {
+      owners.set(client, owner)
+      adopted.add(client)
+    },
+    drop,
   }
 }
 

@@ -1,6 +1,7 @@
 // Notifications for connected clients, and the requests by which clients choose them.
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText } from '../../lib/index.ts'
+import type { SessionState, SharedSession } from '../replicas/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { Addresses } from './addresses.ts'
 import type { LogLevels } from './log-levels.ts'
@@ -18,6 +19,8 @@ export type UpdateOptions = {
   readonly subscriptions: Subscriptions
   readonly logLevels: LogLevels
   readonly isLogFor: (client: Server, event: LogEvent) => boolean
+  /** The session, if other replicas serve it too. */
+  readonly shared?: SharedSession | undefined
 }
 
 export type LogEvent = Extract<HostEvent, { type: 'log' }>
@@ -45,18 +48,21 @@ export function notifyOfChanges({
  * returned function is called.
  */
 export function keepInformed(options: UpdateOptions): () => void {
-  const { server, host, resourcesAndPrompts, addresses, subscriptions, logLevels, isLogFor } = options
+  const { server, host, resourcesAndPrompts, addresses, subscriptions, logLevels, isLogFor, shared } = options
 
-  server.setRequestHandler('resources/subscribe', async ({ params }) => {
-    await subscriptions.add(server, await resourcesAndPrompts.ownerOf(params.uri))
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
+    await subscriptions.add(server, await resourcesAndPrompts.ownerOf(uri))
+    await shared?.change((state) => withSubscription(state, uri, true))
     return {}
   })
-  server.setRequestHandler('resources/unsubscribe', async ({ params }) => {
-    await subscriptions.remove(server, await resourcesAndPrompts.ownerOf(params.uri))
+  server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
+    await subscriptions.remove(server, await resourcesAndPrompts.ownerOf(uri))
+    await shared?.change((state) => withSubscription(state, uri, false))
     return {}
   })
-  server.setRequestHandler('logging/setLevel', async ({ params }) => {
-    logLevels.set(server, params.level)
+  server.setRequestHandler('logging/setLevel', async ({ params: { level } }) => {
+    logLevels.set(server, level)
+    await shared?.change((state) => ({ ...state, logLevel: level }))
     return {}
   })
   server.setNotificationHandler('notifications/roots/list_changed', () =>
@@ -67,6 +73,7 @@ export function keepInformed(options: UpdateOptions): () => void {
     server.notification(sendable({ method: 'notifications/message', params }) as never)
 
   logLevels.join(server)
+  if (shared) followChoices(options, shared)
   const stopNotifying = notifyOfChanges(options)
   const stop = host.listen((event) => {
     if (event.type === 'resource' && subscriptions.isWanted(server, event))
@@ -83,4 +90,36 @@ export function keepInformed(options: UpdateOptions): () => void {
     subscriptions.leave(server)
     logLevels.leave(server)
   }
+}
+
+function withSubscription(state: SessionState, uri: string, isWanted: boolean): SessionState {
+  const others = state.subscriptions.filter((one) => one !== uri)
+  return { ...state, subscriptions: isWanted ? [...others, uri] : others }
+}
+
+/** Applies what the client chose at other replicas. Only the replica that has its stream subscribes to resources. */
+function followChoices(
+  { server, resourcesAndPrompts, subscriptions, logLevels }: UpdateOptions,
+  shared: SharedSession,
+): void {
+  const applied = new Set<string>()
+  let level: string | undefined
+
+  async function subscribe(uri: string, isWanted: boolean): Promise<void> {
+    const resource = await resourcesAndPrompts.ownerOf(uri)
+    await (isWanted ? subscriptions.add(server, resource) : subscriptions.remove(server, resource))
+  }
+
+  function apply({ logLevel, subscriptions: wanted }: SessionState): void {
+    if (logLevel !== undefined && logLevel !== level) logLevels.set(server, logLevel)
+    level = logLevel
+    if (!shared.hasStream()) return
+    for (const uri of wanted) if (!applied.has(uri)) ignoreFailure(subscribe(uri, true))
+    for (const uri of applied) if (!wanted.includes(uri)) ignoreFailure(subscribe(uri, false))
+    applied.clear()
+    for (const uri of wanted) applied.add(uri)
+  }
+
+  apply(shared.state())
+  shared.onChange(apply)
 }

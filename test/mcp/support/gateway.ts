@@ -50,6 +50,7 @@ export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'as
     | 'scripts'
     | 'skills'
     | 'usage'
+    | 'store'
   > & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
@@ -107,6 +108,7 @@ export function openGateway(
     scripts = false,
     skills,
     usage,
+    store,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -127,6 +129,7 @@ export function openGateway(
     scripts,
     skills,
     usage,
+    store,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),

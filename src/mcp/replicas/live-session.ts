@@ -1,0 +1,230 @@
+// One session that is live at this replica, linked with the same session at others: passes on answers, cancellations,
+// notifications and its end.
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
+import { type Fields, fieldsOf } from '../../lib/index.ts'
+import type { RemoteCalls } from './remote-calls.ts'
+import { parsed, type Replica } from './replica.ts'
+import type { SessionState } from './session-record.ts'
+import type { SharedSession, StoredSession } from './shared-session.ts'
+import { createSharedTransport, type SharedTransport } from './shared-transport.ts'
+
+/** A session that is live at this replica. */
+export type SessionLink = {
+  readonly id: string
+  /** Parameters of the client's `initialize` request. */
+  readonly initialize: Fields
+  readonly shared: SharedSession
+  /** Wraps the session's transport; call it once. */
+  wrap(transport: Transport, local: LocalSession): Transport
+  /** Whether the session still exists; asks the store only if messages may have been missed. */
+  isCurrent(): Promise<boolean>
+  /** Extends the session's life, at most ten times per life. */
+  used(): void
+  /** The client has opened its stream for notifications here. */
+  streamOpened(): void
+  /** Ends the session at all replicas. Rejects while the store is unreachable. */
+  finish(): Promise<void>
+  /** The session is no longer live here; others may go on with it. */
+  leave(): void
+}
+
+/** What a link needs to know of the session at this replica. */
+export type LocalSession = {
+  readonly hasStream: () => boolean
+  /** The session was ended at another replica. */
+  readonly end: () => void
+}
+
+/** Messages for a stream at another replica, per second and session. */
+const MAX_SENT_PER_SECOND = 50
+
+/** Where the record of a session is. */
+export const sessionKey = (id: string) => `session/${id}`
+const channelOf = (id: string) => `session/${id}`
+
+export type LiveSessionOptions = {
+  readonly id: string
+  readonly stored: StoredSession
+  readonly replica: Replica
+  readonly calls: RemoteCalls
+  readonly idleMs: number
+  /** Names the data of the store that the session's record is part of. */
+  readonly epoch: string
+  /** Writes the sessions of this replica to the store if it was emptied. */
+  readonly restoreAll: () => Promise<void>
+  readonly onLeave: (link: LiveSession) => void
+}
+
+export class LiveSession implements SessionLink {
+  readonly id: string
+  readonly initialize: Fields
+  readonly shared: SharedSession
+  /** Messages may have been missed. */
+  isSuspect = false
+  epoch: string
+  readonly #options: LiveSessionOptions
+  readonly #changeListeners: ((state: SessionState) => void)[] = []
+  readonly #endListeners: (() => void)[] = []
+  readonly #listedListeners: (() => void)[] = []
+  #transport: SharedTransport | undefined
+  #local: LocalSession = { hasStream: () => false, end: () => {} }
+  #stopListening: (() => Promise<void>) | undefined
+  #hasLeft = false
+  #usedAt = Number.NEGATIVE_INFINITY
+  /** Version of the list that the client has fetched here. */
+  #listed = ''
+  #sentSecond = 0
+  #sent = 0
+
+  constructor(options: LiveSessionOptions) {
+    const { id, stored } = options
+    this.#options = options
+    this.epoch = options.epoch
+    this.id = id
+    this.initialize = stored.record().initialize
+    this.shared = {
+      id,
+      owner: stored.record().owner,
+      userId: stored.record().userId,
+      state: () => stored.state(),
+      refresh: () => stored.refresh(),
+      change: async (edit) => {
+        const before = chosenIn(stored.state())
+        await stored.change(edit)
+        const state = stored.state()
+        if (chosenIn(state) !== before) this.#tell('changed', { state })
+      },
+      onChange: (listener) => void this.#changeListeners.push(listener),
+      onEnd: (listener) => void this.#endListeners.push(listener),
+      hasStream: () => this.#local.hasStream(),
+      listed: () => this.#tellListed(),
+      onListed: (listener) => void this.#listedListeners.push(listener),
+    }
+  }
+
+  async listen(): Promise<void> {
+    const { replica, id } = this.#options
+    this.#stopListening = await replica.store.subscribe(channelOf(id), (text) => this.#receive(parsed(text)))
+    if (this.#hasLeft) this.leave()
+  }
+
+  wrap(transport: Transport, local: LocalSession): Transport {
+    const { replica, calls, id } = this.#options
+    this.#local = local
+    this.#transport = createSharedTransport({
+      transport,
+      replica: replica.id,
+      hasStream: local.hasStream,
+      sendToStream: async (message) => {
+        if (this.#maySend()) this.#tell('send', { message })
+      },
+      // Nobody waits for an answer to a replica that has ended.
+      forward: (to, message) => void calls.call(to, 'message', { session: id, message }).catch(() => {}),
+      cancelElsewhere: (message) => this.#tell('cancel', { message }),
+    })
+    return this.#transport
+  }
+
+  async isCurrent(): Promise<boolean> {
+    if (!this.isSuspect) return true
+    const { stored, restoreAll } = this.#options
+    let found = await stored.check()
+    if (found === 'gone') {
+      await restoreAll().catch(() => {})
+      found = await stored.check()
+    }
+    if (found !== 'there') return found === 'unknown'
+    this.isSuspect = false
+    this.#changed(stored.state())
+    return true
+  }
+
+  used(): void {
+    const { replica, idleMs } = this.#options
+    if (performance.now() - this.#usedAt < idleMs / 10) return
+    this.#usedAt = performance.now()
+    replica.store.touch(sessionKey(this.id), idleMs).then(
+      (isThere) => {
+        if (!isThere) this.isSuspect = true
+      },
+      () => {}, // The next touch comes long before the record expires.
+    )
+  }
+
+  streamOpened(): void {
+    void this.shared.refresh().then((state) => {
+      this.#changed(state)
+      // The client may have missed the notification, because it had no stream yet or lost it.
+      if (this.#options.stored.record().changedBy === undefined) return
+      const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' } as const
+      this.#transport?.sendHere(changed).catch(() => {})
+    })
+  }
+
+  async finish(): Promise<void> {
+    await this.#options.stored.delete()
+    this.#tell('ended', {})
+    for (const listener of this.#endListeners) listener()
+  }
+
+  leave(): void {
+    this.#hasLeft = true
+    this.#options.onLeave(this)
+    void this.#stopListening?.().catch(() => {})
+  }
+
+  async restore(epoch: string): Promise<void> {
+    await this.#options.stored.restore()
+    this.epoch = epoch
+  }
+
+  deliver(message: JSONRPCMessage): void {
+    this.#transport?.deliver(message)
+  }
+
+  heardListed(): void {
+    for (const listener of this.#listedListeners) listener()
+  }
+
+  #receive({ type, from, message, state }: Fields): void {
+    if (from === this.#options.replica.id) return
+    const sent = message as JSONRPCMessage
+    if (type === 'ended') this.#local.end()
+    if (type === 'cancel') this.#transport?.cancel(sent)
+    if (type === 'send' && this.#local.hasStream()) this.#transport?.sendHere(sent).catch(() => {})
+    if (type !== 'changed') return
+    this.#options.stored.take(fieldsOf(state) as SessionState)
+    this.#changed(this.#options.stored.state())
+  }
+
+  #changed(state: SessionState): void {
+    for (const listener of this.#changeListeners) listener(state)
+  }
+
+  #tell(type: string, body: Fields): void {
+    const { replica, id } = this.#options
+    const text = JSON.stringify({ type, from: replica.id, ...body })
+    replica.store.publish(channelOf(id), text).catch(() => {}) // Those who miss it look into the store.
+  }
+
+  #tellListed(): void {
+    const { stored, replica, id } = this.#options
+    const { changedBy } = stored.record()
+    if (changedBy === undefined || changedBy === replica.id || this.#listed === stored.version()) return
+    this.#listed = stored.version()
+    replica.send(changedBy, 'listed', { session: id }).catch(() => {})
+  }
+
+  /** Messages for a stream elsewhere are limited, so that a server that floods its log does not flood the store. */
+  #maySend(): boolean {
+    const second = Math.floor(performance.now() / 1000)
+    if (second !== this.#sentSecond) this.#sent = 0
+    this.#sentSecond = second
+    return ++this.#sent <= MAX_SENT_PER_SECOND
+  }
+}
+
+/** What other replicas must know at once; tools are read from the store when they are listed. */
+function chosenIn({ logLevel, subscriptions, pages }: SessionState): string {
+  return JSON.stringify([logLevel, subscriptions, pages])
+}

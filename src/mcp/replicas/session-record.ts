@@ -1,0 +1,77 @@
+// What replicas share about the session of a client: how it introduced itself, and what it has chosen since.
+import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
+
+/** What a client has chosen in its session. */
+export type SessionState = {
+  /** Names of the tools that searches loaded, in the order of loading. */
+  readonly tools: readonly string[]
+  /** A result of the client was put on the shelf. */
+  readonly hasShelved: boolean
+  readonly logLevel?: string | undefined
+  /** URIs of the resources that the client subscribes to, as the client knows them. */
+  readonly subscriptions: readonly string[]
+  /** Servers whose pages the client has read. */
+  readonly pages: readonly string[]
+}
+
+/** A session as the store keeps it. */
+export type SessionRecord = {
+  /** Parameters of the client's `initialize` request. */
+  readonly initialize: Fields
+  /** Whose session it is; undefined if the gateway has no users. */
+  readonly userId?: string | undefined
+  /** Owns the session's long results. */
+  readonly owner: string
+  /** The replica that changed the list of tools last; it waits until the client has fetched the list. */
+  readonly changedBy?: string | undefined
+  readonly state: SessionState
+}
+
+/** Increases when an older version could not read the record. */
+const VERSION = 1
+/** Characters of a record; one that would be longer is refused. */
+export const MAX_RECORD = 200_000
+
+export const newSessionState: SessionState = { tools: [], hasShelved: false, subscriptions: [], pages: [] }
+
+export function writeRecord(record: SessionRecord): string {
+  return JSON.stringify({ v: VERSION, ...record })
+}
+
+/** Returns undefined for a text that is not a record, or one of a newer version. */
+export function readRecord(text: string): SessionRecord | undefined {
+  const { v, initialize, userId, owner, changedBy, state } = parse(text)
+  if (v !== VERSION || !isFields(initialize) || typeof owner !== 'string') return undefined
+  const { tools, hasShelved, logLevel, subscriptions, pages } = fieldsOf(state)
+  return {
+    initialize,
+    owner,
+    ...(typeof userId === 'string' ? { userId } : {}),
+    ...(typeof changedBy === 'string' ? { changedBy } : {}),
+    state: {
+      tools: texts(tools),
+      hasShelved: hasShelved === true,
+      ...(typeof logLevel === 'string' ? { logLevel } : {}),
+      subscriptions: texts(subscriptions),
+      pages: texts(pages),
+    },
+  }
+}
+
+/** The part of an `initialize` request that a replica needs to repeat it. */
+export function initializeParams(message: unknown): Fields {
+  const { protocolVersion, capabilities, clientInfo } = fieldsOf(fieldsOf(message).params)
+  return { protocolVersion, capabilities: capabilities ?? {}, clientInfo }
+}
+
+function parse(text: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}

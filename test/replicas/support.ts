@@ -1,0 +1,52 @@
+// Several gateways in this process that share a store, behind a balancer.
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { onTestFinished } from 'vitest'
+import { type HttpOptions, runOnHttp } from '../../src/mcp/gateway/index.ts'
+import type { ServerConfig } from '../../src/mcp/index.ts'
+import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
+import { type ClientOptions, connectWith, type Desk, type Open, openGateway } from '../mcp/support/gateway.ts'
+import { type Balancer, startBalancer } from '../support/balancer.ts'
+
+export type Replicas = {
+  readonly balancer: Balancer
+  readonly gateways: readonly (Open & { readonly url: string; close(): Promise<void> })[]
+  connect(options?: ClientOptions): Promise<Desk & { readonly transport: StreamableHTTPClientTransport }>
+}
+
+export type ReplicasOptions = {
+  readonly store?: StateStore
+  readonly count?: number
+  readonly http?: Partial<HttpOptions>
+  readonly open?: Parameters<typeof openGateway>[1]
+  /** The store of each replica; the shared one if left out. */
+  readonly storeOf?: (index: number) => StateStore
+}
+
+/** Starts gateways, each with servers of its own, and waits until they are connected. */
+export async function openReplicas(
+  servers: (index: number) => readonly ServerConfig[],
+  options: ReplicasOptions = {},
+): Promise<Replicas> {
+  const { count = 2, http = {}, open = {} } = options
+  const store = options.store ?? createMemoryStore()
+  onTestFinished(() => store.close())
+  const gateways = await Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const own = openGateway(servers(index), { ...open, store: options.storeOf?.(index) ?? store })
+      const served = await runOnHttp(own.gateway, { port: 0, ...http })
+      onTestFinished(() => served.close())
+      await own.host.settled()
+      return { ...own, url: served.url, close: served.close }
+    }),
+  )
+  const balancer = await startBalancer(gateways.map(({ url }) => url))
+  onTestFinished(() => balancer.close())
+  return {
+    balancer,
+    gateways,
+    async connect(client = {}) {
+      const transport = new StreamableHTTPClientTransport(new URL(balancer.url))
+      return { ...(await connectWith(transport, client)), transport }
+    },
+  }
+}
