@@ -1,5 +1,5 @@
 // Finds a Chromium or Chrome for the tests of the inspector's page, and installs one where that is possible.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
@@ -30,7 +30,7 @@ function isExecutable(path) {
 export const BROWSER_ADVICE = 'install Chromium or Chrome, or set CHROME_PATH to one'
 
 /** Installs Debian's Chromium, as root alone; says what it does, and what is missing where it cannot. */
-export function ensureBrowser() {
+export async function ensureBrowser() {
   if (findBrowser() || process.env.TOOLSHELF_NO_BROWSER) return
   const isDebian = process.platform === 'linux' && spawnSync('apt-get', ['--version']).status === 0
   if (!isDebian || process.getuid?.() !== 0) {
@@ -38,9 +38,17 @@ export function ensureBrowser() {
     return
   }
   console.log('browser: none found; installing chromium with apt-get (TOOLSHELF_NO_BROWSER=1 prevents it).')
-  const run = (...words) =>
-    spawnSync('apt-get', words, { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
-  const isDone = run('update') && run('install', '-y', '--no-install-recommends', 'chromium')
+  const isDone =
+    (await succeeds('apt-get', ['update'])) &&
+    (await succeeds('apt-get', ['install', '-y', '--no-install-recommends', 'chromium']))
   if (!isDone)
     console.log(`browser: apt-get failed, so tests of the inspector's page are skipped; ${BROWSER_ADVICE}.`)
+}
+
+function succeeds(command, words) {
+  const child = spawn(command, words, { stdio: ['ignore', 'ignore', 'inherit'] })
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(false))
+    child.once('close', (code) => resolve(code === 0))
+  })
 }

@@ -1,7 +1,9 @@
-// Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet.
-import { spawnSync } from 'node:child_process'
+// Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet. With --browser
+// it installs a browser at the same time, for the tests.
+import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { ensureBrowser } from './browser.mjs'
 
 const root = new URL('../', import.meta.url)
 const needed = [20, 19]
@@ -43,18 +45,22 @@ if (!nodeIsNewEnough()) {
   process.exit(1)
 }
 
-const reason = reasonToInstall()
-if (reason) {
+async function install() {
+  const reason = reasonToInstall()
+  if (!reason) return console.log('setup: dependencies are up to date.')
   console.log(`setup: ${reason}; running "npm ci".`)
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+  const npm = spawn('npm', ['ci', '--no-audit', '--no-fund'], {
     cwd: fileURLToPath(root),
     stdio: 'inherit',
     shell: process.platform === 'win32',
   })
-  if (status !== 0) {
-    console.error('setup: "npm ci" failed; see the lines above.')
-    process.exit(status ?? 1)
-  }
-} else {
-  console.log('setup: dependencies are up to date.')
+  const code = await new Promise((resolve) => {
+    npm.once('error', () => resolve(1))
+    npm.once('close', (status) => resolve(status ?? 1))
+  })
+  if (code === 0) return
+  console.error('setup: "npm ci" failed; see the lines above.')
+  process.exitCode = code
 }
+
+await Promise.all([install(), process.argv.includes('--browser') ? ensureBrowser() : undefined])

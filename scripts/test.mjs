@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { delimiter } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureBrowser } from './browser.mjs'
 
 const fileOf = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const { scripts } = JSON.parse(readFileSync(fileOf('package.json'), 'utf8'))
@@ -41,7 +40,6 @@ function runTests() {
   return codeOf(tests)
 }
 
-ensureBrowser()
 const checks = [scripts.lint, ...scripts.typecheck.split(' && ')].map(passes)
 await passes(scripts.build)
 const code = failures.length === 0 ? await runTests() : 1

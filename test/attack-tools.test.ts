@@ -4,6 +4,7 @@ import { sign, validateRequest } from '../src/core/oracle/index.ts'
 import type { Shelf, ShelfOptions, Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { found, SEND, search, text, tools, user } from './support/blocks.ts'
+import { sizeOf } from './support/runs.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 import { load, talkOn, wireCases } from './support/wires.ts'
 
@@ -62,17 +63,19 @@ describe('what is made to run for ever', () => {
     ['required words', (word: string) => `+${word}`],
     ['names', (word: string) => `mcp__${word},`],
     ['words of one letter and marks', () => marks],
-  ])('S15 H6 a query of 600 %s over 2,000 tools', async (_, write) => {
+  ])('S15 H6 a query of 600 %s over many tools', async (_, write) => {
     const description = 'a text of several words '.repeat(40)
-    const many = Array.from({ length: 2000 }, (_, index) => mcp('many', `t${index}`, { description }))
+    const many = Array.from({ length: sizeOf({ quick: 500, full: 2000 }) }, (_, index) =>
+      mcp('many', `t${index}`, { description }),
+    )
     const words = Array.from({ length: 600 }, (_, index) => write(index.toString(36)))
     const shelf = quietShelf({ tools: many })
     expect((await ask(shelf, words.join(' '))).result.type).toBe('tool_result')
     expect((await ask(shelf, `select:${words.join(',')}`)).result.type).toBe('tool_result')
   })
 
-  it.each(['s', '\u0301\u0323', 'aB', '__'])('H6 names of a megabyte of %j', async (piece) => {
-    const name = `x${piece.repeat(1_000_000)}`
+  it.each(['s', '\u0301\u0323', 'aB', '__'])('H6 very long names of %j', async (piece) => {
+    const name = `x${piece.repeat(sizeOf({ quick: 150_000, full: 1_000_000 }))}`
     const talk = new Talk(quietShelf({ tools: [mcp(name, 'tool'), mcp('evil', name)] }))
     await talk.user().search('evil tool')
     const { request } = await talk.prepare()

@@ -11,6 +11,7 @@ import {
   type Shelf,
   type ShelfOptions,
 } from '../src/index.ts'
+import { until } from './mcp/support/processes.ts'
 import { MODEL, mcp, quietShelf } from './support/talk.ts'
 
 const HAIKU = 'claude-haiku-4-5'
@@ -260,7 +261,8 @@ describe('G3 kept fresh', () => {
   })
 
   it('G3 at once and then again and again, a failure aside, until stopped', async () => {
-    vi.useFakeTimers()
+    // Intervals alone: what else runs in this process goes by the real clock, and so does the wait below.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const tables: (() => unknown)[] = [
       () => ({ withoutReferences: ['haiku'] }),
       () => expect.fail('no network'),
@@ -269,17 +271,19 @@ describe('G3 kept fresh', () => {
     let asked = 0
     const load = async () => tables[asked++]?.()
     const shelf = shelfWith()
+    const untilReason = (model: string, reason: string) =>
+      until(async () => (await reasonFor(shelf, model)) === reason, `${model}: ${reason}`)
     const { stop } = keepCapabilitiesFresh(shelf, load, 60_000)
-    await vi.advanceTimersByTimeAsync(0)
+    await untilReason(HAIKU, 'model')
+    expect(asked).toBe(1)
+    vi.advanceTimersByTime(60_000)
+    await until(() => asked === 2, 'it asks again')
     expect(await reasonFor(shelf, HAIKU)).toBe('model')
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(asked).toBe(2)
-    expect(await reasonFor(shelf, HAIKU)).toBe('model')
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(await reasonFor(shelf, HAIKU)).toBe('open')
+    vi.advanceTimersByTime(60_000)
+    await untilReason(HAIKU, 'open')
     expect(await reasonFor(shelf, MODEL)).toBe('model')
     stop()
-    await vi.advanceTimersByTimeAsync(600_000)
+    vi.advanceTimersByTime(600_000)
     expect(asked).toBe(3)
   })
 })

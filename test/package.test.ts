@@ -1,9 +1,18 @@
 // The package as a user gets it: packed, installed in an empty project, run and type-checked there.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { publint } from 'publint'
@@ -109,11 +118,13 @@ beforeAll(() => {
     JSON.stringify({ name: 'user', private: true, type: 'module' }),
   )
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--omit=optional']
-  const others = ['@anthropic-ai/sdk', '@types/node'].map(
-    (name) => `${name}@${manifest.devDependencies[name]}`,
-  )
-  const wanted = [`./${packed.filename}`, ...others, `typescript@${OLDEST_TYPESCRIPT}`]
-  run('npm', ['install', ...wanted, ...quiet], project)
+  run('npm', ['install', `./${packed.filename}`, `typescript@${OLDEST_TYPESCRIPT}`, ...quiet], project)
+  // What we have already need not be installed again.
+  for (const name of ['@anthropic-ai/sdk', '@types/node']) {
+    const place = join(project, 'node_modules', name)
+    mkdirSync(dirname(place), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), place, 'junction')
+  }
   const lock = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8'))
   installed = lock.packages['node_modules/toolshelf']
 }, 3 * minutes)

@@ -7,7 +7,7 @@ import { readQuery } from './query-words.ts'
 import { type Repair, repair } from './repair.ts'
 import type { LexicalSettings } from './settings.ts'
 import { stem } from './stem.ts'
-import { SYNONYMS } from './synonyms.ts'
+import { synonymsOf } from './synonyms.ts'
 import { NO_TERM, type Vocabulary } from './vocabulary.ts'
 
 export type How = 'word' | 'synonym' | 'prefix' | 'typo' | 'part' | 'form'
@@ -104,7 +104,7 @@ function groupOf({ word, weight, clause }: QueryWord, source: Source, mayCorrect
   const most = { weight, rarity }
   if (ownCount > 0) alternatives.push({ term: own, how: 'word', share: 1, gain: rarity })
   if (settings.synonym > 0) {
-    const near = SYNONYMS.get(own === NO_TERM ? stem(word) : vocabulary.textOf(own))
+    const near = synonymsOf(own === NO_TERM ? stem(word) : vocabulary.textOf(own))
     for (const one of near ?? [])
       add(alternatives, vocabulary.ofStem(one), 'synonym', settings.synonym, most, source)
   }

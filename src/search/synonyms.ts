@@ -116,8 +116,13 @@ const GROUPS = `
   quantity amount
 `
 
-/** Stem → the stems near it. */
-export const SYNONYMS: ReadonlyMap<string, readonly string[]> = tableOf(GROUPS)
+let table: ReadonlyMap<string, readonly string[]> | undefined
+
+/** The stems near a stem. The table is made at the first search: most commands start and never search. */
+export function synonymsOf(stemmed: string): readonly string[] | undefined {
+  table ??= tableOf(GROUPS)
+  return table.get(stemmed)
+}
 
 function tableOf(groups: string): Map<string, string[]> {
   const table = new Map<string, string[]>()

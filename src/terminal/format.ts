@@ -28,12 +28,13 @@ export function harmlessData<Data>(data: Data): Data {
 
 /** Untrusted text on one line, without invisible characters. */
 export function printableLine(text: string): string {
-  return text
+  const words = text
     .toWellFormed()
     .replace(ESCAPE_SEQUENCE, '')
     .replace(/\p{Cf}/gu, '')
-    .replace(/[\s\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim()
+    // One character, not a repetition: millions of them would overflow the stack of the expression.
+    .split(/[\s\p{Cc}\p{Zl}\p{Zp}]/u)
+  return words.filter((word) => word !== '').join(' ')
 }
 
 /** The non-empty lines of a process's output. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Ledger } from '../../src/cli/demo/index.ts'
 import { playDemo } from '../../src/cli/demo/index.ts'
 import { demoServers, folderWithAll, packagesBeside } from '../../src/cli/demo/servers.ts'
@@ -13,8 +13,6 @@ import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
 import { lightBinary, lightPackages } from './light-demo.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 /** Only one test starts the real servers: six of them take three seconds of CPU time. */
 const packages = lightPackages()

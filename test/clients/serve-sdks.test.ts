@@ -27,6 +27,7 @@ const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file
 // Mastra would report that it is used, and fetch a list of providers.
 vi.stubEnv('MASTRA_TELEMETRY_DISABLED', '1')
 vi.stubEnv('MASTRA_OFFLINE', 'true')
+afterAll(() => void vi.unstubAllEnvs())
 
 const deferred = { providerOptions: { openai: { deferLoading: true } } }
 const apiKey = 'none'

@@ -709,8 +709,11 @@ describe('much', () => {
     expect(status).toBe(200)
   })
 
-  it.each(SEARCHING)('%s: 50,000 blocks in one message', async (mode) => {
-    const content = Array.from({ length: 50_000 }, () => ({ type: 'text', text: 'x' }))
+  it.each(SEARCHING)('%s: very many blocks in one message', async (mode) => {
+    const content = Array.from({ length: sizeOf({ quick: 15_000, full: 50_000 }) }, () => ({
+      type: 'text',
+      text: 'x',
+    }))
     const fake = await startFake((outgoing) => stream(outgoing, textReply('done')))
     const gateway = await startGateway(fake.url, { mode })
     const { status } = await ask(gateway, requestFor(mode, { messages: [{ role: 'user', content }] }))

@@ -5,6 +5,7 @@ import type { PoolTool } from '../../src/index.ts'
 import { createLexicalIndex, LEXICAL, lexical } from '../../src/search/index.ts'
 import { createIndexes } from '../../src/search/rankers.ts'
 import { runAtOnce } from '../../src/search/slices.ts'
+import { runs } from '../support/runs.ts'
 import { office, toolsOf } from './tools.ts'
 
 function names(tools: readonly PoolTool[], query: string, limit = 10): string[] {
@@ -180,6 +181,7 @@ describe('properties', () => {
           if (at > 0) expect(score).toBeLessThanOrEqual(hits[at - 1]!.score)
         })
       }),
+      { numRuns: runs(40) },
     )
   })
 })

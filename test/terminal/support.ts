@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
-import { afterAll, beforeAll, beforeEach, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import { binary } from '../support/binary.ts'
 
 const pty = loadPty()
@@ -99,20 +99,13 @@ export type Size = {
 
 const PATIENCE = 90_000
 
-/** Many waits make a test; each has its own patience. */
-vi.setConfig({ testTimeout: 400_000 })
-
-const shared = new Set<Screen>()
-afterAll(() => {
-  for (const { process: child } of shared) child.kill('SIGKILL')
-})
-
 /** One screen for all tests of a group, in their order: starting it takes longer than most of them. */
 export function shareScreen<Opened extends Screen>(start: () => Promise<Opened>): () => Opened {
   let screen: Opened
   beforeAll(async () => {
     screen = await start()
   })
+  afterAll(() => screen?.process.kill('SIGKILL'))
   beforeEach(async () => {
     await screen.hides('Ctrl-C stops')
     screen.wipe()
@@ -202,7 +195,6 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
       return code as number
     },
   }
-  if (size.isShared) shared.add(screen)
   return screen
 }
 

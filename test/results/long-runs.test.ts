@@ -1,0 +1,61 @@
+// Texts of millions of equal characters. V8 stops optimising regular expressions once a process has compiled many of them, and
+// then a repetition overflows its stack after a few million characters: a gateway that runs for days gets there.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { bundled } from '../support/bundled.ts'
+import { isThorough } from '../support/runs.ts'
+
+const LENGTH = 9_000_000
+
+/** What overflowed; the last character of the second is repeated. */
+const known = [
+  ['preview', 'x'],
+  ['printableLine', ' '],
+  ['cleanText', '\u200b'],
+]
+/** With more effort, everything on everything. */
+const units = [
+  '\n',
+  '\r',
+  '\t',
+  '-',
+  '=',
+  '<',
+  '\u0001',
+  '\ufe0f',
+  '\u{E0041}',
+  '\ud800',
+  '|',
+  '"',
+  '\u001b',
+  '\u001b[ ',
+  '\u001b[1',
+  '\u001b]x',
+]
+const others = units.flatMap((unit) =>
+  ['preview', 'printableLine', 'cleanText', 'unsafeKinds'].map((use) => [use, unit]),
+)
+
+const program = (all: readonly string[][]) => `
+import { cleanText, unsafeKinds } from './src/lib/index.ts'
+import { previewOf } from './src/core/results/index.ts'
+import { printableLine } from './src/terminal/index.ts'
+
+const uses = { cleanText, unsafeKinds, printableLine, preview: (text) => previewOf(text, 5000) }
+for (const [use, unit] of ${JSON.stringify(all)}) {
+  const text = unit.slice(0, -1) + unit.slice(-1).repeat(${LENGTH})
+  try {
+    uses[use](text)
+  } catch (error) {
+    console.log(use, JSON.stringify(unit), String(error))
+  }
+}
+console.log('all tried')
+`
+
+test('H6 overflow no stack, also where expressions are not optimised', async () => {
+  const file = await bundled({ text: program(isThorough ? [...known, ...others] : known) })
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-regexp-optimization', file])
+  expect(stdout).toBe('all tried\n')
+})
