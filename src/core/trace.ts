@@ -88,8 +88,8 @@ export type Trace =
       readonly causes: readonly PrefixCause[]
       /** How many more causes there are. */
       readonly left: number
-      /** What changed, one for each of `causes`. Only for readers that were asked to keep content. */
-      readonly content: readonly PrefixChange[]
+      /** What changed, one for each of `causes`; undefined if the cache holds. Only for readers that were asked to keep content. */
+      readonly content?: readonly PrefixChange[]
     }
   /** Names of deferred tools were announced to the model, or withdrawn. */
   | {

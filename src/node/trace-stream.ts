@@ -38,19 +38,17 @@ export function createTraceStream(
   let sequence = 0
   const isRepeated = createRepetitions()
   const timeOf = createClockText()
+  const processId = process.pid
   const stamp = (event: Trace, conversation?: string) => {
     const date = now()
     // Conversations share their tools.
     const isShared = event.type === 'pool' || event.type === 'tools'
     if (isShared && isRepeated(event.id, date.getTime())) return
-    read({
-      version: 1,
-      time: timeOf(date),
-      processId: process.pid,
-      sequence: ++sequence,
-      ...(conversation === undefined || isShared ? {} : { conversation }),
-      ...event,
-    })
+    const time = timeOf(date)
+    sequence++
+    // One spread each: several in one object take twenty times as long.
+    if (conversation === undefined || isShared) read({ version: 1, time, processId, sequence, ...event })
+    else read({ version: 1, time, processId, sequence, conversation, ...event })
   }
   return {
     open(kind, { client, traceparent } = {}) {

@@ -30,8 +30,7 @@ export function createEventRing(options: EventRingOptions): EventRing {
   const waiting = new Set<() => void>()
 
   function add(record: TraceRecord): void {
-    const { content: _, ...rest } = record as TraceRecord & { readonly content?: unknown }
-    const text = JSON.stringify(rest)
+    const text = JSON.stringify('content' in record ? { ...record, content: undefined } : record)
     if (text.length > maxCharacters) return
     events.push(text)
     characters += text.length
@@ -44,7 +43,7 @@ export function createEventRing(options: EventRingOptions): EventRing {
       first += start
       start = 0
     }
-    for (const wake of [...waiting]) wake()
+    if (waiting.size > 0) for (const wake of [...waiting]) wake()
   }
 
   function lineAt(number: number): string {
