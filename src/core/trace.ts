@@ -188,7 +188,7 @@ export type Trace =
       readonly server?: string | undefined
       /** `failed`: the tool or its server reported an error. `refused`: the call was not run. */
       readonly outcome: 'done' | 'failed' | 'refused' | 'stopped'
-      /** Characters of the result as JSON. */
+      /** Characters of the result as JSON, without those that escapes add. */
       readonly size: number
       /** How long the call took; undefined where there is no clock. */
       readonly milliseconds?: number | undefined

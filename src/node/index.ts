@@ -37,6 +37,8 @@ export {
   type ChildSpan,
   createChildSpan,
   createTraceStream,
+  type EventStamp,
+  recordOf,
   type TracedConversation,
   type TraceStream,
   traceIdOf,
