@@ -6,13 +6,12 @@ import { createShelf, type OpenTrace } from '../src/index.ts'
 import { createMcpGateway, runOnHttp, shelfOptions } from '../src/mcp/gateway/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'
 import { createMessagesGateway, createMessagesUpstream, readSetting, serve } from '../src/messages/index.ts'
-import { createTraceStream } from '../src/node/index.ts'
 import { echoCommand } from './mcp-servers.ts'
 
 const [kind, folder = '', upstream = ''] = process.argv.slice(2)
 
 /** The base is twice there: the difference of the two is the noise. */
-const WAYS = ['no listener', 'no listener, again', 'events, not written', 'audit file'] as const
+const WAYS = ['no listener', 'no listener, again', 'inspector (the default)', 'audit file'] as const
 
 type Way = (typeof WAYS)[number]
 
@@ -20,14 +19,11 @@ type Way = (typeof WAYS)[number]
 process.env.BENCH_API_TOKEN = 'kX7pQ2mZ9vR4tW8n'
 
 function openTraceOf(way: Way): OpenTrace | undefined {
-  if (way === 'audit file') {
-    const settings = { file: join(folder, `${kind}.jsonl`), hasContent: false }
-    const audit = openAudit(settings, { notify: console.error })
-    return audit && ((start) => audit.stream.open('serve', start).trace)
-  }
-  if (way !== 'events, not written') return undefined
-  const stream = createTraceStream(() => {})
-  return (start) => stream.open('serve', start).trace
+  if (way.startsWith('no listener')) return undefined
+  const isInspected = way.startsWith('inspector')
+  const settings = isInspected ? undefined : { file: join(folder, `${kind}.jsonl`), hasContent: false }
+  const audit = openAudit(settings, { isInspected, notify: console.error })
+  return audit && ((start) => audit.stream.open('serve', start).trace)
 }
 
 async function startServe(openTrace: OpenTrace | undefined): Promise<string> {
@@ -62,3 +58,5 @@ const urls: Record<string, string> = {}
 for (const way of WAYS) urls[way] = await (kind === 'serve' ? startServe : startMcp)(openTraceOf(way))
 process.send?.({ url: JSON.stringify(urls) })
 process.once('disconnect', () => process.exit())
+// An exit of its own, so that `--cpu-prof` in NODE_OPTIONS writes its profile.
+process.once('SIGTERM', () => process.exit())

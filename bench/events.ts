@@ -1,12 +1,11 @@
 // `npm run bench events [serve|mcp]`: what events cost a request of each gateway, as CPU of the process. Gateways without a
-// listener, with one and with the audit file share a process and are asked in turns; one without a listener runs twice, as
-// the noise.
+// listener, with the inspector's and with the audit file share a process and are asked in turns; one without a listener runs
+// twice, as the noise. `BENCH_ROUNDS` sets how often.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { callText } from './mcp-gateway.ts'
-import { takeTurns } from './mcp-turns.ts'
 import { bodyOf, toolsOf } from './messages-load-bodies.ts'
 import { cpuOf, endAll, endAllOnSignal, startEventsGateways, startUpstream } from './messages-processes.ts'
 import { post } from './messages-requests.ts'
@@ -18,54 +17,66 @@ const TURNS = 11
 const STREAMED = 20
 const CALLS = 10
 const WARM = 8
-const ROUNDS = 24
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 60)
 
-/** The requests of one turn, each to be measured. */
+/** The requests of one conversation, each to be measured. */
 type Requests = () => readonly (() => Promise<unknown>)[]
 
-/** CPU milliseconds of a request of each way, in short turns: what else the machine does meets all of them. */
+/**
+ * CPU of a request of each way against that of the first one. A round has a conversation of each way; the requests at the
+ * same place of them follow each other, in an order by chance, and are compared: what else the machine does meets all.
+ */
 async function measure(pid: number, ways: ReadonlyMap<string, Requests>): Promise<string[]> {
-  const run = (requests: Requests) => async () => {
-    const costs: number[] = []
-    for (const request of requests()) {
-      const before = cpuOf(pid)
-      await request()
-      // What is done after the answer counts too.
-      await new Promise((resolve) => setTimeout(resolve, 2))
-      costs.push(cpuOf(pid) - before)
+  const results = new Map([...ways.keys()].map((name) => [name, [] as number[]]))
+  for (let round = 0; round < WARM + ROUNDS; round++) {
+    const conversations = new Map([...ways].map(([name, requests]) => [name, requests()]))
+    const places = [...conversations.values()][0]?.length ?? 0
+    for (let place = 0; place < places; place++) {
+      for (const name of shuffled([...ways.keys()])) {
+        const before = cpuOf(pid)
+        await conversations.get(name)?.[place]?.()
+        // What is done after the answer counts too.
+        await new Promise((resolve) => setTimeout(resolve, 2))
+        if (round >= WARM) results.get(name)?.push(cpuOf(pid) - before)
+      }
     }
-    return costs
   }
-  const runs = new Map([...ways].map(([name, way]) => [name, run(way)]))
-  await takeTurns(runs, WARM)
-  const results = await takeTurns(runs, ROUNDS)
-  const rows = [...results].map(
-    ([name, rounds]) => [name, typical(rounds, 0.25), typical(rounds, 0.5)] as const,
-  )
-  const [, ...base] = rows[0] ?? ['', 0, 0]
-  const share = (value: number, of = 0) => `${((value / of - 1) * 100).toFixed(1)} %`
+  const base = [...results.values()][0] ?? []
   return table(
-    ['way', 'CPU ms, quartile', 'more than without', 'CPU ms, median', 'more than without'],
-    rows.map(([name, low, middle]) => [
-      name,
-      ...[low.toFixed(3), share(low, base[0])],
-      ...[middle.toFixed(3), share(middle, base[1])],
-    ]),
+    ['way', 'CPU ms, median', 'of all', 'more than without, median of pairs', '95 % interval', 'of all'],
+    [...results].map(([name, costs]) => {
+      const ratios = costs.map((cost, index) => cost / base[index]!)
+      return [
+        ...[name, median(costs).toFixed(3), mean(trimmed(costs)).toFixed(3)],
+        ...[percent(median(ratios)), interval(ratios), percent(mean(trimmed(costs)) / mean(trimmed(base)))],
+      ]
+    }),
   )
 }
 
-/**
- * A request's cost: for each place in the conversation this quantile of all rounds, and the mean of these. The lower
- * quartile is the cost while the machine does little else.
- */
-function typical(rounds: readonly (readonly number[])[], quantile: number): number {
-  const places = rounds[0]?.length ?? 0
-  let sum = 0
-  for (let place = 0; place < places; place++) {
-    const sorted = rounds.map((costs) => costs[place] ?? 0).sort((a, b) => a - b)
-    sum += sorted[Math.floor(sorted.length * quantile)] ?? 0
-  }
-  return sum / places
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, order: Math.random() }))
+    .sort((one, other) => one.order - other.order)
+    .map(({ item }) => item)
+}
+
+const sorted = (values: readonly number[]) => [...values].sort((one, other) => one - other)
+const quantile = (values: readonly number[], at: number) =>
+  sorted(values)[Math.min(values.length - 1, Math.floor(values.length * at))] ?? Number.NaN
+const median = (values: readonly number[]) => quantile(values, 0.5)
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
+
+/** Without the dearest twentieth: what the machine did meanwhile, and full garbage collections. */
+function trimmed(values: readonly number[]): number[] {
+  return sorted(values).slice(0, Math.ceil(values.length * 0.95))
+}
+
+/** Where the median is with a probability of 95 %, by the order of the values alone. */
+function interval(values: readonly number[]): string {
+  const half = 0.98 / Math.sqrt(values.length)
+  return `${percent(quantile(values, 0.5 - half))} to ${percent(quantile(values, 0.5 + half))}`
 }
 
 async function measureServe(folder: string): Promise<string[]> {
@@ -113,7 +124,9 @@ try {
     )
   if (has('mcp'))
     lines.push('`mcp --http`, calls of a server on stdio that echoes:', '', ...(await measureMcp(folder)), '')
-  lines.push(`${ROUNDS} rounds, in turns, all gateways in one process.`)
+  lines.push(
+    `${ROUNDS} rounds, in turns, all gateways in one process. "Of all": means without the dearest twentieth.`,
+  )
   if (parts.length === 0) report('Events', 'npm run bench events', lines)
   else console.log(`\n${lines.join('\n')}\n`)
 } catch (error) {

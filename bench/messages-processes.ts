@@ -1,11 +1,13 @@
 // Processes of the Messages bench: the built gateway, the proxy, the upstream and the clients, with their CPU and memory.
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundled } from './bundled.ts'
 import type { Figures, FirstBytes, Job, ShortJob } from './messages-clients.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const ROOT = join(HERE, '..')
 /** `BENCH_MAIN` measures another build. */
 const MAIN = process.env.BENCH_MAIN ?? join(ROOT, 'dist/cli/main.js')
 const LOOP_DELAY = new URL('loop-delay.mjs', import.meta.url).href
@@ -72,8 +74,8 @@ export function startProxy(target: string): Promise<Running> {
 }
 
 /** All gateways of the bench of events, in one process; its URL is a JSON object with theirs. */
-export function startEventsGateways(...args: string[]): Promise<Running> {
-  return forked('events-gateways.ts', ...args)
+export async function startEventsGateways(...args: string[]): Promise<Running> {
+  return forked(await bundled('events-gateways.ts'), ...args)
 }
 
 export async function startClients(): Promise<Clients> {
@@ -103,9 +105,10 @@ async function forked(file: string, ...args: string[]): Promise<Running> {
   return (await forkedChild(file, ...args)).running
 }
 
+/** @param file - Beside this one, or a whole path. */
 async function forkedChild(file: string, ...args: string[]) {
-  const execArgv = file.endsWith('.ts') ? ['--import', 'tsx'] : []
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv })
+  const execArgv = file.endsWith('.ts') ? ['--import', 'tsx'] : (process.env.ZZPROF ? ['--cpu-prof','--cpu-prof-dir=/tmp/prof','--cpu-prof-interval=200'] : [])
+  const child = fork(resolve(HERE, file), args, { execArgv })
   const url = await new Promise<string>((resolve, reject) => {
     child.once('message', (ready: { url: string }) => resolve(ready.url))
     child.once('exit', () => reject(new Error(`bench messages: ${file} did not start.`)))

@@ -45,7 +45,7 @@ describe('a prepared request', () => {
     shelf.add(builtIn('Fresh'))
     await prepare('A private text.')
     const [kept, broken] = of('prefix')
-    expect(kept).toEqual({ type: 'prefix', isKept: true, causes: [], left: 0, content: [] })
+    expect(kept).toEqual({ type: 'prefix', isKept: true, causes: [], left: 0 })
     const { content, ...rest } = broken
     const causes = [{ kind: 'tool-added', name: 'Fresh' }, { kind: 'system' }]
     expect(rest).toEqual({ type: 'prefix', isKept: false, causes, left: 0 })

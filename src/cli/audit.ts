@@ -42,11 +42,13 @@ export function openAudit(
   if (!file && !ring && !telemetry) return undefined
   const read = (record: TraceRecord) => {
     file?.write(record)
-    ring?.add(record)
     telemetry?.read(record)
   }
   return {
-    stream: createTraceStream(read, { hasSpans: telemetry !== undefined }),
+    stream: createTraceStream(file || telemetry ? read : undefined, {
+      keep: ring?.addStamped,
+      hasSpans: telemetry !== undefined,
+    }),
     feed: settings ? createFileFeed([resolve(settings.file)]) : ring,
     redact,
     setServers,

@@ -29,17 +29,20 @@ export function prefixHash({ request, headers }: Sent): string {
  * for (const cause of explainBreak(previous, prepared)) console.warn('prompt cache lost:', cause)
  */
 export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
-  return [
-    ...differ('model', previous.request.model, next.request.model),
-    ...differ('header', previous.headers ?? {}, next.headers ?? {}),
-    ...toolChanges(toolsOf(previous.request), toolsOf(next.request), () => referencedNames(previous.request)),
-    ...differ('system', previous.request.system, next.request.system),
-    ...editedMessage(previous.request.messages, next.request.messages),
-  ]
+  const [before, after] = [previous.request, next.request]
+  return NONE.concat(
+    differ('model', before.model, after.model),
+    differ('header', previous.headers ?? {}, next.headers ?? {}),
+    toolChanges(toolsOf(before), toolsOf(after), () => referencedNames(before)),
+    differ('system', before.system, after.system),
+    editedMessage(before.messages, after.messages),
+  )
 }
 
-function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): BreakCause[] {
-  if (before === after || hasSameParts(before, after)) return []
+const NONE: readonly BreakCause[] = []
+
+function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): readonly BreakCause[] {
+  if (before === after || hasSameParts(before, after)) return NONE
   return json(before) === json(after) ? [] : [{ kind, before, after }]
 }
 
@@ -50,8 +53,11 @@ function toolChanges(
   references: () => ReadonlySet<unknown>,
 ): BreakCause[] {
   const [oldPart, newPart] = differingParts(before, after)
-  if (oldPart.length === 0 && newPart.length === 0) return []
-  const referenced = [...oldPart, ...newPart].some(isDeferred) ? references() : new Set()
+  if (oldPart.length === 0 && newPart.every(isDeferred) && (newPart.length === 0 || before.some(isDeferred)))
+    return []
+  // A request cannot refer to a tool that it does not have, so deferred tools that are new are not part of it.
+  const referenced =
+    oldPart.length > 0 && [...oldPart, ...newPart].some(isDeferred) ? references() : new Set()
   const isPart = (tool: Block) => tool.defer_loading !== true || referenced.has(tool.name)
   const old = new Map(oldPart.filter(isPart).map((tool) => [String(tool.name), tool]))
   const now = new Map(newPart.filter(isPart).map((tool) => [String(tool.name), tool]))

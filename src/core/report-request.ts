@@ -4,7 +4,7 @@ import type { Facts } from './history/index.ts'
 import { type BreakCause, explainBreak, type Sent } from './prefix.ts'
 import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'
-import type { TraceListener } from './trace.ts'
+import type { Trace, TraceListener } from './trace.ts'
 import type { PrefixCause, PrefixChange } from './trace-prefix.ts'
 import type { Block, Decision, RequestTool } from './types.ts'
 
@@ -14,6 +14,8 @@ type Assembled = Sent & {
 
 /** Causes that an event names. */
 const MOST_CAUSES = 100
+/** The event of most requests. */
+const KEPT: Trace = { type: 'prefix', isKept: true, left: 0, causes: [] }
 
 export function reportRequest(
   { memory, model, partition, isSubAgent }: Context,
@@ -29,8 +31,14 @@ export function reportRequest(
   const { tools, messages } = sent.request
   const loaded = [...facts.loaded.keys()].filter((name) => deferredNames.has(name))
   trace({
-    ...{ type: 'decision', model, decision, tools: toolShare(pool, visibleNames(tools, loaded)) },
-    ...{ pool: id, loaded, messages: messages.length, isSubAgent },
+    type: 'decision',
+    model,
+    decision,
+    tools: toolShare(pool, visibleNames(tools, loaded)),
+    pool: id,
+    loaded,
+    messages: messages.length,
+    isSubAgent,
   })
   if (memory.sent) reportPrefix(trace, memory.sent, sent)
   memory.sent = sent
@@ -49,9 +57,12 @@ function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]):
 
 function reportPrefix(trace: TraceListener, before: Sent, after: Sent): void {
   const all = explainBreak(before, after)
+  if (all.length === 0) return trace(KEPT)
   const causes = all.slice(0, MOST_CAUSES)
   trace({
-    ...{ type: 'prefix', isKept: all.length === 0, left: all.length - causes.length },
+    type: 'prefix',
+    isKept: false,
+    left: all.length - causes.length,
     causes: causes.map(withoutContent),
     content: causes.map((cause) => changeOf(cause, before, after)),
   })

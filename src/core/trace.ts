@@ -91,8 +91,8 @@ export type Trace =
       readonly causes: readonly PrefixCause[]
       /** How many more causes there are. */
       readonly left: number
-      /** What changed, one for each of `causes`. Only for readers that were asked to keep content. */
-      readonly content: readonly PrefixChange[]
+      /** What changed, one for each of `causes`; undefined if the cache holds. Only for readers that were asked to keep content. */
+      readonly content?: readonly PrefixChange[]
     }
   /** Names of deferred tools were announced to the model, or withdrawn. */
   | {
@@ -193,7 +193,7 @@ export type Trace =
       readonly outcome: 'done' | 'failed' | 'refused' | 'stopped'
       /** Why it was refused, where it was for the user's `rights` or a `limit` of theirs. */
       readonly reason?: 'rights' | 'limit' | undefined
-      /** Characters of the result as JSON. */
+      /** Characters of the result as JSON, without those that escapes add. */
       readonly size: number
       /** How long the call took; undefined where there is no clock. */
       readonly milliseconds?: number | undefined

@@ -32,6 +32,24 @@ export function toJson(value: unknown): string {
   }
 }
 
+/** Levels below which values do not count. */
+const DEEPEST_COUNTED = 100
+
+/** Characters of a value as JSON, without those that escapes add: no text is read or copied for it. */
+export function jsonLength(value: unknown, depth = DEEPEST_COUNTED): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null || depth === 0) return String(value ?? null).length
+  // Brackets, and a comma behind each part but the last.
+  let sum = 1
+  if (Array.isArray(value)) {
+    for (const item of value) sum += jsonLength(item, depth - 1) + 1
+    return Math.max(2, sum)
+  }
+  for (const [name, inner] of Object.entries(value))
+    if (inner !== undefined) sum += name.length + jsonLength(inner, depth - 1) + 4
+  return Math.max(2, sum)
+}
+
 /** What belongs to the caller: a `cache_control` in here is data, not a breakpoint. */
 const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
 const DEEPEST_BREAKPOINT = 6

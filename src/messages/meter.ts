@@ -34,22 +34,28 @@ export function createMeter(request: MessagesRequest, prices: PriceTable | undef
   const samplings: { characters: number; usage: Fields }[] = []
   let characters = 0
   let isNew = false
+  let known: Figures | undefined
   return {
     sent(sent) {
+      known = undefined
       characters = readingOf(sent).characters
       isNew = true
     },
     reported(usage) {
+      known = undefined
       if (isNew) samplings.push({ characters, usage: {} })
       isNew = false
       const last = samplings.at(-1)
       if (last) last.usage = { ...last.usage, ...counted(usage) }
     },
-    figures: () =>
-      figuresOf({
-        ...measured,
-        samplings: samplings.map((one): Sampling => ({ ...one, billed: billedTokens(one.usage) })),
-      }),
+    figures() {
+      const billed = ({ characters, usage }: (typeof samplings)[number]): Sampling => ({
+        characters,
+        billed: billedTokens(usage),
+      })
+      known ??= figuresOf({ ...measured, samplings: samplings.map(billed) })
+      return known
+    },
   }
 }
 

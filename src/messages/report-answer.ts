@@ -17,15 +17,29 @@ export function reportAnswer(
   if (!openTrace || (outcome === undefined && model === undefined)) return
   const headers = headersOf(incoming)
   const trace = outcome?.trace ?? openTrace(conversationStart(headers))
-  const { mode = 'refused', wire, why = 'invalid request' } = outcome ?? {}
-  const { toolsGiven = 0, toolsVisible = 0, searches = 0, rounds = 0, loaded = [] } = outcome ?? {}
   const figures = outcome?.figures()
+  // Without spreads, which take longer than all the rest of this.
   trace({
-    ...{ type: 'answered', status, milliseconds, model, mode, wire, why },
-    ...{ api: api.name, pool: outcome?.pool, toolsGiven, toolsVisible, searches, loaded, rounds },
-    ...{ traceparent: traceparentIn(headers), error },
-    ...(figures ? { tokensWithout: figures.tokensWithout, tokensWith: figures.tokensWith } : {}),
-    ...(figures ? { dollarsWithout: figures.dollarsWithout, dollarsWith: figures.dollarsWith } : {}),
+    type: 'answered',
+    status,
+    milliseconds,
+    model,
+    mode: outcome?.mode ?? 'refused',
+    wire: outcome?.wire,
+    why: outcome?.why ?? 'invalid request',
+    api: api.name,
+    pool: outcome?.pool,
+    toolsGiven: outcome?.toolsGiven ?? 0,
+    toolsVisible: outcome?.toolsVisible ?? 0,
+    searches: outcome?.searches ?? 0,
+    loaded: outcome?.loaded ?? [],
+    rounds: outcome?.rounds ?? 0,
+    traceparent: traceparentIn(headers),
+    error,
+    tokensWithout: figures?.tokensWithout,
+    tokensWith: figures?.tokensWith,
+    dollarsWithout: figures?.dollarsWithout,
+    dollarsWith: figures?.dollarsWith,
   })
 }
 

@@ -137,7 +137,7 @@ function reportEnd(
     usage: billedTokens(usages.at(-1) ?? {}),
     stopReason: textOf(fieldsOf(end?.delta).stop_reason) || undefined,
     milliseconds: performance.now() - startedAt,
-    ...(end && !isBroken ? {} : { error: 'the reply broke off' }),
+    error: end && !isBroken ? undefined : 'the reply broke off',
   })
 }
 

@@ -1,7 +1,6 @@
 // Writes events to a file as JSON lines: private, bounded, without secrets, and without what a conversation says unless
-// asked. What is about to run and what was answered is written at the end of this turn of the event loop, with all lines in
-// front of it; other lines wait for it, at most a tenth of a second. A crash loses at most what waits. A file that cannot
-// be written harms nothing else.
+// asked. Each line is handed to the kernel before `write` returns, so a process that is killed loses at most the line that
+// it is writing. A file that cannot be written harms nothing else.
 import {
   closeSync,
   existsSync,
@@ -36,11 +35,9 @@ export type AuditFileOptions = AuditLineOptions & {
 
 /** An audit file that is being written. */
 export type AuditFile = {
-  /** Takes a record, which is written soon. Never throws. */
+  /** Appends a record: when it returns, the operating system has the line, unless `notify` reported a failure. Never throws. */
   write(record: TraceRecord): void
-  /** Writes what was taken, now. */
-  flush(): void
-  /** Writes what was taken, and closes the file. */
+  /** Closes the file; a later record opens it again. */
   close(): void
 }
 
@@ -50,63 +47,36 @@ const MAX_FILES = 5
 const PRIVATE = 0o600
 /** How long a file stays open without a look at whether another process has rotated or removed it. */
 const TRUSTED_MS = 250
-/** Characters that wait for a write; more are written at once. */
-const MOST_WAITING = 256_000
-/** Longest time that a line waits for others. */
-const LONGEST_WAIT_MS = 100
-/** Events that must be in the file even if the process dies of what comes next, and those that end a turn. */
-const URGENT: ReadonlySet<TraceRecord['type']> = new Set(['call', 'permission', 'answered', 'compacted'])
 
 /** Opens an audit file at the first record. Several processes may write to the same file. */
 export function openAuditFile(path: string, options: AuditFileOptions): AuditFile {
   const file = resolve(path)
   const { notify } = options
   const current = createCurrentFile(file, options)
-  let waiting = ''
   let isBroken = false
-  let isUrgent = false
-  let timer: NodeJS.Timeout | undefined
 
-  function flush(): void {
-    isUrgent = false
-    if (waiting === '') return
-    const lines = waiting
-    waiting = ''
+  /** A descriptor that stopped working, for example because something closed it, is replaced once. */
+  function append(line: string): void {
     try {
-      current.append(lines, isBroken)
-      isBroken = false
+      current.append(line, isBroken)
     } catch (error) {
-      current.close()
-      if (!isBroken) notify(`events are not being written to ${file}: ${(error as Error).message}`)
-      isBroken = true
+      if (!current.close()) throw error
+      current.append(line, true)
     }
   }
 
-  function flushAfterTurn(): void {
-    if (!isUrgent) setImmediate(flush)
-    isUrgent = true
-  }
-
-  function flushLater(): void {
-    timer = undefined
-    flush()
-  }
-
-  process.once('exit', flush)
   return {
-    flush,
     write(record) {
-      waiting += `${auditLine(record, options)}\n`
-      if (waiting.length > MOST_WAITING) flush()
-      else if (URGENT.has(record.type)) flushAfterTurn()
-      else timer ??= setTimeout(flushLater, LONGEST_WAIT_MS)
+      try {
+        append(`${auditLine(record, options)}\n`)
+        isBroken = false
+      } catch (error) {
+        current.close()
+        if (!isBroken) notify(`events are not being written to ${file}: ${(error as Error).message}`)
+        isBroken = true
+      }
     },
-    close() {
-      clearTimeout(timer)
-      flush()
-      current.close()
-      process.off('exit', flush)
-    },
+    close: () => void current.close(),
   }
 }
 
@@ -120,9 +90,16 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
   const isFull = ({ size, birthtimeMs, ctimeMs }: Stats) =>
     size > 0 && (size >= maxBytes || now() - (birthtimeMs || ctimeMs) >= maxAgeMs)
 
-  function close(): void {
-    if (opened) closeSync(opened.descriptor)
+  /** Returns whether the file was open. */
+  function close(): boolean {
+    if (!opened) return false
+    try {
+      closeSync(opened.descriptor)
+    } catch {
+      // Something else has closed it.
+    }
     opened = undefined
+    return true
   }
 
   /** Returns the file to append to. `isDoubtful`: it may end with half a line. */

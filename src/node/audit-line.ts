@@ -1,6 +1,6 @@
 // A line of the audit file: a record as JSON, short, without secrets, and without content unless asked.
 import type { TraceRecord } from '../core/index.ts'
-import { cut, type Fields, isFields, toJson, without } from '../lib/index.ts'
+import { cut, type Fields, isFields, toJson } from '../lib/index.ts'
 
 /** What a line may hold. */
 export type AuditLineOptions = {
@@ -19,7 +19,11 @@ const LONGEST_LINE = 64_000
 
 export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
   const content = 'content' in record ? record.content : undefined
-  const plain = plainText(content === undefined ? record : without(record, 'content'), redact, headOf(record))
+  const plain = plainText(
+    content === undefined ? record : { ...record, content: undefined },
+    redact,
+    headOf(record),
+  )
   const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined
   const isLong = kept !== undefined && kept.length > LONGEST_CONTENT
   const shown = isLong ? JSON.stringify(cut(kept, LONGEST_CONTENT)) : kept

@@ -38,6 +38,8 @@ export {
   type ChildSpan,
   createChildSpan,
   createTraceStream,
+  type EventStamp,
+  recordOf,
   type TracedConversation,
   type TraceStream,
   traceIdOf,

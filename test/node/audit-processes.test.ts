@@ -1,4 +1,4 @@
-// The audit file of two processes, one of which may not write more than a few kilobytes and is then killed.
+// The audit file of processes that are killed at any moment, and of one that may not write more than a few kilobytes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,37 +8,72 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { createTraceStream, openAuditFile } from '../../src/node/index.ts'
 import { until } from '../mcp/support/processes.ts'
+import { runs } from '../support/runs.ts'
 
 const WRITER = fileURLToPath(new URL('./audit-writer.ts', import.meta.url))
 /** In blocks of 512 bytes. A file that may not grow fails as a full disk does. */
 const LIMIT = 16
 
-it('two processes share a file: kill -9 loses no call that was about to run, and a full disk is reported once', async () => {
+function place(): string {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'audit.jsonl')
+  return join(folder, 'audit.jsonl')
+}
+
+/** Starts a process that reports events without a pause; `said` is what it has written to its pipe. */
+function startWriter(file: string, limit: number | 'unlimited') {
   const command = [process.execPath, '--import', 'tsx', WRITER, file]
-  const child = spawn('sh', ['-c', `ulimit -f ${LIMIT}; exec "$@"`, 'sh', ...command], {
+  const child = spawn('sh', ['-c', `ulimit -f ${limit}; exec "$@"`, 'sh', ...command], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  const audit = openAuditFile(file, { redact: (text) => text, notify: () => {} })
-  onTestFinished(() => audit.close())
-  const { trace } = createTraceStream(audit.write)
   let said = ''
   child.stdout.on('data', (chunk) => {
     said += chunk
-    trace({ type: 'warning', message: 'beside it' })
-    audit.flush()
   })
-  const full = 'events are not being written'
-  await until(() => (said.split(full)[1] ?? '').split('\n').length > 5, 'the child goes on')
-  child.kill('SIGKILL')
-  await once(child, 'exit')
+  return {
+    child,
+    said: () => said,
+    async kill() {
+      const closed = once(child, 'close')
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}
 
-  expect(said.split(full)).toHaveLength(2)
-  const told = Number(said.split(full)[0]?.trim().split('\n').at(-1)?.split(' ')[0])
-  const parsed = readFileSync(file, 'utf8').split('\n').slice(0, -1).map(parse)
+/** Lines of a file; undefined for half a line. */
+const linesIn = (file: string) => readFileSync(file, 'utf8').split('\n').slice(0, -1).map(parse)
+
+it('kill -9 at a random moment loses no event whose report had returned', async () => {
+  for (let round = 0; round < runs(2); round++) {
+    const file = place()
+    const { said, kill } = startWriter(file, 'unlimited')
+    const most = 1 + Math.floor(Math.random() * 3000)
+    await until(() => said().split('\n').length > most, 'the child reports events')
+    await kill()
+    const acknowledged = Number(said().split('\n').at(-2))
+    const sequences = linesIn(file).map((record) => record?.sequence)
+    expect(sequences).toEqual(sequences.map((_, index) => index + 1))
+    // It may have written one line more than it could say.
+    expect([acknowledged, acknowledged + 1]).toContain(sequences.length)
+  }
+})
+
+it('two processes share a file: one that is killed loses nothing, and a full disk is reported once', async () => {
+  const file = place()
+  const { child, said, kill } = startWriter(file, LIMIT)
+  const audit = openAuditFile(file, { redact: (text) => text, notify: () => {} })
+  onTestFinished(() => audit.close())
+  const { trace } = createTraceStream(audit.write)
+  child.stdout.on('data', () => trace({ type: 'warning', message: 'beside it' }))
+  const full = 'events are not being written'
+  await until(() => (said().split(full)[1] ?? '').split('\n').length > 5, 'the child goes on')
+  await kill()
+
+  expect(said().split(full)).toHaveLength(2)
+  const told = Number(said().split(full)[0]?.trim().split('\n').at(-1))
+  const parsed = linesIn(file)
   const records = parsed.filter((record) => record !== undefined)
   const own = records.filter(({ processId }) => processId === child.pid).map(({ sequence }) => sequence)
   expect(own.length).toBeGreaterThanOrEqual(told)

@@ -2,9 +2,13 @@
 // foreign or broken.
 import {
   chmodSync,
+  closeSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -15,7 +19,6 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Trace, TraceRecord } from '../../src/core/index.ts'
 import { type AuditFileOptions, createTraceStream, openAuditFile, traceIdOf } from '../../src/node/index.ts'
-import { until } from '../mcp/support/processes.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = `00-${ID}-00f067aa0ba902b7-01`
@@ -31,17 +34,20 @@ function opened(file: string, options: Partial<AuditFileOptions> = {}) {
   const notify = (message: string) => void told.push(message)
   const audit = openAuditFile(file, { redact: (text) => text, notify, ...options })
   onTestFinished(() => audit.close())
-  const stream = createTraceStream(audit.write)
-  /** Each as in a turn of the event loop of its own. */
-  const trace = (event: Trace) => {
-    stream.trace(event)
-    audit.flush()
-  }
-  return { told, trace, audit, stream }
+  return { told, trace: createTraceStream(audit.write).trace }
 }
 
 const linesIn = (file: string) => readFileSync(file, 'utf8').split('\n').slice(0, -1)
 const read = (file: string) => linesIn(file).map((line) => JSON.parse(line))
+const DESCRIPTORS = '/proc/self/fd'
+/** The file behind a descriptor; undefined for one that is closed meanwhile. */
+const targetOf = (descriptor: string) => {
+  try {
+    return readlinkSync(join(DESCRIPTORS, descriptor))
+  } catch {
+    return undefined
+  }
+}
 const warning = (message = 'careful'): Trace => ({ type: 'warning', message })
 const call: Trace = { type: 'call', id: '1', name: 'send', content: { text: 'a private word' } }
 
@@ -190,6 +196,20 @@ describe('the file', () => {
     expect(told).toHaveLength(2)
   })
 
+  it.skipIf(!existsSync(DESCRIPTORS))(
+    'is opened again if something else closed it, and loses no line',
+    () => {
+      const file = place()
+      const { trace, told } = opened(file)
+      trace(warning('first'))
+      const descriptor = readdirSync(DESCRIPTORS).find((name) => targetOf(name) === file)
+      closeSync(Number(descriptor))
+      trace(warning('second'))
+      expect(read(file).map(({ message }) => message)).toEqual(['first', 'second'])
+      expect(told).toEqual([])
+    },
+  )
+
   it('that is a link is not followed', () => {
     const file = place()
     mkdirSync(join(file, '..'))
@@ -204,26 +224,7 @@ describe('the file', () => {
   })
 })
 
-describe('lines that wait', () => {
-  it('are one write with a call, before it runs', async () => {
-    const file = place()
-    const { stream } = opened(file)
-    stream.trace(warning())
-    await new Promise((resolve) => setImmediate(resolve))
-    stream.trace(call)
-    expect(statSync(file, { throwIfNoEntry: false })).toBeUndefined()
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(read(file).map(({ type }) => type)).toEqual(['warning', 'call'])
-  })
-
-  it('are written without one, soon', async () => {
-    const file = place()
-    const { stream } = opened(file)
-    stream.trace(warning())
-    await until(() => statSync(file, { throwIfNoEntry: false }) !== undefined, 'it is written')
-    expect(read(file)).toHaveLength(1)
-  })
-
+describe('a long line', () => {
   it('may have many texts, of which each is short', () => {
     const file = place()
     const asked: string[] = []
@@ -237,12 +238,5 @@ describe('lines that wait', () => {
     expect(asked).toHaveLength(1)
     trace({ type: 'loaded', names: [...names, 'hush'], by: 'search' })
     expect(read(file).map((line) => line.names.at(-1))).toEqual(['tool-299', '[hidden]'])
-  })
-
-  it('do not pile up', () => {
-    const file = place()
-    const { stream } = opened(file)
-    for (let number = 0; number < 200; number++) stream.trace(warning('x'.repeat(1900)))
-    expect(statSync(file).size).toBeGreaterThan(100_000)
   })
 })

@@ -1,5 +1,5 @@
 // Builds the event of a call that has ended.
-import { toJson } from '../../lib/index.ts'
+import { jsonLength } from '../../lib/index.ts'
 import type { Trace } from '../trace.ts'
 
 /** Which call an event is about. */
@@ -21,5 +21,6 @@ export function resultEvent(
   content: unknown,
   milliseconds?: number,
 ): Trace {
-  return { type: 'result', ...subject, outcome, size: toJson(content).length, milliseconds, content }
+  const { id, name, server } = subject
+  return { type: 'result', id, name, server, outcome, size: jsonLength(content), milliseconds, content }
 }

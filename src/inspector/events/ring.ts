@@ -1,7 +1,7 @@
 // Keeps the newest events of the process in memory, bounded in number and size, for readers that may come later.
 import { setMaxListeners } from 'node:events'
-import type { TraceRecord } from '../../core/index.ts'
-import { auditLine } from '../../node/index.ts'
+import type { Trace, TraceRecord } from '../../core/index.ts'
+import { auditLine, type EventStamp, recordOf } from '../../node/index.ts'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './feed.ts'
 
 export type EventRingOptions = {
@@ -12,7 +12,16 @@ export type EventRingOptions = {
   readonly maxCharacters?: number
 }
 
-export type EventRing = EventFeed & { add(record: TraceRecord): void }
+export type EventRing = EventFeed & {
+  add(record: TraceRecord): void
+  /** Adds an event without making a record of it first; most events are never read. */
+  addStamped(event: Trace, stamp: EventStamp): void
+}
+
+/** An event as it is kept: the JSON of its record, or itself. */
+type KeptEvent =
+  | string
+  | { readonly event: Trace; readonly stamp: EventStamp /** In characters, about. */; readonly size: number }
 
 const MAX_EVENTS = 20_000
 const MAX_CHARACTERS = 16_000_000
@@ -23,20 +32,18 @@ const BATCH = 200
 export function createEventRing(options: EventRingOptions): EventRing {
   const { redact, maxEvents = MAX_EVENTS, maxCharacters = MAX_CHARACTERS } = options
   /** The events from number `first` on; the front is emptied and cut off now and then. */
-  let events: string[] = []
+  let events: KeptEvent[] = []
   let first = 0
   let start = 0
   let characters = 0
   const waiting = new Set<() => void>()
 
-  function add(record: TraceRecord): void {
-    const { content: _, ...rest } = record as TraceRecord & { readonly content?: unknown }
-    const text = JSON.stringify(rest)
-    if (text.length > maxCharacters) return
-    events.push(text)
-    characters += text.length
+  function push(event: KeptEvent): void {
+    if (sizeOf(event) > maxCharacters) return
+    events.push(event)
+    characters += sizeOf(event)
     while (events.length - start > maxEvents || characters > maxCharacters) {
-      characters -= events[start]!.length
+      characters -= sizeOf(events[start]!)
       events[start++] = ''
     }
     if (start > maxEvents) {
@@ -44,11 +51,22 @@ export function createEventRing(options: EventRingOptions): EventRing {
       first += start
       start = 0
     }
-    for (const wake of [...waiting]) wake()
+    if (waiting.size > 0) for (const wake of [...waiting]) wake()
+  }
+
+  const add = (record: TraceRecord) => push(JSON.stringify(withoutContent(record)))
+
+  function addStamped(event: Trace, stamp: EventStamp): void {
+    const size = FREQUENT.has(event.type) ? roughSize(event) : Number.POSITIVE_INFINITY
+    if (size > LONGEST_OBJECT) add(recordOf(event, stamp))
+    else push({ event: withoutContent(event), stamp, size })
   }
 
   function lineAt(number: number): string {
-    return auditLine(JSON.parse(events[number - first]!) as TraceRecord, { redact })
+    const kept = events[number - first]!
+    const record =
+      typeof kept === 'string' ? (JSON.parse(kept) as TraceRecord) : recordOf(kept.event, kept.stamp)
+    return auditLine(record, { redact })
   }
 
   async function* read({ signal, since, isFollowing }: ReadEventsOptions): AsyncGenerator<EventBatch, void> {
@@ -75,7 +93,41 @@ export function createEventRing(options: EventRingOptions): EventRing {
     }
   }
 
-  return { files: [], add, read }
+  return { files: [], add, addStamped, read }
+}
+
+/** Events of every request. They hold nothing but names and numbers, unless a request failed; others are kept as JSON. */
+const FREQUENT: ReadonlySet<Trace['type']> = new Set([
+  ...(['decision', 'prefix', 'sampled', 'answered', 'call', 'result'] as const),
+])
+/** Longer events are kept as JSON: their texts may be parts of much longer ones, which would stay in memory. */
+const LONGEST_OBJECT = 4000
+
+function sizeOf(event: KeptEvent): number {
+  return typeof event === 'string' ? event.length : event.size
+}
+
+/** What stands around the fields of a record, and what an object in it takes. */
+const AROUND = 200
+
+/** Characters of an event as JSON, without its content; infinite if it has changes or an error. */
+function roughSize(event: Trace): number {
+  let size = AROUND
+  const fields = event as { readonly [field: string]: unknown }
+  for (const name in fields) {
+    const value = fields[name]
+    if (name === 'error' && value !== undefined) return Number.POSITIVE_INFINITY
+    size += name.length + 6
+    if (typeof value === 'string') size += value.length
+    else if (typeof value !== 'object' || name === 'content') size += 6
+    else if (Array.isArray(value)) for (const item of value) size += String(item).length + 3
+    else size += AROUND
+  }
+  return size
+}
+
+function withoutContent<Event extends Trace>(event: Event): Event {
+  return 'content' in event ? { ...event, content: undefined } : event
 }
 
 /** Resolves at the next event, or when the reader has gone. */

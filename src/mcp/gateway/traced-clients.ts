@@ -90,11 +90,12 @@ export async function runTraced<Output extends CallOutput>(
   if (!trace) return run(options)
   const span =
     trace.traceId === undefined ? undefined : createChildSpan(trace.traceId, traceparentOf(options))
-  const subject = { id: span?.spanId ?? randomUUID(), name, server }
+  const id = span?.spanId ?? randomUUID()
+  const subject = { id, name, server }
   const started = performance.now()
   const end = (outcome: CallOutcome, content: unknown) =>
     trace(resultEvent(subject, outcome, content, performance.now() - started))
-  trace({ type: 'call', ...subject, traceparent: traceparentOf(options), content: input })
+  trace({ type: 'call', id, name, server, traceparent: traceparentOf(options), content: input })
   try {
     const output = await run(span ? withParent(options, span) : options)
     end(output.isError === true ? 'failed' : 'done', output.structuredContent ?? output.content)
