@@ -12,6 +12,7 @@ export {
 } from './config/index.ts'
 export {
   createMcpGateway,
+  createMcpMetrics,
   type GatewayResults,
   type GatewayScripts,
   type GatewaySkills,
