@@ -4,7 +4,8 @@ import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { createMetricRegistry, type SeriesTable } from './registry.ts'
 
-const series = {
+/** Of this process, beside the series of its gateway. */
+export const processSeries = {
   process_cpu_seconds_total: ['counter', 'CPU time of this process, user and system.'],
   process_resident_memory_bytes: [
     'gauge',
@@ -32,7 +33,7 @@ const QUANTILES = [0.5, 0.99, 1]
 
 /** Starts to watch the event loop, which costs 50 timers a second. */
 export function watchProcess(): ProcessMetrics {
-  const registry = createMetricRegistry<keyof typeof series>(series)
+  const registry = createMetricRegistry<keyof typeof processSeries>(processSeries)
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION })
   delays.enable()
   let last = performance.eventLoopUtilization()
