@@ -4,6 +4,7 @@ import {
   type DefinitionCache,
   defaultCacheFolder,
   openDefinitionCache,
+  openStoredDefinitions,
   recallServers,
   rememberReads,
 } from '../mcp/cache/index.ts'
@@ -33,6 +34,7 @@ import {
 import { describeProblem, watchConfig } from './config-watch.ts'
 import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
+import { storeIn, storeOption } from './store-option.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
@@ -89,6 +91,7 @@ export const mcpCommand: Command = {
       about: 'further host names that clients of --http may use, comma separated',
     },
     'no-inspect': { type: 'boolean', about: 'of --http; do not serve the inspector under /inspect' },
+    ...storeOption,
     ...auditOptions,
   },
   examples: [
@@ -96,6 +99,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --audit',
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
+    'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf mcp --http',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
@@ -112,12 +116,16 @@ export const mcpCommand: Command = {
     const prepare = (servers: readonly ServerConfig[]) =>
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
-    const cache = rememberReads(openDefinitionCache(defaultCacheFolder(), tell))
+    const store = await storeIn(input)
+    const cache = rememberReads(
+      store ? openStoredDefinitions(store, tell) : openDefinitionCache(defaultCacheFolder(), tell),
+    )
     const isOnStdio = !input.isSet('http')
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
       cache,
+      store,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
@@ -127,8 +135,12 @@ export const mcpCommand: Command = {
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-    const answered = isOnStdio ? await greet(config, cache, open) : undefined
-    const opened = await open()
+    const closeStore = async (error: unknown) => {
+      await store?.close()
+      throw error
+    }
+    const answered = isOnStdio ? await greet(config, cache, open).catch(closeStore) : undefined
+    const opened = await open().catch(closeStore)
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
     const stopWatching = watchConfig({ files, config: read, configure, tell })
     try {
@@ -138,6 +150,7 @@ export const mcpCommand: Command = {
     } finally {
       stopWatching()
       await opened.closeEvents()
+      await store?.close()
     }
   },
 }

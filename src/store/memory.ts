@@ -1,5 +1,7 @@
 // Keeps shared state in the memory of this process: the default of a gateway that runs alone, and what tests use.
-import type { MessageListener, StateStore, StoredEntry, StoredValue } from './types.ts'
+import { createChannels } from './channels.ts'
+import { addTo, compareKeys, DEFAULT_LISTED, withChecks } from './limits.ts'
+import type { StateStore, StoredEntry, StoredValue } from './types.ts'
 
 /** Options of `createMemoryStore`. */
 export type MemoryStoreOptions = {
@@ -11,7 +13,6 @@ type Value = StoredValue & { readonly expiresAt: number }
 
 /** Milliseconds between two searches for expired values. */
 const SWEEP_MS = 30_000
-const MAX_LISTED = 1000
 
 /**
  * Creates a store in memory, which ends with the process.
@@ -22,7 +23,7 @@ const MAX_LISTED = 1000
  */
 export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): StateStore {
   const values = new Map<string, Value>()
-  const listeners = new Map<string, Set<MessageListener>>()
+  const channels = createChannels({ join: async () => {}, leave: async () => {} })
   let versions = 0
 
   function find(key: string): Value | undefined {
@@ -43,29 +44,32 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
   }, SWEEP_MS)
   sweeper.unref()
 
-  return {
+  return withChecks({
     kind: 'memory',
     async get(key) {
       const found = find(key)
       return found && { value: found.value, version: found.version }
     },
-    async list(prefix, { limit = MAX_LISTED, after = '' } = {}) {
-      const keys = [...values.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
+    async list(prefix, { limit = DEFAULT_LISTED, after = '' } = {}) {
+      const isWanted = (key: string) =>
+        key.startsWith(prefix) && (after === '' || compareKeys(key, after) > 0)
       const entries: StoredEntry[] = []
-      for (const key of keys) {
+      for (const key of [...values.keys()].filter(isWanted).sort(compareKeys)) {
+        if (entries.length >= limit) break
         const found = find(key)
         if (found) entries.push({ key, value: found.value, version: found.version })
-        if (entries.length === limit) break
       }
       return entries
     },
     async set(key, value, { ttlMs, ifVersion } = {}) {
+      const expiresAt = ttlMs === undefined ? Number.POSITIVE_INFINITY : now() + ttlMs
       if (ifVersion !== undefined && (find(key)?.version ?? null) !== ifVersion) return undefined
-      return write(key, value, ttlMs === undefined ? Number.POSITIVE_INFINITY : now() + ttlMs)
+      return write(key, value, expiresAt)
     },
     async touch(key, ttlMs) {
+      const expiresAt = now() + ttlMs
       const found = find(key)
-      if (found) values.set(key, { ...found, expiresAt: now() + ttlMs })
+      if (found) values.set(key, { ...found, expiresAt })
       return found !== undefined
     },
     async delete(key, { ifVersion } = {}) {
@@ -74,29 +78,20 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
       return values.delete(key)
     },
     async add(key, amount, ttlMs) {
+      const expiresAt = now() + ttlMs
       const found = find(key)
-      const sum = Number(found?.value ?? 0) + amount
-      write(key, String(sum), found?.expiresAt ?? now() + ttlMs)
+      const sum = addTo(key, found?.value, amount)
+      write(key, String(sum), found?.expiresAt ?? expiresAt)
       return sum
     },
-    async publish(channel, message) {
-      for (const listener of listeners.get(channel) ?? []) queueMicrotask(() => listener(message))
-    },
-    async subscribe(channel, listener) {
-      const own: MessageListener = (message) => listener(message)
-      const all = listeners.get(channel) ?? new Set()
-      listeners.set(channel, all.add(own))
-      return async () => {
-        all.delete(own)
-        if (all.size === 0 && listeners.get(channel) === all) listeners.delete(channel)
-      }
-    },
-    onGap: () => () => {},
+    publish: async (channel, message) => channels.dispatch(channel, message),
+    subscribe: channels.subscribe,
+    onGap: channels.onGap,
     async ping() {},
     async close() {
       clearInterval(sweeper)
       values.clear()
-      listeners.clear()
+      channels.clear()
     },
-  }
+  })
 }
