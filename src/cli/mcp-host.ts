@@ -21,6 +21,7 @@ import { createDiskResults } from '../node/results/index.ts'
 import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
 import type { StateStore } from '../store/index.ts'
+import type { UsageMeter } from '../users/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
 import type { OpenedInspector } from './inspector.ts'
@@ -38,6 +39,8 @@ export type OpenedHost = {
   gateway(): Promise<McpGateway>
   /** The inspector of this host; undefined if it is off, or would be open to everybody. */
   inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
+  /** Takes events that belong to no conversation; undefined if nobody listens. */
+  readonly trace: TraceListener | undefined
   /** Writes and sends the events so far. */
   closeEvents(): Promise<void>
 }
@@ -50,6 +53,8 @@ export type HostOptions = {
   readonly store?: StateStore | undefined
   /** Counts what `/metrics` shows; the gateway's own if left out. */
   readonly metrics?: McpMetrics | undefined
+  /** Counts the searches of users who have a limit. */
+  readonly usage?: UsageMeter | undefined
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
@@ -110,14 +115,10 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     const results = await keptResults(settings.resultBudget, hostOptions)
     const skills = offeredSkills(hostOptions)
-    const { metrics } = hostOptions
+    const { metrics, usage } = hostOptions
     return createMcpGateway({
       ...options,
-      openTrace,
-      results,
-      batches,
-      scripts: hasScripts,
-      skills,
+      ...{ openTrace, results, batches, scripts: hasScripts, skills, usage },
       ...(metrics ? { metrics } : {}),
     })
   }
@@ -142,7 +143,7 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     await (await stopWatching)?.().catch(() => {})
     await audit?.close()
   }
-  return { host, configure, gateway, inspector, closeEvents }
+  return { host, configure, gateway, inspector, trace: audit?.stream.trace, closeEvents }
 }
 
 /** Answers for whoever asks once the gateway has clients. */

@@ -39,13 +39,14 @@ import type { HostOptions, OpenedHost } from './mcp-host.ts'
 import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
 import { storeIn, storeOption } from './store-option.ts'
 import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
+import { type GatewayUsers, gatewayUsersIn, usersOption } from './users-option.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
-const OF_HTTP = ['port', 'address', 'allow', 'no-inspect', 'max-sessions']
+const OF_HTTP = ['port', 'address', 'allow', 'users', 'no-inspect', 'max-sessions']
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
@@ -95,7 +96,7 @@ export const mcpCommand: Command = {
     address: {
       type: 'string',
       value: 'address',
-      about: 'of --http; beyond loopback TOOLSHELF_KEY must be set',
+      about: 'of --http; beyond loopback --users is needed, or TOOLSHELF_KEY',
     },
     allow: {
       type: 'string',
@@ -109,6 +110,7 @@ export const mcpCommand: Command = {
       about: 'of --http; sessions at once of clients that have one; 1000 if left out',
     },
     ...optionsOfHttp,
+    ...usersOption,
     ...storeOption,
     ...auditOptions,
   },
@@ -118,6 +120,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
     'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf mcp --http',
+    'toolshelf mcp --http --users users.json --audit',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
     'toolshelf mcp --http --tls-cert tls.crt --tls-key tls.key --drain-delay 5',
   ],
@@ -140,12 +143,18 @@ export const mcpCommand: Command = {
     const cache = rememberReads(
       store ? openStoredDefinitions(store, tell) : openDefinitionCache(defaultCacheFolder(), tell),
     )
+    const closeStore = async (error: unknown) => {
+      await store?.close()
+      throw error
+    }
+    const gatewayUsers = await gatewayUsersIn(input, store, tell).catch(closeStore)
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
       cache,
       store,
       metrics,
+      usage: gatewayUsers?.usage,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
@@ -155,21 +164,18 @@ export const mcpCommand: Command = {
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-    const closeStore = async (error: unknown) => {
-      await store?.close()
-      throw error
-    }
     const answered = isOnStdio ? await greet(config, cache, open).catch(closeStore) : undefined
     const opened = await open().catch(closeStore)
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
     const watch = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
-      else await serveOnHttp(opened, { port, input, terminal, watch, store })
+      else await serveOnHttp(opened, { port, input, terminal, watch, store, gatewayUsers })
       return 0
     } finally {
       watch.stop()
       await opened.closeEvents()
+      await gatewayUsers?.close()
       await store?.close()
     }
   },
@@ -259,10 +265,11 @@ type HttpServing = {
   readonly terminal: Terminal
   readonly watch: ConfigWatch
   readonly store: StateStore | undefined
+  readonly gatewayUsers: GatewayUsers | undefined
 }
 
 async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
-  const { port, input, terminal, watch, store } = serving
+  const { port, input, terminal, watch, store, gatewayUsers } = serving
   const settings = { ...serviceIn(input), ...maxSessionsIn(input), ...readinessOf(store) }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
@@ -271,16 +278,21 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const notify = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
   const hosts = listIn(input, 'allow')
-  const inspector = await opened.inspector({ address, hosts, clientKey: key, notify, named: filesIn(input) })
+  const { users, usage } = gatewayUsers ?? {}
+  const hasUsers = users !== undefined
+  const inspector = await opened.inspector({
+    ...{ address, hosts, clientKey: key, hasUsers, notify },
+    named: filesIn(input),
+  })
   const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await runOnHttp(gateway, {
-    ...options,
+    ...{ ...options, users, usage, trace: opened.trace },
     ...(inspector ? { inspector: inspector.handle } : {}),
   }).catch(async (error: unknown) => {
     await gateway.close()
     throw withFlags(error, {
       port: 'choose another with --port',
-      key: 'set TOOLSHELF_KEY, or listen on 127.0.0.1',
+      key: 'pass --users, set TOOLSHELF_KEY, or listen on 127.0.0.1',
       ...serviceRemedies,
     })
   })
