@@ -4,6 +4,7 @@ import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
 import type { StateStore } from '../../store/index.ts'
+import type { User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
 import {
@@ -106,8 +107,8 @@ export type ClientKind = {
   readonly isLasting?: boolean
   /** Where a single request comes from, if only one client can come from there. */
   readonly origin?: string
-  /** The user, if the gateway has users. */
-  readonly userId?: string | undefined
+  /** Who the client acts for. */
+  readonly user?: User | undefined
   /** The client's session, if other replicas serve it too. */
   readonly shared?: SharedSession | undefined
 }
@@ -212,7 +213,7 @@ function createSharedParts(
 }
 
 function serveClient(parts: SharedParts, client: ClientKind): Server {
-  const { isStateless, isLasting = false, origin, userId, shared } = client
+  const { isStateless, isLasting = false, origin, user, shared } = client
   const { options, host, clients, urlElicitations, identities } = parts
   const { shelf, ready, mode: forced = 'auto' } = options
   if (isStateless) clients.sawStateless()
@@ -253,8 +254,8 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     introduced = clientInfoIn(envelope) ?? introduced
     return origin === undefined ? server : identities.of(origin, envelope)
   }
-  const request = { server, isStateless, clientOf, clientSession, relisting, ready, userId, shared, refresh }
-  answerRequests({ ...parts, ...request })
+  const request = { server, isStateless, clientOf, clientSession, relisting, ready, shared, refresh }
+  answerRequests({ ...parts, ...request, userId: user?.id })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 

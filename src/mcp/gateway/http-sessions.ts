@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'
+import type { User } from '../../users/index.ts'
 import {
   createSessionLinks,
   initializeParams,
@@ -16,8 +17,8 @@ export type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Network address of the client. */
   readonly address: string
-  /** Whose session it is; undefined if the gateway has no users. */
-  readonly userId: string | undefined
+  /** Who opened it: nobody else may use it. */
+  readonly user: User | undefined
   /** Connects it with other replicas; undefined without a store. */
   readonly link: SessionLink | undefined
   /** Requests and streams open now. */
@@ -33,7 +34,8 @@ export type Session = {
 export type SessionClient = {
   /** Network address. */
   readonly address: string
-  readonly userId?: string | undefined
+  /** Undefined if the gateway has no users. */
+  readonly user?: User | undefined
 }
 
 /**
@@ -102,7 +104,7 @@ class HttpSessions implements Sessions {
 
   async find(id: string, client: SessionClient): Promise<Session | NoSession> {
     const live = this.#byId.get(id)
-    if (live && live.userId !== client.userId) return 'ended'
+    if (live && live.user?.id !== client.user?.id) return 'ended'
     if (live && (await live.link?.isCurrent()) === false) await this.end(live)
     const current = this.#byId.get(id)
     current?.link?.used()
@@ -111,7 +113,7 @@ class HttpSessions implements Sessions {
       this.#resuming.get(id) ?? this.#resume(this.#links, id, client).finally(() => this.#resuming.delete(id))
     this.#resuming.set(id, resumed)
     const session = await resumed
-    return typeof session === 'string' || session.userId === client.userId ? session : 'ended'
+    return typeof session === 'string' || session.user?.id === client.user?.id ? session : 'ended'
   }
 
   async begin(client: SessionClient, initialize: unknown): Promise<Session | NoSession> {
@@ -119,7 +121,7 @@ class HttpSessions implements Sessions {
     if (!this.#links) return this.#connect(client)
     const [message] = [initialize].flat()
     try {
-      return await this.#connect(client, await this.#links.open(initializeParams(message), client.userId))
+      return await this.#connect(client, await this.#links.open(initializeParams(message), client.user?.id))
     } catch (error) {
       return error instanceof RangeError ? 'large' : 'unavailable'
     }
@@ -173,17 +175,17 @@ class HttpSessions implements Sessions {
     return unused !== undefined
   }
 
-  async #connect({ address, userId }: SessionClient, link?: SessionLink): Promise<Session> {
+  async #connect({ address, user }: SessionClient, link?: SessionLink): Promise<Session> {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => link?.id ?? randomUUID(),
       onsessioninitialized: (id) => void this.#byId.set(id, session),
       onsessionclosed: () => this.#forget(session),
     })
     const counts = { open: 0, streams: 0, requests: 0, seenAt: Date.now() }
-    const session: Session = { transport, address, userId, link, ...counts }
+    const session: Session = { transport, address, user, link, ...counts }
     this.#all.add(session)
     const local = { hasStream: () => session.streams > 0, end: () => void this.end(session) }
-    const server = this.#gateway.serve({ isStateless: false, userId, shared: link?.shared })
+    const server = this.#gateway.serve({ isStateless: false, user, shared: link?.shared })
     await server.connect(link?.wrap(transport, local) ?? transport)
     return session
   }
@@ -193,7 +195,7 @@ class HttpSessions implements Sessions {
     const link = await links.resume(id).catch(() => 'unavailable' as const)
     if (link === undefined) return links.isRestoring() ? 'unavailable' : 'ended'
     if (link === 'unavailable') return link
-    const isOwn = link.shared.userId === client.userId
+    const isOwn = link.shared.userId === client.user?.id
     if (!isOwn || !this.#hasRoom(client.address)) {
       link.leave()
       return isOwn ? 'full' : 'ended'
