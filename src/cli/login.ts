@@ -6,6 +6,7 @@ import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, UsageError, withFlags } from './command.ts'
+import { storeIn, storeOption } from './store-option.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'
@@ -40,6 +41,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         about: 'a client registered by hand; its secret, if any, in TOOLSHELF_CLIENT_SECRET',
       },
       scope: { type: 'string', value: 'words', about: 'to request in addition to what the server demands' },
+      ...storeOption,
       json: { type: 'boolean', about: 'print {"server", "isLoggedIn", "tools"}' },
     },
     examples: ['toolshelf login linear', 'toolshelf login linear --no-browser --port 8976'],
@@ -64,13 +66,16 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
         ...chosen,
       }
-      const { tools, isLoggedIn } = await login(options).catch((error: unknown) => {
-        const { message } = withFlags(error, {
-          port: 'choose another with --port',
-          client: 'use --client-id and --port',
+      const store = await storeIn(input, place.environment)
+      const { tools, isLoggedIn } = await login({ ...options, store })
+        .catch((error: unknown) => {
+          const { message } = withFlags(error, {
+            port: 'choose another with --port',
+            client: 'use --client-id and --port',
+          })
+          throw new CommandError(`${name}: ${message}`)
         })
-        throw new CommandError(`${name}: ${message}`)
-      })
+        .finally(() => store?.close())
       if (input.isSet('json')) {
         terminal.print(JSON.stringify({ server: name, isLoggedIn, tools }))
         return 0
@@ -87,12 +92,15 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
     name: 'logout',
     summary: 'Forgets the login of a remote server, and revokes it where the server can.',
     words: '<server>',
-    options: { json: { type: 'boolean', about: 'print {"server", "wasLoggedIn"}' } },
+    options: { ...storeOption, json: { type: 'boolean', about: 'print {"server", "wasLoggedIn"}' } },
     examples: ['toolshelf logout linear'],
     async run(input, terminal) {
       const server = readServer(input, 'logout')
-      const folder = defaultTokenFolder(machine().environment)
-      const count = await logout({ folder, server, notify: terminal.tell })
+      const { environment } = machine()
+      const folder = defaultTokenFolder(environment)
+      const store = await storeIn(input, environment)
+      const options = { folder, store, server, notify: terminal.tell }
+      const count = await logout(options).finally(() => store?.close())
       const wasLoggedIn = count > 0
       if (input.isSet('json')) terminal.print(JSON.stringify({ server, wasLoggedIn }))
       else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `No login of ${server} is stored.`)

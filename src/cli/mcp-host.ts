@@ -1,4 +1,5 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
+import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   createShelf,
@@ -14,11 +15,12 @@ import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
+import { defaultPinsFolder, openPins, type Pins, watchPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
 import { createDiskResults } from '../node/results/index.ts'
 import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
+import type { StateStore } from '../store/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
 import type { OpenedInspector } from './inspector.ts'
@@ -44,6 +46,8 @@ export type HostOptions = {
   readonly mode: ListingMode | 'auto'
   readonly ranker: RankerName
   readonly cache: DefinitionCache
+  /** What replicas share: pins, logins and long results are kept there. */
+  readonly store?: StateStore | undefined
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
@@ -61,7 +65,7 @@ export type HostOptions = {
 }
 
 export function openHost({ servers, settings }: Config, hostOptions: HostOptions): OpenedHost {
-  const { mode, ranker, cache, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
+  const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
   audit?.setServers(servers)
   const { shelf, ready, warm } = openShelf({
@@ -71,8 +75,7 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     notify: tell,
     trace: audit?.stream.trace,
   })
-  const folder = defaultPinsFolder()
-  const pins = folder === undefined ? undefined : openPins({ folder, notify: tell })
+  const pins = sharedPins(store, tell)
   let asker: QuestionHandler | undefined
   const host = createMcpHost({
     shelf,
@@ -81,12 +84,13 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     ...(pins ? { pins } : {}),
-    authorize: storedLogins(tell),
+    authorize: storedLogins(tell, store),
     asker: laterAsker(() => asker),
     notify: tell,
     clientInfo: { name: 'toolshelf', version: version() },
   })
   tellOfServers(host, tell)
+  const stopWatching = store && followPins(store, host, tell)
   if (audit) traceServers(host, audit.stream.trace)
   void host
     .settled()
@@ -102,9 +106,18 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
-    const results = keptResults(settings.resultBudget, isOnePerson)
+    const results = await keptResults(settings.resultBudget, hostOptions)
     const skills = offeredSkills(hostOptions)
-    return createMcpGateway({ ...options, openTrace, results, batches, scripts: hasScripts, skills })
+    const replicas = isOnePerson ? {} : { store }
+    return createMcpGateway({
+      ...options,
+      ...replicas,
+      openTrace,
+      results,
+      batches,
+      scripts: hasScripts,
+      skills,
+    })
   }
   let configs = servers
   const configure = (next: readonly ServerConfig[]) => {
@@ -123,7 +136,11 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
       options,
     )
   }
-  return { host, configure, gateway, inspector, closeEvents: async () => audit?.close() }
+  async function closeEvents(): Promise<void> {
+    await (await stopWatching)?.().catch(() => {})
+    await audit?.close()
+  }
+  return { host, configure, gateway, inspector, closeEvents }
 }
 
 /** Answers for whoever asks once the gateway has clients. */
@@ -156,11 +173,39 @@ function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */
-function keptResults(budget: number, isOnePerson: boolean): GatewayResults | undefined {
+function sharedPins(store: StateStore | undefined, notify: (message: string) => void): Pins | undefined {
+  const folder = defaultPinsFolder()
+  return folder === undefined && !store ? undefined : openPins({ folder, store, notify })
+}
+
+/** Compares a server's definitions anew when somebody decided about them at another replica. */
+async function followPins(store: StateStore, host: McpHost, tell: (message: string) => void) {
+  const refresh = (name: string | undefined) => {
+    for (const { name: server, state } of host.status())
+      if (state === 'connected' && server === (name ?? server)) host.refresh(server).catch(() => {})
+  }
+  return watchPins(store, refresh).catch((error: Error) =>
+    tell(`changes of pins at other replicas are noticed late: ${error.message}`),
+  )
+}
+
+/**
+ * Results are stored on disk, or in the store that replicas share; on stdio, those of this folder's client are found again
+ * after a restart.
+ */
+async function keptResults(
+  budget: number,
+  { store: shared, isOnePerson }: HostOptions,
+): Promise<GatewayResults | undefined> {
   if (budget === 0) return undefined
-  const store = createDiskResults({ folder: resultsFolder() })
-  return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
+  if (!shared) {
+    const store = createDiskResults({ folder: resultsFolder() })
+    return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
+  }
+  const { createStoredResults } = await import('../store/index.ts')
+  // Another machine may have the same folder.
+  const owner = JSON.stringify([hostname(), userInfo().username, process.cwd()])
+  return { store: createStoredResults({ store: shared }), budget, ...(isOnePerson ? { owner } : {}) }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */

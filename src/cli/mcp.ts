@@ -4,6 +4,7 @@ import {
   type DefinitionCache,
   defaultCacheFolder,
   openDefinitionCache,
+  openStoredDefinitions,
   recallServers,
   rememberReads,
 } from '../mcp/cache/index.ts'
@@ -36,6 +37,7 @@ import { type ConfigWatch, describeProblem, watchConfig } from './config-watch.t
 import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
 import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
+import { storeIn, storeOption } from './store-option.ts'
 import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
 import { version } from './version.ts'
 
@@ -107,6 +109,7 @@ export const mcpCommand: Command = {
       about: 'of --http; sessions at once of clients that have one; 1000 if left out',
     },
     ...optionsOfHttp,
+    ...storeOption,
     ...auditOptions,
   },
   examples: [
@@ -114,6 +117,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --audit',
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
+    'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf mcp --http',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
     'toolshelf mcp --http --tls-cert tls.crt --tls-key tls.key --drain-delay 5',
   ],
@@ -131,12 +135,16 @@ export const mcpCommand: Command = {
     const prepare = (servers: readonly ServerConfig[]) =>
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
-    const cache = rememberReads(openDefinitionCache(defaultCacheFolder(), tell))
+    const store = await storeIn(input)
+    const cache = rememberReads(
+      store ? openStoredDefinitions(store, tell) : openDefinitionCache(defaultCacheFolder(), tell),
+    )
     const isOnStdio = !input.isSet('http')
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
       cache,
+      store,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
@@ -146,17 +154,22 @@ export const mcpCommand: Command = {
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-    const answered = isOnStdio ? await greet(config, cache, open) : undefined
-    const opened = await open()
+    const closeStore = async (error: unknown) => {
+      await store?.close()
+      throw error
+    }
+    const answered = isOnStdio ? await greet(config, cache, open).catch(closeStore) : undefined
+    const opened = await open().catch(closeStore)
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
     const watch = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
-      else await serveOnHttp(opened, { port, input, terminal, watch })
+      else await serveOnHttp(opened, { port, input, terminal, watch, isShared: store !== undefined })
       return 0
     } finally {
       watch.stop()
       await opened.closeEvents()
+      await store?.close()
     }
   },
 }
@@ -244,10 +257,12 @@ type HttpServing = {
   readonly input: Input
   readonly terminal: Terminal
   readonly watch: ConfigWatch
+  /** Other replicas continue the sessions. */
+  readonly isShared: boolean
 }
 
 async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
-  const { port, input, terminal, watch } = serving
+  const { port, input, terminal, watch, isShared } = serving
   const settings = { ...serviceIn(input), ...maxSessionsIn(input) }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
@@ -281,7 +296,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     async drain(isUrgent) {
       inspector?.close()
-      if (served.running() + served.sessions() > 0) notify(describeEnd(served))
+      if (served.running() + served.sessions() > 0) notify(describeEnd(served, isShared))
       await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
     },
     close: served.close,
@@ -289,9 +304,10 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
 }
 
 /** What an operator reads when the gateway ends while it is in use. */
-function describeEnd(served: HttpGateway): string {
+function describeEnd(served: HttpGateway, isShared: boolean): string {
   const calls = `finishing calls (${served.running()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
-  const sessions = `sessions (${served.sessions()}) end with this process, their clients initialize again`
+  const fate = isShared ? 'go on at other replicas' : 'end with this process, their clients initialize again'
+  const sessions = `sessions (${served.sessions()}) ${fate}`
   return `${calls}; ${sessions}.`
 }
 
