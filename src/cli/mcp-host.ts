@@ -118,6 +118,7 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     const { metrics, usage } = hostOptions
     return createMcpGateway({
       ...options,
+      ...(isOnePerson ? {} : { store }),
       ...{ openTrace, results, batches, scripts: hasScripts, skills, usage },
       ...(metrics ? { metrics } : {}),
     })

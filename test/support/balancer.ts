@@ -1,7 +1,14 @@
 // A small HTTP balancer without sticky sessions: each request goes to the next server, or to the one that a test names.
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+
+export type BalancerOptions = {
+  /** Asked often; a server that does not answer it with status 200 gets no new requests. */
+  readonly healthPath?: string
+  /** Keeps connections to servers open, as for a load test. */
+  readonly agent?: Agent
+}
 
 export type Balancer = {
   readonly url: string
@@ -16,17 +23,46 @@ export type Balancer = {
   close(): Promise<void>
 }
 
+/** Milliseconds between two looks at a server. */
+const HEALTH_MS = 100
+
 /** Starts a balancer in front of servers, given by the URLs that clients would use. */
-export async function startBalancer(urls: readonly string[]): Promise<Balancer> {
+export async function startBalancer(
+  urls: readonly string[],
+  { healthPath, agent }: BalancerOptions = {},
+): Promise<Balancer> {
   const targets = urls.map((url) => new URL(url))
   const chosen: number[] = []
   let turn = targets.map((_, index) => index)
   let rule: Parameters<Balancer['choose']>[0]
   let next = 0
+  const unhealthy = new Set<number>()
+
+  async function look(index: number): Promise<void> {
+    const target = targets[index]
+    const isHealthy = await fetch(new URL(healthPath ?? '/', target), {
+      signal: AbortSignal.timeout(1000),
+    }).then(
+      (response) => response.ok,
+      () => false,
+    )
+    if (isHealthy) unhealthy.delete(index)
+    else unhealthy.add(index)
+  }
+
+  const looking = setInterval(() => {
+    if (healthPath) for (const index of targets.keys()) void look(index)
+  }, HEALTH_MS)
+
+  function nextInTurn(): number {
+    const healthy = turn.filter((index) => !unhealthy.has(index))
+    const all = healthy.length > 0 ? healthy : turn
+    return all[next++ % all.length] ?? 0
+  }
 
   function pick(incoming: IncomingMessage, body: Buffer): number {
     const wanted = rule?.(incoming, body.toString())
-    const index = wanted ?? turn[next++ % turn.length] ?? 0
+    const index = wanted ?? nextInTurn()
     chosen.push(index)
     return index
   }
@@ -35,7 +71,7 @@ export async function startBalancer(urls: readonly string[]): Promise<Balancer> 
     const target = targets[pick(incoming, body)]
     if (!target) return void outgoing.writeHead(502).end()
     const headers = { ...incoming.headers, host: target.host, 'x-forwarded-for': '127.0.0.1' }
-    const options = { method: incoming.method, headers, path: incoming.url }
+    const options = { method: incoming.method, headers, path: incoming.url, agent: agent ?? false }
     const sent = request(target, options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)
@@ -72,6 +108,7 @@ export async function startBalancer(urls: readonly string[]): Promise<Balancer> 
       rule = given
     },
     async close() {
+      clearInterval(looking)
       server.closeAllConnections()
       server.close()
       await once(server, 'close')

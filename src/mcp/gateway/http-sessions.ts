@@ -34,6 +34,7 @@ export type Session = {
 export type SessionClient = {
   /** Network address. */
   readonly address: string
+  /** Undefined if the gateway has no users. */
   readonly user?: User | undefined
 }
 

@@ -1,0 +1,125 @@
+// Replicas on real servers of Redis and Postgres, each with a connection of its own.
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { openStateStore, type StateStore } from '../../src/store/index.ts'
+import { everyCapability, textOf } from '../mcp/support/gateway.ts'
+import { until } from '../mcp/support/processes.ts'
+import { local, neighbour } from '../mcp/support/servers.ts'
+import { type SlowProxy, startSlowProxy } from '../support/slow-proxy.ts'
+import { type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
+import { openReplicas, type Replicas } from './support.ts'
+
+const library = () => local('library', 'gateway-library')
+const question = {
+  method: 'elicitation/create',
+  params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
+}
+
+describe.each([
+  ['redis', startRedis],
+  ['postgres', startPostgres],
+] as const)('%s', (kind, start) => {
+  let server: StoreServer | undefined
+  beforeAll(async () => {
+    server = await start()
+  })
+  afterAll(() => server?.stop())
+
+  /** Three replicas on the server; through a proxy if a test disturbs their connections. */
+  async function open(proxy?: SlowProxy): Promise<Replicas> {
+    const url = new URL(server?.url ?? '')
+    if (proxy) url.port = String(proxy.port)
+    const stores = await Promise.all([0, 1, 2].map(() => openStateStore(url.href)))
+    const servers = () => [neighbour(), library()]
+    const replicas = await openReplicas(servers, {
+      count: 3,
+      storeOf: (index) => stores[index] as StateStore,
+    })
+    onTestFinished(async () => {
+      await Promise.all(stores.map((store) => store.close()))
+    })
+    return replicas
+  }
+
+  async function proxied(): Promise<SlowProxy> {
+    const proxy = await startSlowProxy(Number(new URL(server?.url ?? '').port))
+    onTestFinished(() => proxy.close())
+    return proxy
+  }
+
+  it('a session goes on at any replica: tools, questions, its end', async ({ skip }) => {
+    if (!server) return skip(`${kind} is not there`)
+    const { connect, balancer } = await open()
+    const desk = await connect({ capabilities: everyCapability })
+    for (const [index, name] of ['neighbour__add', 'neighbour__echo', 'library__ask'].entries()) {
+      balancer.only(index)
+      await desk.search(`select:${name}`)
+      balancer.only((index + 1) % 3)
+      expect(await desk.names()).toContain(name)
+    }
+    balancer.rotate()
+    for (const _ of [1, 2, 3]) expect(textOf(await desk.run('library__ask', question))).toContain('Ada')
+    expect(desk.asked).toHaveLength(3)
+    await desk.transport.terminateSession()
+    await until(
+      () =>
+        desk.names().then(
+          () => false,
+          () => true,
+        ),
+      'it is refused',
+    )
+  })
+
+  it('a question of a sessionless client is answered at any replica', async ({ skip }) => {
+    if (!server) return skip(`${kind} is not there`)
+    const { connect } = await open()
+    const { run, asked } = await connect({ era: 'modern', capabilities: everyCapability })
+    for (const _ of [1, 2, 3, 4]) expect(textOf(await run('library__ask', question))).toContain('Ada')
+    expect(asked).toHaveLength(4)
+  })
+
+  it('while connections are cut open sessions go on, and everything recovers by itself', async ({ skip }) => {
+    if (!server) return skip(`${kind} is not there`)
+    const proxy = await proxied()
+    const { connect, balancer } = await open(proxy)
+    balancer.only(0)
+    const desk = await connect()
+    await desk.search('select:neighbour__add')
+    proxy.cut()
+    expect(textOf(await desk.run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+    expect(await desk.names()).toEqual(['ToolSearch', 'neighbour__add'])
+    balancer.only(1)
+    await expect(desk.names()).rejects.toThrow('does not answer')
+    proxy.open()
+    const names = () => desk.names().catch((): string[] => [])
+    await until(async () => (await names()).includes('neighbour__add'), 'the other replica has it again')
+  })
+
+  it('a slow server delays what needs it, and nothing fails', async ({ skip }) => {
+    if (!server) return skip(`${kind} is not there`)
+    const proxy = await proxied()
+    const { connect } = await open(proxy)
+    const desk = await connect({ capabilities: everyCapability })
+    proxy.delay(100)
+    await desk.search('select:neighbour__add')
+    for (const b of [1, 2, 3])
+      expect(textOf(await desk.run('neighbour__add', { a: 1, b }))).toBe(String(b + 1))
+    expect(textOf(await desk.run('library__ask', question))).toContain('Ada')
+    expect(await desk.names()).toContain('neighbour__add')
+  })
+
+  it('a server that restarts empty gets the sessions again', async ({ skip }) => {
+    if (!server) return skip(`${kind} is not there`)
+    if (kind === 'postgres' || !server.isOwn) return skip('it keeps its data, or is not ours')
+    const { connect, balancer } = await open()
+    balancer.only(0)
+    const desk = await connect()
+    await desk.search('select:neighbour__add')
+    await server.kill()
+    expect(textOf(await desk.run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
+    await server.restart()
+    balancer.only(1)
+    const names = () => desk.names().catch((): string[] => [])
+    await until(async () => (await names()).includes('neighbour__add'), 'the other replica has it')
+  })
+})
