@@ -102,7 +102,7 @@ function messageFor(turn: number): string {
 const loadedBy = (events: readonly AgentEvent[]) =>
   events.flatMap((event) => (event.type === 'result' ? event.loaded : []))
 
-test('a long conversation loses nothing', { timeout: 180_000 }, async () => {
+test('a long conversation loses nothing', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-long-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'talk.jsonl')

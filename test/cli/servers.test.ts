@@ -171,7 +171,7 @@ describe('toolshelf list', () => {
     expect(printed).toMatch(/^waiting +unset/m)
     expect(told).toContain('waiting: set SOME_TOKEN where your clients start')
     for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
-  }, 40_000)
+  })
 
   it('says once that there are no servers yet, and how to get some', async () => {
     const { code, printed, told } = await start().list()

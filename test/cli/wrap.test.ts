@@ -77,7 +77,7 @@ describe('toolshelf wrap', () => {
       /toolshelf wrap: 1 request: [\d,]+ input tokens instead of [\d,]+, [\d,]+ saved \(\d+\.\d %\)/,
     )
     await expect(fetch(url)).rejects.toThrow()
-  }, 30_000)
+  })
 
   it('says what failed if no request was for the model', async () => {
     const lost = file(
@@ -89,7 +89,7 @@ describe('toolshelf wrap', () => {
     expect(told).toMatch(
       /no request for the model came[^\n]*\n[^\n]*1 request failed, the last one: no such endpoint: POST \/v1\/embeddings/,
     )
-  }, 30_000)
+  })
 
   it('passes signals on, and ends as the agent does', async () => {
     const waiting = file(
@@ -102,12 +102,12 @@ describe('toolshelf wrap', () => {
     const { out, told, code } = await done
     expect({ out, code }).toEqual({ out: 'up\nasked to end\n', code: 3 })
     expect(told).toContain('no request for the model came to http://127.0.0.1:')
-  }, 30_000)
+  })
 
   it('returns 128 and the signal that ended the agent', async () => {
     const { done } = wrap(['-q', '--', process.execPath, '-e', 'process.kill(process.pid, "SIGKILL")'])
     expect(await done).toEqual({ out: '', told: '', code: 137 })
-  }, 30_000)
+  })
 
   it('says what is wrong, and nothing else', async () => {
     const missing = await wrap(['--', 'no-such-agent-anywhere']).done
@@ -120,7 +120,7 @@ describe('toolshelf wrap', () => {
       code: 2,
       told: expect.stringContaining('name the agent after "--"'),
     })
-  }, 30_000)
+  })
 })
 
 describe('which model an agent would speak to', () => {

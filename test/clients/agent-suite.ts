@@ -56,7 +56,7 @@ export function describeAgent({
   upstream,
   options = [],
   isExtra = false,
-  timeoutMs = 240_000,
+  timeoutMs = 400_000,
   start,
 }: AgentCase): void {
   describe.skipIf(clients.missing || (isExtra && !isThorough))(
@@ -79,7 +79,7 @@ export function describeAgent({
         closing.unshift(gateway.stop)
         agent = await start(home, gateway.url)
         closing.unshift(agent.stop)
-      }, 60_000)
+      })
       afterAll(async () => {
         for (const close of closing) await close()
         home?.remove()

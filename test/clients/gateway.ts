@@ -142,4 +142,4 @@ export function run(
   })
 }
 
-const LONGEST_RUN = 200_000
+const LONGEST_RUN = 280_000

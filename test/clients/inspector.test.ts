@@ -40,7 +40,7 @@ const textOf = (result: { content: { text?: string }[] }) =>
 
 const namesOf = (entries: { name: string }[]) => entries.map(({ name }) => name)
 
-describe.skipIf(clients.missing)('MCP Inspector', { timeout: 240_000 }, () => {
+describe.skipIf(clients.missing)('MCP Inspector', () => {
   beforeAll(async () => {
     http = await startHttpGateway(clients.node, home, '--mode', 'bridge')
   })

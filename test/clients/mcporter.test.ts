@@ -19,7 +19,7 @@ async function port(server: 'everything' | 'files', ...words: readonly string[])
   return out
 }
 
-describe.skipIf(clients.missing)('mcporter', { timeout: 120_000 }, () => {
+describe.skipIf(clients.missing)('mcporter', () => {
   it('gets the bridge without being asked: it lists once a command', async () => {
     const { status, tools } = JSON.parse(await port('everything', 'list', 'shelf', '--json'))
     expect(status).toBe('ok')

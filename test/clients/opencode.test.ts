@@ -70,7 +70,7 @@ function searchThen(call: Step, isFound: (turn: Turn) => boolean) {
   }
 }
 
-describe.skipIf(clients.missing)('opencode', { timeout: 240_000 }, () => {
+describe.skipIf(clients.missing)('opencode', () => {
   /** opencode is one of the clients that `auto` gives the list; naming it is tried with more effort. */
   const listing = ['auto', 'list'].slice(0, sizeOf({ quick: 1, full: 2 }))
 

@@ -76,7 +76,6 @@ const ways = [
 
 describe.skipIf(clients.missing).each(ways)(
   'the AI SDK, emulated, wire $wire',
-  { timeout: 240_000 },
   ({ wire, isStream, options }) => {
     let home: Home
     let serving: Serving
@@ -86,7 +85,7 @@ describe.skipIf(clients.missing).each(ways)(
       const upstream = `script:${home.write('script.json', scriptWith(options))}`
       serving = await startServing(clients.node, home, '--upstream', upstream, '--wire', wire)
       agent = await startAgent(home, serving.url, isStream)
-    }, 60_000)
+    })
     afterAll(async () => {
       await agent?.close()
       await serving?.stop()
@@ -109,7 +108,7 @@ describe.skipIf(clients.missing).each(ways)(
   },
 )
 
-describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { timeout: 240_000 }, () => {
+describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', () => {
   let home: Home
   let model: Model
   let serving: Serving
@@ -119,7 +118,7 @@ describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', { tim
     model = await startModel(obedient('tool_search_tool_bm25'))
     serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
     agent = await startAgent(home, serving.url, true)
-  }, 60_000)
+  })
   afterAll(async () => {
     await agent?.close()
     await serving?.stop()

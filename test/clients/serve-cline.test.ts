@@ -36,7 +36,7 @@ describe.skipIf(clients.missing || !isThorough)('Cline, shelved', { timeout: 600
     const upstream = `openai:${recorder.url}/v1`
     gateway = await startServing(clients.node, home, '--upstream', upstream, '--mode', 'shelve')
     closing.unshift(gateway.stop)
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const close of closing) await close()
     home?.remove()

@@ -10,7 +10,7 @@ import { type Serving, startServing } from './serving.ts'
 
 const clients = await prepareCodex()
 
-describe.skipIf(clients.missing)('Codex, emulated, chat completions', { timeout: 240_000 }, () => {
+describe.skipIf(clients.missing)('Codex, emulated, chat completions', () => {
   let home: Home
   let model: Model
   let serving: Serving
@@ -20,7 +20,7 @@ describe.skipIf(clients.missing)('Codex, emulated, chat completions', { timeout:
     model = await startModel(obedient('tool_search'))
     serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
     agent = await startCodex(clients.file(codex), home, serving.url, 'gpt-5.5')
-  }, 60_000)
+  })
   afterAll(async () => {
     await agent?.stop()
     await serving?.stop()

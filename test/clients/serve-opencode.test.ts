@@ -78,7 +78,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-describe.skipIf(clients.missing || !isThorough)('opencode, shelved', { timeout: 240_000 }, () => {
+describe.skipIf(clients.missing || !isThorough)('opencode, shelved', () => {
   let home: Home
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
@@ -88,7 +88,7 @@ describe.skipIf(clients.missing || !isThorough)('opencode, shelved', { timeout: 
     serving = await startServing(clients.node, home, '--upstream', upstream, '--mode', 'shelve')
     configure(home, serving.url)
     agent = await startAgent(home)
-  }, 60_000)
+  })
   afterAll(async () => {
     await agent?.stop()
     await serving?.stop()

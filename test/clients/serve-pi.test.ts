@@ -73,32 +73,28 @@ const ways = [
   { mode: 'shelve', wire: 'bridge', model: 'claude-sonnet-4-5' },
 ].slice(0, sizeOf({ quick: 1, full: 3 }))
 
-describe.skipIf(clients.missing).each(ways)(
-  'pi, $mode, wire $wire',
-  { timeout: 240_000 },
-  ({ mode, wire, model }) => {
-    let home: Home
-    let serving: Serving
-    let agent: ReturnType<typeof startAgent>
-    beforeAll(async () => {
-      home = makeHome()
-      const upstream = `script:${home.write('script.json', scriptWith({ api: 'old' }))}`
-      const words = ['--upstream', upstream, '--mode', mode === 'emulate' ? 'auto' : mode, '--wire', wire]
-      serving = await startServing(clients.node, home, ...words)
-      agent = startAgent(home, serving.url, model, mode === 'emulate')
-    }, 60_000)
-    afterAll(async () => {
-      await agent?.stop()
-      await serving?.stop()
-      home?.remove()
-    })
+describe.skipIf(clients.missing).each(ways)('pi, $mode, wire $wire', ({ mode, wire, model }) => {
+  let home: Home
+  let serving: Serving
+  let agent: ReturnType<typeof startAgent>
+  beforeAll(async () => {
+    home = makeHome()
+    const upstream = `script:${home.write('script.json', scriptWith({ api: 'old' }))}`
+    const words = ['--upstream', upstream, '--mode', mode === 'emulate' ? 'auto' : mode, '--wire', wire]
+    serving = await startServing(clients.node, home, ...words)
+    agent = startAgent(home, serving.url, model, mode === 'emulate')
+  })
+  afterAll(async () => {
+    await agent?.stop()
+    await serving?.stop()
+    home?.remove()
+  })
 
-    it('holds a long conversation in which the model sees a tool only after it searched', async () => {
-      await converse(agent.ask, serving, home.files)
-      checkLog(serving.log, { mode, wire })
-      if (mode === 'shelve') checkLoaded(serving.log)
-      expect(agent.called.includes('ToolSearch')).toBe(mode === 'emulate')
-      expect(agent.called).toContain('memory__search_nodes')
-    })
-  },
-)
+  it('holds a long conversation in which the model sees a tool only after it searched', async () => {
+    await converse(agent.ask, serving, home.files)
+    checkLog(serving.log, { mode, wire })
+    if (mode === 'shelve') checkLoaded(serving.log)
+    expect(agent.called.includes('ToolSearch')).toBe(mode === 'emulate')
+    expect(agent.called).toContain('memory__search_nodes')
+  })
+})

@@ -199,7 +199,7 @@ const cases: readonly Omit<AgentCase, 'clients'>[] = [
 for (const one of cases) describeAgent({ ...one, clients })
 
 const isEmulated = clients.missing === undefined && isThorough
-describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', { timeout: 240_000 }, () => {
+describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', () => {
   let home: Home
   let model: Model
   let serving: Serving
@@ -211,7 +211,7 @@ describe.runIf(isEmulated)('AI SDK, @ai-sdk/openai, Responses, emulated', { time
     const search = async () => (await load('openai')).openai.tools.toolSearch()
     const start = aiSdk(async (url) => (await openai(url)).responses('gpt-5.5'), true, search)
     agent = await start(home, serving.url)
-  }, 60_000)
+  })
   afterAll(async () => {
     await agent?.stop()
     await serving?.stop()

@@ -26,6 +26,8 @@ const SERVER = 'conformance'
 /** How many scenarios are played at once: some measure how soon the client comes back. */
 const SIDE_BY_SIDE = 4
 const MOST_ATTEMPTS = 4
+/** For a machine that is busy with other work; the suite gives each scenario more. */
+const PATIENCE = 60_000
 
 const configFor = (url: string): ServerConfig => ({
   name: SERVER,
@@ -37,8 +39,8 @@ const configFor = (url: string): ServerConfig => ({
   tools: {},
   allow: [],
   deny: [],
-  connectTimeout: 10_000,
-  callTimeout: 20_000,
+  connectTimeout: PATIENCE,
+  callTimeout: PATIENCE,
   source: 'test',
 })
 
@@ -64,7 +66,7 @@ async function connect(play: Play): Promise<void> {
   })
   try {
     host.start({ elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} })
-    await host.settled({ timeout: 20_000 })
+    await host.settled({ timeout: PATIENCE })
     const [status] = host.status()
     if (status?.state !== 'connected') throw new Error(status?.reason ?? 'not connected')
     await useTools(play, host, status.tools)
@@ -125,7 +127,7 @@ async function logIn({ folder, context, url, say }: Play, scope: string | undefi
     print: say,
     notify: say,
     openBrowser: agree,
-    timeout: 15_000,
+    timeout: PATIENCE,
     ...(scope !== undefined ? { scope } : {}),
     ...(id !== undefined ? { client: { id, ...(secret !== undefined ? { secret } : {}) } } : {}),
   })

@@ -7,7 +7,7 @@ import { clients, expectServerToPass, type Revision } from './suite.ts'
 
 const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28']
 
-describe.skipIf(clients.missing)('conformance of the gateway', { timeout: 100_000 }, () => {
+describe.skipIf(clients.missing)('conformance of the gateway', () => {
   const home = makeHome()
   afterAll(() => home.remove())
 

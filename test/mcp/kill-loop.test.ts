@@ -12,6 +12,7 @@ import { isAlive, startsIn, until } from './support/processes.ts'
 import { scriptPath } from './support/servers.ts'
 
 const RUNS = runs(3)
+const LONGEST = Math.max(300_000, 20_000 * RUNS)
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 /** A client that speaks to the gateway and, killed, cannot say goodbye. */
 const CLIENT = `
@@ -95,7 +96,7 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 const moment = (run: number) => pause((1200 * run) / RUNS)
 
 describe.skipIf(process.platform === 'win32')('H6 kill -9', () => {
-  it('of the gateway, at any moment, leaves nothing behind', { timeout: 20_000 * RUNS }, async () => {
+  it('of the gateway, at any moment, leaves nothing behind', { timeout: LONGEST }, async () => {
     const place = workplace()
     for (let run = 0; run < RUNS; run++) {
       const { child } = startGateway(place, [])
@@ -105,7 +106,7 @@ describe.skipIf(process.platform === 'win32')('H6 kill -9', () => {
     }
   })
 
-  it('of the client, at any moment, leaves nothing behind', { timeout: 20_000 * RUNS }, async () => {
+  it('of the client, at any moment, leaves nothing behind', { timeout: LONGEST }, async () => {
     const place = workplace()
     for (let run = 0; run < RUNS; run++) {
       const { child } = startGateway(place, ['-e', CLIENT, '--'])
@@ -115,13 +116,15 @@ describe.skipIf(process.platform === 'win32')('H6 kill -9', () => {
     }
   })
 
-  it('of a server costs one call; the next one starts it anew', { timeout: 20_000 * RUNS }, async () => {
+  it('of a server costs one call; the next one starts it anew', { timeout: LONGEST }, async () => {
     const place = workplace()
     const { child, ask } = startGateway(place, [])
     const call = (text: string) =>
       ask('tools/call', { name: 'CallTool', arguments: { name: 'neighbour__echo', arguments: { text } } })
     for (let run = 0; run < RUNS; run++) {
-      expect(JSON.stringify(await call(`round ${run}`))).toContain(`round ${run}`)
+      // On a busy machine a call may come before the server does, and says so.
+      const word = `round ${run}`
+      await until(async () => JSON.stringify(await call(word)).includes(word), 'it answers')
       for (const pid of startsIn(place.starts).filter(isAlive)) process.kill(pid, 'SIGKILL')
       await until(async () => JSON.stringify(await call('again')).includes('again'), 'it answers again')
     }

@@ -62,7 +62,7 @@ async function converse(wire: UpstreamWire, samplings: Samplings): Promise<Talk>
   }
 }
 
-describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, { timeout: 120_000 }, () => {
+describe(`emulating (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
   it('wire 30 39 the client gets the same replies whatever the wire, and what it sends back is valid', () =>
     fc.assert(
       fc.asyncProperty(someSamplings, async (samplings) => {

@@ -88,7 +88,7 @@ const on = (wire: UpstreamWire) => anySetup.map((setup) => ({ ...setup, wire }))
 const json = (value: unknown) => JSON.stringify(value)
 const blocksIn = ({ messages }: MessagesRequest) => messages.flatMap(({ content }) => blocksOf(content))
 
-describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, { timeout: 120_000 }, () => {
+describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
   it('every request is accepted by the upstream, on any wire, and every reply ends well', () =>
     // The model of chance throws at a request that its API would refuse.
     holds(anySetup, (exchanges) => {
