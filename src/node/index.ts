@@ -38,10 +38,10 @@ export {
   createChildSpan,
   createTraceStream,
   type EventStamp,
-  recordOf,
   type TracedConversation,
   type TraceStream,
   traceIdOf,
+  traceRecordOf,
 } from './trace-stream.ts'
 export { spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
