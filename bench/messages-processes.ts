@@ -107,7 +107,7 @@ async function forked(file: string, ...args: string[]): Promise<Running> {
 
 /** @param file - Beside this one, or a whole path. */
 async function forkedChild(file: string, ...args: string[]) {
-  const execArgv = file.endsWith('.ts') ? ['--import', 'tsx'] : (process.env.ZZPROF ? ['--cpu-prof','--cpu-prof-dir=/tmp/prof','--cpu-prof-interval=200'] : [])
+  const execArgv = file.endsWith('.ts') ? ['--import', 'tsx'] : []
   const child = fork(resolve(HERE, file), args, { execArgv })
   const url = await new Promise<string>((resolve, reject) => {
     child.once('message', (ready: { url: string }) => resolve(ready.url))

@@ -10,6 +10,7 @@ import {
   fullName,
   hash,
   isContainer,
+  jsonLength,
   listOf,
   matchesAny,
   oncePerFrozen,
@@ -202,4 +203,26 @@ it('what is frozen is computed once', () => {
   const [frozen, open] = [Object.freeze([]), [1]]
   expect([size(frozen), size(frozen), size(open), size(open)]).toEqual([undefined, undefined, 1, 1])
   expect(count).toBe(3)
+})
+
+describe('the length of JSON', () => {
+  const deep = JSON.parse(`${'['.repeat(150)}${']'.repeat(150)}`)
+  it.each([
+    ['text'],
+    [''],
+    [12.5],
+    [true],
+    [null],
+    [[]],
+    [{}],
+    [[1, 'two', [null, { a: 'b' }]]],
+    [{ a: 1, left: undefined, b: { c: ['x', false] } }],
+  ])('of %j is that of its JSON', (value) => {
+    expect(jsonLength(value)).toBe(JSON.stringify(value).length)
+  })
+
+  it('is there for any value', () => {
+    for (const value of [undefined, deep, () => {}, Symbol('x'), 1n])
+      expect(jsonLength(value)).toBeGreaterThan(0)
+  })
 })

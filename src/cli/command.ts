@@ -1,7 +1,7 @@
 // Defines what a command of the CLI is, and parses its arguments.
 import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { closestNames } from '../lib/index.ts'
+import { closestNames, cut } from '../lib/index.ts'
 import { OptionError } from '../node/index.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
@@ -43,6 +43,8 @@ export type Command = {
   readonly summary: string
   /** What follows the name in the usage line. */
   readonly words: string
+  /** For a command that takes options only: what to do instead of passing it an argument. */
+  readonly noArguments?: string
   /** The possible first arguments, if there are only a few. */
   readonly verbs?: readonly string[]
   /** The first argument is a server of our own configuration, for the shell. */
@@ -99,6 +101,13 @@ export function readInput(command: Command, words: readonly string[]): Input {
   } catch (error) {
     throw new UsageError(complaint(error as Error, command, words))
   }
+}
+
+/** Throws if a command that takes options only got an argument. */
+export function refuseArguments({ noArguments }: Command, { words }: Input): void {
+  const [first] = words
+  if (noArguments !== undefined && first !== undefined)
+    throw new UsageError(`unexpected argument "${cut(first, 100)}"; ${noArguments}.`)
 }
 
 /** Takes out options whose value may be left out, and is. */

@@ -1,6 +1,6 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 import { modelOptions, openClient } from './client.ts'
-import { type Command, CommandError, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { MODEL } from './default-model.ts'
 import {
   type Compared,
@@ -22,6 +22,7 @@ export const demoCommand: Command = {
   summary:
     'Shows what is saved, on real MCP servers, without a key. Installs the servers from npm into your cache at the first run; afterwards it needs no network.',
   words: '[--compare] [--json] [--live]',
+  noArguments: 'the demo has options only',
   options: {
     live: { type: 'boolean', about: 'with a real model; needs ANTHROPIC_API_KEY or --base-url' },
     model: modelOptions.model!,
@@ -39,8 +40,6 @@ export const demoCommand: Command = {
     'ANTHROPIC_API_KEY=… toolshelf demo --live',
   ],
   async run(input, terminal) {
-    if (input.words.length > 0)
-      throw new CommandError(`unexpected argument "${input.words.join(' ')}"; the demo has options only.`)
     const using = readUsing(input)
     const chosen = Object.keys(usingOptions).filter(
       (name) => input.isSet(name) || input.text(name) !== undefined,

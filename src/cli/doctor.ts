@@ -39,6 +39,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
     words: '[--config <files>] [--json] [--ci] [options]',
+    noArguments: 'pass files with --config',
     options: {
       config: {
         type: 'string',
@@ -163,8 +164,7 @@ async function publish(report: Report, publishing: Publishing): Promise<void> {
 }
 
 function readWords(input: Input) {
-  const { words, text } = input
-  if (words.length > 0) throw new UsageError(`unexpected argument "${words[0]}"; pass files with --config.`)
+  const { text } = input
   const seconds = text('timeout')
   const timeout = seconds === undefined ? undefined : 1000 * Number(seconds)
   if (timeout !== undefined && !(timeout > 0 && timeout <= HOUR))

@@ -20,6 +20,7 @@ export const evalCommand: Command = {
   name: 'eval',
   summary: 'Measures rankers on queries whose answers are known.',
   words: '--catalog <tools.jsonl> --queries <queries.jsonl>',
+  noArguments: 'pass files with --catalog and --queries',
   options: {
     catalog: {
       type: 'string',

@@ -30,6 +30,7 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
     summary:
       'Takes the MCP servers of other clients into one file. With --apply it also changes the clients’ files, so that each starts Toolshelf in place of its servers.',
     words: '[--apply | --undo] [--from <file>,…] [--to <file>] [--yes]',
+    noArguments: 'pass files with --from',
     options: {
       apply: { type: 'boolean', about: 'change the clients’ files, too; shows each change and asks' },
       undo: { type: 'boolean', about: 'put back what --apply changed' },
@@ -55,7 +56,6 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
 }
 
 async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: WarmUp): Promise<0 | 1> {
-  if (input.words.length > 0) throw new UsageError('unexpected argument; pass files with --from.')
   if (input.isSet('apply') && input.isSet('undo')) throw new UsageError('use either --apply or --undo.')
   if (input.isSet('force') && !input.isSet('undo')) throw new UsageError('--force requires --undo.')
   if (input.isSet('apply') && input.isSet('trust-project'))

@@ -38,6 +38,7 @@ export function listCommand(machine: () => Machine): Command {
     name: 'list',
     summary: 'Lists your MCP servers with their state and the tokens of their tools.',
     words: '[--offline] [--json] [--config <files>]',
+    noArguments: 'pass files with --config',
     options: {
       offline: { type: 'boolean', about: 'start nothing: names only' },
       timeout: {
@@ -50,7 +51,6 @@ export function listCommand(machine: () => Machine): Command {
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
     async run(input, terminal) {
-      if (input.words.length > 0) throw new UsageError('unexpected argument; pass files with --config.')
       const timeout = timeoutIn(input)
       const here = machine()
       const named = filesIn(input)

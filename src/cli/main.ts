@@ -11,6 +11,7 @@ import {
   type ExitCode,
   helpFor,
   readInput,
+  refuseArguments,
   type Terminal,
   UsageError,
   usageOf,
@@ -191,6 +192,7 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
       terminal.print(helpFor(command))
       return 0
     }
+    refuseArguments(command, input)
     return await command.run(input, terminal)
   } catch (error) {
     if (error instanceof UsageError) {

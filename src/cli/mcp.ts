@@ -62,6 +62,7 @@ export const mcpCommand: Command = {
   name: 'mcp',
   summary: 'Gives a client one MCP server in place of all yours.',
   words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy] [--scripts]',
+  noArguments: 'pass files with --config, a port with --port',
   options: {
     config: {
       type: 'string',
@@ -127,8 +128,6 @@ export const mcpCommand: Command = {
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
       throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
-    if (input.words.length > 0)
-      throw new UsageError('unexpected argument; pass files with --config, a port with --port.')
     const mode = readMode(input)
     const ranker = readRankerName(input)
     const port = readPort(input)

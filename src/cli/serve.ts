@@ -42,6 +42,7 @@ export const serveCommand: Command = {
   summary:
     'Tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs.',
   words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
+  noArguments: 'pass the upstream with --upstream, a port with --port',
   options: {
     upstream: {
       type: 'string',
@@ -113,8 +114,6 @@ export const serveCommand: Command = {
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
-    if (input.words.length > 0)
-      throw new UsageError('unexpected argument; pass the upstream with --upstream.')
     const setting = readModeOption(input.text('mode') ?? 'auto', '--mode')
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)

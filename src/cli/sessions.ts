@@ -5,7 +5,7 @@ import type { Message } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { cut, textOf } from '../lib/index.ts'
 import { fit, printable } from '../terminal/index.ts'
-import { type Command, CommandError, directoryIn, UsageError } from './command.ts'
+import { type Command, CommandError, directoryIn } from './command.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.ts'
 
 export type SessionEntry = SessionFile & {
@@ -20,6 +20,7 @@ export const sessionsCommand: Command = {
   name: 'sessions',
   summary: 'Lists the sessions of a folder, newest first.',
   words: '[--directory <folder>] [--json]',
+  noArguments: 'pass the folder with --directory',
   options: {
     directory: {
       type: 'string',
@@ -30,7 +31,6 @@ export const sessionsCommand: Command = {
   },
   examples: ['toolshelf sessions', 'toolshelf sessions --directory ~/project', 'toolshelf sessions --json'],
   async run(input, terminal) {
-    if (input.words.length > 0) throw new UsageError('unexpected argument; pass the folder with --directory.')
     const given = input.text('directory')
     const directory = directoryIn(input)
     const folder = sessionsFolder(directory)

@@ -1,9 +1,14 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
-import { type ClientNetwork, createHostAccess, createWrongKeys, hostNameOf, isSecret } from '../node/index.ts'
+import {
+  type ClientNetwork,
+  createHostAccess,
+  createKeyThrottle,
+  hostNameOf,
+  isSecret,
+} from '../node/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
-import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/index.ts'
 
@@ -55,33 +60,21 @@ export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
   }
 }
 
-const MOST_KNOWN = 1000
-
-/**
- * Slows down key guessing: after several wrong keys from an address, refuses every key not used from there before,
- * right or wrong. Clients at the same address with a known key continue to work.
- */
+/** Refuses a request without a right key, and one whose address has sent too many wrong ones. */
 function createClientCheck(notify: RequestGuardOptions['notify']) {
-  const wrongKeys = createWrongKeys({ notify })
-  const known = createRecent<true>(MOST_KNOWN)
-  return (network: string, key: ClientKey | undefined, hasPresented: boolean): void => {
-    const client = `${network} ${key?.secret}`
-    if (key && known.get(client)) return
-    const seconds = hasPresented ? wrongKeys.waitSeconds(network) : 0
-    if (seconds > 0) {
-      const message = `too many wrong keys from this address; try again in ${seconds} s`
-      throw refuseForNow(message, seconds, 429)
-    }
-    if (key) {
-      known.set(client, true)
-      return
-    }
-    if (hasPresented) wrongKeys.add(network)
-    throw refuseRequest(
-      401,
-      'authentication_error',
-      'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key',
-    )
+  const throttle = createKeyThrottle({ notify })
+  return (network: string, key: ClientKey | undefined, hasKey: boolean): void => {
+    const verdict = throttle({ network, key: key?.secret, hasKey })
+    if (verdict === undefined) return
+    if (verdict === 'wrong')
+      throw refuseRequest(
+        401,
+        'authentication_error',
+        'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key',
+      )
+    const { waitSeconds } = verdict
+    const message = `too many wrong keys from this address; try again in ${waitSeconds} s`
+    throw refuseForNow(message, waitSeconds, 429)
   }
 }
 

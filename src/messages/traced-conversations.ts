@@ -18,17 +18,76 @@ const MOST_CONVERSATIONS = 1000
 /** Maximum messages that a request may add for its conversation to be found. */
 const LOOK_BACK = 8
 
+/** Conversations whose newest request has no key yet: most continue with the same objects and never need one. */
+const MOST_WITHOUT_KEY = 16
+
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
   const known = createRecent<ConversationListener>(MOST_CONVERSATIONS)
+  const places = new WeakMap<Fields, Place>()
+  const withoutKey = new Map<ConversationListener, { messages: readonly Fields[]; owner: string }>()
+
+  function addKey(trace: ConversationListener, messages: readonly Fields[], owner: string): void {
+    const [key] = prefixKeys(messages, owner)
+    if (key !== undefined) known.set(key, trace)
+    withoutKey.delete(trace)
+  }
+
+  function findByObjects(messages: readonly Fields[], owner: string): ConversationListener | undefined {
+    for (let index = messages.length - 1; index >= Math.max(0, messages.length - LOOK_BACK); index--) {
+      const place = places.get(messages[index]!)
+      if (place?.owner === owner && isAt(place, messages, index)) return place.trace
+    }
+    return undefined
+  }
+
+  function findByKey(messages: readonly Fields[], owner: string): ConversationListener | undefined {
+    for (const [trace, one] of withoutKey) addKey(trace, one.messages, one.owner)
+    for (const key of prefixKeys(messages, owner)) {
+      const trace = known.get(key)
+      if (trace) return trace
+    }
+    return undefined
+  }
+
+  function remember(trace: ConversationListener, messages: readonly Fields[], owner: string): void {
+    const last = messages.at(-1)
+    if (!last || !Object.isFrozen(last)) return addKey(trace, messages, owner)
+    places.set(last, {
+      trace,
+      owner,
+      index: messages.length - 1,
+      first: messages[0],
+      before: messages.at(-2),
+    })
+    withoutKey.delete(trace)
+    withoutKey.set(trace, { messages, owner })
+    const [oldest] = withoutKey
+    if (withoutKey.size > MOST_WITHOUT_KEY && oldest) addKey(oldest[0], oldest[1].messages, oldest[1].owner)
+  }
+
   return ({ messages }, owner, headers) => {
-    const keys = prefixKeys(messages, owner)
     // Many conversations begin with the same words, so a single message is always a new one.
-    const key = messages.length > 1 ? keys.find((one) => known.get(one) !== undefined) : undefined
-    const trace = (key === undefined ? undefined : known.get(key)) ?? openTrace(conversationStart(headers))
-    if (keys[0] !== undefined) known.set(keys[0], trace)
+    const found =
+      messages.length > 1 ? (findByObjects(messages, owner) ?? findByKey(messages, owner)) : undefined
+    const trace = found ?? openTrace(conversationStart(headers))
+    remember(trace, messages, owner)
     return trace
   }
+}
+
+/** Where the last message of a conversation's newest request stood. */
+type Place = {
+  readonly trace: ConversationListener
+  readonly owner: string
+  readonly index: number
+  readonly first: Fields | undefined
+  readonly before: Fields | undefined
+}
+
+/** Messages that were sent before are the same objects only behind the same messages. */
+function isAt({ index, first, before }: Place, messages: readonly Fields[], at: number): boolean {
+  return index === at && first === messages[0] && before === messages[at - 1]
 }
 
 /** What a request's headers say about its conversation. */

@@ -1,7 +1,7 @@
 // Decides who may use an HTTP server: checks the host name that a request was sent to, its origin and its key. Shared by
 // the gateways and the inspector.
 import { isSecret, LOOPBACK } from './http.ts'
-import { createWrongKeys } from './wrong-keys.ts'
+import { createKeyThrottle } from './key-throttle.ts'
 
 /** Which host names and origins a server accepts. */
 export type HostAccess = {
@@ -50,17 +50,18 @@ export type KeyCheck = (
   isKnown?: boolean,
 ) => KeyRefusal | undefined
 
-/** Checks bearer keys, and slows down guessing: after several wrong keys, an address must wait. */
+/** Checks bearer keys, and slows down guessing: after several wrong keys, an address must wait, unless its key is right. */
 export function createKeyCheck(key: string, notify?: (message: string) => void): KeyCheck {
-  const wrongKeys = createWrongKeys({ notify })
+  const throttle = createKeyThrottle({ notify })
   return (authorization, network, isKnown = false) => {
-    const seconds = isKnown || authorization === null ? 0 : wrongKeys.waitSeconds(network)
-    if (seconds > 0) {
-      const message = `too many wrong keys from this address; try again in ${seconds} s`
-      return { status: 429, message, retryAfter: seconds }
-    }
-    if (isSecret(authorization, `Bearer ${key}`)) return undefined
-    if (authorization !== null) wrongKeys.add(network)
-    return { status: 401, message: 'missing or wrong key; send "Authorization: Bearer <key>"' }
+    const isRight = isSecret(authorization, `Bearer ${key}`)
+    if (isRight && isKnown) return undefined
+    const verdict = throttle({ network, key: isRight ? key : undefined, hasKey: authorization !== null })
+    if (verdict === undefined) return undefined
+    if (verdict === 'wrong')
+      return { status: 401, message: 'missing or wrong key; send "Authorization: Bearer <key>"' }
+    const { waitSeconds } = verdict
+    const message = `too many wrong keys from this address; try again in ${waitSeconds} s`
+    return { status: 429, message, retryAfter: waitSeconds }
   }
 }

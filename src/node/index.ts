@@ -29,6 +29,7 @@ export {
   waitForDrain,
 } from './http.ts'
 export { type Bodies, createBodies } from './json-bodies.ts'
+export { createKeyThrottle } from './key-throttle.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
 export { createScheduler, rest, type Slice } from './scheduler.ts'
@@ -39,10 +40,10 @@ export {
   createChildSpan,
   createTraceStream,
   type EventStamp,
-  recordOf,
   type TracedConversation,
   type TraceStream,
   traceIdOf,
+  traceRecordOf,
 } from './trace-stream.ts'
 export { spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'

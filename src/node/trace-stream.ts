@@ -32,29 +32,29 @@ export type EventStamp = {
 
 /** Options of `createTraceStream`. */
 export type TraceStreamOptions = {
-  /** Receives each event and its stamp: much cheaper than a record, which `recordOf` makes of the two when it is needed. */
+  /** Receives each event and its stamp: much cheaper than a record, which `traceRecordOf` makes of the two when it is needed. */
   readonly keep?: ((event: Trace, stamp: EventStamp) => void) | undefined
   /** Calls become spans, so that servers may get them as parents. Default: false. */
   readonly hasSpans?: boolean
-  /** Replaceable in tests. */
-  readonly now?: () => Date
+  /** Milliseconds since 1970; replaceable in tests. */
+  readonly now?: () => number
 }
 
 /** Creates a stream that passes each record to `read`. */
 export function createTraceStream(
   read: ((record: TraceRecord) => void) | undefined,
-  { keep, hasSpans = false, now = () => new Date() }: TraceStreamOptions = {},
+  { keep, hasSpans = false, now = Date.now }: TraceStreamOptions = {},
 ): TraceStream {
   let sequence = 0
   const isRepeated = createRepetitions()
   const stamp = (event: Trace, id?: string) => {
-    const at = now().getTime()
+    const at = now()
     // Conversations share their tools.
     const isShared = event.type === 'pool' || event.type === 'tools'
     if (isShared && isRepeated(event.id, at)) return
     const stamped = { at, sequence: ++sequence, conversation: isShared ? undefined : id }
     keep?.(event, stamped)
-    read?.(recordOf(event, stamped))
+    read?.(traceRecordOf(event, stamped))
   }
   return {
     open(kind, { client, user, traceparent } = {}) {
@@ -70,7 +70,7 @@ export function createTraceStream(
 const processId = process.pid
 
 /** Puts an event and its stamp together. */
-export function recordOf(event: Trace, { at, sequence, conversation }: EventStamp): TraceRecord {
+export function traceRecordOf(event: Trace, { at, sequence, conversation }: EventStamp): TraceRecord {
   const time = isoTime(at)
   // One spread each: several in one object take twenty times as long.
   return conversation === undefined

@@ -95,7 +95,11 @@ describe('toolshelf search', () => {
     [['search', 'x', '--config', 'nowhere.json'], 1, 'no MCP server is configured in nowhere.json'],
     [['search', 'x', '--catalog', tools, '--ranker', 'best'], 2, 'unknown ranker "best"'],
     [['mcp', '--ranker', 'best'], 2, '--ranker is "best"; use one of hybrid, model, lexical'],
-    [['mcp', '--http', '3399'], 2, 'unexpected argument; pass files with --config, a port with --port.'],
+    [
+      ['mcp', '--http', '3399'],
+      2,
+      'unexpected argument "3399"; pass files with --config, a port with --port.',
+    ],
     [['search', 'x', '--catalog', tools, '--limit', '0'], 2, '--limit is "0"'],
     [['search', 'x', '--catalog', 'nowhere.jsonl'], 1, 'cannot read nowhere.jsonl (ENOENT)'],
     [['search', 'x', '--colour'], 2, "Unknown option '--colour'"],
@@ -199,5 +203,39 @@ describe('the binary', () => {
     expect(execFileSync(process.execPath, [entry, 'eval', '--help'], { encoding: 'utf8' })).toContain(
       'Examples:',
     )
+  })
+})
+
+describe('arguments that nobody expects', () => {
+  const takeArguments = [
+    ...['run', 'wrap', 'inspect', 'replay', 'add', 'remove', 'login', 'logout', 'trust', 'permissions'],
+    ...['pins', 'learned', 'search', 'config', 'completion'],
+  ]
+
+  it('are refused by every command that takes options only, which says what to do instead', async () => {
+    for (const { name, noArguments } of await everyCommand()) {
+      expect([name, noArguments === undefined]).toEqual([name, takeArguments.includes(name)])
+      if (noArguments === undefined) continue
+      const { code, told } = await cli(name, 'stray', 'words')
+      expect(code).toBe(2)
+      expect(told).toContain(
+        `toolshelf ${name}: unexpected argument "stray"; ${noArguments}.\nUsage: toolshelf ${name} `,
+      )
+      expect(await cli(name, 'stray', '--help')).toMatchObject({ code: 0 })
+    }
+  })
+
+  it.each([
+    [['replay', 'last', 'more']],
+    [['remove', 'one', 'two']],
+    [['trust', 'list', 'more']],
+    [['learned', 'forget', 'more']],
+    [['pins', 'forget', 'one', 'two', 'three']],
+    [['completion', 'bash', 'more']],
+    [['config', 'chek', 'more']],
+    [['permissions', 'list', 'more']],
+  ])('are refused by one that takes few: %j', async (words) => {
+    const { code, told } = await cli(...words)
+    expect([code, told]).toEqual([2, expect.stringContaining('Usage: toolshelf')])
   })
 })

@@ -243,7 +243,7 @@ describe('toolshelf demo', () => {
   it('takes no words, and --live needs a model', async () => {
     const asked = (...words: string[]) => runHere(newPlace(), ['demo', ...words])
     const wrong = await asked('everything')
-    expect(wrong).toMatchObject({ code: 1, told: expect.stringContaining('unexpected argument') })
+    expect(wrong).toMatchObject({ code: 2, told: expect.stringContaining('unexpected argument') })
     const both = await asked('--compare', '--remind', '2')
     expect(both).toMatchObject({ code: 2, told: expect.stringContaining('remove --remind') })
     const live = await asked('--live')

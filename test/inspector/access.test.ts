@@ -35,6 +35,15 @@ describe('the key', () => {
     expect((await guess(KEY, 'b')).status).toBe(200)
   })
 
+  it('that is as long as those of `inspect` opens the page at once, whatever others at its address have tried', async () => {
+    const key = 'GmCwS0vV4m2p9Qk1o7yXcZ8dTfLhJrNe'
+    const { ask } = openTestInspector({ key })
+    for (let count = 0; count < 12; count++)
+      await ask(endpoints.about, { key: `wrong${count}`, network: 'a' })
+    expect((await ask(endpoints.about, { key: 'wrong', network: 'a' })).status).toBe(429)
+    expect((await ask(endpoints.about, { key, network: 'a' })).status).toBe(200)
+  })
+
   it('is not taken from the address or a cookie, which another page could make a browser send', async () => {
     const { ask } = openTestInspector()
     expect((await ask(`${endpoints.about}?key=${KEY}`, { key: false })).status).toBe(401)

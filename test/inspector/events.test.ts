@@ -207,6 +207,42 @@ describe('the memory of the process', () => {
     expect(caughtUp).toEqual({ events: 3, skipped: 7, broken: 0 })
   })
 
+  it('keeps events of requests as they are, and makes records of them when they are read', async () => {
+    const ring = createEventRing({ redact, maxEvents: 4 })
+    const { open, trace } = createTraceStream(undefined, { keep: ring.addStamped, now: () => 0 })
+    const own = open('serve')
+    own.trace({ type: 'call', id: '1', name: 'secret', content: { text: 'said' } })
+    own.trace({ type: 'sampled', model: 'm', api: 'messages', error: 'a secret' })
+    own.trace({ type: 'prefix', isKept: true, causes: [], left: 0 })
+    trace({ type: 'warning', message: 'a secret' })
+    const { lines } = await recorded(ring)
+    const head = { version: 1, time: '1970-01-01T00:00:00.000Z', processId: process.pid }
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { ...head, sequence: 2, conversation: own.id, type: 'call', id: '1', name: '[hidden]' },
+      {
+        ...head,
+        sequence: 3,
+        conversation: own.id,
+        type: 'sampled',
+        model: 'm',
+        api: 'messages',
+        error: 'a [hidden]',
+      },
+      { ...head, sequence: 4, conversation: own.id, type: 'prefix', isKept: true, causes: [], left: 0 },
+      { ...head, sequence: 5, type: 'warning', message: 'a [hidden]' },
+    ])
+  })
+
+  it('bounds the characters of events that it keeps as they are', async () => {
+    const ring = createEventRing({ redact, maxCharacters: 2000 })
+    const { trace } = createTraceStream(undefined, { keep: ring.addStamped })
+    for (let count = 0; count < 20; count++)
+      trace({ type: 'call', id: '1', name: 'x'.repeat(count), content: 1 })
+    const { lines } = await recorded(ring)
+    expect(lines.length).toBeGreaterThan(2)
+    expect(lines.join('').length).toBeLessThan(2000)
+  })
+
   it('is bounded in characters, also by one event that is too large', async () => {
     const ring = createEventRing({ redact, maxCharacters: 1000 })
     ring.add(record(1))

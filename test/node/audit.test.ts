@@ -54,7 +54,7 @@ const call: Trace = { type: 'call', id: '1', name: 'send', content: { text: 'a p
 describe('the stream', () => {
   it('stamps version, time, conversation and sequence', () => {
     const records: TraceRecord[] = []
-    const stream = createTraceStream((one) => void records.push(one), { now: () => new Date(0) })
+    const stream = createTraceStream((one) => void records.push(one), { now: () => 0 })
     const [one, other] = [stream.open('library'), stream.open('mcp', { traceparent: PARENT })]
     one.trace(warning())
     other.trace(warning())

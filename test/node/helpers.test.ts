@@ -13,6 +13,7 @@ import {
   capabilitiesFromFile,
   capabilitiesFromUrl,
   close,
+  createKeyThrottle,
   createLimiter,
   createSlices,
   createWrongKeys,
@@ -213,6 +214,23 @@ describe('wrong keys', () => {
       'refused a wrong key from a',
       'refused a wrong key from c (3 wrong keys since the last report)',
     ])
+  })
+
+  it('of others do not block a right key that is long, or was used from that address before', () => {
+    const throttle = createKeyThrottle({ now: () => 0 })
+    const [short, long] = ['short key', 'a key that nobody can guess']
+    const ask = (network: string, key: string | undefined) => throttle({ network, key, hasKey: true })
+    expect(ask('a', short)).toBeUndefined()
+    for (let count = 0; count < 10; count++)
+      for (const network of ['a', 'b']) expect(ask(network, undefined)).toBe('wrong')
+    const waits = { waitSeconds: 6 }
+    expect([ask('a', undefined), ask('b', undefined)]).toEqual([waits, waits])
+    expect([ask('a', short), ask('b', short)]).toEqual([undefined, waits])
+    expect([ask('a', long), ask('b', long)]).toEqual([undefined, undefined])
+    // A request without a key is no guess.
+    expect(throttle({ network: 'b', key: undefined, hasKey: false })).toBe('wrong')
+    // What is known of an address stays known.
+    expect(ask('a', short)).toBeUndefined()
   })
 
   it('are compared whole', () => {

@@ -1,7 +1,7 @@
 // Keeps the newest events of the process in memory, bounded in number and size, for readers that may come later.
 import { setMaxListeners } from 'node:events'
 import type { Trace, TraceRecord } from '../../core/index.ts'
-import { auditLine, type EventStamp, recordOf } from '../../node/index.ts'
+import { auditLine, type EventStamp, traceRecordOf } from '../../node/index.ts'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './feed.ts'
 
 export type EventRingOptions = {
@@ -57,15 +57,15 @@ export function createEventRing(options: EventRingOptions): EventRing {
   const add = (record: TraceRecord) => push(JSON.stringify(withoutContent(record)))
 
   function addStamped(event: Trace, stamp: EventStamp): void {
-    const size = FREQUENT.has(event.type) ? roughSize(event) : Number.POSITIVE_INFINITY
-    if (size > LONGEST_OBJECT) add(recordOf(event, stamp))
+    const size = roughSize(event)
+    if (size > LONGEST_OBJECT) add(traceRecordOf(event, stamp))
     else push({ event: withoutContent(event), stamp, size })
   }
 
   function lineAt(number: number): string {
     const kept = events[number - first]!
     const record =
-      typeof kept === 'string' ? (JSON.parse(kept) as TraceRecord) : recordOf(kept.event, kept.stamp)
+      typeof kept === 'string' ? (JSON.parse(kept) as TraceRecord) : traceRecordOf(kept.event, kept.stamp)
     return auditLine(record, { redact })
   }
 
@@ -96,10 +96,6 @@ export function createEventRing(options: EventRingOptions): EventRing {
   return { files: [], add, addStamped, read }
 }
 
-/** Events of every request. They hold nothing but names and numbers, unless a request failed; others are kept as JSON. */
-const FREQUENT: ReadonlySet<Trace['type']> = new Set([
-  ...(['decision', 'prefix', 'sampled', 'answered', 'call', 'result'] as const),
-])
 /** Longer events are kept as JSON: their texts may be parts of much longer ones, which would stay in memory. */
 const LONGEST_OBJECT = 4000
 
@@ -107,23 +103,36 @@ function sizeOf(event: KeptEvent): number {
   return typeof event === 'string' ? event.length : event.size
 }
 
-/** What stands around the fields of a record, and what an object in it takes. */
-const AROUND = 200
-
-/** Characters of an event as JSON, without its content; infinite if it has changes or an error. */
+/**
+ * About the characters of an event as JSON, without its content, if it is one that every request has: it holds nothing but
+ * names and numbers. Infinite for others, and for those of requests that failed.
+ */
 function roughSize(event: Trace): number {
-  let size = AROUND
-  const fields = event as { readonly [field: string]: unknown }
-  for (const name in fields) {
-    const value = fields[name]
-    if (name === 'error' && value !== undefined) return Number.POSITIVE_INFINITY
-    size += name.length + 6
-    if (typeof value === 'string') size += value.length
-    else if (typeof value !== 'object' || name === 'content') size += 6
-    else if (Array.isArray(value)) for (const item of value) size += String(item).length + 3
-    else size += AROUND
+  switch (event.type) {
+    case 'decision':
+      return 450 + event.model.length + lengthOf(event.loaded)
+    case 'answered': {
+      const { error, model = '', why, loaded } = event
+      return error === undefined ? 600 + model.length + why.length + lengthOf(loaded) : NOT_FREQUENT
+    }
+    case 'sampled':
+      return event.error === undefined ? 400 + event.model.length : NOT_FREQUENT
+    case 'prefix':
+      return event.isKept ? 200 : NOT_FREQUENT
+    case 'call':
+    case 'result':
+      return 350 + event.name.length
+    default:
+      return NOT_FREQUENT
   }
-  return size
+}
+
+const NOT_FREQUENT = Number.POSITIVE_INFINITY
+
+function lengthOf(names: readonly string[]): number {
+  let sum = 0
+  for (const name of names) sum += name.length + 3
+  return sum
 }
 
 function withoutContent<Event extends Trace>(event: Event): Event {
