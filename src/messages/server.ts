@@ -1,6 +1,7 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TraceListener } from '../core/index.ts'
 import {
   answerNode,
   close,
@@ -18,6 +19,7 @@ import {
   type TlsFiles,
   watchProcess,
 } from '../operate/index.ts'
+import type { Authenticator, UsageMeter } from '../users/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
@@ -47,6 +49,12 @@ export type ServeOptions = {
   readonly address?: string
   /** Keys that clients must send, each with a mode of its own if it has one. */
   readonly keys?: readonly ClientKey[]
+  /** Finds the user of each request without one of `keys`: their mode, limits and events. */
+  readonly users?: Authenticator | undefined
+  /** Counts what users with limits use. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
@@ -68,7 +76,7 @@ export type ServeOptions = {
   /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
   /** Answers requests below `/inspect`, and checks their keys on its own. They are neither counted nor reported. */
-  readonly inspector?: (request: Request, network: string) => Promise<Response>
+  readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
   /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Default: none. */
@@ -95,6 +103,8 @@ export type RequestRecord = {
   readonly outcome: RequestOutcome | undefined
   /** The error message sent to the client, if the request failed. */
   readonly error: string | undefined
+  /** The id of the user who sent it; undefined where there are none. */
+  readonly user?: string | undefined
 }
 
 /** A listening gateway. */
@@ -122,7 +132,7 @@ const HEAD_WAIT_MS = 5000
 const UNANSWERED = 499
 
 /**
- * Serves a gateway over HTTP. Beyond loopback it needs `keys`, unless `isOpen`.
+ * Serves a gateway over HTTP. Beyond loopback it needs `keys` or `users`, unless `isOpen`.
  *
  * @example
  * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
@@ -136,12 +146,13 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     maxHeldBytes = MAX_HELD_BYTES,
     headWaitMs = HEAD_WAIT_MS,
   } = options
-  if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen) throw needsKey(address)
+  const { users, usage, trace } = options
+  if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
   const networkOf = createClientNetwork(options.proxies ?? [])
-  const guard = createRequestGuard({ address, keys, hosts, networkOf, notify: options.notify })
+  const guard = createRequestGuard({ address, keys, users, hosts, networkOf, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
-  const limited = { mostBody, bodyMemory, silence, headWaitMs }
+  const limited = { mostBody, bodyMemory, silence, headWaitMs, usage, trace }
   const { tls, readiness, pages, pause, release } = openService(options, metrics)
   const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0
@@ -157,7 +168,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const { inspector } = options
     if (inspector && isForInspector(incoming.url ?? '')) {
       outgoing.once('close', () => readiness.isDraining() && server.closeIdleConnections())
-      return answerNode(incoming, outgoing, (request) => inspector(request, networkOf(incoming)))
+      return answerNode(incoming, outgoing, async (request) =>
+        inspector(request, networkOf(incoming), await guard.isOperator(incoming)),
+      )
     }
     const started = performance.now()
     const gone = new AbortController()
@@ -172,10 +185,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      const { path, model, outcome, error } = context
+      const { path, model, outcome, error, user } = context
       record(metrics, context, status, milliseconds)
       reportAnswer(gateway, context, status, milliseconds)
-      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
+      const about = user === undefined ? {} : { user }
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error, ...about })
     })
     try {
       await answer(context)
@@ -211,7 +225,7 @@ function needsKey(address: string): OptionError {
   return new OptionError(
     'keys',
     `listening on ${address} needs a key`,
-    'set the option "keys", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
+    'set the option "keys" or "users", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
   )
 }
 

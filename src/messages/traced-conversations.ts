@@ -11,6 +11,7 @@ export type TraceOfRequest = (
   request: MessagesRequest,
   owner: string,
   headers: Headers,
+  user?: string,
 ) => ConversationListener | undefined
 
 /** Conversations that are recognised; above this number the least recent are forgotten. */
@@ -52,7 +53,10 @@ export function createTracedConversations(openTrace: OpenTrace | undefined): Tra
 
   function remember(trace: ConversationListener, messages: readonly Fields[], owner: string): void {
     const last = messages.at(-1)
-    if (!last || !Object.isFrozen(last)) return addKey(trace, messages, owner)
+    if (!last || !Object.isFrozen(last)) {
+      addKey(trace, messages, owner)
+      return
+    }
     places.set(last, {
       trace,
       owner,
@@ -66,11 +70,11 @@ export function createTracedConversations(openTrace: OpenTrace | undefined): Tra
     if (withoutKey.size > MOST_WITHOUT_KEY && oldest) addKey(oldest[0], oldest[1].messages, oldest[1].owner)
   }
 
-  return ({ messages }, owner, headers) => {
+  return ({ messages }, owner, headers, user) => {
     // Many conversations begin with the same words, so a single message is always a new one.
     const found =
       messages.length > 1 ? (findByObjects(messages, owner) ?? findByKey(messages, owner)) : undefined
-    const trace = found ?? openTrace(conversationStart(headers))
+    const trace = found ?? openTrace(conversationStart(headers, user))
     remember(trace, messages, owner)
     return trace
   }
@@ -91,8 +95,8 @@ function isAt({ index, first, before }: Place, messages: readonly Fields[], at: 
 }
 
 /** What a request's headers say about its conversation. */
-export function conversationStart(headers: Headers): ConversationStart {
-  return { client: clientIn(headers), traceparent: traceparentIn(headers) }
+export function conversationStart(headers: Headers, user?: string): ConversationStart {
+  return { client: clientIn(headers), user, traceparent: traceparentIn(headers) }
 }
 
 /** The first product of `user-agent`, such as `claude-cli/2.1.0 (external)`. */
