@@ -11,7 +11,7 @@ import { problemsIn } from './support/prometheus.ts'
 
 async function start(options: Partial<ServeOptions> = {}) {
   const upstream = createScriptUpstream({
-    script: readScript({ rules: [{ when: 'x', do: [{ say: 'y' }] }] }),
+    script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })
   const served = await serve({ gateway: createMessagesGateway({ upstream }), port: 0, ...options })
   onTestFinished(() => served.close())

@@ -25,7 +25,7 @@ const startMcp: Start = async (tls, notify) => {
 
 const startMessages: Start = (tls, notify) => {
   const upstream = createScriptUpstream({
-    script: readScript({ rules: [{ when: 'x', do: [{ say: 'y' }] }] }),
+    script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })
   return serve({ gateway: createMessagesGateway({ upstream }), port: 0, tls, notify })
 }
