@@ -145,24 +145,24 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
 
   it('a change accepted at one replica holds at all', async () => {
     if (!server) return
-    writeFileSync(toolsFile, JSON.stringify({ tools: [tool('walk', { description: 'Walks elsewhere' })] }))
-    const desks = []
-    for (const index of [0, 1, 2]) {
-      balancer.only(index)
-      const desk = await connect()
-      desks.push(desk)
-      await until(async () => (await desk.search('walk')).includes('Held back'), 'it is held back')
+    const desks = await Promise.all([0, 1, 2].map(() => connect()))
+    /** Searches at each replica until it answers this. */
+    const untilAnswered = async (query: string, answer: string) => {
+      for (const [index, desk] of desks.entries()) {
+        balancer.only(index)
+        await until(async () => (await desk.search(query)).includes(answer), `${answer}, at ${index}`)
+      }
     }
+    await untilAnswered('select:pinned__walk', 'The tool walk')
+    writeFileSync(toolsFile, JSON.stringify({ tools: [tool('walk', { description: 'Walks elsewhere' })] }))
+    await untilAnswered('walk', 'Held back')
     const { home, store } = optionsOf(1)
     const args = ['pins', 'accept', 'pinned', '--store', store ?? '']
     const accept = spawn(process.execPath, [...binary, ...args], {
       env: { PATH: process.env.PATH ?? '', HOME: home, XDG_STATE_HOME: home },
     })
     expect(await once(accept, 'exit')).toEqual([0, null])
-    for (const [index, desk] of desks.entries()) {
-      balancer.only(index)
-      await until(async () => (await desk.search('select:pinned__walk')).includes('elsewhere'), 'it is there')
-    }
+    await untilAnswered('select:pinned__walk', 'elsewhere')
   })
 
   it('without the store open sessions go on; afterwards everything does', async () => {

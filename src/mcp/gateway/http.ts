@@ -173,7 +173,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
       await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
-      await traffic.drain(timeoutMs)
+      await Promise.all([traffic.drain(timeoutMs), gateway.peers?.calls.drain(timeoutMs)])
       await closeAll()
     },
     close: closeAll,

@@ -1,6 +1,7 @@
 // Calls between replicas over the messages of the store. Messages can be lost while the store reconnects, so calls and
 // outcomes are repeated until they are acknowledged, and a caller notices that the other replica has ended.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import type { Replica } from './replica.ts'
 
@@ -10,6 +11,8 @@ export type RemoteCalls = {
   call(to: string, method: string, params: Fields, options?: RemoteCallOptions): Promise<unknown>
   /** Registers the function that answers calls of a method. */
   serve(method: string, handler: RemoteHandler): void
+  /** Resolves when the calls of other replicas have ended, or after the timeout. */
+  drain(timeoutMs: number): Promise<void>
   close(): void
 }
 
@@ -54,6 +57,7 @@ export type RemoteCallTimes = {
 }
 
 const TIMES: RemoteCallTimes = { repeatMs: 3000, patienceMs: 30_000 }
+const DRAIN_STEP_MS = 50
 /** Calls of other replicas at once. */
 const MAX_SERVED = 10_000
 
@@ -140,6 +144,11 @@ class Calls implements RemoteCalls {
       for (const end of ends) end()
       this.#pending.delete(id)
     }
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    for (const end = Date.now() + timeoutMs; this.#served.size > 0 && Date.now() < end; )
+      await sleep(DRAIN_STEP_MS)
   }
 
   close(): void {
