@@ -99,16 +99,22 @@ function* indexOf(
     places ??= new Map(tools.map((tool, place) => [tool, place]))
     return places
   }
+  let latest: { readonly query: string; readonly plan: QueryPlan } | undefined
+  /** A query is often searched and measured in a row: its plan is kept until the next one. */
+  const planFor = (query: string) => {
+    if (latest?.query !== query) latest = { query, plan: planOf(query, parts) }
+    return latest.plan
+  }
   return {
     tools,
-    search: (query, limit) => searchIn(parts, planOf(query, parts), Math.max(0, limit)),
-    measure: (query, chosen) => measureIn(parts, planOf(query, parts), chosen),
+    search: (query, limit) => searchIn(parts, planFor(query), Math.max(0, limit)),
+    measure: (query, chosen) => measureIn(parts, planFor(query), chosen),
     knows: (word) => countOf(postings, vocabulary.termOf(word)) > 0,
     weigh: (query) => weighedWords(query, parts),
     explain(tool, query) {
       const place = placesOf().get(tool)
       if (place === undefined) return undefined
-      const plan = planOf(query, parts)
+      const plan = planFor(query)
       return explainMatch(tool, plan, measureIn(parts, plan, [place]).hits[0]!, family)
     },
     update: (next) => runAtOnce(updating(next)),
