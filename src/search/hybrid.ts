@@ -163,13 +163,16 @@ export function gatherCandidates(
   for (const scores of [meaning, model])
     if (scores) for (const place of bestPlaces(scores, most)) places.add(place)
   const documents = [...places].sort((a, b) => a - b)
-  const measured = index.measure(intent.words, documents)
+  const known = new Map(found.hits.map((hit) => [hit.document, hit]))
+  const others = documents.filter((document) => !known.has(document))
+  const measured = index.measure(intent.words, others)
+  for (const hit of measured.hits) known.set(hit.document, hit)
   const tools = documents.map((document) => index.tools[document]!)
   const nearWords = vectors?.nearWords(tools, index.weigh(intent.words))
   const scale = { perfect: measured.perfect, bestWords: 0, bestMeaning: 0, bestNearWords: 0, bestModel: 0 }
   const evidence = documents.map((document, position): Evidence => {
     const one = {
-      words: measured.hits[position] ?? NO_WORDS,
+      words: known.get(document) ?? NO_WORDS,
       meaning: meaning?.[document] ?? 0,
       nearWords: nearWords?.[position] ?? 0,
       action: actionFit(intent, actionOfTool(tools[position]!)),

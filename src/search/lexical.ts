@@ -226,7 +226,7 @@ function hitOf(document: number): LexicalHit {
 }
 
 function countMatches({ groups }: QueryPlan, { documents, starts }: Postings, count: number): number {
-  const seen = new Uint8Array(count)
+  if (seen.length < count) seen = new Uint8Array(Math.ceil(count * 1.2))
   let matched = 0
   for (const { alternatives } of groups) {
     for (const { term } of alternatives) {
@@ -238,8 +238,12 @@ function countMatches({ groups }: QueryPlan, { documents, starts }: Postings, co
       }
     }
   }
+  seen.fill(0, 0, count)
   return matched
 }
+
+/** Room for `countMatches`, all zeros between its calls. */
+let seen = new Uint8Array(0)
 
 function bytesOf(arrays: object): number {
   return Object.values(arrays).reduce(
