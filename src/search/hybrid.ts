@@ -75,9 +75,9 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
     const found = translation
       ? mergeRankings(own, await rankEnglish(index, translation.text, most), translation.known)
       : own
-    const hits = varied(found.hits)
-    if (index.tools !== given) return ofList(hits, given, limit, unread)
-    return { hits: hits.slice(0, limit), matched: Math.max(hits.length, found.matched()), unread }
+    if (index.tools !== given) return ofList(varied(found.hits, found.hits.length), given, limit, unread)
+    const hits = varied(found.hits, limit)
+    return { hits: hits.slice(0, limit), matched: Math.max(found.hits.length, found.matched()), unread }
   }
 }
 
@@ -163,25 +163,27 @@ export function gatherCandidates(
   for (const scores of [meaning, model])
     if (scores) for (const place of bestPlaces(scores, most)) places.add(place)
   const documents = [...places].sort((a, b) => a - b)
-  const measured = index.measure(intent.words, documents)
+  const known = new Map(found.hits.map((hit) => [hit.document, hit]))
+  const others = documents.filter((document) => !known.has(document))
+  const measured = index.measure(intent.words, others)
+  for (const hit of measured.hits) known.set(hit.document, hit)
   const tools = documents.map((document) => index.tools[document]!)
   const nearWords = vectors?.nearWords(tools, index.weigh(intent.words))
-  const evidence = documents.map((document, position) => ({
-    words: measured.hits[position] ?? NO_WORDS,
-    meaning: meaning?.[document] ?? 0,
-    nearWords: nearWords?.[position] ?? 0,
-    action: actionFit(intent, actionOfTool(tools[position]!)),
-    model: model?.[document] ?? 0,
-  }))
-  const best = (read: (one: Evidence) => number) =>
-    evidence.reduce((most, one) => Math.max(most, read(one)), 0)
-  const scale = {
-    perfect: measured.perfect,
-    bestWords: best(({ words }) => words.score),
-    bestMeaning: best((one) => one.meaning),
-    bestNearWords: best((one) => one.nearWords),
-    bestModel: best((one) => one.model),
-  }
+  const scale = { perfect: measured.perfect, bestWords: 0, bestMeaning: 0, bestNearWords: 0, bestModel: 0 }
+  const evidence = documents.map((document, position): Evidence => {
+    const one = {
+      words: known.get(document) ?? NO_WORDS,
+      meaning: meaning?.[document] ?? 0,
+      nearWords: nearWords?.[position] ?? 0,
+      action: actionFit(intent, actionOfTool(tools[position]!)),
+      model: model?.[document] ?? 0,
+    }
+    if (one.words.score > scale.bestWords) scale.bestWords = one.words.score
+    if (one.meaning > scale.bestMeaning) scale.bestMeaning = one.meaning
+    if (one.nearWords > scale.bestNearWords) scale.bestNearWords = one.nearWords
+    if (one.model > scale.bestModel) scale.bestModel = one.model
+    return one
+  })
   return { documents, evidence, scale, matched: () => found.matched() }
 }
 
@@ -251,8 +253,11 @@ function isShort(query: string): boolean {
   return query.trim().split(/\s+/).length <= 3
 }
 
-/** Twins, the same tool on several servers, do not fill the list: the first keeps its place, two others may follow it. */
-function varied(hits: readonly Hit[]): Hit[] {
+/**
+ * Twins, the same tool on several servers, do not fill the list: the first keeps its place, two others may follow it. Only
+ * the first `most` of the result are in order; more need not be there.
+ */
+function varied(hits: readonly Hit[], most: number): Hit[] {
   const seen = new Map<string, number>()
   const isCrowding = ({ tool }: Hit) => {
     const key = `${ownName(tool)}\n${tool.tool.description ?? ''}`
@@ -260,7 +265,10 @@ function varied(hits: readonly Hit[]): Hit[] {
     return (seen.get(key) ?? 0) > MOST_TWINS
   }
   const [kept, crowding]: [Hit[], Hit[]] = [[], []]
-  for (const hit of hits) (isCrowding(hit) ? crowding : kept).push(hit)
+  for (const hit of hits) {
+    if (kept.length >= most) break
+    ;(isCrowding(hit) ? crowding : kept).push(hit)
+  }
   return [...kept, ...crowding]
 }
 

@@ -43,21 +43,39 @@ const PHRASES: readonly (readonly [RegExp, Action])[] = [
   [/^push .{1,40} to (?:next|tomorrow|monday|tuesday|wednesday|thursday|friday)/iu, 'update'],
 ]
 
+/**
+ * "a new ticket", "new branch for the fix": who names one new thing and nothing else wants it made. In longer texts the
+ * new thing is often a purchase, or the occasion.
+ */
+const NEW_THING = /^(an?|another|one|my|our)?\s*(?:brand )?new ((?:[a-z-]+ ?){1,3})/iu
+const NEW_AT_END = /^(?:[a-z]+ ){1,2}new$/iu
+
+/** New ones of these are looked for or set, and some names begin so. */
+const NOT_MADE =
+  /^(?:york|relic|jersey|zealand|orleans|delhi|mexico|england|hampshire|haven|south|year|music|news|info|information|data|content|mail|research|stuff|things?|password|name|title|status|price|value|date|time|address|number|in|on|at|to|for|from|of|and|or)\b/iu
+const PLURAL = /[^sui]s$/iu
+const END_OF_THING = / (?:in|on|at|to|for|from|of|with|about|and|by|that|this|the|my|our|called|named)\b.*$/iu
+
 /** The intent of a query; nothing wanted and nothing forbidden where it only names things. */
 export function readIntent(query: string): Intent {
   const forbidden = new Set<Action>()
   const kept = query.length > LONGEST ? query : withoutNegations(query, forbidden)
   const wanted = new Set<Action>()
-  for (const clause of kept.slice(0, LONGEST).split(CLAUSE_END).slice(0, MOST_CLAUSES)) {
-    const action = actionOfClause(clause)
+  const clauses = kept.slice(0, LONGEST).split(CLAUSE_END).filter(isText).slice(0, MOST_CLAUSES)
+  for (const clause of clauses) {
+    const action = actionOfClause(clause, clauses.length === 1)
     if (action !== undefined && !forbidden.has(action)) wanted.add(action)
   }
   if (wanted.size === 0 && forbidden.size > 0) wanted.add('read')
-  const text = /[\p{L}\p{N}]/u.test(kept) ? kept : query
+  const text = isText(kept) ? kept : query
   const words = APPOINTMENT.test(text) ? text.replace(DAY, ' ') : text
   const meant = idiomsOf(text)
   const add = (to: string) => (meant === '' ? to : `${to} ${meant}`)
   return { text: add(text), words: add(words), wanted, forbidden, listed: listedThings(text) }
+}
+
+function isText(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text)
 }
 
 const LISTING =
@@ -87,7 +105,7 @@ function withoutNegations(query: string, forbidden: Set<Action>): string {
   })
 }
 
-function actionOfClause(clause: string): Action | undefined {
+function actionOfClause(clause: string, isWhole: boolean): Action | undefined {
   let text = clause.trim()
   for (let rounds = 0; rounds < 4; rounds++) {
     const rest = text.replace(COURTESY, '')
@@ -97,7 +115,16 @@ function actionOfClause(clause: string): Action | undefined {
   if (HOW_TO.test(text)) text = text.replace(HOW_TO, '')
   else if (QUESTION.test(text)) return 'read'
   for (const [phrase, action] of PHRASES) if (phrase.test(text)) return action
+  if (isWhole && asksForNewThing(text)) return 'create'
   return actionOfVerb(/^[a-z]+/iu.exec(text)?.[0].toLowerCase() ?? '')
+}
+
+function asksForNewThing(text: string): boolean {
+  if (NEW_AT_END.test(text)) return !PLURAL.test(text.slice(0, -' new'.length))
+  const found = NEW_THING.exec(text)
+  const rest = found?.[2] ?? ''
+  if (!found || NOT_MADE.test(rest) || /New [A-Z]/u.test(found[0])) return false
+  return found[1] !== undefined || !PLURAL.test(rest.replace(END_OF_THING, '').trim())
 }
 
 /** How well a tool's action fits: 1 wanted, 0 nothing known, −1 unwanted. */

@@ -99,16 +99,22 @@ function* indexOf(
     places ??= new Map(tools.map((tool, place) => [tool, place]))
     return places
   }
+  let latest: { readonly query: string; readonly plan: QueryPlan } | undefined
+  /** A query is often searched and measured in a row: its plan is kept until the next one. */
+  const planFor = (query: string) => {
+    if (latest?.query !== query) latest = { query, plan: planOf(query, parts) }
+    return latest.plan
+  }
   return {
     tools,
-    search: (query, limit) => searchIn(parts, planOf(query, parts), Math.max(0, limit)),
-    measure: (query, chosen) => measureIn(parts, planOf(query, parts), chosen),
+    search: (query, limit) => searchIn(parts, planFor(query), Math.max(0, limit)),
+    measure: (query, chosen) => measureIn(parts, planFor(query), chosen),
     knows: (word) => countOf(postings, vocabulary.termOf(word)) > 0,
     weigh: (query) => weighedWords(query, parts),
     explain(tool, query) {
       const place = placesOf().get(tool)
       if (place === undefined) return undefined
-      const plan = planOf(query, parts)
+      const plan = planFor(query)
       return explainMatch(tool, plan, measureIn(parts, plan, [place]).hits[0]!, family)
     },
     update: (next) => runAtOnce(updating(next)),
@@ -220,7 +226,7 @@ function hitOf(document: number): LexicalHit {
 }
 
 function countMatches({ groups }: QueryPlan, { documents, starts }: Postings, count: number): number {
-  const seen = new Uint8Array(count)
+  if (seen.length < count) seen = new Uint8Array(Math.ceil(count * 1.2))
   let matched = 0
   for (const { alternatives } of groups) {
     for (const { term } of alternatives) {
@@ -232,8 +238,12 @@ function countMatches({ groups }: QueryPlan, { documents, starts }: Postings, co
       }
     }
   }
+  seen.fill(0, 0, count)
   return matched
 }
+
+/** Room for `countMatches`, all zeros between its calls. */
+let seen = new Uint8Array(0)
 
 function bytesOf(arrays: object): number {
   return Object.values(arrays).reduce(

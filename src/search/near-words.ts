@@ -31,22 +31,26 @@ export function createNearWords(
       .filter(({ vector }) => vector.some((value) => value !== 0))
     if (asked.length === 0) return scores
     if (vocabulary.size() > MOST_KNOWN) vocabulary = createVocabularyOfVectors(meaning)
-    const { rows, places } = vocabulary.gather(tools)
+    const { rows, places, ends } = vocabulary.gather(tools)
     shown.copyFrom(vocabulary.dense, rows)
     const total = asked.reduce((sum, { weight }) => sum + weight, 0)
     for (const { vector, weight } of asked) {
       const near = shown.scores(vector)
-      for (let index = 0; index < tools.length; index++)
-        scores[index]! += (weight * nearest(near, vocabulary.rowsOf(tools[index]!), places)) / total
+      let from = 0
+      for (let index = 0; index < tools.length; index++) {
+        const end = ends[index]!
+        scores[index]! += (weight * nearest(near, places, from, end)) / total
+        from = end
+      }
     }
     return scores
   }
 }
 
-function nearest(near: Float32Array, rows: Uint32Array, places: Uint32Array): number {
+function nearest(near: Float32Array, places: Uint32Array, from: number, end: number): number {
   let best = 0
-  for (let index = 0; index < rows.length; index++) {
-    const score = near[places[rows[index]!]!]!
+  for (let index = from; index < end; index++) {
+    const score = near[places[index]!]!
     if (score > best) best = score
   }
   return Math.min(1, best)
@@ -81,32 +85,45 @@ function createVocabularyOfVectors(meaning: Meaning) {
     return rows
   }
   /** For each row the place it was given last, and in which round. */
-  let places = new Uint32Array(0)
+  let placeOf = new Uint32Array(0)
   let rounds = new Uint32Array(0)
   let round = 0
+  let places = new Uint32Array(0)
   return {
     dense,
-    rowsOf,
     size: () => rowOfWord.size,
     vectorOf: (word: string) => meaning.embed(word),
-    /** The distinct rows of all words of the tools, and the place of each among them. */
-    gather(tools: readonly PoolTool[]): { readonly rows: readonly number[]; readonly places: Uint32Array } {
+    /**
+     * The distinct rows of all words of the tools; the place of each word among them, tool by tool, and where each tool's
+     * end. The places are valid until the next call.
+     */
+    gather(tools: readonly PoolTool[]): {
+      readonly rows: readonly number[]
+      readonly places: Uint32Array
+      readonly ends: readonly number[]
+    } {
       const found = tools.map(rowsOf)
-      if (places.length < dense.count) {
-        places = new Uint32Array(dense.count * 2)
+      if (placeOf.length < dense.count) {
+        placeOf = new Uint32Array(dense.count * 2)
         rounds = new Uint32Array(dense.count * 2)
       }
+      const size = found.reduce((sum, { length }) => sum + length, 0)
+      if (places.length < size) places = new Uint32Array(size * 2)
       round++
       const rows: number[] = []
-      for (const own of found) {
+      let end = 0
+      const ends = found.map((own) => {
         for (let index = 0; index < own.length; index++) {
           const row = own[index]!
-          if (rounds[row] === round) continue
-          rounds[row] = round
-          places[row] = rows.push(row) - 1
+          if (rounds[row] !== round) {
+            rounds[row] = round
+            placeOf[row] = rows.push(row) - 1
+          }
+          places[end++] = placeOf[row]!
         }
-      }
-      return { rows, places }
+        return end
+      })
+      return { rows, places, ends }
     },
   }
 }

@@ -31,6 +31,7 @@ export function createReading(
 ): (tools: readonly PoolTool[]) => Promise<Read> {
   const indexFor = createIndexes(LEXICAL)
   const readings = new WeakMap<readonly PoolTool[], Promise<LexicalIndex>>()
+  const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
   let last: Promise<unknown> = Promise.resolve()
   let latest: LexicalIndex | undefined
 
@@ -57,6 +58,7 @@ export function createReading(
     const over = reading.then(
       (index) => {
         latest = index
+        indexes.set(tools, index)
       },
       () => readings.delete(tools),
     )
@@ -64,7 +66,6 @@ export function createReading(
     return reading
   }
 
-  const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
   function readNow(tools: readonly PoolTool[]): LexicalIndex {
     const index = indexes.get(tools) ?? runAtOnce(read(tools))
     indexes.set(tools, index)
@@ -73,6 +74,8 @@ export function createReading(
 
   return async (tools) => {
     if (!breaks) return { index: readNow(tools), unread: 0 }
+    const known = indexes.get(tools)
+    if (known) return { index: known, unread: 0 }
     const { over, cancel } = breaks.startTimeout()
     try {
       const index = await Promise.race([readLater(tools, breaks), over])
@@ -80,7 +83,7 @@ export function createReading(
     } finally {
       cancel()
     }
-    const known = new Set(latest?.tools)
-    return { index: latest, unread: tools.filter((tool) => !known.has(tool)).length }
+    const latestTools = new Set(latest?.tools)
+    return { index: latest, unread: tools.filter((tool) => !latestTools.has(tool)).length }
   }
 }

@@ -21,14 +21,22 @@ const IDENTIFIERS = [true, true, false, false, true, false, true] as const
 export type Vectors = {
   /** Makes the vectors of all tools; `scores` does it at once where this was not run. */
   prepare(tools: readonly PoolTool[]): Sliced<void>
-  /** The cosines of a query with all tools, in their order; 0 for a tool that the table cannot read. */
+  /**
+   * The cosines of a query with all tools, in their order; 0 for a tool that the table cannot read. Valid until the next
+   * call for the same tools.
+   */
   scores(tools: readonly PoolTool[], query: string): Float32Array
   /** How near the nearest words of each tool are to the query's words, from 0 to 1. */
   nearWords(tools: readonly PoolTool[], words: readonly WeightedWord[]): Float32Array
 }
 
-/** The vectors of a list of tools, their mean, and what centring makes of each tool's length. */
-type Rows = { readonly dense: Dense; readonly mean: Float32Array; readonly stretch: Float32Array }
+/** The vectors of a list of tools, their mean, what centring makes of each tool's length, and room for scores. */
+type Rows = {
+  readonly dense: Dense
+  readonly mean: Float32Array
+  readonly stretch: Float32Array
+  readonly scores: Float32Array
+}
 
 /** A list much shorter than this has no mean of its own. */
 const USUAL_LIST = 20
@@ -96,7 +104,7 @@ function centred(
     if (vector.every((value) => value === 0)) return 0
     return 1 / Math.sqrt(Math.max(1e-6, 1 - 2 * dot(vector, mean) + square))
   })
-  return { dense, mean, stretch }
+  return { dense, mean, stretch, scores: new Float32Array(tools.length) }
 }
 
 function dot(first: Float32Array, second: Float32Array): number {
@@ -114,22 +122,23 @@ function clausesOf(query: string): string[] {
 }
 
 function bestOfClauses(rows: Rows, queries: readonly Float32Array[], requests: Float32Array): Float32Array {
-  const best = new Float32Array(rows.dense.count)
   queries.forEach((query, index) => {
-    addScores(rows, query, requests, best, index === 0)
+    addScores(rows, query, requests, index === 0)
   })
-  return best
+  return rows.scores
 }
 
 /** Writes the cosines of one query, or raises what is there to them. */
 function addScores(
-  { dense, mean, stretch }: Rows,
+  { dense, mean, stretch, scores: best }: Rows,
   query: Float32Array,
   requests: Float32Array,
-  best: Float32Array,
   isFirst: boolean,
 ): void {
-  if (query.every((value) => value === 0)) return
+  if (query.every((value) => value === 0)) {
+    if (isFirst) best.fill(0)
+    return
+  }
   const rest = query.map((value, i) => value - MEAN_OF_QUERY * (mean[i]! + requests[i]!))
   const length = Math.sqrt(dot(rest, rest)) || 1
   const unit = rest.map((value) => value / length)
