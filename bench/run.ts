@@ -1,5 +1,5 @@
 // `npm run bench [cost|tokens|zoo|compact|speed|start|quality|learning|languages|public|mcp|mcp-stall|scripts|messages|messages-apis|
-// messages-load|messages-soak|events] [file,
+// messages-load|messages-soak|events|store] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +23,7 @@ const benches = [
   'messages-load',
   'messages-soak',
   'events',
+  'store',
 ]
 const [wanted, ...rest] = process.argv.slice(2)
 const chosen = wanted && benches.includes(wanted) ? [wanted] : benches.slice(0, 2)
