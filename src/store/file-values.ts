@@ -4,6 +4,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { compareKeys } from './limits.ts'
+import { removeOld } from './owner-lock.ts'
 import type { StoredEntry } from './types.ts'
 
 /** Seconds since 1970 of values that do not expire: the year 2200. */
@@ -12,7 +13,6 @@ const NEVER_MS = 7_258_118_400_000
 const MAX_NAME_LENGTH = 200
 const HASHED = '~'
 const DRAFT = '.draft'
-const DRAFT_MS = 60_000
 const SWEEP_SLICE = 50
 
 /** Reads and writes the values of a folder; whoever writes holds a lock. */
@@ -88,11 +88,8 @@ async function sweep(folder: string, alone: Alone): Promise<void> {
   for (const [index, name] of names.entries()) {
     if (index % SWEEP_SLICE === SWEEP_SLICE - 1) await new Promise((resolve) => setImmediate(resolve))
     const path = join(folder, name)
-    const time = await expiryOf(path)
-    if (time === undefined) continue
-    if (name.endsWith(DRAFT)) {
-      if (time < Date.now() - DRAFT_MS) await rm(path, { force: true })
-    } else if (time <= Date.now())
+    if (name.endsWith(DRAFT)) await removeOld(path)
+    else if (((await expiryOf(path)) ?? NEVER_MS) <= Date.now())
       await alone(name, async () => {
         if (((await expiryOf(path)) ?? NEVER_MS) <= Date.now()) await rm(path, { force: true })
       })

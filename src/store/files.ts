@@ -8,7 +8,7 @@ import { createFileSpool } from './file-spool.ts'
 import { createFileValues } from './file-values.ts'
 import { addTo, createVersions, DEFAULT_LISTED, withChecks } from './limits.ts'
 import { closedError } from './link.ts'
-import { withOwnerLock } from './owner-lock.ts'
+import { sweepLocks, withOwnerLock } from './owner-lock.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `createFileStore`. */
@@ -53,6 +53,7 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
   function sweep(): void {
     spool.sweep().catch(() => {})
     values.sweep(alone).catch(() => {})
+    sweepLocks(places.locks).catch(() => {})
   }
   const sweeper = setInterval(sweep, SWEEP_MS)
   sweeper.unref()

@@ -43,7 +43,7 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
   const retry = createRetry(() => connect().catch(() => {}))
 
   function drop(controller: AbortController, error: unknown): void {
-    controller.abort()
+    controller.abort(error)
     if (live?.controller !== controller) return
     live = undefined
     hasLost = true
@@ -61,10 +61,11 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
       const connection = await withTimeout(opened, timeoutMs, `no answer within ${timeoutMs} ms`)
       if (controller.signal.aborted) throw new StoreError(`${label} closed the connection`)
       live = { connection, controller }
-    } catch (error) {
-      controller.abort()
-      retryLater(error)
-      throw error
+    } catch (thrown) {
+      // What broke the connection says more than what its end then caused.
+      controller.abort(thrown)
+      retryLater(controller.signal.reason)
+      throw controller.signal.reason
     } finally {
       attempt = undefined
       opening = undefined
@@ -105,7 +106,7 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
     close() {
       isClosed = true
       retry.reset()
-      opening?.abort()
+      opening?.abort(closedError(label))
       live?.controller.abort()
       live = undefined
     },

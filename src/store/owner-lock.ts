@@ -1,13 +1,16 @@
 // A lock between the processes of one machine that is held for milliseconds and never outlives its holder: its file names
 // the process, and is removed by the next one if that process is gone.
 import { randomUUID } from 'node:crypto'
-import { link, open, readFile, rm, stat } from 'node:fs/promises'
+import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from './types.ts'
 
 /** Milliseconds after which a holder is taken for gone although a process has its id. */
 const LONGEST_HOLD_MS = 20_000
 const MAX_PAUSE_MS = 12
+/** Milliseconds after which nobody can still be writing a draft or waiting with one. */
+const LEFT_MS = 600_000
 
 /** Runs the work while no other process holds the lock at this path; rejects if it is not free within `timeoutMs`. */
 export async function withOwnerLock<Value>(
@@ -85,6 +88,17 @@ export function isRunning(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
+}
+
+/** Deletes what processes left in the folder of locks that were killed while they waited for one. */
+export async function sweepLocks(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (name.includes('.')) await removeOld(join(folder, name))
+}
+
+/** Deletes a file of a process that must have ended meanwhile. The time of its content may lie in the future. */
+export async function removeOld(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found && Date.now() - found.ctimeMs > LEFT_MS) await rm(path, { force: true })
 }
 
 async function ageOf(path: string): Promise<number> {

@@ -1,5 +1,5 @@
 // Keeps logins in a store that replicas share. One of them refreshes tokens at a time; the others then read the new ones.
-import { type StateStore, withLock } from '../../store/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import {
   type CredentialFile,
   type Credentials,
@@ -67,8 +67,10 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
       await store.delete(key)
       remember(undefined)
     },
-    alone: (work) =>
-      withLock(
+    async alone(work) {
+      // Loaded with the store, which most gateways run without.
+      const { withLock } = await import('../../store/index.ts')
+      return withLock(
         store,
         `lock/${key}`,
         LOCK_MS,
@@ -81,7 +83,8 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
           }
         },
         { waitMs: LOCK_WAIT_MS },
-      ),
+      )
+    },
   }
 }
 

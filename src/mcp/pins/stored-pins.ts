@@ -1,6 +1,6 @@
 // Keeps pins in a store that replicas share: what is accepted at one of them is accepted at all.
 import { errorMessage } from '../../lib/index.ts'
-import { type StateStore, withLock } from '../../store/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import { type PinFiles, type PinnedTools, parsePins, pinsByKey, printPins } from './pin-files.ts'
 
 /** Carries the name of a server about whose pins somebody decided. */
@@ -68,6 +68,8 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
     async alone(server, work) {
       let running: ReturnType<typeof work> | undefined
       try {
+        // Loaded with the store, which most gateways run without.
+        const { withLock } = await import('../../store/index.ts')
         return await withLock(store, `lock/pins/${server}`, LOCK_MS, () => {
           running = work()
           return running
