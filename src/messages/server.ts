@@ -157,13 +157,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0
 
-  const limits = { requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 60_000) }
-  const often = { connectionsCheckingInterval: Math.min(requestTimeoutMs, 30_000) }
-  const server = createHttpServer(
-    tls,
-    { ...limits, ...often },
-    (incoming, outgoing) => void handleRequest(incoming, outgoing),
-  )
+  const listener = (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    void handleRequest(incoming, outgoing)
+  const server = createHttpServer(tls, timeoutsFor(requestTimeoutMs), listener)
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { inspector } = options
     if (inspector && isForInspector(incoming.url ?? '')) {
@@ -219,6 +215,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       await close(server)
     },
   }
+}
+
+/** How long Node waits for a request. */
+function timeoutsFor(requestTimeout: number) {
+  const headersTimeout = Math.min(requestTimeout, 60_000)
+  return { requestTimeout, headersTimeout, connectionsCheckingInterval: Math.min(requestTimeout, 30_000) }
 }
 
 function needsKey(address: string): OptionError {

@@ -41,7 +41,6 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
   let hasLost = false
   let isClosed = false
   const retry = createRetry(() => connect().catch(() => {}))
-
   function drop(controller: AbortController, error: unknown): void {
     controller.abort(error)
     if (live?.controller !== controller) return
