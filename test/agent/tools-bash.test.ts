@@ -39,7 +39,7 @@ const isRunning = (pid: number) => {
     return false
   }
 }
-const hasEnded = (name: string) => vi.waitFor(() => expect(isRunning(pidIn(name))).toBe(false), 10_000)
+const hasEnded = (name: string) => vi.waitFor(() => expect(isRunning(pidIn(name))).toBe(false), 60_000)
 
 test('output of both kinds, the folder, the environment, and the exit code', async () => {
   expect(await bash('pwd; echo $GREETING; echo bad >&2; exit 3')).toEqual({
@@ -77,7 +77,7 @@ test('a command is stopped with all it started when the user stops', async () =>
   const work = bash('sleep 60 & echo $! > child; wait', { signal: stop.signal })
   await vi.waitFor(
     () => expect(existsSync(join(directory, 'child')) && pidIn('child')).toBeGreaterThan(0),
-    10_000,
+    60_000,
   )
   stop.abort()
   await work

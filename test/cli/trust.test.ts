@@ -23,6 +23,7 @@ import { createTrust } from '../../src/cli/trust.ts'
 import type { Machine } from '../../src/mcp/config/index.ts'
 import { readConfig } from '../../src/mcp/config/index.ts'
 import { runHere } from '../support/cli-here.ts'
+import { sizeOf } from '../support/runs.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 
 const script = { rules: [{ when: 'never said', do: [{ say: 'x' }] }], otherwise: 'I heard: {{user}}' }
@@ -331,13 +332,16 @@ describe('H7 the question', () => {
     expect(shown[0]?.length).toBeLessThan(2000)
   })
 
-  it('ten thousand servers are counted, and the first shown', async () => {
+  it('thousands of servers are counted, and the first shown', async () => {
+    const count = sizeOf({ quick: 1500, full: 10_000 })
     const { place, open, shown } = scene()
-    const names = Array.from({ length: 10_000 }, (_, index) => [`s${index}`, { command: 'x' }])
+    const names = Array.from({ length: count }, (_, index) => [`s${index}`, { command: 'x' }])
     place.file('.mcp.json', { mcpServers: Object.fromEntries(names) })
     await open('')
-    expect(shown[0]).toContain('10,000 servers')
-    expect(shown[0]).toContain('and 9,980 more. "toolshelf trust show" prints all.')
+    expect(shown[0]).toContain(`${count.toLocaleString('en-US')} servers`)
+    expect(shown[0]).toContain(
+      `and ${(count - 20).toLocaleString('en-US')} more. "toolshelf trust show" prints all.`,
+    )
   })
 
   it('yes is remembered: the same content is not asked about again', async () => {

@@ -88,7 +88,7 @@ export function describeAgent({
       it('holds a long conversation in which the model sees a tool only after it searched', async () => {
         await converse(agent.ask, gateway, home.files)
         // The log's last line may come after the reply.
-        await vi.waitFor(() => expect(roundsOf(gateway)).toBe(recorder.sent.length), 5000)
+        await vi.waitFor(() => expect(roundsOf(gateway)).toBe(recorder.sent.length), 60_000)
         checkLog(gateway.log, { mode: 'shelve' }, OVERLOADED)
         checkLoaded(gateway.log, recorder.sent[0]?.tools)
         for (const { toolsGiven } of gateway.log) expect(toolsGiven).toBeGreaterThan(100)

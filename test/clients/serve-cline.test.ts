@@ -62,7 +62,7 @@ describe.skipIf(clients.missing || !isThorough)('Cline, shelved', { timeout: 600
     expect(called).toEqual(expect.arrayContaining(['everything__echo', 'memory__create_entities']))
     expect(called, 'searches stay hidden').not.toContain('ToolSearch')
     const rounds = () => gateway.log.reduce((sum, entry) => sum + entry.rounds, 0)
-    await vi.waitFor(() => expect(rounds()).toBe(recorder.sent.length), 5000)
+    await vi.waitFor(() => expect(rounds()).toBe(recorder.sent.length), 60_000)
     for (const entry of gateway.log) expect(entry).toMatchObject({ status: 200, mode: 'shelve' })
     const first = gateway.log[0]
     expect(first?.toolsGiven).toBeGreaterThan(100)

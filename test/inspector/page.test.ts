@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error: plain JavaScript, part of the build
 import { bundlePage } from '../../scripts/build/page.mjs'
 import { type PageSnapshot, renderSnapshot } from '../../src/inspector/index.ts'
-import { isThorough } from '../support/runs.ts'
+import { isThorough, sizeOf } from '../support/runs.ts'
 import {
   browserPath,
   expectAccessible,
@@ -14,6 +14,7 @@ import {
   type Look,
   type Opened,
   openPage,
+  PATIENCE,
   skipReason,
   startBrowser,
 } from './support/browser.ts'
@@ -42,7 +43,7 @@ async function visit(hash: string, { look, data = sampleData() }: { look?: Look;
 const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText()
 
 /** A busy machine draws later. */
-const SOON = { timeout: 20_000 }
+const SOON = { timeout: PATIENCE }
 
 describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   beforeAll(async () => {
@@ -340,16 +341,17 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(await textOf(page, 'main')).not.toContain('0 tokens in')
   })
 
-  test('10,000 tools and 10,000 events are lists of a few elements', async () => {
-    const tools = manyTools(10_000)
-    const data = { ...sampleData(), tools, servers: [], events: manyEvents(10_000, tools) }
+  test('thousands of tools and events are lists of a few elements', async () => {
+    const count = sizeOf({ quick: 3000, full: 10_000 })
+    const tools = manyTools(count)
+    const data = { ...sampleData(), tools, servers: [], events: manyEvents(count, tools) }
     const { page } = await visit('#/try', { data })
     const list = page.getByRole('group', { name: 'Tools' })
     await list.locator('li').first().waitFor()
     await expect.poll(() => list.locator('li').count(), SOON).toBeLessThan(60)
     await list.focus()
     await page.keyboard.press('End')
-    await page.getByText('tool_9999').waitFor()
+    await page.getByText(`tool_${count - 1}`).waitFor()
     await goTo(page, '#/conversations')
     await page.locator('.pane.list .row').first().waitFor()
     await expect.poll(() => page.locator('*').count(), SOON).toBeLessThan(1500)
@@ -372,6 +374,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     }
     const url = 'http://snapshot.test/'
     const context = await browser.newContext()
+    context.setDefaultTimeout(PATIENCE)
     const page = await context.newPage()
     const errors: string[] = []
     page.on('pageerror', (error) => errors.push(error.message))

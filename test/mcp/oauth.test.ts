@@ -539,7 +539,7 @@ describe('the commands', () => {
     const server = await startAuthServer()
     const { run, logIn, lines, opened } = await commands(server)
     const running = run(logIn, 'notes', '--no-browser')
-    await vi.waitUntil(() => lines.length > 0, { timeout: 20_000 })
+    await vi.waitUntil(() => lines.length > 0, { timeout: 60_000 })
     await browse(/http:\S+/.exec(lines.join('\n'))?.[0] ?? '')
     expect(await running).toBe(0)
     expect(opened).toEqual([])

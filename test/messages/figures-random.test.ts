@@ -163,7 +163,7 @@ async function playAll(wire: Kind, talks: readonly Talk[]): Promise<void> {
   await Promise.all(
     talks.map(({ turns }, at) =>
       converse(gateway, `m${at}`, turns, asked[at] ?? [], (count) =>
-        expect.poll(() => replies(at).length, { interval: 2 }).toBe(count),
+        expect.poll(() => replies(at).length, { interval: 2, timeout: 60_000 }).toBe(count),
       ),
     ),
   )

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
-// @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
+// @ts-expect-error: plain JavaScript, shared with scripts/setup.mjs
 import { BROWSER_ADVICE, findBrowser } from '../../../scripts/browser.mjs'
 import { KEY } from './server.ts'
 
@@ -18,8 +18,11 @@ const FLAGS = [
   ...['--renderer-process-limit=1', '--disable-extensions'],
 ]
 
+/** For whatever the page or the browser takes on a busy machine. */
+export const PATIENCE = 120_000
+
 export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: browserPath ?? '', args: FLAGS })
+  return chromium.launch({ executablePath: browserPath ?? '', args: FLAGS, timeout: PATIENCE })
 }
 
 export type Look = { readonly theme: 'light' | 'dark'; readonly width: 400 | 1280 }
@@ -45,6 +48,7 @@ export async function openPage(
 ): Promise<Opened> {
   const viewport = { width: look.width, height: 860 }
   const context = await browser.newContext({ viewport, colorScheme: look.theme, acceptDownloads: true })
+  context.setDefaultTimeout(PATIENCE)
   const page = await context.newPage()
   const [errors, strangers] = watch(page, url)
   await page.goto(key === '' ? `${url}${hash}` : `${url}#key=${key}`)
