@@ -67,8 +67,8 @@ fitRows({
 })
 rotateRows(rows, DIMENSIONS)
 rotateRows(held.targets, DIMENSIONS)
+const quantized = quantizeRows(rows, DIMENSIONS) // and the rows are now what the table will say
 const requests = meanVector(requestTexts(), rows, DIMENSIONS)
-const quantized = quantizeRows(rows, DIMENSIONS)
 const last = quantizeRows(requests, DIMENSIONS)
 mkdirSync(fileURLToPath(new URL('../../data/', import.meta.url)), { recursive: true })
 const size = writeTable(

@@ -76,6 +76,17 @@ describe('meaning', () => {
     )
   })
 
+  test('knows the mean of the requests that it was made with', async () => {
+    const source: string = new URL('../../scripts/distil/phrases.mjs', import.meta.url).href
+    const { requestPairs } = (await import(source)) as { requestPairs: () => Iterable<[string, string]> }
+    const texts = [...new Set(Array.from(requestPairs(), ([text]) => text))].filter((_, at) => at % 5 === 0)
+    const mean = new Float64Array(meaning.dimensions)
+    for (const text of texts)
+      for (const [i, value] of meaning.embed(text).entries()) mean[i]! += value / texts.length
+    const error = Math.hypot(...mean.map((value, i) => value - meaning.requests[i]!))
+    expect(error).toBeLessThan(0.1 * Math.hypot(...mean))
+  })
+
   test('refuses other bytes', () => {
     expect(() => createMeaning(new Uint8Array(3))).toThrow('not a table of meanings')
     expect(() => createMeaning(new TextEncoder().encode('TSM1'.padEnd(64, '0')))).toThrow()
