@@ -8,7 +8,7 @@ import { createFileSpool } from './file-spool.ts'
 import { createFileValues } from './file-values.ts'
 import { addTo, createVersions, DEFAULT_LISTED, withChecks } from './limits.ts'
 import { closedError } from './link.ts'
-import { sweepLocks, withOwnerLock } from './owner-lock.ts'
+import { createOwnerLocks, sweepLocks } from './owner-lock.ts'
 import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `createFileStore`. */
@@ -33,7 +33,8 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
   }
   const newVersion = createVersions()
   const values = createFileValues(places.values)
-  const alone = createLocks(places.locks, timeoutMs)
+  const locks = createOwnerLocks(places.locks, timeoutMs)
+  const alone = createTurns(locks.alone)
   const channels = createChannels({ join: () => spool.start(), leave: async () => {} })
   const spool = createFileSpool({
     folder: places.spool,
@@ -67,9 +68,12 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
     list: (prefix, { limit = DEFAULT_LISTED, after = '' } = {}) =>
       run(() => values.list(prefix, after, limit)),
     async set(key, value, { ttlMs, ifVersion } = {}) {
+      const isCurrent = async () =>
+        ifVersion === undefined || ((await values.read(key))?.version ?? null) === ifVersion
+      // Looked at first without the lock: of many writers all but one fail.
+      if (!(await run(isCurrent))) return undefined
       return change(key, async () => {
-        if (ifVersion !== undefined && ((await values.read(key))?.version ?? null) !== ifVersion)
-          return undefined
+        if (!(await isCurrent())) return undefined
         const version = newVersion()
         await values.write({ key, version, value }, ttlMs)
         return version
@@ -97,7 +101,7 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
       isClosed = true
       clearInterval(sweeper)
       channels.clear()
-      await spool.close()
+      await Promise.all([spool.close(), locks.close()])
     },
   })
 }
@@ -126,13 +130,15 @@ function createFolders(places: readonly string[], label: string, onMade: () => v
   }
 }
 
+type Alone = <Value>(name: string, work: () => Promise<Value>) => Promise<Value>
+
 /** Returns a function that runs work for a name alone: first among the calls of this process, then among processes. */
-function createLocks(folder: string, timeoutMs: number) {
-  const turns = new Map<number, Promise<unknown>>()
-  return async <Value>(name: string, work: () => Promise<Value>): Promise<Value> => {
-    const lock = createHash('sha1').update(name).digest().readUInt16BE(0) % LOCKS
+function createTurns(alone: Alone): Alone {
+  const turns = new Map<string, Promise<unknown>>()
+  return async (name, work) => {
+    const lock = String(createHash('sha1').update(name).digest().readUInt16BE(0) % LOCKS)
     const before = turns.get(lock) ?? Promise.resolve()
-    const done = before.then(() => withOwnerLock(join(folder, String(lock)), timeoutMs, work))
+    const done = before.then(() => alone(lock, work))
     const settled = done.catch(() => {})
     turns.set(lock, settled)
     try {

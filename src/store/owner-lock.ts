@@ -12,45 +12,50 @@ const MAX_PAUSE_MS = 12
 /** Milliseconds after which nobody can still be writing a draft or waiting with one. */
 const LEFT_MS = 600_000
 
-/** Runs the work while no other process holds the lock at this path; rejects if it is not free within `timeoutMs`. */
-export async function withOwnerLock<Value>(
-  path: string,
-  timeoutMs: number,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  const draft = `${path}.${randomUUID()}`
-  const limit = Date.now() + timeoutMs
-  await write(draft, `${process.pid} ${draft}`)
-  try {
-    while (!(await canLink(draft, path))) {
-      if (Date.now() > limit)
-        throw new StoreError(`another process has held ${path} for ${timeoutMs} ms; try again`)
-      if (!(await removeAbandoned(path))) await sleep(1 + Math.random() * MAX_PAUSE_MS)
-    }
+/** Creates the locks of a folder for one holder. A lock is a link to a file that names the holder, made once. */
+export function createOwnerLocks(folder: string, timeoutMs: number) {
+  const holder = join(folder, `${randomUUID()}.holder`)
+  let written: Promise<void> | undefined
+
+  /** Links rather than creates, so that the lock names its holder from its first moment on. */
+  async function tryLock(path: string): Promise<boolean> {
+    written ??= write(holder, `${process.pid} ${holder}`)
     try {
-      return await work()
-    } finally {
-      await rm(path, { force: true })
+      await written
+      await link(holder, path)
+      return true
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST') return false
+      // Somebody deleted the file, or the whole folder.
+      written = undefined
+      throw error
     }
-  } finally {
-    await rm(draft, { force: true })
+  }
+
+  return {
+    /** Runs the work while no other holder has the lock of this name; rejects if it is not free in time. */
+    async alone<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
+      const path = join(folder, name)
+      const limit = Date.now() + timeoutMs
+      while (!(await tryLock(path))) {
+        if (Date.now() > limit)
+          throw new StoreError(`another process has held ${path} for ${timeoutMs} ms; try again`)
+        if (!(await removeAbandoned(path))) await sleep(1 + Math.random() * MAX_PAUSE_MS)
+      }
+      try {
+        return await work()
+      } finally {
+        await rm(path, { force: true })
+      }
+    },
+    close: () => rm(holder, { force: true }),
   }
 }
 
 async function write(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx', 0o600)
   await file.writeFile(text).finally(() => file.close())
-}
-
-/** Links rather than creates, so that the lock names its holder from its first moment on. */
-async function canLink(draft: string, path: string): Promise<boolean> {
-  try {
-    await link(draft, path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
 }
 
 /** Removes a lock whose holder is gone. One process at a time may do so: another would remove the next holder's. */
@@ -65,7 +70,8 @@ async function removeAbandoned(path: string): Promise<boolean> {
     return false
   }
   try {
-    if ((await holderOf(path)) === holder) await rm(path, { force: true })
+    const isSame = (await holderOf(path)) === holder
+    if (isSame && (await isAbandoned(path, holder))) await rm(path, { force: true })
     return true
   } finally {
     await rm(removing, { force: true })
@@ -103,5 +109,6 @@ export async function removeOld(path: string): Promise<void> {
 
 async function ageOf(path: string): Promise<number> {
   const found = await stat(path).catch(() => undefined)
-  return found ? Date.now() - found.mtimeMs : 0
+  // A link changes the time of the file's change of state, not of its content.
+  return found ? Date.now() - found.ctimeMs : 0
 }
