@@ -1,6 +1,8 @@
 // Makes docs/reference/events.md and docs/reference/entries.md from the types and their doc comments. Part of
 // `npm run reference`.
+import { createMcpMetrics } from '../src/mcp/gateway/index.ts'
 import { createMetrics } from '../src/messages/index.ts'
+import { createMetricRegistry, processSeries } from '../src/operate/index.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
 
 /** A heading, an introduction, and the types that stand below it, as `file#Name` with the file below src/. */
@@ -94,7 +96,13 @@ export function typesPages(): { readonly [name: string]: string } {
     'events.md': page('Events and logs', [
       'What Toolshelf reports while it runs. Generated from the types by `npm run reference`.',
       ...written(events, '###'),
-      metricsText(),
+      metricsText('Messages gateway: metrics', 'The Messages gateway counts these.', createMetrics().text()),
+      metricsText('MCP gateway: metrics', '`mcp --http` counts these.', createMcpMetrics().text()),
+      metricsText(
+        'Metrics of the process',
+        'Both gateways report these.',
+        createMetricRegistry(processSeries).text(),
+      ),
     ]),
     'entries.md': page('Options of the other entry points', [
       'Generated from the types by `npm run reference`. The options of `createShelf` are on [a page of their own](options.md#options).',
@@ -135,16 +143,14 @@ function table(fields: readonly FieldDoc[]): string {
 }
 
 /** The counters of `/metrics`, from the page that Prometheus reads. */
-function metricsText(): string {
-  const text = createMetrics().text()
+function metricsText(heading: string, about: string, text: string): string {
   const kinds = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, kind]) => [name, kind]))
   const rows = [...text.matchAll(/^# HELP (\w+) (.+)$/gm)].map(
     ([, name, help]) => `| \`${name}\` | ${kinds.get(name)} | ${help} |`,
   )
-  const head = '`GET /metrics` of the Messages gateway answers with these in the format of Prometheus.'
   return [
-    '## Messages gateway: metrics',
-    head,
+    `## ${heading}`,
+    `\`GET /metrics\` answers in the format of Prometheus. ${about}`,
     ['| Name | Kind | |', '|---|---|---|', ...rows].join('\n'),
   ].join('\n\n')
 }

@@ -20,8 +20,8 @@ const FOLDERS: Record<string, RegExp> = {
   'entries/core.ts': /^core(?!\/oracle)\//,
   'entries/oracle.ts': /^core\/oracle\//,
   'entries/agent.ts': /^(agent\/|sandbox\/|lib\/diff\.ts)/,
-  'entries/mcp.ts': /^(mcp|sandbox)\//,
-  'entries/messages.ts': /^(messages\/|core\/figures\/|core\/reply\.ts)/,
+  'entries/mcp.ts': /^(mcp|operate|sandbox)\//,
+  'entries/messages.ts': /^(messages\/|operate\/|core\/figures\/|core\/reply\.ts)/,
 }
 
 /** What a new user calls first. */

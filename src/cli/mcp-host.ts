@@ -10,7 +10,7 @@ import {
 } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
 import type { Config } from '../mcp/config/index.ts'
-import type { GatewayResults, GatewaySkills, McpGateway } from '../mcp/gateway/index.ts'
+import type { GatewayResults, GatewaySkills, McpGateway, McpMetrics } from '../mcp/gateway/index.ts'
 import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
@@ -48,6 +48,8 @@ export type HostOptions = {
   readonly cache: DefinitionCache
   /** What replicas share: pins, logins and long results are kept there. */
   readonly store?: StateStore | undefined
+  /** Counts what `/metrics` shows; the gateway's own if left out. */
+  readonly metrics?: McpMetrics | undefined
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
@@ -108,6 +110,7 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
     const results = await keptResults(settings.resultBudget, hostOptions)
     const skills = offeredSkills(hostOptions)
+    const { metrics } = hostOptions
     const replicas = isOnePerson ? {} : { store }
     return createMcpGateway({
       ...options,
@@ -117,6 +120,7 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
       batches,
       scripts: hasScripts,
       skills,
+      ...(metrics ? { metrics } : {}),
     })
   }
   let configs = servers

@@ -16,10 +16,10 @@ import {
   thisMachine,
   userConfigFiles,
 } from '../mcp/config/index.ts'
-import type { HttpGateway } from '../mcp/gateway/index.ts'
+import type { HttpGateway, HttpOptions } from '../mcp/gateway/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
-import { createReloads } from '../operate/index.ts'
+import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
 import { auditIn, auditOptions } from './audit-options.ts'
 import {
@@ -135,16 +135,17 @@ export const mcpCommand: Command = {
     const prepare = (servers: readonly ServerConfig[]) =>
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
-    const store = await storeIn(input)
+    const isOnStdio = !input.isSet('http')
+    const { store, metrics } = await openStore(input, !isOnStdio)
     const cache = rememberReads(
       store ? openStoredDefinitions(store, tell) : openDefinitionCache(defaultCacheFolder(), tell),
     )
-    const isOnStdio = !input.isSet('http')
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
       cache,
       store,
+      metrics,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
@@ -164,7 +165,7 @@ export const mcpCommand: Command = {
     const watch = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
-      else await serveOnHttp(opened, { port, input, terminal, watch, isShared: store !== undefined })
+      else await serveOnHttp(opened, { port, input, terminal, watch, store })
       return 0
     } finally {
       watch.stop()
@@ -257,13 +258,12 @@ type HttpServing = {
   readonly input: Input
   readonly terminal: Terminal
   readonly watch: ConfigWatch
-  /** Other replicas continue the sessions. */
-  readonly isShared: boolean
+  readonly store: StateStore | undefined
 }
 
 async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
-  const { port, input, terminal, watch, isShared } = serving
-  const settings = { ...serviceIn(input), ...maxSessionsIn(input) }
+  const { port, input, terminal, watch, store } = serving
+  const settings = { ...serviceIn(input), ...maxSessionsIn(input), ...readinessOf(store) }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
   const { runOnHttp } = await import('../mcp/gateway/http.ts')
@@ -286,6 +286,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   })
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
+  const { createReloads } = await import('../operate/index.ts')
   const reloads = createReloads(notify)
   reloads.onReload(watch.reload)
   reloads.onReload(served.reloadTls)
@@ -296,7 +297,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     async drain(isUrgent) {
       inspector?.close()
-      if (served.running() + served.sessions() > 0) notify(describeEnd(served, isShared))
+      if (served.running() + served.sessions() > 0) notify(describeEnd(served, store !== undefined))
       await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
     },
     close: served.close,
@@ -304,11 +305,24 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
 }
 
 /** What an operator reads when the gateway ends while it is in use. */
-function describeEnd(served: HttpGateway, isShared: boolean): string {
+function describeEnd(served: HttpGateway, hasStore: boolean): string {
   const calls = `finishing calls (${served.running()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
-  const fate = isShared ? 'go on at other replicas' : 'end with this process, their clients initialize again'
-  const sessions = `sessions (${served.sessions()}) ${fate}`
-  return `${calls}; ${sessions}.`
+  const fate = hasStore ? 'go on at other replicas' : 'end with this process, their clients initialize again'
+  return `${calls}; sessions (${served.sessions()}) ${fate}.`
+}
+
+/** Opens the store; over HTTP its operations are counted. */
+async function openStore(input: Input, isMetered: boolean) {
+  const store = await storeIn(input)
+  if (!store || !isMetered) return { store, metrics: undefined }
+  const { meterStore } = await import('../operate/index.ts')
+  const { createMcpMetrics } = await import('../mcp/gateway/mcp-metrics.ts')
+  const metrics = createMcpMetrics()
+  return { store: meterStore(store, metrics), metrics }
+}
+
+function readinessOf(store: StateStore | undefined): Pick<HttpOptions, 'readinessChecks'> {
+  return store ? { readinessChecks: [{ reason: 'store unreachable', check: () => store.ping() }] } : {}
 }
 
 /** The value of `--max-sessions`. */

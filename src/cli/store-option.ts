@@ -33,7 +33,7 @@ export async function storeIn(
   const source = input.text('store') === undefined ? 'TOOLSHELF_STORE' : '--store'
   const { openStateStore } = await import('../store/index.ts')
   const store = await openStateStore(url).catch((error: unknown) => {
-    throw new UsageError(`${source}: ${errorMessage(error)}.`)
+    throw new UsageError(`${source}: ${sentenceOf(error)}`)
   })
   for (let attempt = 1; ; attempt++) {
     const problem = await store.ping().then(
@@ -44,9 +44,14 @@ export async function storeIn(
     if (attempt === ATTEMPTS) {
       await store.close()
       throw new CommandError(
-        `${source}: ${errorMessage(problem)}. Check that the server is up and the URL is right.`,
+        `${source}: ${sentenceOf(problem)} Check that the server is up and the URL is right.`,
       )
     }
     await sleep(pauseMs)
   }
+}
+
+/** The message with one full stop. */
+function sentenceOf(error: unknown): string {
+  return `${errorMessage(error).replace(/\.$/, '')}.`
 }

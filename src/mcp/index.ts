@@ -1,4 +1,5 @@
 // Public API of mcp for other folders. src/entries/mcp.ts is the one for users.
+export type { ReadinessCheck, TlsFiles } from '../operate/index.ts'
 export type { ScriptLimits } from '../sandbox/index.ts'
 export {
   type Config,
@@ -12,6 +13,7 @@ export {
 } from './config/index.ts'
 export {
   createMcpGateway,
+  createMcpMetrics,
   type GatewayResults,
   type GatewayScripts,
   type GatewaySkills,
@@ -19,6 +21,7 @@ export {
   type HttpOptions,
   type McpGateway,
   type McpGatewayOptions,
+  type McpMetrics,
   runOnHttp,
   runOnStdio,
   type StdioOptions,

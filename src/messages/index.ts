@@ -1,5 +1,6 @@
 // Exports of the Messages gateway for other folders. The public entry point is src/entries/messages.ts.
 export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
+export type { ReadinessCheck, TlsFiles } from '../operate/index.ts'
 export {
   createMessagesGateway,
   type MessagesGateway,

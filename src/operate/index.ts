@@ -2,7 +2,7 @@
 
 export { createHttpServer } from './http-server.ts'
 export { meterStore } from './metered-store.ts'
-export { type ProcessMetrics, watchProcess } from './process-metrics.ts'
+export { type ProcessMetrics, processSeries, watchProcess } from './process-metrics.ts'
 export { createReadiness, type Readiness, type ReadinessCheck, type ReadinessReport } from './readiness.ts'
 export {
   createMetricRegistry,

@@ -70,8 +70,12 @@ describe('the image', () => {
 
 /** A gateway without servers, in this process. */
 async function connectless() {
-  const { createMessagesGateway, createScriptUpstream, serve } = await import('../../src/messages/index.ts')
-  const upstream = createScriptUpstream({ script: { rules: [], otherwise: 'hi' } })
+  const { createMessagesGateway, createScriptUpstream, readScript, serve } = await import(
+    '../../src/messages/index.ts'
+  )
+  const upstream = createScriptUpstream({
+    script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
+  })
   const served = await serve({ gateway: createMessagesGateway({ upstream }), port: 0 })
   onTestFinished(() => served.close())
   return served
@@ -139,6 +143,15 @@ describe('the manifests', () => {
   })
 })
 
+/** The command line of a process; empty if it has ended. */
+function readCommand(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 const hasStore = ['valkey-server', 'redis-server'].some((name) => spawnSync(name, ['--version']).status === 0)
 if (!hasStore)
   console.warn('neither valkey-server nor redis-server is on PATH: deploy/local.mjs is tried without a store')
@@ -155,7 +168,10 @@ it('local.mjs: the processes of compose.yaml come up, answer, and end', async ()
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const exit = once(child, 'exit')
-  onTestFinished(() => void child.kill('SIGKILL'))
+  // Killed, it would leave its gateways behind.
+  onTestFinished(async () => {
+    if (child.kill('SIGTERM')) await exit
+  })
   const { told } = heardFrom(child)
   await until(() => /local: ready at/.test(told()) || child.exitCode !== null, told)
   const url = /local: ready at (\S+),/.exec(told())?.[1] ?? ''
@@ -164,6 +180,18 @@ it('local.mjs: the processes of compose.yaml come up, answer, and end', async ()
   expect(await desk.search('adds two numbers')).toContain('calculator__add')
   for (const a of [1, 2, 3, 4])
     expect(textOf(await desk.run('calculator__add', { a, b: 2 }))).toBe(String(a + 2))
+  const ready = () => fetch(new URL('/ready', url))
+  expect((await ready()).status).toBe(200)
+  const store = family.find((pid) => /^(?:redis|valkey)-server/.test(readCommand(pid)))
+  expect(store !== undefined).toBe(hasStore)
+  if (store !== undefined) {
+    process.kill(store, 'SIGKILL')
+    const isLost = async () => (await Promise.all([ready(), ready()])).every(({ status }) => status === 503)
+    await until(isLost, 'both gateways notice that the store is gone')
+    expect(await (await ready()).json()).toEqual({ status: 'not ready', reasons: ['store unreachable'] })
+    expect((await fetch(new URL('/health', url))).status).toBe(200)
+    expect(textOf(await desk.run('calculator__add', { a: 5, b: 2 }))).toBe('7')
+  }
   child.kill('SIGTERM')
   expect(await exit).toEqual([0, null])
   await until(() => !family.some(isAlive), 'all processes are gone')

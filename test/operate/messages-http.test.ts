@@ -3,13 +3,16 @@ import { expect, it, onTestFinished } from 'vitest'
 import {
   createMessagesGateway,
   createScriptUpstream,
+  readScript,
   type ServeOptions,
   serve,
 } from '../../src/messages/index.ts'
 import { problemsIn } from './support/prometheus.ts'
 
 async function start(options: Partial<ServeOptions> = {}) {
-  const upstream = createScriptUpstream({ script: { rules: [], otherwise: 'hi' } })
+  const upstream = createScriptUpstream({
+    script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
+  })
   const served = await serve({ gateway: createMessagesGateway({ upstream }), port: 0, ...options })
   onTestFinished(() => served.close())
   const get = async (path: string, headers = {}) => fetch(new URL(path, served.url), { headers })

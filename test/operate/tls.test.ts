@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runOnHttp } from '../../src/mcp/gateway/index.ts'
-import { createMessagesGateway, createScriptUpstream, serve } from '../../src/messages/index.ts'
+import { createMessagesGateway, createScriptUpstream, readScript, serve } from '../../src/messages/index.ts'
 import { openTlsFiles, type TlsFiles } from '../../src/operate/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openGateway } from '../mcp/support/gateway.ts'
@@ -24,7 +24,9 @@ const startMcp: Start = async (tls, notify) => {
 }
 
 const startMessages: Start = (tls, notify) => {
-  const upstream = createScriptUpstream({ script: { rules: [], otherwise: 'hi' } })
+  const upstream = createScriptUpstream({
+    script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
+  })
   return serve({ gateway: createMessagesGateway({ upstream }), port: 0, tls, notify })
 }
 

@@ -10,6 +10,8 @@ const guides = [
   { text: 'Replay', link: '/docs/guides/replay' },
   { text: 'Checks in CI', link: '/docs/guides/doctor-ci' },
   { text: 'Scripts', link: '/docs/guides/scripts' },
+  { text: 'Operating', link: '/docs/guides/operating' },
+  { text: 'Capacity', link: '/docs/guides/capacity' },
 ]
 
 const clients = [

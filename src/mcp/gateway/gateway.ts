@@ -3,7 +3,6 @@
 import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
-import { meterStore } from '../../operate/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import type { User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
@@ -124,12 +123,11 @@ export type ClientKind = {
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
-  const metrics = options.metrics ?? createMcpMetrics()
-  const peers = options.store && createPeers(meterStore(options.store, metrics), options.notify)
+  const peers = options.store && createPeers(options.store, options.notify)
   // Clients of other replicas are not connected here: none can count as the only one.
   if (peers) clients.sawStateless()
   const host = options.makeHost(clients.asker)
-  const shared = createSharedParts({ ...options, metrics }, host, clients, peers)
+  const shared = createSharedParts(options, host, clients, peers)
   const { servers, addresses, subscriptions, logLevels, urlElicitations, pageTools } = shared
   const stopLogs = reportToOperator(
     host,

@@ -40,8 +40,10 @@ export function createTraffic(metrics: McpMetrics): Traffic {
         return respond()
       }
       const response = await respond()
-      // It may have begun to drain meanwhile.
-      return isDraining ? refuseNew() : endable(response, streams)
+      if (!isDraining) return endable(response, streams)
+      // It has begun to drain meanwhile.
+      await response.body?.cancel()
+      return refuseNew()
     },
     over(request, status, seconds) {
       running.delete(request)

@@ -21,16 +21,10 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
   }
 
   /** Broken pins count as none: the server's definitions are pinned again. */
-  function read(server: string, text: string): PinnedTools | undefined {
-    try {
-      return pinsByKey(parsePins(text))
-    } catch (error) {
-      notify(
-        `the stored pins of "${server}" are broken (${errorMessage(error)}); its tools are pinned again.`,
-      )
-      return undefined
-    }
-  }
+  const read = (server: string, text: string) =>
+    parseOr(text, (reason) =>
+      notify(`the stored pins of "${server}" are broken (${reason}); its tools are pinned again.`),
+    )
 
   return {
     async read(server) {
@@ -88,6 +82,15 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
     async announce(server) {
       await store.publish(CHANNEL, server).catch(tellOnce)
     },
+  }
+}
+
+function parseOr(text: string, onBroken: (reason: string) => void): PinnedTools | undefined {
+  try {
+    return pinsByKey(parsePins(text))
+  } catch (error) {
+    onBroken(errorMessage(error))
+    return undefined
   }
 }
 

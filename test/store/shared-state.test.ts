@@ -1,0 +1,260 @@
+// What replicas share by a store, through the same interfaces as without one: long results, pins, definitions, logins.
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { readInput } from '../../src/cli/command.ts'
+import { mcpCommand } from '../../src/cli/mcp.ts'
+import { storeIn } from '../../src/cli/store-option.ts'
+import { openStoredDefinitions } from '../../src/mcp/cache/index.ts'
+import type { ListedTool, ServerConfig } from '../../src/mcp/index.ts'
+import { createOAuth, login, logout } from '../../src/mcp/oauth/index.ts'
+import { openPins, watchPins } from '../../src/mcp/pins/index.ts'
+import { createMemoryStore, createStoredResults, type StateStore, StoreError } from '../../src/store/index.ts'
+import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
+import { runHere } from '../support/cli-here.ts'
+import { freePort } from '../support/store-servers.ts'
+
+const PATIENT = { timeout: 60_000, interval: 10 }
+const away = () => Promise.reject(new StoreError('the store is away'))
+
+function newStore(now?: () => number): StateStore {
+  const store = createMemoryStore(now ? { now } : {})
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** A store that can be made unreachable. */
+function fragileStore(): StateStore & { isAway: boolean } {
+  const store = newStore()
+  const state = { isAway: false }
+  return new Proxy(store as StateStore & { isAway: boolean }, {
+    get(target, name) {
+      if (name === 'isAway') return state.isAway
+      const found = target[name as keyof StateStore]
+      if (typeof found !== 'function' || name === 'onGap') return found
+      return state.isAway ? away : found
+    },
+    set(_, name, value) {
+      if (name === 'isAway') state.isAway = value
+      return true
+    },
+  })
+}
+
+describe('long results', () => {
+  const id = (name: string) => `result00${name}`
+
+  test('what one replica stored another reads, for its owner alone', async () => {
+    const store = newStore()
+    const [one, other] = [createStoredResults({ store }), createStoredResults({ store })]
+    await one.put('ann', id('a'), 'long text\0')
+    expect(await other.get('ann', id('a'))).toBe('long text\0')
+    expect(await other.get('bob', id('a'))).toBeUndefined()
+    expect(await other.get('ann', '../x')).toBeUndefined()
+    await expect(one.put('ann', 'A/B', 'x')).rejects.toThrow(/letters and digits/)
+    await other.drop('ann')
+    expect(await one.get('ann', id('a'))).toBeUndefined()
+    expect((await store.list('result')).filter(({ key }) => !key.startsWith('result-bytes/'))).toEqual([])
+  })
+
+  test('an owner keeps the newest that fit; writers at once lose none of the count', async () => {
+    const store = newStore()
+    const results = createStoredResults({ store, bytesPerOwner: 1000 })
+    await expect(results.put('ann', id('x'), 'x'.repeat(1001))).rejects.toThrow(/1001 bytes/)
+    for (const name of ['a', 'b', 'c']) await results.put('ann', id(name), name.repeat(400))
+    expect(await results.get('ann', id('a'))).toBeUndefined()
+    expect(await results.get('ann', id('b'))).toBe('b'.repeat(400))
+    await results.put('ann', id('b'), 'b'.repeat(400))
+    await results.put('ann', id('d'), 'd'.repeat(400))
+    expect(await results.get('ann', id('c'))).toBeUndefined()
+    expect(await results.get('ann', id('b'))).toBeDefined()
+    await Promise.all(
+      Array.from({ length: 9 }, (_, index) => results.put('bob', id(`p${index}`), 'p'.repeat(100))),
+    )
+    const counted = (await store.list('result-bytes/')).reduce((sum, { value }) => sum + Number(value), 0)
+    expect(counted).toBe(800 + 900)
+  })
+
+  test('a full store refuses, and has room again when results have expired', async () => {
+    let time = 1_000_000
+    const store = newStore(() => time)
+    const results = createStoredResults({ store, bytes: 1000, maxAgeMs: 600, now: () => time })
+    await results.put('ann', id('a'), 'a'.repeat(600))
+    await expect(results.put('bob', id('b'), 'b'.repeat(600))).rejects.toThrow(/full: 1000 bytes/)
+    await results.drop('ann')
+    await results.put('bob', id('b'), 'b'.repeat(600))
+    time += 1500
+    expect(await results.get('bob', id('b'))).toBeUndefined()
+    await results.put('ann', id('a'), 'a'.repeat(900))
+    expect(await results.get('ann', id('a'))).toBeDefined()
+  })
+})
+
+describe('pins', () => {
+  const tool = (description: string): ListedTool => ({
+    name: 'read',
+    description,
+    inputSchema: { type: 'object' },
+  })
+
+  test('a change accepted at one replica holds at all, which hear of it', async () => {
+    const store = newStore()
+    const [one, other] = [openPins({ folder: undefined, store }), openPins({ folder: undefined, store })]
+    const heard: (string | undefined)[] = []
+    const stop = await watchPins(store, (server) => heard.push(server))
+    await one.judge('notes', [tool('Reads.')])
+    expect((await other.judge('notes', [tool('Reads all.')])).changed).toHaveLength(1)
+    expect((await one.list())[0]?.changed).toHaveLength(1)
+    expect(await one.accept('notes')).toEqual(['read'])
+    await vi.waitFor(() => expect(heard).toEqual(['notes']), PATIENT)
+    expect((await other.judge('notes', [tool('Reads all.')])).changed).toEqual([])
+    expect(await other.hold('notes', ['read'])).toEqual(['read'])
+    expect((await one.judge('notes', [tool('Reads all.')])).changed).toHaveLength(1)
+    expect(await other.forget('notes')).toBe(true)
+    expect(await one.list()).toEqual([])
+    await stop()
+  })
+
+  test('replicas that see a server first at the same moment agree', async () => {
+    const store = newStore()
+    const all = Array.from({ length: 5 }, () => openPins({ folder: undefined, store }))
+    const verdicts = await Promise.all(
+      all.map((pins, index) => pins.judge('notes', [tool(`Text ${index}.`)])),
+    )
+    expect(verdicts.filter(({ changed }) => changed.length === 0)).toHaveLength(1)
+  })
+
+  test('while the store is away, the pins last read count', async () => {
+    const store = fragileStore()
+    const told: string[] = []
+    const pins = openPins({ folder: undefined, store, notify: (message) => told.push(message) })
+    await pins.judge('notes', [tool('Reads.')])
+    store.isAway = true
+    expect((await pins.judge('notes', [tool('Steals.')])).changed).toHaveLength(1)
+    expect(told).toHaveLength(1)
+    expect(told[0]).toContain('the store is away')
+    store.isAway = false
+    expect((await pins.judge('notes', [tool('Steals.')])).changed).toHaveLength(1)
+  })
+
+  test('toolshelf pins accepts those of the store', async () => {
+    const folder = temporaryFolder()
+    const url = `file:${folder}/state`
+    const store = await storeIn(readInput(mcpCommand, ['--store', url]))
+    const pins = openPins({ folder: undefined, store })
+    await pins.judge('notes', [tool('Reads.')])
+    await pins.judge('notes', [tool('Reads all.')])
+    const environment = { HOME: folder, TOOLSHELF_STORE: url }
+    const { code, out } = await runHere({ folder, environment }, ['pins', 'accept', 'notes'])
+    expect([code, out]).toEqual([0, expect.stringContaining('read')])
+    expect((await pins.judge('notes', [tool('Reads all.')])).changed).toEqual([])
+    await store?.close()
+  })
+})
+
+const configOf = (url: string): ServerConfig => ({
+  name: 'notes',
+  transport: { kind: 'http', url, headers: {} },
+  ...{
+    disabled: false,
+    lazy: false,
+    alwaysLoad: undefined,
+    description: undefined,
+    tools: {},
+    allow: [],
+    deny: [],
+  },
+  ...{ connectTimeout: 20_000, callTimeout: 20_000, source: 'test' },
+})
+
+describe('definitions', () => {
+  const server = {
+    ...{ tools: [{ name: 'read' }], freshUntil: 0, lists: {}, info: undefined, capabilities: {} },
+    ...{ instructions: 'Use it.', isLegacy: false },
+  }
+
+  test('a new replica knows what another listed; a name in the store betrays no secret', async () => {
+    const store = newStore()
+    const told: string[] = []
+    const [one, other] = [1000, 1500].map((time) =>
+      openStoredDefinitions(
+        store,
+        (message) => told.push(message),
+        () => time,
+      ),
+    )
+    const config = configOf('http://127.0.0.1/?key=geheim')
+    expect(await one?.read(config)).toBeUndefined()
+    await one?.write(config, server)
+    expect(await other?.read(config)).toEqual({ ...server, age: 500 })
+    expect(await other?.read(configOf('http://127.0.0.1/?key=other'))).toBeUndefined()
+    expect(JSON.stringify(await store.list(''))).not.toContain('geheim')
+    expect(told).toEqual([])
+  })
+
+  test('never rejects', async () => {
+    const store = fragileStore()
+    const told: string[] = []
+    const cache = openStoredDefinitions(store, (message) => told.push(message))
+    store.isAway = true
+    expect(await cache.read(configOf('http://a'))).toBeUndefined()
+    await cache.write(configOf('http://a'), server)
+    expect(told).toEqual([expect.stringContaining('the store is away')])
+  })
+})
+
+describe('logins', () => {
+  async function listTools(url: string, authProvider: ReturnType<typeof createOAuth>): Promise<number> {
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { authProvider }))
+    const { tools } = await client.listTools()
+    await client.close()
+    return tools.length
+  }
+
+  test('a login at one replica works at all; of those refused together one refreshes', async () => {
+    const server = await startAuthServer({ rotates: true })
+    const store = fragileStore()
+    const folder = temporaryFolder()
+    const notify = () => {}
+    await login({
+      ...{ config: configOf(server.url), folder, store, clientInfo: { name: 'test', version: '1' } },
+      ...{ print: notify, notify, openBrowser: browse },
+    })
+    const provider = () => createOAuth({ folder, store, server: 'notes', url: server.url, notify })
+    const replicas = [provider(), provider(), provider()]
+    for (const replica of replicas) expect(await listTools(server.url, replica)).toBeGreaterThan(0)
+    server.expire()
+    await Promise.all(replicas.map((replica) => listTools(server.url, replica)))
+    const refreshes = server.asked('/token').filter((asked) => asked.get('grant_type') === 'refresh_token')
+    expect(refreshes).toHaveLength(1)
+    store.isAway = true
+    expect(await listTools(server.url, replicas[0] ?? provider())).toBeGreaterThan(0)
+    store.isAway = false
+    expect(await logout({ folder, store, server: 'notes', notify })).toBe(1)
+    expect(await store.list('login/')).toEqual([])
+  })
+})
+
+describe('--store', () => {
+  const input = (...words: string[]) => readInput(mcpCommand, words)
+
+  test('opens nothing if none is named', async () => {
+    expect(await storeIn(input(), {})).toBeUndefined()
+    expect(await storeIn(input(), { TOOLSHELF_STORE: '' })).toBeUndefined()
+  })
+
+  test('the option wins over the environment; errors name their source, never the password', async () => {
+    const store = await storeIn(input('--store', 'memory:'), { TOOLSHELF_STORE: 'mysql://a:geheim@b' })
+    expect(store?.kind).toBe('memory')
+    await store?.close()
+    const wrong = storeIn(input(), { TOOLSHELF_STORE: 'mysql://a:geheim@b' })
+    await expect(wrong).rejects.toThrow(/^TOOLSHELF_STORE: unknown store "mysql:…": expected redis/)
+    const port = await freePort()
+    const gone = storeIn(input('--store', `redis://a:geheim@127.0.0.1:${port}`), {}, 1)
+    await expect(gone).rejects.toThrow(
+      new RegExp(`^--store: Redis at 127.0.0.1:${port} failed: .*ECONNREFUSED`),
+    )
+    await expect(gone).rejects.not.toThrow(/geheim/)
+  })
+})
