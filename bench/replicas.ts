@@ -1,7 +1,6 @@
 // `npm run bench replicas [seconds] [sessions]`: what a store adds to a call, how often a session asks it, and a soak of
 // many sessions over three replicas behind a balancer, which counts lost calls and memory. Default: 60 s, 1,000 sessions.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -116,11 +115,7 @@ function search(client: Client, name: string): Promise<unknown> {
 /** Many sessions, each of which calls, lists or searches now and then, wherever the balancer sends it. */
 async function soak({ url }: StoreServer): Promise<void> {
   for (const _ of [0, 1, 2]) await startOne(url)
-  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
-  const balancer = await startBalancer(
-    running.map((replica) => replica.url),
-    { agent },
-  )
+  const balancer = await startBalancer(running.map((replica) => replica.url))
   const clients: Client[] = []
   while (clients.length < sessions) {
     const some = Array.from({ length: Math.min(20, sessions - clients.length) }, () => connect(balancer.url))
@@ -169,7 +164,6 @@ async function soak({ url }: StoreServer): Promise<void> {
   for (const [message, count] of problems) console.log(`  ${count} × ${message}`)
   await Promise.all(clients.map((client) => client.close()))
   await balancer.close()
-  agent.destroy()
 }
 
 function rssOf(pid: number): number {

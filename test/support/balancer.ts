@@ -1,13 +1,11 @@
 // A small HTTP balancer without sticky sessions: each request goes to the next server, or to the one that a test names.
 import { once } from 'node:events'
-import { type Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export type BalancerOptions = {
   /** Asked often; a server that does not answer it with status 200 gets no new requests. */
   readonly healthPath?: string
-  /** Keeps connections to servers open, as for a load test. */
-  readonly agent?: Agent
 }
 
 export type Balancer = {
@@ -25,11 +23,12 @@ export type Balancer = {
 
 /** Milliseconds between two looks at a server. */
 const HEALTH_MS = 100
+const IDLE_MS = 600_000
 
 /** Starts a balancer in front of servers, given by the URLs that clients would use. */
 export async function startBalancer(
   urls: readonly string[],
-  { healthPath, agent }: BalancerOptions = {},
+  { healthPath }: BalancerOptions = {},
 ): Promise<Balancer> {
   const targets = urls.map((url) => new URL(url))
   const chosen: number[] = []
@@ -71,7 +70,7 @@ export async function startBalancer(
     const target = targets[pick(incoming, body)]
     if (!target) return void outgoing.writeHead(502).end()
     const headers = { ...incoming.headers, host: target.host, 'x-forwarded-for': '127.0.0.1' }
-    const options = { method: incoming.method, headers, path: incoming.url, agent: agent ?? false }
+    const options = { method: incoming.method, headers, path: incoming.url, agent: false }
     const sent = request(target, options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)
@@ -92,6 +91,8 @@ export async function startBalancer(
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
     pass(incoming, outgoing, Buffer.concat(chunks), targets.length)
   })
+  // A client may use a connection in the very moment in which it is closed for being idle.
+  server.keepAliveTimeout = IDLE_MS
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

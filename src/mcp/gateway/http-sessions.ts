@@ -117,11 +117,13 @@ class HttpSessions implements Sessions {
     const current = this.#byId.get(id)
     current?.link?.used()
     if (current || !this.#links) return current ?? 'ended'
+    // Somebody else who asks for the session must not decide what its owner gets.
+    const key = JSON.stringify([id, client.user?.id])
     const resumed =
-      this.#resuming.get(id) ?? this.#resume(this.#links, id, client).finally(() => this.#resuming.delete(id))
-    this.#resuming.set(id, resumed)
-    const session = await resumed
-    return typeof session === 'string' || session.user?.id === client.user?.id ? session : 'ended'
+      this.#resuming.get(key) ??
+      this.#resume(this.#links, id, client).finally(() => this.#resuming.delete(key))
+    this.#resuming.set(key, resumed)
+    return resumed
   }
 
   async begin(client: SessionClient, initialize: unknown): Promise<Session | NoSession> {

@@ -49,14 +49,18 @@ export function notifyOfChanges({
  */
 export function keepInformed(options: UpdateOptions): () => void {
   const { server, host, resourcesAndPrompts, addresses, subscriptions, logLevels, isLogFor, shared } = options
+  /** URIs that this replica subscribed to for the client. */
+  const subscribed = new Set<string>()
 
   server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
     await subscriptions.add(server, await resourcesAndPrompts.ownerOf(uri))
+    subscribed.add(uri)
     await shared?.change((state) => withSubscription(state, uri, true))
     return {}
   })
   server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
     await subscriptions.remove(server, await resourcesAndPrompts.ownerOf(uri))
+    subscribed.delete(uri)
     await shared?.change((state) => withSubscription(state, uri, false))
     return {}
   })
@@ -73,7 +77,7 @@ export function keepInformed(options: UpdateOptions): () => void {
     server.notification(sendable({ method: 'notifications/message', params }) as never)
 
   logLevels.join(server)
-  if (shared) followChoices(options, shared)
+  if (shared) followChoices(options, shared, subscribed)
   const stopNotifying = notifyOfChanges(options)
   const stop = host.listen((event) => {
     if (event.type === 'resource' && subscriptions.isWanted(server, event))
@@ -101,8 +105,8 @@ function withSubscription(state: SessionState, uri: string, isWanted: boolean): 
 function followChoices(
   { server, resourcesAndPrompts, subscriptions, logLevels }: UpdateOptions,
   shared: SharedSession,
+  subscribed: Set<string>,
 ): void {
-  const applied = new Set<string>()
   let level: string | undefined
 
   async function subscribe(uri: string, isWanted: boolean): Promise<void> {
@@ -114,10 +118,10 @@ function followChoices(
     if (logLevel !== undefined && logLevel !== level) logLevels.set(server, logLevel)
     level = logLevel
     if (!shared.hasStream()) return
-    for (const uri of wanted) if (!applied.has(uri)) ignoreFailure(subscribe(uri, true))
-    for (const uri of applied) if (!wanted.includes(uri)) ignoreFailure(subscribe(uri, false))
-    applied.clear()
-    for (const uri of wanted) applied.add(uri)
+    for (const uri of wanted) if (!subscribed.has(uri)) ignoreFailure(subscribe(uri, true))
+    for (const uri of subscribed) if (!wanted.includes(uri)) ignoreFailure(subscribe(uri, false))
+    subscribed.clear()
+    for (const uri of wanted) subscribed.add(uri)
   }
 
   apply(shared.state())

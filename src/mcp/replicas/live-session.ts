@@ -1,10 +1,10 @@
 // One session that is live at this replica, linked with the same session at others: passes on answers, cancellations,
 // notifications and its end.
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
-import { type Fields, fieldsOf } from '../../lib/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import type { RemoteCalls } from './remote-calls.ts'
 import { parsed, type Replica } from './replica.ts'
-import type { SessionState } from './session-record.ts'
+import { readState, type SessionState } from './session-record.ts'
 import type { SharedSession, StoredSession } from './shared-session.ts'
 import { createSharedTransport, type SharedTransport } from './shared-transport.ts'
 
@@ -193,7 +193,7 @@ export class LiveSession implements SessionLink {
     if (type === 'cancel') this.#transport?.cancel(sent)
     if (type === 'send' && this.#local.hasStream()) this.#transport?.sendHere(sent).catch(() => {})
     if (type !== 'changed') return
-    this.#options.stored.take(fieldsOf(state) as SessionState)
+    this.#options.stored.take(readState(state))
     this.#changed(this.#options.stored.state())
   }
 

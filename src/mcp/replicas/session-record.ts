@@ -42,19 +42,24 @@ export function writeRecord(record: SessionRecord): string {
 export function readRecord(text: string): SessionRecord | undefined {
   const { v, initialize, userId, owner, changedBy, state } = parse(text)
   if (v !== VERSION || !isFields(initialize) || typeof owner !== 'string') return undefined
-  const { tools, hasShelved, logLevel, subscriptions, pages } = fieldsOf(state)
   return {
     initialize,
     owner,
     ...(typeof userId === 'string' ? { userId } : {}),
     ...(typeof changedBy === 'string' ? { changedBy } : {}),
-    state: {
-      tools: texts(tools),
-      hasShelved: hasShelved === true,
-      ...(typeof logLevel === 'string' ? { logLevel } : {}),
-      subscriptions: texts(subscriptions),
-      pages: texts(pages),
-    },
+    state: readState(state),
+  }
+}
+
+/** Reads a state that another replica wrote; what is missing or wrong is empty. */
+export function readState(value: unknown): SessionState {
+  const { tools, hasShelved, logLevel, subscriptions, pages } = fieldsOf(value)
+  return {
+    tools: texts(tools),
+    hasShelved: hasShelved === true,
+    ...(typeof logLevel === 'string' ? { logLevel } : {}),
+    subscriptions: texts(subscriptions),
+    pages: texts(pages),
   }
 }
 
