@@ -1,0 +1,4 @@
+// Public API of users/oauth for other folders.
+
+export { createTokenAccess, type TokenAccess, type TokenAccessOptions } from './access.ts'
+export { type OAuthSettings, readOAuthSettings } from './settings.ts'
