@@ -1,3 +1,12 @@
 // Public API of users for other folders.
 
-export type { AccessRefusal, AccessRules, Authenticate, Profile, UsageLimits, User } from './types.ts'
+export {
+  type AccessRefusal,
+  type AccessRules,
+  type Authenticate,
+  type Authenticator,
+  isRefusal,
+  type Profile,
+  type UsageLimits,
+  type User,
+} from './types.ts'

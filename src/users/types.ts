@@ -30,6 +30,8 @@ export type Profile = {
   /** Characters up to which a result is sent whole; the gateway's own budget if left out. */
   readonly resultBudget?: number
   readonly limits: UsageLimits
+  /** Its users may open the inspector of a gateway, which shows what all users do. */
+  readonly isOperator?: boolean
 }
 
 /** Who sends a request. */
@@ -52,3 +54,20 @@ export type AccessRefusal = {
 
 /** Finds the user of a request by its bearer token; returns why it is refused otherwise. */
 export type Authenticate = (token: string | undefined) => Promise<User | AccessRefusal>
+
+/** What a gateway needs to know who sends its requests: `createKeyAuthenticator` makes one for keys. */
+export type Authenticator = {
+  readonly authenticate: Authenticate
+  /** Returns the user of a token that was good a moment ago, without I/O: such clients are not slowed down by others' wrong keys. */
+  recall(token: string): User | undefined
+  /** Returns the user as of now, for sessions and streams that stay open; undefined if the key or the user is gone. */
+  refresh(user: User): Promise<User | undefined>
+  /** Calls the listener when keys, users or profiles may have changed, until the returned function is called. */
+  onChange(listener: () => void): () => void
+  close(): Promise<void>
+}
+
+/** Whether an authentication failed. */
+export function isRefusal(outcome: User | AccessRefusal): outcome is AccessRefusal {
+  return 'status' in outcome
+}

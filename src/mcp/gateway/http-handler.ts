@@ -1,6 +1,8 @@
 // Answers one HTTP request to the gateway: refuses it, or passes it to its session or to a server of its own.
 import { isJsonContentType, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
+import type { Authenticator } from '../../users/index.ts'
+import type { TokenAccess } from '../../users/oauth/index.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import type { Session, Sessions } from './http-sessions.ts'
 
@@ -16,11 +18,18 @@ export type RequestHandlerOptions = {
   /** Answers clients of the newer protocol, which has no sessions. */
   readonly stateless: McpHttpHandler
   readonly inspector?: InspectorHandler | undefined
+  /** Knows the users of the gateway; their tokens are checked in place of the key. */
+  readonly users?: Authenticator | undefined
+  /** Where clients without a token get one. */
+  readonly protectedResource?: ProtectedResource | undefined
 }
+
+/** Answers for the metadata of a resource that is protected by OAuth. */
+export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, stateless, inspector } = options
+  const { guard, bodies, sessions, stateless, inspector, users, protectedResource } = options
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
@@ -29,7 +38,11 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     const { pathname } = new URL(request.url)
     if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
     if (inspector && isForInspector(pathname)) return inspector(request, network)
-    const locked = guard.checkKey(request, network, sessionOf(request) !== undefined)
+    const metadata = protectedResource?.metadataAt(pathname)
+    if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
+    const user = await guard.checkUser(request)
+    if (user instanceof Response) return user
+    const locked = users ? undefined : guard.checkKey(request, network, sessionOf(request) !== undefined)
     if (locked) return locked
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
     if (request.method !== 'POST') return answer(request, network, undefined)
@@ -77,6 +90,9 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     return untilOver(done, () => session.transport.handleRequest(request, { parsedBody }))
   }
 }
+
+/** Everybody may read the metadata, pages of other origins too. */
+const METADATA_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'max-age=300' }
 
 const METHODS = new Set(['GET', 'POST', 'DELETE'])
 

@@ -11,10 +11,11 @@ import {
   networkOf,
   OptionError,
 } from '../../node/index.ts'
+import type { Authenticator } from '../../users/index.ts'
 import { PAGES } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
 import { createGuard } from './http-guard.ts'
-import { createRequestHandler, PATH } from './http-handler.ts'
+import { createRequestHandler, PATH, type ProtectedResource } from './http-handler.ts'
 import { createSessions } from './http-sessions.ts'
 
 /** Options of `runOnHttp`. */
@@ -25,6 +26,10 @@ export type HttpOptions = {
   readonly address?: string
   /** The bearer token that clients must send. */
   readonly key?: string
+  /** Knows the users of the gateway by their keys and tokens; the `key`, if any, works besides. */
+  readonly users?: Authenticator
+  /** Where clients without a token get one: what `createTokenAccess` returns. */
+  readonly protectedResource?: ProtectedResource
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Milliseconds after which an inactive client is forgotten. */
@@ -59,7 +64,8 @@ const CONNECTIONS_PER_SESSION = 4
  */
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
-  if (!LOOPBACK.has(address) && !key)
+  const { users, protectedResource } = options
+  if (!LOOPBACK.has(address) && !key && !users)
     throw new OptionError(
       'key',
       `listening on ${address} needs a key`,
@@ -68,7 +74,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
-  const guard = createGuard({ address, key, hosts, notify })
+  const guard = createGuard({ address, key, hosts, notify, users })
   await gateway.host.recall()
   gateway.host.start(EVERY_CAPABILITY)
 
@@ -87,7 +93,9 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   })
 
-  const handle = createRequestHandler({ guard, bodies, sessions, stateless, inspector })
+  const handle = createRequestHandler({
+    ...{ guard, bodies, sessions, stateless, inspector, users, protectedResource },
+  })
   const server = createServer((incoming, outgoing) => {
     const network = networkOf(incoming)
     void answerNode(incoming, outgoing, (request) => handle(request, network), { stalledMs })

@@ -1,14 +1,16 @@
 // The OAuth 2.1 resource server of a gateway (MCP authorization, RFC 9728): finds the user of an access token, and says to
 // clients without one where to get it.
+import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import type { AccessRefusal, Authenticate, Profile, User } from '../types.ts'
+import { bindMethods } from '../../lib/index.ts'
+import { type AccessRefusal, type Authenticator, isRefusal, type Profile, type User } from '../types.ts'
 import type { OAuthSettings } from './settings.ts'
-import { createTokenCheck } from './token.ts'
+import { createTokenCheck, type VerifiedToken } from './token.ts'
 
 /** Options of `createTokenAccess`. */
 export type TokenAccessOptions = OAuthSettings & {
-  /** The URL of the gateway as clients know it, such as `https://tools.example.com/mcp`. */
-  readonly resource: string
+  /** The URL of the gateway as clients know it, such as `https://tools.example.com/mcp`; a function if it is known later. */
+  readonly resource: string | (() => string)
   /** Finds a profile by its name. */
   readonly profileNamed: (name: string) => Promise<Profile | undefined>
   /** Used in place of the global `fetch`. */
@@ -20,17 +22,17 @@ export type TokenAccessOptions = OAuthSettings & {
 }
 
 /** Answers for the OAuth side of an HTTP gateway. */
-export type TokenAccess = {
-  readonly authenticate: Authenticate
-  /** Whether a path is one of the addresses of the metadata. */
-  isMetadataPath(pathname: string): boolean
-  /** The protected resource metadata of RFC 9728. */
-  readonly metadata: { readonly [name: string]: unknown }
+export type TokenAccess = Authenticator & {
+  /** Returns the protected resource metadata of RFC 9728 if that is what a path is for; everybody may read it. */
+  metadataAt(pathname: string): { readonly [name: string]: unknown } | undefined
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const RETRY_AFTER_SECONDS = 10
-const MAX_ID = 256
+const MAX_ID = 200
+/** Tokens that were good a moment ago, by their hash. */
+const MAX_RECALLED = 5000
+const RECALLED_MS = 60_000
 
 /** Without `scopes` and `profile`, every token for this gateway may use everything. */
 const EVERYTHING: Profile = {
@@ -48,62 +50,153 @@ const EVERYTHING: Profile = {
  * const user = await access.authenticate(token)
  */
 export function createTokenAccess(options: TokenAccessOptions): TokenAccess {
-  const { issuers, resource, audience = resource, now = Date.now, notify = () => {} } = options
-  const scopes = Object.keys(options.scopes ?? {})
-  const check = createTokenCheck({ issuers, audience, now, notify, fetch: options.fetch ?? fetch })
-  const { origin, pathname } = new URL(resource)
-  const path = pathname === '/' ? '' : pathname
-  const metadataUrl = `${origin}${WELL_KNOWN}${path}`
+  return bindMethods(new OAuthAccess(options))
+}
 
-  function refusal(status: 401 | 403, message: string, error?: string): AccessRefusal {
-    const parts = {
-      ...(error ? { error, error_description: message } : {}),
-      ...(scopes.length > 0 ? { scope: scopes.join(' ') } : {}),
-      resource_metadata: metadataUrl,
-    }
-    const challenge = `Bearer ${Object.entries(parts)
-      .map(([name, value]) => `${name}="${value.replaceAll('"', "'")}"`)
-      .join(', ')}`
-    return { status, message, challenge }
+type Recalled = { readonly user: User; readonly until: number }
+
+class OAuthAccess implements TokenAccess {
+  readonly #options: TokenAccessOptions
+  readonly #scopes: readonly string[]
+  readonly #now: () => number
+  readonly #check: (token: string) => Promise<VerifiedToken>
+  readonly #recalled = new Map<string, Recalled>()
+  /** Milliseconds at which the token of a user expires. */
+  readonly #expiries = new WeakMap<User, number>()
+
+  constructor(options: TokenAccessOptions) {
+    const { issuers, audience, now = Date.now, notify = () => {} } = options
+    this.#options = options
+    this.#now = now
+    this.#scopes = Object.keys(options.scopes ?? {})
+    const checked = { issuers, now, notify, fetch: options.fetch ?? fetch }
+    this.#check = createTokenCheck({ ...checked, audience: () => audience ?? this.#resource() })
   }
 
-  async function profileFor(claims: JWTPayload): Promise<Profile | AccessRefusal> {
-    if (!options.scopes && options.profile === undefined) return EVERYTHING
+  metadataAt(pathname: string): { readonly [name: string]: unknown } | undefined {
+    const { path } = this.#metadataUrl()
+    if (![WELL_KNOWN, `${WELL_KNOWN}/mcp`, `${WELL_KNOWN}${path}`].includes(pathname)) return undefined
+    return {
+      resource: this.#resource(),
+      authorization_servers: this.#options.issuers,
+      bearer_methods_supported: ['header'],
+      ...(this.#scopes.length > 0 ? { scopes_supported: this.#scopes } : {}),
+      resource_name: 'Toolshelf',
+    }
+  }
+
+  async authenticate(token: string | undefined): Promise<User | AccessRefusal> {
+    if (token === undefined) return this.#refusal(401, 'a token is missing; log in at the identity provider')
+    const checked = await this.#check(token)
+    if ('problem' in checked)
+      return checked.isUnreachable
+        ? { status: 503, message: checked.problem, retryAfter: RETRY_AFTER_SECONDS }
+        : this.#refusal(401, checked.problem, 'invalid_token')
+    const { claims, issuer } = checked
+    const id = userIdOf(claims, issuer, this.#options.userClaim)
+    if (id === undefined)
+      return this.#refusal(401, 'the token does not name its user as this gateway expects', 'invalid_token')
+    const profile = await this.#profileFor(claims)
+    if ('status' in profile) return profile
+    const user = { id, profile }
+    this.#remember(token, user, (claims.exp ?? 0) * 1000)
+    return user
+  }
+
+  recall(token: string): User | undefined {
+    const found = this.#recalled.get(hashOfToken(token))
+    return found && found.until > this.#now() ? found.user : undefined
+  }
+
+  async refresh(user: User): Promise<User | undefined> {
+    const expiry = this.#expiries.get(user) ?? 0
+    if (expiry <= this.#now()) return undefined
+    const profile =
+      user.profile === EVERYTHING ? EVERYTHING : await this.#options.profileNamed(user.profile.name)
+    if (!profile || profile === user.profile) return profile && user
+    const fresh = { ...user, profile }
+    this.#expiries.set(fresh, expiry)
+    return fresh
+  }
+
+  /** Profiles change in the directory of users, which reports that itself. */
+  onChange = () => () => {}
+
+  async close(): Promise<void> {
+    this.#recalled.clear()
+  }
+
+  #resource(): string {
+    const { resource } = this.#options
+    return typeof resource === 'string' ? resource : resource()
+  }
+
+  #metadataUrl(): { readonly url: string; readonly path: string } {
+    const { origin, pathname } = new URL(this.#resource())
+    const path = pathname === '/' ? '' : pathname
+    return { url: `${origin}${WELL_KNOWN}${path}`, path }
+  }
+
+  #refusal(status: 401 | 403, message: string, error?: string): AccessRefusal {
+    const parts = {
+      ...(error ? { error, error_description: message } : {}),
+      ...(this.#scopes.length > 0 ? { scope: this.#scopes.join(' ') } : {}),
+      resource_metadata: this.#metadataUrl().url,
+    }
+    const challenge = Object.entries(parts).map(([name, value]) => `${name}="${value.replaceAll('"', "'")}"`)
+    return { status, message, challenge: `Bearer ${challenge.join(', ')}` }
+  }
+
+  async #profileFor(claims: JWTPayload): Promise<Profile | AccessRefusal> {
+    const { scopes, profile: otherwise, profileNamed, notify } = this.#options
+    if (!scopes && otherwise === undefined) return EVERYTHING
     const granted = scopesOf(claims)
-    const scope = scopes.find((one) => granted.has(one))
-    const name = scope === undefined ? options.profile : options.scopes?.[scope]
-    if (name === undefined)
-      return refusal(403, `the token has none of the scopes ${scopes.join(', ')}`, 'insufficient_scope')
-    const profile = await options.profileNamed(name)
+    const scope = this.#scopes.find((one) => granted.has(one))
+    const name = scope === undefined ? otherwise : scopes?.[scope]
+    if (name === undefined) {
+      const message = `the token has none of the scopes ${this.#scopes.join(', ')}`
+      return this.#refusal(403, message, 'insufficient_scope')
+    }
+    const profile = await profileNamed(name)
     if (profile) return profile
-    notify(`the profile "${name}" of the OAuth settings does not exist`)
+    notify?.(`the profile "${name}" of the OAuth settings does not exist`)
     return {
       status: 403,
       message: 'the profile of this token does not exist; tell the operator of the gateway',
     }
   }
 
+  #remember(token: string, user: User, expiry: number): void {
+    this.#expiries.set(user, expiry)
+    const hash = hashOfToken(token)
+    this.#recalled.delete(hash)
+    this.#recalled.set(hash, { user, until: Math.min(expiry, this.#now() + RECALLED_MS) })
+    const [oldest] = this.#recalled.keys()
+    if (this.#recalled.size > MAX_RECALLED && oldest !== undefined) this.#recalled.delete(oldest)
+  }
+}
+
+const hashOfToken = (token: string) => createHash('sha256').update(token).digest('base64')
+
+/** How keys of users begin; access tokens never do. */
+const KEY_PREFIX = 'tsk_'
+
+/** Accepts keys of users and access tokens; a client that has neither learns where to get a token. */
+export function acceptKeysAndTokens(keys: Authenticator, tokens: TokenAccess): Authenticator {
+  const isKey = (token: string) => token.startsWith(KEY_PREFIX)
   return {
-    metadata: {
-      resource,
-      authorization_servers: issuers,
-      bearer_methods_supported: ['header'],
-      ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
-      resource_name: 'Toolshelf',
+    async authenticate(token) {
+      if (token === undefined || !isKey(token)) return tokens.authenticate(token)
+      const outcome = await keys.authenticate(token)
+      if (!isRefusal(outcome) || outcome.status !== 401) return outcome
+      const { challenge = 'Bearer' } = (await tokens.authenticate(undefined)) as AccessRefusal
+      return { ...outcome, challenge }
     },
-    isMetadataPath: (asked) => [WELL_KNOWN, `${WELL_KNOWN}/mcp`, `${WELL_KNOWN}${path}`].includes(asked),
-    async authenticate(token): Promise<User | AccessRefusal> {
-      if (token === undefined) return refusal(401, 'a token is missing; log in at the identity provider')
-      const checked = await check(token)
-      if ('problem' in checked)
-        return checked.isUnreachable
-          ? { status: 503, message: checked.problem, retryAfter: RETRY_AFTER_SECONDS }
-          : refusal(401, checked.problem, 'invalid_token')
-      const id = userIdOf(checked.claims, checked.issuer, options.userClaim)
-      if (id === undefined)
-        return refusal(401, 'the token does not name its user as this gateway expects', 'invalid_token')
-      const profile = await profileFor(checked.claims)
-      return 'status' in profile ? profile : { id, profile }
+    recall: (token) => (isKey(token) ? keys : tokens).recall(token),
+    refresh: (user) => (user.keyId === undefined ? tokens : keys).refresh(user),
+    onChange: keys.onChange,
+    async close() {
+      await Promise.all([keys.close(), tokens.close()])
     },
   }
 }

@@ -1,4 +1,9 @@
 // Public API of users/oauth for other folders.
 
-export { createTokenAccess, type TokenAccess, type TokenAccessOptions } from './access.ts'
+export {
+  acceptKeysAndTokens,
+  createTokenAccess,
+  type TokenAccess,
+  type TokenAccessOptions,
+} from './access.ts'
 export { type OAuthSettings, readOAuthSettings } from './settings.ts'

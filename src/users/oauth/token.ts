@@ -9,7 +9,7 @@ export type VerifiedToken =
 
 export type TokenCheckOptions = {
   readonly issuers: readonly string[]
-  readonly audience: string
+  readonly audience: () => string
   readonly fetch: typeof fetch
   readonly now: () => number
   readonly notify: (message: string) => void
@@ -42,7 +42,7 @@ export function createTokenCheck(options: TokenCheckOptions): (token: string) =>
     const verify = (set: JSONWebKeySet) =>
       verifyWith(set, token, {
         issuer,
-        audience,
+        audience: audience(),
         algorithms: ALGORITHMS,
         clockTolerance: LEEWAY_SECONDS,
         currentDate: new Date(now()),
