@@ -1,5 +1,12 @@
 // Public API of users for other folders.
 
+export { createKeyAuthenticator, type KeyAuthenticatorOptions } from './authenticator.ts'
+export type { UserDirectory } from './directory.ts'
+export { openUserFile, type UserFileOptions } from './file-directory.ts'
+export { type CreatedKey, createKey, hasExpired, type KeyRecord } from './keys.ts'
+export { checkId, type UserRecord, type UserRecords, UsersError } from './records.ts'
+export { type Rights, rightsOf } from './rights.ts'
+export { openUserStore, type UserStoreOptions } from './store-directory.ts'
 export {
   type AccessRefusal,
   type AccessRules,

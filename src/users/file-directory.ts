@@ -1,0 +1,261 @@
+// Keeps profiles, users and keys in `users.json`: read again whenever it changes, written atomically under a lock.
+import { randomBytes } from 'node:crypto'
+import { unwatchFile, watchFile } from 'node:fs'
+import { open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
+import { lockFile, readBoundedFile } from '../node/index.ts'
+import { createChangeListeners, type UserDirectory } from './directory.ts'
+import type { KeyRecord } from './keys.ts'
+import { profileJson, readUserRecords, type UserRecords, UsersError } from './records.ts'
+import type { Profile } from './types.ts'
+
+/** Options of `openUserFile`. */
+export type UserFileOptions = {
+  /** Reports a file that cannot be used; the last good content stays in use. */
+  readonly notify?: (message: string) => void
+  /** Starts with an empty file where there is none: for commands that write it. Default: false. */
+  readonly mayCreate?: boolean
+}
+
+const MAX_BYTES = 20_000_000
+/** Milliseconds between two looks at the file, for sessions that stay open. Each request looks, too. */
+const WATCH_MS = 500
+/** Milliseconds after which another process's lock counts as abandoned. */
+const LONGEST_LOCK_MS = 10_000
+/** Milliseconds between two writes of when keys were used. */
+const USES_MS = 60_000
+
+const EMPTY = readUserRecords({})
+
+/**
+ * Opens `users.json`. Rejects with a `UsersError` if it cannot be read or is invalid.
+ *
+ * @example
+ * const directory = await openUserFile('users.json')
+ */
+export async function openUserFile(path: string, options: UserFileOptions = {}): Promise<UserDirectory> {
+  const directory = new FileDirectory(path, options)
+  await directory.open()
+  return directory
+}
+
+type Loaded = { readonly stamp: string; readonly records: UserRecords }
+
+class FileDirectory implements UserDirectory {
+  readonly place: string
+  readonly #options: UserFileOptions
+  readonly #changes = createChangeListeners()
+  readonly #uses = new Map<string, string>()
+  #loaded: Loaded = { stamp: '', records: EMPTY }
+  /** The look that is under way: requests share it. */
+  #looking: Promise<void> | undefined
+  #flushing: Promise<void> = Promise.resolve()
+  #timer: ReturnType<typeof setInterval> | undefined
+  #watcher = () => {}
+
+  constructor(path: string, options: UserFileOptions) {
+    this.place = path
+    this.#options = options
+  }
+
+  async open(): Promise<void> {
+    try {
+      const stamp = await stampOf(this.place)
+      this.#loaded = { stamp, records: await this.#read() }
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      if (!(isMissing && this.#options.mayCreate)) throw unusable(this.place, error, isMissing)
+    }
+    this.#watcher = () => void this.sync()
+    watchFile(this.place, { interval: WATCH_MS, persistent: false }, this.#watcher)
+    this.#timer = setInterval(() => this.#flushUses(), USES_MS)
+    this.#timer.unref()
+  }
+
+  sync(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  findKey = async (id: string) => this.#loaded.records.keys.get(id)
+  findUser = async (id: string) => this.#loaded.records.users.get(id)
+  findProfile = async (name: string) => this.#loaded.records.profiles.get(name)
+  all = async () => this.#loaded.records
+  onChange = this.#changes.add
+
+  async lastUses(): Promise<ReadonlyMap<string, string>> {
+    return new Map([...(await readUses(this.#usesPath())), ...this.#uses])
+  }
+
+  noteUse(keyId: string): void {
+    this.#uses.set(keyId, new Date().toISOString())
+  }
+
+  saveKey(id: string, record: KeyRecord): Promise<void> {
+    return this.#edit((file) => withEntry(file, 'keys', id, record))
+  }
+
+  async deleteKey(id: string): Promise<boolean> {
+    let isThere = false
+    await this.#edit((file) => {
+      isThere = Object.hasOwn(fieldsOf(file.keys), id)
+      return isThere ? withEntry(file, 'keys', id, undefined) : undefined
+    })
+    return isThere
+  }
+
+  saveUser(id: string, { profile }: { readonly profile: string }): Promise<void> {
+    return this.#edit((file) => withEntry(file, 'users', id, { profile }))
+  }
+
+  async deleteUser(id: string): Promise<boolean> {
+    let isThere = false
+    await this.#edit((file) => {
+      isThere = Object.hasOwn(fieldsOf(file.users), id)
+      if (!isThere) return undefined
+      const others = Object.entries(fieldsOf(file.keys)).filter(([, key]) => fieldsOf(key).user !== id)
+      return { ...withEntry(file, 'users', id, undefined), keys: Object.fromEntries(others) }
+    })
+    return isThere
+  }
+
+  saveProfile(profile: Profile): Promise<void> {
+    return this.#edit((file) => withEntry(file, 'profiles', profile.name, profileJson(profile)))
+  }
+
+  async close(): Promise<void> {
+    unwatchFile(this.place, this.#watcher)
+    clearInterval(this.#timer)
+    this.#flushUses()
+    await this.#flushing
+  }
+
+  /** Reads the file again if it has changed; what cannot be used is reported, and the last good content stays. */
+  async #look(): Promise<void> {
+    const stamp = await stampOf(this.place).catch((error: Error) => `unreadable: ${error.message}`)
+    if (stamp === this.#loaded.stamp) return
+    try {
+      this.#loaded = { stamp, records: kept(this.#loaded.records, await this.#read()) }
+    } catch (error) {
+      this.#loaded = { ...this.#loaded, stamp }
+      const message = unusable(this.place, error).message
+      this.#options.notify?.(`${message}; its last good content stays in use`)
+      return
+    }
+    this.#changes.emit()
+  }
+
+  async #read(): Promise<UserRecords> {
+    return readUserRecords(parse((await readBoundedFile(this.place, MAX_BYTES)).toString('utf8')))
+  }
+
+  /** @param change - Returns the file's new content; undefined leaves it as it is. */
+  async #edit(change: (file: Fields) => Fields | undefined): Promise<void> {
+    const path = await realpath(this.place).catch(() => this.place)
+    const unlock = await lockFile(`${path}.lock`, LONGEST_LOCK_MS)
+    try {
+      const text = await readBoundedFile(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return '{}'
+        throw error
+      })
+      const file = parse(text.toString()) as Fields
+      const changed = change(file)
+      if (!changed) return
+      readUserRecords(changed)
+      await writeWhole(path, `${JSON.stringify(changed, null, 2)}\n`)
+    } catch (error) {
+      throw unusable(this.place, error)
+    } finally {
+      await unlock()
+    }
+    await this.sync()
+  }
+
+  #usesPath(): string {
+    return `${this.place}.last-used`
+  }
+
+  /** Writes when keys were used beside the file, so that an editor that has the file open sees no change. */
+  #flushUses(): void {
+    if (this.#uses.size === 0) return
+    const noted = new Map(this.#uses)
+    this.#uses.clear()
+    const write = async () => {
+      const path = this.#usesPath()
+      const unlock = await lockFile(`${path}.lock`, LONGEST_LOCK_MS)
+      try {
+        const { keys } = this.#loaded.records
+        const uses = new Map([...(await readUses(path)), ...noted])
+        const known = [...uses].filter(([id]) => keys.has(id))
+        await writeWhole(path, `${JSON.stringify(Object.fromEntries(known))}\n`)
+      } finally {
+        await unlock()
+      }
+    }
+    // In a folder that cannot be written, last uses are not kept.
+    this.#flushing = this.#flushing.then(write).catch(() => {})
+  }
+}
+
+/** Profiles that did not change stay the same objects, so that what was derived from them is used again. */
+function kept(before: UserRecords, after: UserRecords): UserRecords {
+  const profiles = [...after.profiles].map(([name, profile]): [string, Profile] => {
+    const known = before.profiles.get(name)
+    return [name, known && JSON.stringify(known) === JSON.stringify(profile) ? known : profile]
+  })
+  return { ...after, profiles: new Map(profiles) }
+}
+
+function withEntry(file: Fields, part: string, name: string, value: unknown): Fields {
+  const { [name]: _, ...others } = fieldsOf(file[part])
+  return { ...file, [part]: value === undefined ? others : { ...others, [name]: value } }
+}
+
+async function stampOf(path: string): Promise<string> {
+  const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
+  return [ino, size, mtimeNs, ctimeNs].join()
+}
+
+async function readUses(path: string): Promise<Map<string, string>> {
+  try {
+    const uses = Object.entries(fieldsOf(parse((await readBoundedFile(path, MAX_BYTES)).toString())))
+    return new Map(uses.filter((use): use is [string, string] => typeof use[1] === 'string'))
+  } catch {
+    return new Map()
+  }
+}
+
+/** Replaces a file in one step, readable by its owner alone. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsersError(`is not JSON: ${errorMessage(error)}`)
+  }
+}
+
+function unusable(path: string, error: unknown, isMissing = false): UsersError {
+  const remedy = isMissing ? '; create it with "toolshelf keys create", or name another file' : ''
+  const { code } = error as NodeJS.ErrnoException
+  const reason = isMissing ? 'no such file' : code === 'ENOENT' ? 'the file is gone' : errorMessage(error)
+  return new UsersError(`${path}: ${reason}${remedy}`)
+}

@@ -1,0 +1,145 @@
+// Keeps profiles, users and keys in the store that replicas share, and tells the other replicas of each change.
+import type { StateStore } from '../store/index.ts'
+import { createChangeListeners, type UserDirectory } from './directory.ts'
+import type { KeyRecord } from './keys.ts'
+import {
+  profileJson,
+  readKey,
+  readProfile,
+  readUser,
+  type UserRecord,
+  type UserRecords,
+  UsersError,
+} from './records.ts'
+import type { Profile } from './types.ts'
+
+/** The channel on which every change is told. */
+const CHANNEL = 'users'
+const KEYS = 'key/'
+const USERS = 'user/'
+const PROFILES = 'profile/'
+const USES = 'key-use/'
+/** Values per read of a list. */
+const PAGE = 500
+/** Milliseconds between two notes that a key is in use. */
+const USE_GAP_MS = 3_600_000
+/** Keys whose last note is remembered; above this number the oldest are forgotten, and noted once more. */
+const MOST_NOTED = 10_000
+
+/** Options of `openUserStore`. */
+export type UserStoreOptions = {
+  /** The clock in milliseconds; replaceable in tests. */
+  readonly now?: () => number
+}
+
+/**
+ * Opens the users of a store. Closing it leaves the store open.
+ *
+ * @example
+ * const directory = await openUserStore(store)
+ */
+export async function openUserStore(
+  store: StateStore,
+  { now = Date.now }: UserStoreOptions = {},
+): Promise<UserDirectory> {
+  const changes = createChangeListeners()
+  const stops = [store.onGap(changes.emit), await store.subscribe(CHANNEL, changes.emit)]
+  const noted = new Map<string, number>()
+  const { save, find, list } = createRecordAccess(store)
+  const profiles = new Map<string, { readonly json: string; readonly profile: Profile }>()
+
+  async function deleteKey(id: string): Promise<boolean> {
+    const isDeleted = await store.delete(KEYS + id)
+    await store.publish(CHANNEL, KEYS + id)
+    await store.delete(USES + id)
+    return isDeleted
+  }
+
+  const directory: UserDirectory = {
+    place: `the ${store.kind} store`,
+    sync: async () => {},
+    findKey: (id) => find(KEYS, id, readKey),
+    findUser: (id) => find(USERS, id, readUser),
+    async findProfile(name) {
+      const found = await store.get(PROFILES + name)
+      if (!found) return undefined
+      const known = profiles.get(name)
+      if (known?.json === found.value) return known.profile
+      const profile = readProfile(name, parse(PROFILES + name, found.value))
+      profiles.set(name, { json: found.value, profile })
+      return profile
+    },
+    async all(): Promise<UserRecords> {
+      return {
+        profiles: await list(PROFILES, readProfile),
+        users: await list(USERS, readUser),
+        keys: await list(KEYS, readKey),
+      }
+    },
+    lastUses: () => list(USES, (_, value) => String(value)),
+    noteUse(keyId) {
+      if (now() - (noted.get(keyId) ?? Number.NEGATIVE_INFINITY) < USE_GAP_MS) return
+      noted.delete(keyId)
+      noted.set(keyId, now())
+      const [oldest] = noted.keys()
+      if (noted.size > MOST_NOTED && oldest !== undefined) noted.delete(oldest)
+      // A note that is lost costs only the note.
+      void store.set(USES + keyId, JSON.stringify(new Date(now()).toISOString())).catch(() => {})
+    },
+    saveKey: (id, record: KeyRecord) => save(KEYS + id, record),
+    deleteKey,
+    saveUser: (id, record: UserRecord) => save(USERS + id, record),
+    async deleteUser(id) {
+      const isDeleted = await store.delete(USERS + id)
+      await store.publish(CHANNEL, USERS + id)
+      const keys = await list(KEYS, readKey)
+      for (const [keyId, { user }] of keys) if (user === id) await deleteKey(keyId)
+      return isDeleted
+    },
+    saveProfile: (profile) => save(PROFILES + profile.name, profileJson(profile)),
+    onChange: changes.add,
+    async close() {
+      for (const stop of stops) await stop()
+    },
+  }
+  return directory
+}
+
+/** Reads and writes records as JSON, and tells the replicas of each change. */
+function createRecordAccess(store: StateStore) {
+  return {
+    async save(key: string, value: unknown): Promise<void> {
+      await store.set(key, JSON.stringify(value))
+      await store.publish(CHANNEL, key)
+    },
+    async find<Value>(prefix: string, name: string, read: Read<Value>): Promise<Value | undefined> {
+      const found = await store.get(prefix + name)
+      return found && read(name, parse(prefix + name, found.value))
+    },
+    async list<Value>(prefix: string, read: Read<Value>): Promise<Map<string, Value>> {
+      const values = new Map<string, Value>()
+      let after = ''
+      while (true) {
+        const entries = await store.list(prefix, { limit: PAGE, after })
+        for (const { key, value } of entries) {
+          const name = key.slice(prefix.length)
+          values.set(name, read(name, parse(key, value)))
+        }
+        after = entries.at(-1)?.key ?? ''
+        if (entries.length < PAGE) return values
+      }
+    },
+  }
+}
+
+type Read<Value> = (name: string, value: unknown) => Value
+
+function parse(key: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UsersError(
+      `the value of "${key}" in the store is not JSON; write it again with "toolshelf users import"`,
+    )
+  }
+}
