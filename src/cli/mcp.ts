@@ -24,7 +24,6 @@ import {
   CommandError,
   filesIn,
   type Input,
-  listIn,
   portIn,
   type Terminal,
   UsageError,
@@ -33,13 +32,14 @@ import {
 import { describeProblem, watchConfig } from './config-watch.ts'
 import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
+import { hostsIn, oauthOptions, openTokens } from './oauth-options.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
-const OF_HTTP = ['port', 'address', 'allow', 'no-inspect']
+const OF_HTTP = ['port', 'address', 'allow', 'no-inspect', ...Object.keys(oauthOptions)]
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
@@ -89,6 +89,7 @@ export const mcpCommand: Command = {
       about: 'further host names that clients of --http may use, comma separated',
     },
     'no-inspect': { type: 'boolean', about: 'of --http; do not serve the inspector under /inspect' },
+    ...oauthOptions,
     ...auditOptions,
   },
   examples: [
@@ -97,6 +98,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
+    'toolshelf mcp --http --public-url https://tools.example.com --oauth-issuer https://id.example.com',
   ],
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
@@ -230,9 +232,20 @@ async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpSe
   const { TOOLSHELF_KEY: key } = process.env
   const notify = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
-  const hosts = listIn(input, 'allow')
+  const hosts = hostsIn(input, address)
+  let servedUrl = ''
+  const tokens = await openTokens(input, {
+    section: undefined,
+    profileNamed: async () => undefined,
+    servedUrl: () => servedUrl,
+    ...{ address, notify },
+  })
   const inspector = await opened.inspector({ address, hosts, clientKey: key, notify, named: filesIn(input) })
-  const options = { port, address, hosts, notify, ...(key ? { key } : {}) }
+  const options = {
+    ...{ port, address, hosts, notify },
+    ...(key ? { key } : {}),
+    ...(tokens ? { users: tokens, protectedResource: tokens } : {}),
+  }
   const served = await runOnHttp(gateway, {
     ...options,
     ...(inspector ? { inspector: inspector.handle } : {}),
@@ -243,6 +256,7 @@ async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpSe
       key: 'set TOOLSHELF_KEY, or listen on 127.0.0.1',
     })
   })
+  servedUrl = served.url
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
   await new Promise<void>((resolve) => {

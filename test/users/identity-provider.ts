@@ -47,7 +47,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
       accountId: session?.accountId ?? '',
       clientId: params.client_id ?? '',
     })
-    grant.addOIDCScope('openid offline_access')
+    grant.addOIDCScope(params.scope ?? '')
     grant.addResourceScope(params.resource ?? '', params.scope ?? '')
     const consent = { grantId: await grant.save() }
     return provider.interactionFinished(request, response, { consent })
