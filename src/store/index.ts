@@ -1,6 +1,7 @@
 // Public API of store for other folders.
 
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts'
+export { openStateStore, type StateStoreOptions } from './open.ts'
 export {
   type MessageListener,
   type SetOptions,
@@ -9,3 +10,4 @@ export {
   type StoredValue,
   StoreError,
 } from './types.ts'
+export { type HeldLock, LockLostError, type LockOptions, withLock } from './with-lock.ts'

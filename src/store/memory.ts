@@ -1,4 +1,5 @@
 // Keeps shared state in the memory of this process: the default of a gateway that runs alone, and what tests use.
+import { addTo, checkAmount, checkKey, checkTtl, checkValue, compareKeys, DEFAULT_LISTED } from './limits.ts'
 import type { MessageListener, StateStore, StoredEntry, StoredValue } from './types.ts'
 
 /** Options of `createMemoryStore`. */
@@ -11,7 +12,6 @@ type Value = StoredValue & { readonly expiresAt: number }
 
 /** Milliseconds between two searches for expired values. */
 const SWEEP_MS = 30_000
-const MAX_LISTED = 1000
 
 /**
  * Creates a store in memory, which ends with the process.
@@ -46,43 +46,57 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
   return {
     kind: 'memory',
     async get(key) {
+      checkKey(key)
       const found = find(key)
       return found && { value: found.value, version: found.version }
     },
-    async list(prefix, { limit = MAX_LISTED, after = '' } = {}) {
-      const keys = [...values.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
+    async list(prefix, { limit = DEFAULT_LISTED, after = '' } = {}) {
+      const isWanted = (key: string) =>
+        key.startsWith(prefix) && (after === '' || compareKeys(key, after) > 0)
       const entries: StoredEntry[] = []
-      for (const key of keys) {
+      for (const key of [...values.keys()].filter(isWanted).sort(compareKeys)) {
+        if (entries.length >= limit) break
         const found = find(key)
         if (found) entries.push({ key, value: found.value, version: found.version })
-        if (entries.length === limit) break
       }
       return entries
     },
     async set(key, value, { ttlMs, ifVersion } = {}) {
+      checkKey(key)
+      checkValue(value)
+      const expiresAt = ttlMs === undefined ? Number.POSITIVE_INFINITY : now() + checkTtl(ttlMs)
       if (ifVersion !== undefined && (find(key)?.version ?? null) !== ifVersion) return undefined
-      return write(key, value, ttlMs === undefined ? Number.POSITIVE_INFINITY : now() + ttlMs)
+      return write(key, value, expiresAt)
     },
     async touch(key, ttlMs) {
+      checkKey(key)
+      const expiresAt = now() + checkTtl(ttlMs)
       const found = find(key)
-      if (found) values.set(key, { ...found, expiresAt: now() + ttlMs })
+      if (found) values.set(key, { ...found, expiresAt })
       return found !== undefined
     },
     async delete(key, { ifVersion } = {}) {
+      checkKey(key)
       const found = find(key)
       if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false
       return values.delete(key)
     },
     async add(key, amount, ttlMs) {
+      checkKey(key)
+      checkAmount(amount)
+      const expiresAt = now() + checkTtl(ttlMs)
       const found = find(key)
-      const sum = Number(found?.value ?? 0) + amount
-      write(key, String(sum), found?.expiresAt ?? now() + ttlMs)
+      const sum = addTo(key, found?.value, amount)
+      write(key, String(sum), found?.expiresAt ?? expiresAt)
       return sum
     },
     async publish(channel, message) {
+      checkKey(channel)
+      checkValue(message)
       for (const listener of listeners.get(channel) ?? []) queueMicrotask(() => listener(message))
     },
     async subscribe(channel, listener) {
+      checkKey(channel)
       const own: MessageListener = (message) => listener(message)
       const all = listeners.get(channel) ?? new Set()
       listeners.set(channel, all.add(own))

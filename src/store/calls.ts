@@ -1,0 +1,51 @@
+// Runs calls to a server with a time limit and a bound on how many wait, and turns every failure into a StoreError.
+import { withTimeout } from '../node/index.ts'
+import { StoreError } from './types.ts'
+
+/** Options of calls to a server. */
+export type CallOptions = {
+  /** What errors call the server, such as `Redis at 127.0.0.1:6379`; without secrets. */
+  readonly label: string
+  /** Milliseconds after which a call is given up. */
+  readonly timeoutMs: number
+}
+
+/** Calls that may wait for one server at the same time. */
+const MAX_PENDING = 20_000
+
+/** Returns a function that runs calls; `onTimeout` is called for one that got no answer. */
+export function createCalls({ label, timeoutMs }: CallOptions) {
+  let pending = 0
+  return async function call<Value>(work: () => Promise<Value>, onTimeout?: () => void): Promise<Value> {
+    if (pending >= MAX_PENDING)
+      throw new StoreError(`${label} has ${pending} unanswered requests; try again later`)
+    pending++
+    const answer = work()
+    try {
+      return await withTimeout(answer, timeoutMs, NO_ANSWER)
+    } catch (error) {
+      if (error instanceof Error && error.message === NO_ANSWER) {
+        onTimeout?.()
+        throw new StoreError(`${label} did not answer within ${timeoutMs} ms; check that it is up`)
+      }
+      throw storeErrorOf(label, error)
+    } finally {
+      pending--
+    }
+  }
+}
+
+const NO_ANSWER = 'no answer from the store'
+
+/** Wraps what a client threw, and says what to check. */
+export function storeErrorOf(label: string, error: unknown): StoreError {
+  if (error instanceof StoreError) return error
+  return new StoreError(`${label} failed: ${reasonOf(error)}`, { cause: error })
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // A host with several addresses: the first failure speaks for all.
+  if (error instanceof AggregateError && error.message === '') return reasonOf(error.errors[0])
+  return error.message || (error as NodeJS.ErrnoException).code || error.name
+}

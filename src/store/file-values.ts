@@ -1,0 +1,157 @@
+// Values as private files of one folder: the name is the key, the time of change is when the value expires, and the first
+// line its version. A file is written beside and renamed, so that readers see a whole value or none.
+import { createHash, randomUUID } from 'node:crypto'
+import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { compareKeys } from './limits.ts'
+import type { StoredEntry } from './types.ts'
+
+/** Seconds since 1970 of values that do not expire: the year 2200. */
+const NEVER_MS = 7_258_118_400_000
+/** Characters of the longest name; file systems allow 255 bytes. */
+const MAX_NAME_LENGTH = 200
+const HASHED = '~'
+const DRAFT = '.draft'
+const DRAFT_MS = 60_000
+const SWEEP_SLICE = 50
+
+/** Reads and writes the values of a folder; whoever writes holds a lock. */
+export type FileValues = ReturnType<typeof createFileValues>
+
+export function createFileValues(folder: string) {
+  const pathOf = (key: string) => join(folder, nameOf(key))
+
+  async function read(key: string, path = pathOf(key)): Promise<StoredEntry | undefined> {
+    const found = await readEntry(path)
+    return found && found.key === key ? found : undefined
+  }
+
+  /** The keys with their paths; a hashed name must be read for its key. */
+  async function keys(): Promise<[key: string, path: string][]> {
+    const found: [string, string][] = []
+    for (const name of await namesIn(folder)) {
+      if (name.endsWith(DRAFT)) continue
+      const path = join(folder, name)
+      const key = name.startsWith(HASHED) ? (await readEntry(path))?.key : keyOf(name)
+      if (key !== undefined) found.push([key, path])
+    }
+    return found
+  }
+
+  return {
+    read,
+    async list(prefix: string, after: string, limit: number): Promise<StoredEntry[]> {
+      const all = await keys()
+      const wanted = all.filter(
+        ([key]) => key.startsWith(prefix) && (after === '' || compareKeys(key, after) > 0),
+      )
+      const entries: StoredEntry[] = []
+      for (const [key, path] of wanted.sort(([one], [other]) => compareKeys(one, other))) {
+        if (entries.length >= limit) break
+        const found = await read(key, path)
+        if (found) entries.push(found)
+      }
+      return entries
+    },
+    /** Keeps the expiry of the present value if `ttlMs` is `keep`. */
+    async write({ key, version, value }: StoredEntry, ttlMs: number | 'keep' | undefined): Promise<void> {
+      const path = pathOf(key)
+      const draft = join(folder, `${randomUUID()}${DRAFT}`)
+      const expiresAt =
+        ttlMs === 'keep'
+          ? ((await expiryOf(path)) ?? NEVER_MS)
+          : ttlMs === undefined
+            ? NEVER_MS
+            : Date.now() + ttlMs
+      try {
+        const file = await open(draft, 'wx', 0o600)
+        try {
+          await file.writeFile(`${JSON.stringify([version, key])}\n${value}`)
+          // What never expires must survive a power failure; the rest may be written anew.
+          if (expiresAt === NEVER_MS) await file.sync()
+          await file.utimes(expiresAt / 1000, expiresAt / 1000)
+        } finally {
+          await file.close()
+        }
+        await rename(draft, path)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    },
+    touch: (key: string, ttlMs: number) => setExpiry(pathOf(key), Date.now() + ttlMs),
+    remove: (key: string) => rm(pathOf(key), { force: true }),
+    /** Deletes values that have expired, each under the lock that `alone` takes, and drafts of processes that died. */
+    async sweep(alone: (key: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
+      const names = await namesIn(folder)
+      for (const [index, name] of names.entries()) {
+        if (index % SWEEP_SLICE === SWEEP_SLICE - 1) await new Promise((resolve) => setImmediate(resolve))
+        const path = join(folder, name)
+        const time = await expiryOf(path)
+        if (time === undefined) continue
+        if (name.endsWith(DRAFT)) {
+          if (time < Date.now() - DRAFT_MS) await rm(path, { force: true })
+        } else if (time <= Date.now())
+          await alone(name, async () => {
+            if (((await expiryOf(path)) ?? NEVER_MS) <= Date.now()) await rm(path, { force: true })
+          })
+      }
+    },
+    nameOf,
+  }
+}
+
+async function readEntry(path: string): Promise<StoredEntry | undefined> {
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return undefined
+  })
+  if (!file) return undefined
+  try {
+    // Through one handle, so that time and text belong together.
+    const { mtimeMs } = await file.stat()
+    return mtimeMs <= Date.now() ? undefined : parse(await file.readFile('utf8'))
+  } finally {
+    await file.close()
+  }
+}
+
+/** Undefined for a file that was cut short by a power failure. */
+function parse(text: string): StoredEntry | undefined {
+  const end = text.indexOf('\n')
+  try {
+    const [version, key] = JSON.parse(text.slice(0, end)) as [string, string]
+    return { version, key, value: text.slice(end + 1) }
+  } catch {
+    return undefined
+  }
+}
+
+async function expiryOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.mtimeMs
+}
+
+async function setExpiry(path: string, time: number): Promise<void> {
+  await utimes(path, time / 1000, time / 1000)
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder)
+}
+
+/** Names differ also where the file system ignores case, and none is special to it. */
+function nameOf(key: string): string {
+  const name = Buffer.from(key)
+    .toString('latin1')
+    .replace(/[^a-z0-9_-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  if (name.length <= MAX_NAME_LENGTH) return name
+  return HASHED + createHash('sha256').update(key).digest('hex')
+}
+
+function keyOf(name: string): string | undefined {
+  const latin1 = name.replace(/%([0-9a-f]{2})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  )
+  const key = Buffer.from(latin1, 'latin1').toString('utf8')
+  return nameOf(key) === name ? key : undefined
+}

@@ -1,0 +1,172 @@
+// Keeps shared state in a folder, for several processes of one machine and one user: nothing to install.
+import { createHash } from 'node:crypto'
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { storeErrorOf } from './calls.ts'
+import { createChannels } from './channels.ts'
+import { createFileSpool } from './file-spool.ts'
+import { createFileValues } from './file-values.ts'
+import {
+  addTo,
+  checkAmount,
+  checkKey,
+  checkTtl,
+  checkValue,
+  createVersions,
+  DEFAULT_LISTED,
+} from './limits.ts'
+import { closedError } from './link.ts'
+import { withOwnerLock } from './owner-lock.ts'
+import { type StateStore, StoreError } from './types.ts'
+
+/** Options of `createFileStore`. */
+export type FileStoreOptions = {
+  /** It is created, readable for this user alone. */
+  readonly folder: string
+  /** Milliseconds that a write waits for other processes. */
+  readonly timeoutMs: number
+}
+
+/** Locks that all keys share. */
+const LOCKS = 64
+const SWEEP_MS = 60_000
+
+/** Creates a store in a folder, which is made at its first use. */
+export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateStore {
+  const label = `the store in ${folder}`
+  const places = {
+    values: join(folder, 'values'),
+    spool: join(folder, 'spool'),
+    locks: join(folder, 'locks'),
+  }
+  const newVersion = createVersions()
+  const values = createFileValues(places.values)
+  const alone = createLocks(places.locks, timeoutMs)
+  const channels = createChannels({ join: () => spool.start(), leave: async () => {} })
+  const spool = createFileSpool({
+    folder: places.spool,
+    onMessage: channels.dispatch,
+    onGap: channels.reportGap,
+  })
+  let ready: Promise<void> | undefined
+  let isClosed = false
+
+  async function makeFolders(): Promise<void> {
+    for (const place of Object.values(places)) {
+      await mkdir(place, { recursive: true, mode: 0o700 })
+      await chmod(place, 0o700)
+    }
+    sweep()
+  }
+
+  /** Runs the work; if somebody deleted the folders, they are made anew, once. */
+  async function run<Value>(work: () => Promise<Value>, isSecond = false): Promise<Value> {
+    if (isClosed) throw closedError(label)
+    try {
+      ready ??= makeFolders()
+      await ready
+      return await work()
+    } catch (error) {
+      const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      if (!(error instanceof StoreError)) ready = undefined
+      if (isGone && !isSecond) return run(work, true)
+      throw storeErrorOf(label, error)
+    }
+  }
+
+  const change = <Value>(key: string, work: () => Promise<Value>) =>
+    run(() => alone(values.nameOf(key), work))
+
+  function sweep(): void {
+    spool.sweep().catch(() => {})
+    values.sweep(alone).catch(() => {})
+  }
+  const sweeper = setInterval(sweep, SWEEP_MS)
+  sweeper.unref()
+
+  return {
+    kind: 'files',
+    async get(key) {
+      checkKey(key)
+      const found = await run(() => values.read(key))
+      return found && { value: found.value, version: found.version }
+    },
+    list: (prefix, { limit = DEFAULT_LISTED, after = '' } = {}) =>
+      run(() => values.list(prefix, after, limit)),
+    async set(key, value, { ttlMs, ifVersion } = {}) {
+      checkKey(key)
+      checkValue(value)
+      const ttl = ttlMs === undefined ? undefined : checkTtl(ttlMs)
+      return change(key, async () => {
+        if (ifVersion !== undefined && ((await values.read(key))?.version ?? null) !== ifVersion)
+          return undefined
+        const version = newVersion()
+        await values.write({ key, version, value }, ttl)
+        return version
+      })
+    },
+    async touch(key, ttlMs) {
+      checkKey(key)
+      const ttl = checkTtl(ttlMs)
+      return change(key, async () => {
+        if (!(await values.read(key))) return false
+        await values.touch(key, ttl)
+        return true
+      })
+    },
+    async delete(key, { ifVersion } = {}) {
+      checkKey(key)
+      return change(key, async () => {
+        const found = await values.read(key)
+        if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false
+        await values.remove(key)
+        return true
+      })
+    },
+    async add(key, amount, ttlMs) {
+      checkKey(key)
+      checkAmount(amount)
+      const ttl = checkTtl(ttlMs)
+      return change(key, async () => {
+        const found = await values.read(key)
+        const sum = addTo(key, found?.value, amount)
+        await values.write({ key, version: newVersion(), value: String(sum) }, found ? 'keep' : ttl)
+        return sum
+      })
+    },
+    async publish(channel, message) {
+      checkKey(channel)
+      checkValue(message)
+      await run(() => spool.publish(channel, message))
+    },
+    async subscribe(channel, listener) {
+      checkKey(channel)
+      return run(() => channels.subscribe(channel, listener))
+    },
+    onGap: channels.onGap,
+    ping: () => run(async () => void (await values.read('ping'))),
+    async close() {
+      isClosed = true
+      clearInterval(sweeper)
+      channels.clear()
+      await spool.close()
+    },
+  }
+}
+
+/** Returns a function that runs work for a name alone: first among the calls of this process, then among processes. */
+function createLocks(folder: string, timeoutMs: number) {
+  const turns = new Map<number, Promise<unknown>>()
+  return async <Value>(name: string, work: () => Promise<Value>): Promise<Value> => {
+    const lock = createHash('sha1').update(name).digest().readUInt16BE(0) % LOCKS
+    const before = turns.get(lock) ?? Promise.resolve()
+    const done = before.then(() => withOwnerLock(join(folder, String(lock)), timeoutMs, work))
+    const settled = done.catch(() => {})
+    turns.set(lock, settled)
+    try {
+      return await done
+    } finally {
+      if (turns.get(lock) === settled) turns.delete(lock)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// What every store accepts: bounds of keys, values and times, the order of keys, and versions.
+import { randomBytes } from 'node:crypto'
+import { StoreError } from './types.ts'
+
+/** Bytes of the longest key or channel. */
+const MAX_KEY_BYTES = 1000
+/** Characters of the longest value or message. */
+const MAX_VALUE_LENGTH = 64_000_000
+
+/** Entries that `list` returns if not told otherwise. */
+export const DEFAULT_LISTED = 1000
+
+/** Throws for keys and channels that a store refuses. */
+export function checkKey(key: string): void {
+  const bytes = Buffer.byteLength(key)
+  if (bytes === 0 || bytes > MAX_KEY_BYTES)
+    throw new StoreError(`invalid key of ${bytes} bytes: expected 1 to ${MAX_KEY_BYTES} bytes`)
+}
+
+/** Throws for values and messages that are too long. */
+export function checkValue(value: string): void {
+  if (value.length > MAX_VALUE_LENGTH)
+    throw new StoreError(`the value has ${value.length} characters; the limit is ${MAX_VALUE_LENGTH}`)
+}
+
+/** Returns whole milliseconds; throws for a time to live that is not above 0. */
+export function checkTtl(ttlMs: number): number {
+  if (!(Number.isFinite(ttlMs) && ttlMs > 0))
+    throw new StoreError(`ttlMs is ${ttlMs}; expected a number of milliseconds above 0`)
+  return Math.ceil(ttlMs)
+}
+
+/** Throws for an addition that is not a number. */
+export function checkAmount(amount: number): void {
+  if (!Number.isFinite(amount)) throw new StoreError(`amount is ${amount}; expected a finite number`)
+}
+
+/** Adds to the value of a counter; throws if that is not a number. */
+export function addTo(key: string, value: string | undefined, amount: number): number {
+  const sum = (value === undefined ? 0 : Number.parseFloat(value)) + amount
+  if (Number.isNaN(sum)) throw notACounter(key)
+  return sum
+}
+
+/** The error of `add` for a value that is not a number. */
+export function notACounter(key: string): StoreError {
+  return new StoreError(`cannot add to "${key}": its value is not a number`)
+}
+
+/** Orders keys by their UTF-8 bytes, as Postgres does with the collation "C". */
+export function compareKeys(one: string, other: string): number {
+  if (one === other) return 0
+  // Without surrogates the order of UTF-16 units is that of the bytes.
+  if (!SURROGATE.test(one) && !SURROGATE.test(other)) return one < other ? -1 : 1
+  return Buffer.compare(Buffer.from(one), Buffer.from(other))
+}
+
+const SURROGATE = /[\ud800-\udfff]/
+
+/** Returns a function that makes versions which no other process ever makes. */
+export function createVersions(): () => string {
+  const origin = randomBytes(9).toString('base64url')
+  let count = 0
+  return () => `${origin}.${(++count).toString(36)}`
+}

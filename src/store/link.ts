@@ -1,0 +1,139 @@
+// Keeps one connection to a server open: connects at the first use, checks it now and then, and connects again with
+// back-off after a loss. Calls never queue up behind a lost connection: they fail until it is back.
+import { withTimeout } from '../node/index.ts'
+import { type CallOptions, createCalls, storeErrorOf } from './calls.ts'
+import { StoreError } from './types.ts'
+
+/** Options of `createLink`. */
+export type LinkOptions<Connection> = CallOptions & {
+  /**
+   * Connects. The connection is destroyed when the signal aborts, also while it is being opened; `onLost` reports that it
+   * broke.
+   */
+  readonly open: (signal: AbortSignal, onLost: (error: unknown) => void) => Promise<Connection>
+  /** Called when a connection that was lost is open again. */
+  readonly onReopened?: () => void
+  /** Asks the server for a sign of life; a connection that gives none in time is opened anew. */
+  readonly check?: (connection: Connection) => Promise<unknown>
+  /** Milliseconds between two checks. */
+  readonly checkMs?: number
+}
+
+/** A connection that is opened again whenever it is lost. */
+export type Link<Connection> = {
+  /** Runs the work with the connection; rejects with a `StoreError` if there is none or no answer in time. */
+  use<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value>
+  /** The connection, if it is open now. */
+  current(): Connection | undefined
+  close(): void
+}
+
+const FIRST_DELAY_MS = 50
+const MAX_DELAY_MS = 2000
+const CHECK_MS = 10_000
+
+type Live<Connection> = { readonly connection: Connection; readonly controller: AbortController }
+
+/** Creates a link, which connects when it is first used. */
+export function createLink<Connection>(options: LinkOptions<Connection>): Link<Connection> {
+  const { label, timeoutMs, open, onReopened, check, checkMs = CHECK_MS } = options
+  const call = createCalls(options)
+  let live: Live<Connection> | undefined
+  let attempt: Promise<Live<Connection>> | undefined
+  let opening: AbortController | undefined
+  let retry: NodeJS.Timeout | undefined
+  let failure: unknown
+  let failures = 0
+  let hasLost = false
+  let isClosed = false
+
+  function drop(controller: AbortController, error: unknown): void {
+    controller.abort()
+    if (live?.controller !== controller) return
+    live = undefined
+    hasLost = true
+    retryLater(error)
+  }
+
+  function retryLater(error: unknown): void {
+    failure = error
+    if (isClosed || retry) return
+    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures++, 10))
+    retry = setTimeout(
+      () => {
+        retry = undefined
+        connect().catch(() => {})
+      },
+      delay * (0.5 + Math.random() / 2),
+    )
+    retry.unref()
+  }
+
+  async function tryOpen(controller: AbortController): Promise<Live<Connection>> {
+    try {
+      const opened = open(controller.signal, (error) => drop(controller, error))
+      const connection = await withTimeout(opened, timeoutMs, `no answer within ${timeoutMs} ms`)
+      if (controller.signal.aborted) throw new StoreError(`${label} closed the connection`)
+      live = { connection, controller }
+    } catch (error) {
+      controller.abort()
+      retryLater(error)
+      throw error
+    } finally {
+      attempt = undefined
+      opening = undefined
+    }
+    failures = 0
+    if (hasLost) onReopened?.()
+    hasLost = false
+    return live
+  }
+
+  function connect(): Promise<Live<Connection>> {
+    if (isClosed) return Promise.reject(closedError(label))
+    if (attempt) return attempt
+    opening = new AbortController()
+    attempt = tryOpen(opening)
+    attempt.catch(() => {})
+    return attempt
+  }
+
+  async function reach(): Promise<Live<Connection>> {
+    if (isClosed) throw closedError(label)
+    if (live) return live
+    if (retry && !attempt) throw storeErrorOf(label, failure)
+    return connect()
+  }
+
+  async function use<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
+    let used: Live<Connection> | undefined
+    return call(
+      async () => {
+        used = await reach()
+        return work(used.connection)
+      },
+      () => used && drop(used.controller, new StoreError(`${label} did not answer`)),
+    )
+  }
+
+  const checks = check && setInterval(() => live && void use(check).catch(() => {}), checkMs)
+  checks?.unref()
+
+  return {
+    use,
+    current: () => live?.connection,
+    close() {
+      isClosed = true
+      clearTimeout(retry)
+      clearInterval(checks)
+      opening?.abort()
+      live?.controller.abort()
+      live = undefined
+    },
+  }
+}
+
+/** The error of calls after `close`. */
+export function closedError(label: string): StoreError {
+  return new StoreError(`${label}: the store is closed`)
+}

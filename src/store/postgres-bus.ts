@@ -1,0 +1,161 @@
+// Messages between replicas by LISTEN and NOTIFY, on a connection of its own. A message too long for NOTIFY waits in a row.
+import { createHash } from 'node:crypto'
+import { Client, type ClientConfig, type Notification, type Pool, type QueryConfig } from 'pg'
+import { createChannels } from './channels.ts'
+import { createLink, type Link } from './link.ts'
+import { fromText, toText } from './postgres-text.ts'
+import { StoreError } from './types.ts'
+
+/** Options of `createPostgresBus`. */
+export type PostgresBusOptions = {
+  readonly config: ClientConfig
+  readonly pool: Pool
+  readonly schema: string
+  readonly label: string
+  readonly timeoutMs: number
+  /** Resolves when the tables exist. */
+  readonly prepare: () => Promise<void>
+}
+
+/** Bytes of the longest payload; Postgres refuses 8,000. */
+const MAX_PAYLOAD_BYTES = 7900
+/** Messages of one channel that wait for a long one in front of them. */
+const MAX_WAITING = 10_000
+/** Milliseconds between two checks of the connection. */
+const CHECK_MS = 10_000
+
+/** A payload begins with one of these: the message itself, or the id of its row. */
+const TEXT = 't'
+const ROW = 'r'
+
+/** Creates the bus, which connects at its first use. */
+export function createPostgresBus(options: PostgresBusOptions) {
+  const { pool, schema } = options
+  /** Channels by the names under which Postgres knows them. */
+  const nameByIdentifier = new Map<string, string>()
+  const queues = createQueues(receive)
+
+  const link: Link<Client> = createLink({
+    ...options,
+    open,
+    onReopened: () => channels.reportGap(),
+  })
+  /** Statements follow each other: that keeps messages in order, and one connection runs only one. */
+  const run = createTurns(link, options.timeoutMs)
+  const checks = setInterval(() => link.current() && void run('select 1').catch(() => {}), CHECK_MS)
+  checks.unref()
+  const channels = createChannels({
+    async join(name) {
+      await options.prepare()
+      nameByIdentifier.set(identifierOf(schema, name), name)
+      await run(`listen ${identifierOf(schema, name)}`)
+    },
+    async leave(name) {
+      nameByIdentifier.delete(identifierOf(schema, name))
+      if (link.current()) await run(`unlisten ${identifierOf(schema, name)}`)
+    },
+  })
+
+  async function open(signal: AbortSignal, onLost: (error: unknown) => void): Promise<Client> {
+    const client = new Client(options.config)
+    client.on('error', onLost)
+    client.on('end', () => onLost(new Error('the connection was closed')))
+    client.on('notification', ({ channel, payload }: Notification) => {
+      const name = nameByIdentifier.get(channel)
+      if (name !== undefined && payload !== undefined) queues.push(name, payload)
+    })
+    signal.addEventListener('abort', () => client.connection.stream.destroy(), { once: true })
+    await client.connect()
+    const statements = channels.names().map((name) => {
+      nameByIdentifier.set(identifierOf(schema, name), name)
+      return `listen ${identifierOf(schema, name)}`
+    })
+    // One simple query: a replica may listen to thousands.
+    if (statements.length > 0) await client.query(statements.join(';'))
+    return client
+  }
+
+  async function receive(name: string, payload: string): Promise<void> {
+    const rest = payload.slice(1)
+    if (payload.startsWith(TEXT)) return channels.dispatch(name, fromText(rest))
+    if (!payload.startsWith(ROW)) return
+    const { rows } = await pool.query<{ body: string }>(
+      `select body from ${schema}.messages where id = $1::bigint`,
+      [rest],
+    )
+    if (rows[0]) channels.dispatch(name, fromText(rows[0].body))
+    else channels.reportGap()
+  }
+
+  function createQueues(handle: (name: string, payload: string) => Promise<void>) {
+    const queueByName = new Map<string, string[]>()
+    async function work(name: string, queue: string[]): Promise<void> {
+      for (let payload = queue[0]; payload !== undefined; payload = queue[0]) {
+        await handle(name, payload).catch(() => channels.reportGap())
+        queue.shift()
+      }
+      queueByName.delete(name)
+    }
+    return {
+      push(name: string, payload: string): void {
+        const queue = queueByName.get(name)
+        if (queue) {
+          if (queue.length < MAX_WAITING) queue.push(payload)
+          else channels.reportGap()
+        } else if (payload.startsWith(TEXT)) channels.dispatch(name, fromText(payload.slice(1)))
+        else {
+          const started = [payload]
+          queueByName.set(name, started)
+          void work(name, started)
+        }
+      },
+    }
+  }
+
+  return {
+    subscribe: channels.subscribe,
+    onGap: channels.onGap,
+    async publish(name: string, message: string): Promise<void> {
+      await options.prepare()
+      const text = toText(message)
+      const identifier = identifierOf(schema, name)
+      const isShort = text.length < MAX_PAYLOAD_BYTES && Buffer.byteLength(text) < MAX_PAYLOAD_BYTES
+      await run(
+        isShort
+          ? { name: 'notify', text: 'select pg_notify($1, $2)', values: [identifier, TEXT + text] }
+          : { name: 'notify-row', text: notifyRow(schema), values: [identifier, text] },
+      )
+    },
+    close(): void {
+      clearInterval(checks)
+      link.close()
+      channels.clear()
+    },
+  }
+}
+
+/** Returns a function that runs statements one by one; one whose caller has given up is not run any more. */
+function createTurns(link: Link<Client>, timeoutMs: number) {
+  let turn: Promise<unknown> = Promise.resolve()
+  return (statement: string | QueryConfig): Promise<unknown> => {
+    const limit = Date.now() + timeoutMs
+    const done = turn.then(() => {
+      if (Date.now() > limit) throw new StoreError('statements in front of this one took too long')
+      return link.use((client) => client.query(statement))
+    })
+    turn = done.catch(() => {})
+    return done
+  }
+}
+
+/** Rows outlive the time in which a slow replica fetches them; the store sweeps them. */
+function notifyRow(schema: string): string {
+  return `with stored as (
+    insert into ${schema}.messages (body, expires_at) values ($2, now() + interval '2 minutes') returning id
+  ) select pg_notify($1, '${ROW}' || id) from stored`
+}
+
+/** Names of channels are identifiers, which are short. */
+function identifierOf(schema: string, channel: string): string {
+  return `${schema}_${createHash('sha256').update(channel).digest('hex').slice(0, 32)}`
+}

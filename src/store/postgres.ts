@@ -1,0 +1,219 @@
+// Keeps shared state in Postgres: one table of values, upserts for what must not race, LISTEN and NOTIFY for messages.
+import { Pool, type PoolClient, type PoolConfig, type QueryResultRow } from 'pg'
+import { createCalls } from './calls.ts'
+import {
+  checkAmount,
+  checkKey,
+  checkTtl,
+  checkValue,
+  createVersions,
+  DEFAULT_LISTED,
+  notACounter,
+} from './limits.ts'
+import { closedError } from './link.ts'
+import { createPostgresBus } from './postgres-bus.ts'
+import { checkSchema, migrate } from './postgres-schema.ts'
+import { fromText, toText } from './postgres-text.ts'
+import type { StateStore } from './types.ts'
+
+/** Options of `createPostgresStore`. */
+export type PostgresStoreOptions = {
+  /** `postgres://` with user, password, host, port and database, and `sslmode` where needed. */
+  readonly url: string
+  /** What errors call the server; without secrets. */
+  readonly label: string
+  /** Where the tables are. */
+  readonly schema: string
+  /** Milliseconds after which a call fails. */
+  readonly timeoutMs: number
+}
+
+type Row = { readonly key: string; readonly value: string; readonly version: string }
+type Parameter = string | number | null
+
+const CONNECTIONS = 8
+const SWEEP_MS = 60_000
+/** Rows that one sweep deletes at most, so that it never holds up others for long. */
+const SWEPT_ROWS = 5000
+/** Above every key with a prefix. */
+const LAST = '\u{10ffff}'.repeat(4)
+const UNDEFINED_TABLE = new Set(['42P01', '3F000'])
+const NOT_A_NUMBER = '22P02'
+
+/** Creates a store in Postgres, which connects at its first use. */
+export function createPostgresStore(options: PostgresStoreOptions): StateStore {
+  const { schema, label } = options
+  checkSchema(schema)
+  const newVersion = createVersions()
+  const call = createCalls(options)
+  const database = openPool(options)
+  const sql = statementsFor(schema)
+  let ready: Promise<void> | undefined
+  let isClosed = false
+
+  function prepare(): Promise<void> {
+    ready ??= migrate(database.pool, schema, label).catch((error: unknown) => {
+      ready = undefined
+      throw error
+    })
+    return ready
+  }
+
+  /** Runs a statement; if somebody dropped the tables, they are made anew, once. */
+  async function attempt<Found extends QueryResultRow>(
+    name: keyof typeof sql,
+    values: readonly Parameter[],
+    isSecond = false,
+  ): Promise<Found[]> {
+    await prepare()
+    try {
+      const { rows } = await database.pool.query<Found>({ name, text: sql[name], values: [...values] })
+      return rows
+    } catch (error) {
+      if (isSecond || !UNDEFINED_TABLE.has(codeOf(error))) throw error
+      ready = undefined
+      return attempt(name, values, true)
+    }
+  }
+
+  async function query<Found extends QueryResultRow>(
+    name: keyof typeof sql,
+    ...values: readonly Parameter[]
+  ): Promise<Found[]> {
+    if (isClosed) throw closedError(label)
+    return call(() => attempt<Found>(name, values))
+  }
+
+  const bus = createPostgresBus({ ...options, config: database.config, pool: database.pool, prepare })
+  const sweeper = setInterval(() => {
+    for (const name of ['sweepEntries', 'sweepMessages'] as const) query(name).catch(() => {})
+  }, SWEEP_MS)
+  sweeper.unref()
+
+  return {
+    kind: 'postgres',
+    async get(key) {
+      checkKey(key)
+      const [row] = await query<Row>('get', toText(key))
+      return row && { value: fromText(row.value), version: row.version }
+    },
+    async list(prefix, { limit = DEFAULT_LISTED, after = '' } = {}) {
+      const rows = await query<Row>('list', toText(prefix), toText(prefix) + LAST, toText(after), limit)
+      return rows.map(({ key, value, version }) => ({ key: fromText(key), value: fromText(value), version }))
+    },
+    async set(key, value, { ttlMs, ifVersion } = {}) {
+      checkKey(key)
+      checkValue(value)
+      const version = newVersion()
+      const ttl = ttlMs === undefined ? null : checkTtl(ttlMs)
+      const entry = [toText(key), toText(value), version, ttl] as const
+      if (ifVersion === undefined) await query('set', ...entry)
+      else {
+        const rows = await (ifVersion === null
+          ? query('create', ...entry)
+          : query('replace', ...entry, ifVersion))
+        if (rows.length === 0) return undefined
+      }
+      return version
+    },
+    async touch(key, ttlMs) {
+      checkKey(key)
+      return (await query('touch', toText(key), checkTtl(ttlMs))).length > 0
+    },
+    async delete(key, { ifVersion } = {}) {
+      checkKey(key)
+      const [row] = await query<{ is_alive: boolean }>('delete', toText(key), ifVersion ?? null)
+      return row?.is_alive ?? false
+    },
+    async add(key, amount, ttlMs) {
+      checkKey(key)
+      checkAmount(amount)
+      try {
+        const rows = await query<Row>('add', toText(key), String(amount), newVersion(), checkTtl(ttlMs))
+        return Number(rows[0]?.value)
+      } catch (error) {
+        throw codeOf((error as Error).cause) === NOT_A_NUMBER ? notACounter(key) : error
+      }
+    },
+    async publish(channel, message) {
+      checkKey(channel)
+      checkValue(message)
+      await call(() => bus.publish(channel, message))
+    },
+    async subscribe(channel, listener) {
+      checkKey(channel)
+      return call(() => bus.subscribe(channel, listener))
+    },
+    onGap: bus.onGap,
+    async ping() {
+      await query('ping')
+    },
+    async close() {
+      isClosed = true
+      clearInterval(sweeper)
+      bus.close()
+      database.close()
+    },
+  }
+}
+
+/** Opens connections as they are needed. `close` does not wait for answers. */
+function openPool({ url, timeoutMs }: PostgresStoreOptions) {
+  const config: PoolConfig = {
+    connectionString: url,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+    application_name: 'toolshelf',
+    keepAlive: true,
+  }
+  const pool = new Pool({ ...config, max: CONNECTIONS })
+  const clients = new Set<PoolClient>()
+  // An idle connection that breaks is replaced; the next call says if that fails.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => {
+    clients.add(client)
+    client.on('error', () => {})
+  })
+  pool.on('remove', (client) => clients.delete(client))
+  return {
+    config,
+    pool,
+    close() {
+      pool.end().catch(() => {})
+      for (const client of clients) client.connection.stream.destroy()
+    },
+  }
+}
+
+function statementsFor(schema: string) {
+  const entries = `${schema}.entries`
+  const isAlive = '(e.expires_at is null or e.expires_at > now())'
+  const expiry = (parameter: string) => `now() + ${parameter}::float8 * interval '1 millisecond'`
+  const insert = `insert into ${entries} as e (key, value, version, expires_at) values ($1, $2, $3, ${expiry('$4')})`
+  const overwrite = 'value = excluded.value, version = excluded.version, expires_at = excluded.expires_at'
+  const sweep = (table: string) => `delete from ${table} where ctid in (
+    select ctid from ${table} where expires_at < now() limit ${SWEPT_ROWS} for update skip locked)`
+  return {
+    ping: 'select 1',
+    get: `select value, version from ${entries} e where key = $1 and ${isAlive}`,
+    list: `select key, value, version from ${entries} e
+      where key >= $1 and key <= $2 and key > $3 and ${isAlive} order by key limit $4`,
+    set: `${insert} on conflict (key) do update set ${overwrite}`,
+    create: `${insert} on conflict (key) do update set ${overwrite} where not ${isAlive} returning 1`,
+    replace: `update ${entries} e set value = $2, version = $3, expires_at = ${expiry('$4')}
+      where key = $1 and version = $5 and ${isAlive} returning 1`,
+    touch: `update ${entries} e set expires_at = ${expiry('$2')} where key = $1 and ${isAlive} returning 1`,
+    delete: `delete from ${entries} e where key = $1 and ($2::text is null or version = $2)
+      returning ${isAlive} as is_alive`,
+    add: `${insert} on conflict (key) do update set
+      value = case when ${isAlive} then (e.value::float8 + excluded.value::float8)::text else excluded.value end,
+      expires_at = case when ${isAlive} then e.expires_at else excluded.expires_at end,
+      version = excluded.version returning value`,
+    sweepEntries: sweep(entries),
+    sweepMessages: sweep(`${schema}.messages`),
+  } as const
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | undefined)?.code ?? '')
+}

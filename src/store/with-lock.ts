@@ -1,0 +1,133 @@
+// A lock over a store: one holder among all replicas. Each renewal is a write that names the version of the last one, so that
+// a holder who was too slow learns that the lock has passed on.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errorMessage } from '../lib/index.ts'
+import { type StateStore, StoreError } from './types.ts'
+
+/** A lock, as the work under it sees it. */
+export type HeldLock = {
+  /** Aborts when the lock is lost. */
+  readonly signal: AbortSignal
+  /** Renews the lock now; rejects with a `LockLostError` if another holds it. Call it in front of what must not race. */
+  confirm(): Promise<void>
+}
+
+/** Options of `withLock`. */
+export type LockOptions = {
+  /** Milliseconds to wait for the present holder; default: three times the time to live. */
+  readonly waitMs?: number
+}
+
+/** The work outlived its lock: another process may hold it now. */
+export class LockLostError extends StoreError {}
+
+const MIN_PAUSE_MS = 5
+const MAX_PAUSE_MS = 100
+
+/**
+ * Runs the work while no other replica holds the lock at `key`. The lock is renewed while the work runs and ends `ttlMs`
+ * after its holder died. Rejects with a `LockLostError` if it was lost meanwhile.
+ *
+ * @example
+ * await withLock(store, 'lock/refresh', 10_000, async (lock) => {
+ *   const tokens = await refresh(lock.signal)
+ *   await lock.confirm()
+ *   await save(tokens)
+ * })
+ */
+export async function withLock<Value>(
+  store: StateStore,
+  key: string,
+  ttlMs: number,
+  work: (lock: HeldLock) => Promise<Value>,
+  { waitMs = ttlMs * 3 }: LockOptions = {},
+): Promise<Value> {
+  const first = await acquire(store, key, ttlMs, waitMs)
+  const lease = createLease(store, key, ttlMs, first)
+  const done = work({ signal: lease.signal, confirm: lease.renew })
+  try {
+    const value = await Promise.race([done, lease.lost])
+    // Work that ended after its lock did must not count either.
+    if (lease.isOver()) throw lostError(key, 'its time to live passed')
+    return value
+  } finally {
+    done.catch(() => {})
+    await lease.release()
+  }
+}
+
+/** The version of the lock, and when it ends, counted from before the write: never later than the store says. */
+type Lease = { readonly version: string; readonly endsAt: number }
+
+async function acquire(store: StateStore, key: string, ttlMs: number, waitMs: number): Promise<Lease> {
+  const limit = Date.now() + waitMs
+  for (let pause = MIN_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
+    const endsAt = Date.now() + ttlMs
+    const version = await store.set(key, String(process.pid), { ttlMs, ifVersion: null })
+    if (version !== undefined) return { version, endsAt }
+    if (Date.now() + pause > limit)
+      throw new StoreError(`the lock "${key}" was not free within ${waitMs} ms; try again`)
+    await sleep(pause * (0.5 + Math.random()))
+  }
+}
+
+function createLease(store: StateStore, key: string, ttlMs: number, first: Lease) {
+  const controller = new AbortController()
+  let { version, endsAt } = first
+  let turn: Promise<void> = Promise.resolve()
+  let isReleased = false
+  let reject: (error: Error) => void = () => {}
+  const lost = new Promise<never>((_, fail) => {
+    reject = fail
+  })
+  lost.catch(() => {})
+  const isOver = () => Date.now() >= endsAt
+
+  function lose(reason: string): LockLostError {
+    const error = lostError(key, reason)
+    controller.abort(error)
+    reject(error)
+    return error
+  }
+
+  async function renewNow(): Promise<void> {
+    if (controller.signal.aborted) throw controller.signal.reason
+    if (isReleased) throw new StoreError(`the lock "${key}" was released`)
+    const next = Date.now() + ttlMs
+    const renewed = await store.set(key, String(process.pid), { ttlMs, ifVersion: version })
+    if (renewed === undefined) throw lose('another process holds it now')
+    version = renewed
+    endsAt = next
+  }
+
+  function renew(): Promise<void> {
+    const done = turn.then(renewNow)
+    turn = done.catch(() => {})
+    return done
+  }
+
+  const timer = setInterval(() => {
+    renew().catch((error: unknown) => {
+      // A store that is gone for a moment is asked again until the time is over.
+      if (isOver() && !controller.signal.aborted) lose(errorMessage(error))
+    })
+  }, ttlMs / 3)
+  timer.unref()
+
+  return {
+    signal: controller.signal,
+    lost,
+    isOver,
+    renew,
+    async release(): Promise<void> {
+      clearInterval(timer)
+      await turn
+      isReleased = true
+      await store.delete(key, { ifVersion: version }).catch(() => {})
+    },
+  }
+}
+
+function lostError(key: string, reason: string): LockLostError {
+  return new LockLostError(`the lock "${key}" was lost while work under it ran: ${reason}; run it again`)
+}
