@@ -1,5 +1,5 @@
 // Keeps the credentials that a user has for a server, encrypted, in the store: values by name, and an OAuth login.
-import type { StateStore } from '../../store/index.ts'
+import { type StateStore, withLock } from '../../store/index.ts'
 import { CredentialError, type Keyring } from './keyring.ts'
 
 /** What a user has for one server. */
@@ -50,9 +50,8 @@ const PAGE = 500
 /** Bytes of what a user has for a server. */
 const MAX_CHARACTERS = 100_000
 const MAX_VALUES = 100
-/** Milliseconds; longer than renewing a login takes. */
-const LOCK_MS = 60_000
-const LOCK_PAUSE_MS = 100
+/** Milliseconds after which the lock of a replica that died ends. */
+const LOCK_MS = 20_000
 
 /**
  * Opens the credentials in a store.
@@ -132,7 +131,7 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
       return count
     },
     alone: (user, server, work) =>
-      withLock(store, `${nameOf(user, server)}/lock`.replace(PREFIX, 'lock/'), work),
+      withLock(store, nameOf(user, server).replace(PREFIX, 'credential-lock/'), LOCK_MS, work),
     async watch(listener) {
       const unsubscribe = await store.subscribe(CHANNEL, listener)
       const stop = store.onGap(() => listener(undefined))
@@ -144,8 +143,9 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
   }
 }
 
-const prefixOf = (user: string) => `${PREFIX}${encodeURIComponent(user)}/`
-const nameOf = (user: string, server: string) => `${prefixOf(user)}${encodeURIComponent(server)}`
+const encode = (part: string) => encodeURIComponent(part.toWellFormed())
+const prefixOf = (user: string) => `${PREFIX}${encode(user)}/`
+const nameOf = (user: string, server: string) => `${prefixOf(user)}${encode(server)}`
 
 function ownerOf(name: string): { readonly user: string; readonly server: string } {
   const [user = '', server = ''] = name.slice(PREFIX.length).split('/').map(decodeURIComponent)
@@ -177,19 +177,4 @@ function parse(name: string, text: string): UserCredentials {
     Object.fromEntries(entries),
   ) as UserCredentials['values']
   return { values: own, ...(login === undefined ? {} : { login }) }
-}
-
-async function withLock<Value>(store: StateStore, name: string, work: () => Promise<Value>): Promise<Value> {
-  const until = Date.now() + LOCK_MS
-  let version = await store.set(name, '', { ifVersion: null, ttlMs: LOCK_MS })
-  while (version === undefined) {
-    if (Date.now() > until) throw new CredentialError(`${name} is held by another replica; try again`)
-    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS))
-    version = await store.set(name, '', { ifVersion: null, ttlMs: LOCK_MS })
-  }
-  try {
-    return await work()
-  } finally {
-    await store.delete(name, { ifVersion: version }).catch(() => {})
-  }
 }

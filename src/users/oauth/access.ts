@@ -211,7 +211,12 @@ function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
 function userIdOf(claims: JWTPayload, issuer: string, claim: string | undefined): string | undefined {
   if (claim === 'email' && claims.email_verified === false) return undefined
   const value = claims[claim ?? 'sub']
-  if (typeof value !== 'string' || value === '' || value.length > MAX_ID || /\p{Cc}/u.test(value))
+  if (
+    typeof value !== 'string' ||
+    value === '' ||
+    value.length > MAX_ID ||
+    /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)
+  )
     return undefined
   if (claim !== undefined && claim !== 'sub') return value
   const { host, pathname } = new URL(issuer)
