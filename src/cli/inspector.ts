@@ -14,6 +14,8 @@ export type OpenInspectorOptions = Pick<
   readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'>
   /** Clients' key. Beyond loopback it opens the page, too; on loopback a key of this process does, which is printed. */
   readonly clientKey?: string | undefined
+  /** Users of the gateway may be operators, whose own keys open the page. Default: false. */
+  readonly hasUsers?: boolean | undefined
   /** `isOperator`: whoever has the page's key started this process. */
   readonly servers?: ((isOperator: boolean) => InspectedServers) | undefined
 }
@@ -29,11 +31,12 @@ export type OpenedInspector = {
 /** How to record, for pages that have nothing to show yet. */
 export const RECORDING_ADVICE = 'toolshelf mcp --audit'
 
-/** Undefined beyond loopback without a key: there the page would be open to everybody. */
+/** Undefined beyond loopback without a key and users: there the page would be open to everybody. */
 export function openInspector(options: OpenInspectorOptions): OpenedInspector | undefined {
-  const { address, clientKey, audit, servers, path, source, hosts, notify } = options
+  const { address, clientKey, hasUsers, audit, servers, path, source, hosts, notify } = options
   const isLocal = LOOPBACK.has(address)
-  const key = isLocal ? randomBytes(24).toString('base64url') : clientKey
+  const ownKey = isLocal || hasUsers ? randomBytes(24).toString('base64url') : undefined
+  const key = isLocal ? ownKey : (clientKey ?? ownKey)
   if (!key) return undefined
   let inspector: Promise<Inspector> | undefined
   const load = async () => {
@@ -56,9 +59,9 @@ export function openInspector(options: OpenInspectorOptions): OpenedInspector | 
   }
   return {
     place: isLocal ? `${path}#key=${key}` : path,
-    async handle(request, network) {
+    async handle(request, network, isOperator) {
       inspector ??= load()
-      return (await inspector).handle(request, network)
+      return (await inspector).handle(request, network, isOperator)
     },
     close() {
       void inspector?.then((opened) => opened.close())

@@ -87,13 +87,12 @@ export type {
   ConversationListener,
   ConversationStart,
   OpenTrace,
-  PrefixCause,
-  PrefixChange,
   ToolShare,
   Trace,
   TraceListener,
   TraceRecord,
 } from './trace.ts'
+export type { PrefixCause, PrefixChange } from './trace-prefix.ts'
 export type {
   AnnouncementStep,
   Block,
@@ -121,3 +120,4 @@ export type {
   Validate,
   WireName,
 } from './types.ts'
+export type { HiddenParts } from './view.ts'

@@ -46,6 +46,7 @@ import type {
   ToolResult,
   ToolUse,
 } from './types.ts'
+import { type HiddenParts, viewOf } from './view.ts'
 
 /** Options of `createShelf`: the tools and servers to start with, and every setting of `Options`. */
 export type ShelfOptions = Options & {
@@ -65,6 +66,8 @@ export type ForkOptions = {
   readonly state?: State
   /** Receives the events of the new conversation in place of the option `trace`. */
   readonly trace?: TraceListener | undefined
+  /** What does not exist for the new conversation: it is not searched, suggested, checked or called, nor in its forks. */
+  readonly hidden?: HiddenParts | undefined
 }
 
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
@@ -298,8 +301,11 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
     pending: (server) => store.setServer(server, { state: 'pending' }),
     failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
     setServer: store.setServer,
-    fork: ({ subAgent = true, state, trace } = {}) =>
-      shelfOn(store, newConversation({ state, isSubAgent: subAgent, trace: trace ?? conversation.trace })),
+    fork: ({ subAgent = true, state, trace, hidden } = {}) =>
+      shelfOn(
+        hidden ? viewOf(store, hidden) : store,
+        newConversation({ state, isSubAgent: subAgent, trace: trace ?? conversation.trace }),
+      ),
     refreshCapabilities: store.refreshCapabilities,
     tools: () => shelf.partition().pool.tools,
     partition: () => partitionTools(store.host.pool, store.host.servers, store.host.settings.hidden),

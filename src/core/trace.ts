@@ -4,6 +4,7 @@
 // keep them.
 // Implements G5, A4.
 import type { BilledTokens } from './figures/index.ts'
+import type { PrefixCause, PrefixChange } from './trace-prefix.ts'
 import type { Decision, Origin } from './types.ts'
 
 /** One event: a decision, a search, a call, a change of a server, … The option `trace` receives those of a shelf. */
@@ -15,6 +16,8 @@ export type Trace =
       readonly kind: ConversationKind
       /** The program at the other end, as it calls itself. */
       readonly client?: ClientIdentity | undefined
+      /** The id of the user that it acts for, where a gateway has users. */
+      readonly user?: string | undefined
       /** The W3C `traceparent` that the client sent with its first request. */
       readonly traceparent?: string | undefined
     }
@@ -188,6 +191,8 @@ export type Trace =
       readonly server?: string | undefined
       /** `failed`: the tool or its server reported an error. `refused`: the call was not run. */
       readonly outcome: 'done' | 'failed' | 'refused' | 'stopped'
+      /** Why it was refused, where it was for the user's `rights` or a `limit` of theirs. */
+      readonly reason?: 'rights' | 'limit' | undefined
       /** Characters of the result as JSON. */
       readonly size: number
       /** How long the call took; undefined where there is no clock. */
@@ -301,6 +306,18 @@ export type Trace =
       /** The error message sent to the client, if the request failed. */
       readonly error?: string | undefined
     }
+  /** A gateway refused a request of a user; it belongs to no conversation. */
+  | {
+      readonly type: 'refused'
+      /** The id of the user. */
+      readonly user: string
+      /** `limit`: the user has used what they may. `store`: the store that counts it does not answer. */
+      readonly reason: 'limit' | 'store'
+      /** The HTTP status of the response. */
+      readonly status: number
+      /** What the client was told. */
+      readonly message: string
+    }
   /** The back-end refused tool search; from now on every tool is loaded for this model and base URL. */
   | {
       readonly type: 'rejected'
@@ -334,6 +351,8 @@ export type ClientIdentity = {
 export type ConversationStart = {
   /** The program at the other end. */
   readonly client?: ClientIdentity | undefined
+  /** The id of the user that it acts for. */
+  readonly user?: string | undefined
   /** The valid W3C `traceparent` of its first request: the conversation takes over its trace id. */
   readonly traceparent?: string | undefined
 }
@@ -357,24 +376,6 @@ export type ToolShare = {
   readonly tokensWith: number
   /** Tokens of all definitions, which a request without tool search contains. */
   readonly tokensWithout: number
-}
-
-/** One cause of a broken prefix, without what the conversation says. */
-export type PrefixCause = {
-  /** What changed: `model`, `system`, `header`, `tool-added`, `message-edited`, … as in `explainBreak`. */
-  readonly kind: string
-  /** The tool's name. */
-  readonly name?: string
-  /** The message's position. */
-  readonly index?: number
-}
-
-/** What a cause changed: the definition, the message, the system prompt, … before and after; undefined where there was none. */
-export type PrefixChange = {
-  /** As it was sent before. */
-  readonly before?: unknown
-  /** As it is sent now. */
-  readonly after?: unknown
 }
 
 /** An event as readers receive it, and as a line of the audit file: the fields of the event and these. */

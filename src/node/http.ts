@@ -10,8 +10,11 @@ export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'local
 /** Where a gateway serves the inspector. */
 export const INSPECTOR_PATH = '/inspect/'
 
-/** Answers the requests below `INSPECTOR_PATH`, and checks their keys on its own. */
-export type InspectorHandler = (request: Request, network: string) => Promise<Response>
+/**
+ * Answers the requests below `INSPECTOR_PATH`, and checks their keys on its own; `isOperator` if the request has the key of
+ * a user who may open it.
+ */
+export type InspectorHandler = (request: Request, network: string, isOperator?: boolean) => Promise<Response>
 
 /** Whether a request's target is the inspector or something below it. */
 export function isForInspector(target: string): boolean {

@@ -43,4 +43,4 @@ export {
 } from './trace-stream.ts'
 export { spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
-export { createWrongKeys } from './wrong-keys.ts'
+export { createWrongKeys, type WrongKeys } from './wrong-keys.ts'

@@ -53,9 +53,9 @@ export function createTraceStream(
     })
   }
   return {
-    open(kind, { client, traceparent } = {}) {
+    open(kind, { client, user, traceparent } = {}) {
       const id = traceIdOf(traceparent) ?? randomBytes(16).toString('hex')
-      stamp({ type: 'opened', kind, client: client && shortened(client), traceparent }, id)
+      stamp({ type: 'opened', kind, client: client && shortened(client), user, traceparent }, id)
       const trace = (event: Trace) => stamp(event, id)
       return { id, trace: hasSpans ? Object.assign(trace, { traceId: id }) : trace }
     },

@@ -17,3 +17,4 @@ export {
   type UsageLimits,
   type User,
 } from './types.ts'
+export { createUsageMeter, type UsageKind, type UsageMeter, type UsageMeterOptions } from './usage.ts'

@@ -12,8 +12,8 @@ export type IdentityProvider = {
   asked(path: string): number
   /** The user whom the login page logs in. */
   logIn(user: string): void
-  /** A token of the registered client `service`, for a resource and scopes. */
-  token(resource: string, scope?: string): Promise<string>
+  /** A token of a registered client, `service` or `another`, for a resource and scopes. */
+  token(resource: string, scope?: string, client?: string): Promise<string>
   /** Signs with a new key from now on, and lists only that one. */
   rotate(): Promise<void>
   /** Answers nothing any more, until it is up again. */
@@ -80,9 +80,9 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
     logIn(name) {
       user = name
     },
-    async token(resource, scope = SCOPES.join(' ')) {
+    async token(resource, scope = SCOPES.join(' '), client = 'service') {
       const body = new URLSearchParams({ grant_type: 'client_credentials', resource, scope })
-      const authorization = `Basic ${btoa(`service:${encodeURIComponent(SECRET)}`)}`
+      const authorization = `Basic ${btoa(`${client}:${encodeURIComponent(SECRET)}`)}`
       const response = await fetch(`${issuer}/token`, { method: 'POST', body, headers: { authorization } })
       const { access_token: token, ...rest } = (await response.json()) as { access_token?: string }
       if (token === undefined) throw new Error(`no token: ${JSON.stringify(rest)}`)
@@ -103,15 +103,13 @@ function configuration(kid: string): object {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return {
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' }] },
-    clients: [
-      {
-        client_id: 'service',
-        client_secret: SECRET,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
-      },
-    ],
+    clients: ['service', 'another'].map((name) => ({
+      client_id: name,
+      client_secret: SECRET,
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      response_types: [],
+    })),
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     cookies: { keys: ['cookies of tests'] },
     findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),

@@ -185,6 +185,28 @@ describe('requests', () => {
     expect(upstream.knocks.filter(({ authorization }) => authorization !== undefined)).toEqual([])
   })
 
+  test('expired tokens of many behind one address do not lock out the others', async () => {
+    const provider = await startIdentityProvider()
+    const { send, url } = await open(provider)
+    const ask = (token: string) => send({ body: initialize, headers: { authorization: `Bearer ${token}` } })
+    const wrong = await provider.token('https://elsewhere.example.com/mcp')
+    for (let tries = 0; tries < 25; tries++) expect((await ask(wrong)).status).toBe(401)
+    expect((await ask(await provider.token(url))).status).toBe(200)
+  })
+
+  test('a session belongs to the user who opened it, with any of their tokens', async () => {
+    const provider = await startIdentityProvider()
+    const { send, url } = await open(provider, { scopes: { 'tools:read': 'reader' } })
+    const as = (token: string, more = {}) => ({ authorization: `Bearer ${token}`, ...more })
+    const opened = await send({ body: initialize, headers: as(await provider.token(url)) })
+    const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
+    const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
+    expect((await send({ body: ping, headers: as(await provider.token(url), session) })).status).toBe(200)
+    expect((await send({ body: ping, headers: session })).status).toBe(401)
+    const other = await provider.token(url, 'tools:read', 'another')
+    expect((await send({ body: ping, headers: as(other, session) })).status).toBe(404)
+  })
+
   test('a token in the address is not accepted', async () => {
     const provider = await startIdentityProvider()
     const { send, url } = await open(provider)

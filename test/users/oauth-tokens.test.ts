@@ -123,6 +123,29 @@ describe('tokens', () => {
   })
 })
 
+describe('users who stay connected', () => {
+  test('are known while one of their tokens is valid, with their profile as it is now', async () => {
+    const provider = await startIdentityProvider()
+    let reader = profiles.reader
+    const { authenticate, refresh, recall, wait } = open(provider, { profileNamed: async () => reader })
+    const token = await provider.token(RESOURCE)
+    expect(recall(token)).toBeUndefined()
+    const user = asUser(await authenticate(token))
+    expect(recall(token)).toEqual(user)
+    expect(await refresh(user)).toEqual(user)
+    reader = profiles.writer
+    expect((await refresh(user))?.profile.name).toBe('writer')
+    reader = undefined
+    expect(await refresh(user)).toBeUndefined()
+    reader = profiles.reader
+    wait(61_000)
+    expect(recall(token)).toBeUndefined()
+    expect(await refresh(user)).toEqual(user)
+    wait(TOKEN_SECONDS * 1000)
+    expect(await refresh(user)).toBeUndefined()
+  })
+})
+
 describe('keys of the provider', () => {
   test('a new key is found at once; unknown ones lead to one request in ten seconds', async () => {
     const provider = await startIdentityProvider()

@@ -7,6 +7,8 @@ export type CallSubject = {
   readonly id: string
   readonly name: string
   readonly server?: string | undefined
+  /** Why it was refused, if the user's rights or limits are the reason. */
+  readonly reason?: 'rights' | 'limit' | undefined
 }
 
 /** How a call ended. */

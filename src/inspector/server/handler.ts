@@ -13,8 +13,11 @@ import type { InspectorOptions } from './types.ts'
 
 /** The inspector of one process. */
 export type Inspector = {
-  /** @param network - Identifies the client's address, so that wrong keys can be counted. */
-  handle(request: Request, network: string): Promise<Response>
+  /**
+   * @param network - Identifies the client's address, so that wrong keys can be counted.
+   * @param isOperator - The request has another key that opens the inspector.
+   */
+  handle(request: Request, network: string, isOperator?: boolean): Promise<Response>
   /** Ends the streams of events. */
   close(): void
 }
@@ -39,7 +42,7 @@ export function createInspector(options: InspectorOptions): Inspector {
   const files = createFiles(options)
   let posts = 0
 
-  async function handle(request: Request, network: string): Promise<Response> {
+  async function handle(request: Request, network: string, isOperator = false): Promise<Response> {
     try {
       const host = request.headers.get('host') ?? ''
       if (!access.allowsHost(host))
@@ -53,7 +56,7 @@ export function createInspector(options: InspectorOptions): Inspector {
       if (file) return file
       const endpoint = name === undefined ? undefined : table.get(name)
       if (!endpoint) throw new InspectorFailure(404, `no such path: ${pathname.slice(0, 200)}`)
-      const refused = checkKey(request.headers.get('authorization'), network)
+      const refused = isOperator ? undefined : checkKey(request.headers.get('authorization'), network)
       if (refused) {
         const wait = refused.retryAfter
         const more = wait === undefined ? undefined : { 'retry-after': String(wait) }

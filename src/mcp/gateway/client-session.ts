@@ -1,16 +1,16 @@
 // The session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
+import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../../core/index.ts'
+import { type Fields, fieldsOf } from '../../lib/index.ts'
+import type { UsageMeter, User } from '../../users/index.ts'
 import {
-  mcpName,
-  type PoolTool,
-  type SearchOutcome,
-  type Shelf,
-  type Tool,
-  type TraceListener,
-  type UnsearchedServer,
-} from '../../core/index.ts'
-import { cut, type Fields, fieldsOf } from '../../lib/index.ts'
-import { CALL, gatewayCallTool, gatewaySearchTool, type ListingMode, SEARCH } from '../greeting/index.ts'
+  CALL,
+  DISCOVER_SKILLS,
+  gatewayCallTool,
+  gatewaySearchTool,
+  type ListingMode,
+  SEARCH,
+} from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput, PAGE_KEYS } from './addresses.ts'
@@ -21,6 +21,17 @@ import type { LoadedTools } from './loaded-tools.ts'
 import type { PageTools } from './page-tools.ts'
 import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
 import { sendable } from './sendable.ts'
+import {
+  aboutDropped,
+  aboutHeld,
+  describeFound,
+  failWith,
+  heldTools,
+  listFound,
+  readWrapped,
+  sayText,
+  textOfBlocks,
+} from './session-texts.ts'
 import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
 import type { SkillShelf } from './skills.ts'
 import {
@@ -63,6 +74,11 @@ export type ClientSessionOptions = {
   readonly skills: SkillShelf
   /** Whether the client's next request can be recognised as its own. */
   readonly isRecognised: boolean
+  /** The user that the client acts for; undefined where there are none. */
+  readonly user: User | undefined
+  readonly usage: UsageMeter | undefined
+  /** Whether there is a tool of this name that the user may not see; for the audit. */
+  readonly isHidden: (name: string) => boolean
   /** Where the events of a call go. */
   readonly traceOf: TraceOfClient
   /** The client as it calls itself. */
@@ -84,6 +100,7 @@ class Session implements ClientSession {
   readonly #reportedStates = new Map<string, string>()
   readonly #reportList = createListReport()
   readonly identity: CallingClient['identity']
+  readonly userId: string | undefined
   #missed: readonly string[] = []
   /** A result of this client was put on the shelf. */
   #hasShelved = false
@@ -92,6 +109,7 @@ class Session implements ClientSession {
     this.#options = options
     this.mode = options.mode
     this.identity = options.identity
+    this.userId = options.user?.id
   }
 
   tools({ withPageTools = false } = {}): Fields[] {
@@ -132,7 +150,7 @@ class Session implements ClientSession {
       if (skill) return skill
       if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
-      if (!wrapped) return failure(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
+      if (!wrapped) return failWith(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
       if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
       if (wrapped.name === gatewayReadTool.name && results)
         return await results.read(this.#clientOf(options), wrapped.input)
@@ -144,12 +162,14 @@ class Session implements ClientSession {
       const { message, cause } = error as Error
       // The client gets a server's own error with its code and data.
       if (cause instanceof ProtocolError) throw cause
-      return failure(message)
+      return failWith(message)
     }
   }
 
   async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
+    const limited = await this.#countSearch(SEARCH, trace)
+    if (limited) return limited
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     await host.freshen({ timeout: LONGEST_FRESHENING })
@@ -157,17 +177,24 @@ class Session implements ClientSession {
     const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
-    if (isRefused) return failure(searchRemark)
+    if (isRefused) return failWith(searchRemark)
     this.#reportedStates.clear()
     for (const server of unsearched) this.#reportedStates.set(server.name, stateOf(server))
     const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
-    if (tools.length === 0) return say(remark)
+    if (tools.length === 0) return sayText(remark)
     for (const [index, { name, json }] of tools.entries()) if (definitions[index] === json) this.#see(name)
     trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
-    if (isCompact) return say(described(outcome, remark))
+    if (isCompact) return sayText(describeFound(outcome, remark))
     const { hasAdded, dropped } = loaded.add(tools)
     if (hasAdded) await onLoad()
-    return say(listed(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
+    return sayText(listFound(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
+  }
+
+  /** Counts a search; returns what the model gets in place of its answer if the user has none left. */
+  async #countSearch(name: string, trace: TraceListener | undefined): Promise<CallOutput | undefined> {
+    const { user, usage } = this.#options
+    const refusal = user && (await usage?.take(user, 'searches'))
+    return refusal && reportRefused(trace, { name, reason: 'limit' }, failWith(refusal.message))
   }
 
   #see(name: string): void {
@@ -193,7 +220,7 @@ class Session implements ClientSession {
     const ran = await runTraced(traced, () => runScriptFor(scripts, input, options, this.#innerCalls()))
     const { remark, ...output } = ran
     const subject = { id: SCRIPT_TOOL, name: SCRIPT_TOOL, server: '', trace: traced.trace }
-    const call = { ...subject, budget: undefined, keepsStructure: false }
+    const call = { ...subject, budget: this.#budget(), keepsStructure: false }
     const fitted = results ? await results.fit(output, { ...this.#shelving(options), ...call }) : output
     return sendable({ ...fitted, content: [...fitted.content, ...remark] })
   }
@@ -213,14 +240,16 @@ class Session implements ClientSession {
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
     // The host refuses it and gives the reason.
     if (held) return sendable(await this.#callServer(held, input, options))
-    const refuse = (text: string) => reportRefused(this.#options.traceOf(options, this), name, failure(text))
-    if (!entry?.server) return refuse(`${textOf(complaint)} Search for it with ${SEARCH}.`)
+    const reason = !entry && this.#options.isHidden(name) ? 'rights' : undefined
+    const refuse = (text: string) =>
+      reportRefused(this.#options.traceOf(options, this), { name, reason }, failWith(text))
+    if (!entry?.server) return refuse(`${textOfBlocks(complaint)} Search for it with ${SEARCH}.`)
     const isUnseen = deferredNames.has(name) && !this.#seen.has(name)
     this.#see(name)
     if (this.mode() === 'list' && loaded.use(entry)) void onLoad()
     if (complaint && isUnseen) {
       const remedy = 'Here is its whole definition; call it again with arguments that fit.'
-      return refuse(`${textOf(complaint)}\n${remedy}\n${entry.json}`)
+      return refuse(`${textOfBlocks(complaint)}\n${remedy}\n${entry.json}`)
     }
     await way.permit?.(entry)
     const { input: own } = shelf.resolve({ id: name, name, input })
@@ -242,7 +271,7 @@ class Session implements ClientSession {
     return results.fit(output, {
       ...this.#shelving(options),
       ...{ id: name, name, server, trace: traceOf(options, this) },
-      budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget,
+      budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget ?? this.#budget(),
       keepsStructure: isListed && (tool as ShelvedTool).listed.outputSchema !== undefined,
     })
   }
@@ -262,17 +291,24 @@ class Session implements ClientSession {
   async #useSkill(name: string, input: unknown, options: CallOptions): Promise<CallOutput | undefined> {
     const { skills, results, isRecognised, traceOf } = this.#options
     if (!skills.tools().some((tool) => tool.name === name)) return undefined
+    const limited = name === DISCOVER_SKILLS && (await this.#countSearch(name, traceOf(options, this)))
+    if (limited) return limited
     const shelving = this.#shelving(options)
     const { client } = shelving
     const output = await skills.call(name, input, { ...options, client, isRecognised })
     if (!output || !results) return output
     const trace = traceOf(options, this)
-    const call = { id: name, name, server: '', budget: undefined, keepsStructure: false }
+    const call = { id: name, name, server: '', budget: this.#budget(), keepsStructure: false }
     return results.fit(output, { ...shelving, ...call, trace })
   }
 
   #clientOf({ asker }: CallOptions): ResultClient {
-    return { client: asker?.client ?? this, clientName: this.#options.identity()?.name ?? '' }
+    const { identity } = this.#options
+    return { client: asker?.client ?? this, clientName: identity()?.name ?? '', userId: this.userId }
+  }
+
+  #budget(): number | undefined {
+    return this.#options.user?.profile.resultBudget
   }
 
   /** A call that may come from a page of an MCP App instead of the model. */
@@ -314,82 +350,4 @@ function hasPage({ _meta = {} }: Tool): boolean {
 
 function stateOf({ state, error = '' }: UnsearchedServer): string {
   return `${state} ${error}`
-}
-
-type Held = { readonly name: string; readonly server: string; readonly tool: string }
-
-/** Tools held back because their definition has changed. */
-function heldTools(host: McpHost): Held[] {
-  return host
-    .status()
-    .flatMap(({ name: server, held }) =>
-      held.map((tool) => ({ name: mcpName(server, tool, ''), server, tool })),
-    )
-}
-
-const MOST_HELD = 5
-
-function aboutHeld(held: readonly Held[]): string {
-  if (held.length === 0) return ''
-  const names = held.slice(0, MOST_HELD).map(({ name }) => name)
-  const rest = held.length - names.length
-  return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can look at them with "toolshelf pins".`
-}
-
-const MAX_DROPPED_NAMED = 10
-
-function aboutDropped(names: readonly string[]): string {
-  if (names.length === 0) return ''
-  const rest = names.length - MAX_DROPPED_NAMED
-  const shown = `${names.slice(0, MAX_DROPPED_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
-  return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH} brings them back.`
-}
-
-/** Models sometimes write the arguments as a JSON string. */
-function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
-  const { name, arguments: given = {} } = (input ?? {}) as Fields
-  if (typeof name !== 'string') return undefined
-  const parsed = typeof given === 'string' ? parse(given) : given
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
-  return { name, input: parsed as Fields }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function described({ tools, definitions }: SearchOutcome, remark: string): string {
-  const isWhole = tools.every(({ json }, index) => json === definitions[index])
-  const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
-  const head = `Call these with ${CALL}, by their full name. Their definitions${about}:`
-  return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
-}
-
-function listed(tools: readonly PoolTool[], remark: string): string {
-  const lines = tools.map(({ name, definition }) => `- ${name}: ${firstLine(definition.description)}`)
-  return ['In your tool list now; call them by name:', ...lines, ...(remark ? [remark] : [])].join('\n')
-}
-
-function firstLine(description: unknown): string {
-  const line =
-    String(description ?? '')
-      .trim()
-      .split('\n')[0] ?? ''
-  return cut(line, 120)
-}
-
-function textOf(result: { readonly content: readonly unknown[] } | undefined): string {
-  return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
-}
-
-function say(text: string): CallOutput {
-  return { content: [{ type: 'text', text }] }
-}
-
-function failure(text: string): CallOutput {
-  return { content: [{ type: 'text', text }], isError: true }
 }

@@ -24,6 +24,8 @@ export type Caller = {
   readonly client: object
   /** Ends with each question, because the client's request ends then. */
   readonly isStateless: boolean
+  /** The user that the client acts for: only they may continue its calls. */
+  readonly userId?: string | undefined
   readonly capabilities: Fields
   readonly canAnswer: (method: string) => boolean
   readonly onProgress: (progress: Progress) => void
@@ -54,7 +56,8 @@ export function createExchanges(): Exchanges {
   return {
     async run(round, caller, work) {
       const state = round.requestState()
-      const known = typeof state === 'string' ? open.get(state) : undefined
+      const found = typeof state === 'string' ? open.get(state) : undefined
+      const known = found?.userId === caller.userId ? found : undefined
       if (typeof state === 'string' && !known)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState')
       const responses = round.inputResponses ?? {}
@@ -67,6 +70,7 @@ export function createExchanges(): Exchanges {
 
 /** One call of a server, through all rounds of its client. */
 class Exchange {
+  readonly userId: string | undefined
   readonly #open: Map<string, Exchange>
   readonly #controller = new AbortController()
   readonly #finished: Promise<unknown>
@@ -82,6 +86,7 @@ class Exchange {
 
   constructor(open: Map<string, Exchange>, caller: Caller, early: Fields, work: Work<unknown>) {
     this.#open = open
+    this.userId = caller.userId
     const asker = this.#askerFor(caller, early)
     this.#finished = Promise.resolve().then(() =>
       work(asker, this.#controller.signal, (progress) => this.#onProgress(progress)),

@@ -3,6 +3,7 @@
 import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
+import type { UsageMeter, User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
@@ -17,17 +18,16 @@ import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { reportToOperator } from './operator-log.ts'
-import { createPageTools } from './page-tools.ts'
 import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
-import { createResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
-import { createSkillShelf, type GatewaySkills } from './skills.ts'
+import type { GatewaySkills } from './skills.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients } from './traced-clients.ts'
 import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
+import { type ClientView, createViews } from './views.ts'
 
 /** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
@@ -51,6 +51,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly scripts?: boolean | GatewayScripts
   /** How skills are searched, and which are offered besides those of servers. */
   readonly skills?: GatewaySkills | undefined
+  /** Counts the searches of users who have a limit; without it none are limited. */
+  readonly usage?: UsageMeter | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -63,8 +65,13 @@ export type McpGateway = {
    * @internal
    */
   serve(client: ClientKind): Server
-  /** Stateless clients have no server to notify: this callback is notified instead. */
-  readonly onChange: (listener: (event: HostEvent) => void) => () => void
+  /** Stateless clients have no server to notify: this callback is notified instead, of what the user sees. */
+  readonly onChange: (listener: (event: HostEvent) => void, user?: User) => () => void
+  /**
+   * Identifies what a user sees: the same for users with the same rights, and without a user.
+   * @internal
+   */
+  readonly viewId: (user: User | undefined) => string
   /** URIs as clients know them. */
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
@@ -79,6 +86,8 @@ export type ClientKind = {
   readonly isLasting?: boolean
   /** Where a single request comes from, if only one client can come from there. */
   readonly origin?: string
+  /** Who the client acts for: decides what it sees. Without a user it sees everything. */
+  readonly user?: User | undefined
 }
 
 /**
@@ -93,31 +102,18 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
   const host = options.makeHost(clients.asker)
   const shared = createSharedParts(options, host, clients)
-  const { servers, addresses, subscriptions, logLevels, urlElicitations, pageTools } = shared
+  const { addresses, subscriptions, logLevels, urlElicitations, viewOf } = shared
   const stopLogs = reportToOperator(
     host,
     (event) => event.client === undefined && clients.only() === undefined && clients.hasAny(),
     options.notify,
   )
 
-  /** Everything that a sessionless client lists; our own tools name the servers. */
-  const immediateTools = () =>
-    `${servers().join()} ${options.shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()} ${shared.skills.tools().length}`
-
   return {
     host,
     serve: (client) => serveClient(shared, client),
-    onChange(listener) {
-      let listed = immediateTools()
-      return host.listen((event) => {
-        if (event.type === 'servers') listed = immediateTools()
-        if (event.type !== 'tools') listener(event)
-        if (event.type !== 'tools' && event.type !== 'skills') return
-        const now = immediateTools()
-        if (now !== listed) listener(event.type === 'tools' ? event : { type: 'servers' })
-        listed = now
-      })
-    },
+    onChange: (listener, user) => onViewChange(viewOf(user), listener),
+    viewId: (user) => viewOf(user).id,
     uriFor: addresses.uri,
     clients: () => clients.all().length,
     async close() {
@@ -131,6 +127,23 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   }
 }
 
+/** Calls the listener at changes that a sessionless client can see. */
+function onViewChange(view: ClientView, listener: (event: HostEvent) => void): () => void {
+  const { servers, shelf, pageTools, skills } = view
+  /** Everything that such a client lists; our own tools name the servers. */
+  const immediateTools = () =>
+    `${servers().join()} ${shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()} ${skills.tools().length}`
+  let listed = immediateTools()
+  return view.host.listen((event) => {
+    if (event.type === 'servers') listed = immediateTools()
+    if (event.type !== 'tools') listener(event)
+    if (event.type !== 'tools' && event.type !== 'skills') return
+    const now = immediateTools()
+    if (now !== listed) listener(event.type === 'tools' ? event : { type: 'servers' })
+    listed = now
+  })
+}
+
 type SharedParts = ReturnType<typeof createSharedParts>
 
 /** What all clients of a gateway share. */
@@ -142,14 +155,11 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
     options,
     host,
     clients,
-    servers,
     addresses,
-    resourcesAndPrompts: createResourcesAndPrompts(host, addresses),
+    viewOf: createViews({ shelf: options.shelf, host, addresses, skills: options.skills }),
     subscriptions: createSubscriptions(host),
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),
-    pageTools: createPageTools(host, addresses),
-    skills: createSkillShelf(host, addresses, options.skills),
     exchanges: createExchanges(),
     identities: createIdentities(),
     results: options.results && createShelvedResults(options.results, options.notify),
@@ -161,10 +171,15 @@ function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: C
   }
 }
 
-function serveClient(shared: SharedParts, { isStateless, isLasting = false, origin }: ClientKind): Server {
-  const { options, host, clients, urlElicitations, identities } = shared
-  const { shelf, ready, mode: forced = 'auto' } = options
-  if (isStateless) clients.sawStateless()
+function serveClient(shared: SharedParts, client: ClientKind): Server {
+  const { isStateless, isLasting = false, origin, user } = client
+  const { options, clients, urlElicitations, identities } = shared
+  const { ready } = options
+  const view = shared.viewOf(user)
+  const { host, shelf } = view
+  const forced = user?.profile.listing ?? options.mode ?? 'auto'
+  // What servers ask or log outside of calls must not go to whichever user is alone at that moment.
+  if (isStateless || user) clients.sawStateless()
   const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
   const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
   const relisting = createRelisting(
@@ -175,8 +190,11 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
   const isRecognised = !isStateless || isLasting || origin !== undefined
   const clientSession = createClientSession({
     ...shared,
+    ...view,
     results: isRecognised ? shared.results : undefined,
     isRecognised,
+    user,
+    usage: options.usage,
     shelf: shelf.fork({ subAgent: false }),
     mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
@@ -192,11 +210,22 @@ function serveClient(shared: SharedParts, { isStateless, isLasting = false, orig
     introduced = clientInfoIn(envelope) ?? introduced
     return origin === undefined ? server : identities.of(origin, envelope)
   }
-  answerRequests({ ...shared, server, isStateless, clientOf, clientSession, relisting, ready })
+  const userId = user?.id
+  answerRequests({
+    ...shared,
+    ...view,
+    server,
+    isStateless,
+    userId,
+    clientOf,
+    clientSession,
+    relisting,
+    ready,
+  })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 
-  const stop = keepInformed({ ...shared, server, relisting })
+  const stop = keepInformed({ ...shared, ...view, server, relisting })
   server.oninitialized = () => {
     relisting.listed()
     host.start(capabilitiesOf(server))

@@ -5,59 +5,112 @@ import {
   localhostAllowedOrigins,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import { createHostAccess, createKeyCheck, isSecret } from '../../node/index.ts'
-import { type Authenticator, isRefusal, type User } from '../../users/index.ts'
+import {
+  createHostAccess,
+  createKeyCheck,
+  createWrongKeys,
+  isSecret,
+  type WrongKeys,
+} from '../../node/index.ts'
+import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../../users/index.ts'
 
 export type GuardOptions = {
   /** The host that the gateway listens on. */
   readonly address: string
+  /** The operator's key: who has it sees everything. */
   readonly key: string | undefined
+  readonly users: Authenticator | undefined
   /** Additional host names under which clients may reach it. */
   readonly hosts: readonly string[]
   readonly notify: ((message: string) => void) | undefined
-  /** Knows the users; without it, everybody who has the key is the same. */
-  readonly users: Authenticator | undefined
 }
 
-/** Each check returns a refusal, or undefined if the request may proceed. */
+/** A client that may proceed; without a user it sees everything. */
+export type AdmittedClient = { readonly user: User | undefined }
+
 export type Guard = {
+  /** Returns a refusal, or undefined if the request may proceed. */
   checkHost(request: Request): Response | undefined
   /** @param hasSession - A client that knows a session is not blocked by wrong keys of others at its address. */
-  checkKey(request: Request, network: string, hasSession: boolean): Response | undefined
-  /** Returns the user of the request, or a refusal. Undefined if there are no users, and for the holder of the key. */
-  checkUser(request: Request): Promise<User | Response | undefined>
+  admit(request: Request, network: string, hasSession: boolean): Promise<AdmittedClient | Response>
+  /** Whether the request has the key of a user who may open the inspector. */
+  isOperator(request: Request, network: string): Promise<boolean>
+  /** Counts a key that the inspector refused. */
+  countWrongKey(network: string): void
 }
 
-export function createGuard({ address, key, hosts, notify, users }: GuardOptions): Guard {
+export function createGuard({ address, key, users, hosts, notify }: GuardOptions): Guard {
   const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]
-  const keyCheck = key ? createKeyCheck(key, notify) : undefined
+  const wrongKeys = createWrongKeys({ notify })
+  const admit = users ? createUserCheck(users, key, wrongKeys) : createPlainCheck(key, notify)
   return {
     checkHost: (request) =>
       (access.isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
       originValidationResponse(request, [...localhostAllowedOrigins(), ...hosts]),
-    checkKey(request, network, hasSession) {
-      const refused = keyCheck?.(request.headers.get('authorization'), network, hasSession)
-      return refused && refusal(refused.status, refused.message, refused.retryAfter)
+    async admit(request, network, hasSession) {
+      const outcome = await admit(request.headers.get('authorization'), network, hasSession)
+      if (!('status' in outcome)) return outcome
+      return refusal(outcome.status, outcome.message, outcome)
     },
-    async checkUser(request) {
-      const authorization = request.headers.get('authorization')
-      if (!users || (key && isSecret(authorization, `Bearer ${key}`))) return undefined
-      const outcome = await users.authenticate(/^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1])
-      if (!isRefusal(outcome)) return outcome
-      const refused = refusal(outcome.status, outcome.message, outcome.retryAfter)
-      if (outcome.challenge !== undefined) refused.headers.set('www-authenticate', outcome.challenge)
-      return refused
+    async isOperator(request, network) {
+      const token = bearerIn(request.headers.get('authorization'))
+      if (!users || token === undefined) return false
+      if (!users.recall(token) && wrongKeys.waitSeconds(network) > 0) return false
+      const outcome = await users.authenticate(token)
+      return !isRefusal(outcome) && outcome.profile.isOperator === true
     },
+    countWrongKey: (network) => users && wrongKeys.add(network),
   }
+}
+
+type Admit = (
+  authorization: string | null,
+  network: string,
+  hasSession: boolean,
+) => Promise<AdmittedClient | AccessRefusal>
+
+/** Without users there is one key, or none. */
+function createPlainCheck(key: string | undefined, notify: GuardOptions['notify']): Admit {
+  const keyCheck = key ? createKeyCheck(key, notify) : undefined
+  return async (...client) => keyCheck?.(...client) ?? { user: undefined }
+}
+
+/**
+ * Finds the user of a request. After several wrong keys from an address, only keys are accepted from there that were good a
+ * moment ago: behind a proxy all users have one address.
+ */
+function createUserCheck(users: Authenticator, key: string | undefined, wrongKeys: WrongKeys): Admit {
+  return async (authorization, network, hasSession) => {
+    if (key && isSecret(authorization, `Bearer ${key}`)) return { user: undefined }
+    const token = bearerIn(authorization)
+    const isGuessable = token !== undefined && users.isGuessable?.(token) !== false
+    const isKnown = hasSession || !isGuessable || users.recall(token) !== undefined
+    const seconds = isKnown ? 0 : wrongKeys.waitSeconds(network)
+    if (seconds > 0) {
+      const message = `too many wrong keys from this address; try again in ${seconds} s`
+      return { status: 429, message, retryAfter: seconds }
+    }
+    const outcome = await users.authenticate(token)
+    if (!isRefusal(outcome)) return { user: outcome }
+    if (outcome.status === 401 && isGuessable) wrongKeys.add(network)
+    return outcome
+  }
+}
+
+/** The token of an `Authorization` header. */
+function bearerIn(authorization: string | null): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
 }
 
 /** Seconds after which a rejected client may retry. */
 const RETRY_AFTER = 10
 
-export function refusal(status: number, message: string, retryAfter = RETRY_AFTER): Response {
-  const headers = new Headers(status === 401 ? { 'www-authenticate': 'Bearer' } : {})
-  if (status === 429 || status === 503) headers.set('retry-after', String(retryAfter))
+export function refusal(status: number, message: string, given: Partial<AccessRefusal> = {}): Response {
+  const headers = new Headers()
+  if (status === 401 || given.challenge !== undefined)
+    headers.set('www-authenticate', given.challenge ?? 'Bearer')
+  if (status === 429 || status === 503) headers.set('retry-after', String(given.retryAfter ?? RETRY_AFTER))
   const code = status === 400 ? -32600 : -32000
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
 }

@@ -1,10 +1,13 @@
 // Answers one HTTP request to the gateway: refuses it, or passes it to its session or to a server of its own.
-import { isJsonContentType, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
+import type { TraceListener } from '../../core/index.ts'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
-import type { Authenticator } from '../../users/index.ts'
+import type { UsageMeter, User } from '../../users/index.ts'
 import type { TokenAccess } from '../../users/oauth/index.ts'
+import type { AccessWatch } from './http-access.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import type { Session, Sessions } from './http-sessions.ts'
+import type { Stateless } from './http-stateless.ts'
 
 /** Where clients reach the gateway. */
 export const PATH = '/mcp'
@@ -16,11 +19,15 @@ export type RequestHandlerOptions = {
   readonly bodies: Bodies
   readonly sessions: Sessions
   /** Answers clients of the newer protocol, which has no sessions. */
-  readonly stateless: McpHttpHandler
+  readonly stateless: Stateless
+  /** Ends the responses of users whose key is revoked meanwhile. */
+  readonly access: AccessWatch
+  /** Counts the requests of users who have a limit. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
   readonly inspector?: InspectorHandler | undefined
-  /** Knows the users of the gateway; their tokens are checked in place of the key. */
-  readonly users?: Authenticator | undefined
-  /** Where clients without a token get one. */
+  /** Says where clients without a token get one. */
   readonly protectedResource?: ProtectedResource | undefined
 }
 
@@ -29,7 +36,7 @@ export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, stateless, inspector, users, protectedResource } = options
+  const { guard, bodies, sessions, stateless, access, inspector, protectedResource } = options
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
@@ -37,43 +44,62 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     if (stranger) return stranger
     const { pathname } = new URL(request.url)
     if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
-    if (inspector && isForInspector(pathname)) return inspector(request, network)
+    if (inspector && isForInspector(pathname)) return inspect(inspector, guard, request, network)
     const metadata = protectedResource?.metadataAt(pathname)
     if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
-    const user = await guard.checkUser(request)
-    if (user instanceof Response) return user
-    const locked = users ? undefined : guard.checkKey(request, network, sessionOf(request) !== undefined)
-    if (locked) return locked
+    const admitted = await guard.admit(request, network, sessionOf(request) !== undefined)
+    if (admitted instanceof Response) return admitted
+    const { user } = admitted
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
-    if (request.method !== 'POST') return answer(request, network, undefined)
+    if (request.method !== 'POST') return answer(request, { network, user }, undefined)
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
     if ('status' in body) return refusal(body.status, body.message)
-    if (Array.isArray(body.value) && body.value.length > MAX_BATCH) {
+    const limited = await overLimit(body.value, user, options)
+    if (limited) {
       body.release()
-      return refusal(400, `the batch has ${body.value.length} messages; at most ${MAX_BATCH} are allowed`)
+      return limited
     }
-    return untilOver(body.release, () => answer(request, network, body.value))
+    return untilOver(body.release, () => answer(request, { network, user }, body.value))
   }
 
   /** @param parsedBody - undefined where the method has none. */
-  async function answer(request: Request, network: string, parsedBody: unknown): Promise<Response> {
-    if (!(await isLegacyRequest(request, parsedBody))) return stateless.fetch(request, { parsedBody })
+  async function answer(request: Request, client: HttpClient, parsedBody: unknown): Promise<Response> {
+    const { user, network } = client
+    if (!(await isLegacyRequest(request, parsedBody)))
+      return tracked(
+        user,
+        () => {},
+        () => stateless.fetch(request, { parsedBody, user }),
+      )
     if (request.headers.has('mcp-session-id')) {
       const session = sessionOf(request)
-      return session
-        ? answerIn(session, request, parsedBody)
-        : refusal(404, 'the session has ended; initialize again')
+      if (session && access.owns(user, session)) return answerIn(session, request, parsedBody)
+      return refusal(404, 'the session has ended; initialize again')
     }
     if (!isInitialize(parsedBody))
       return refusal(METHODS.has(request.method) ? 400 : 405, 'there is no session yet; initialize first')
-    const session = await sessions.begin(network)
+    const session = await sessions.begin(network, user)
     if (!session) return refusal(503, 'too many sessions; try again later')
     const response = await answerIn(session, request, parsedBody)
     // A first request that opens no session is cleaned up.
     if (session.transport.sessionId === undefined) await sessions.end(session)
     return response
+  }
+
+  /** A response of a user ends when they may no longer use the gateway. */
+  function tracked(
+    user: User | undefined,
+    done: () => void,
+    respond: () => Promise<Response>,
+  ): Promise<Response> {
+    const { signal, over } = access.track(user)
+    const end = () => {
+      over()
+      done()
+    }
+    return untilOver(end, respond, signal)
   }
 
   function sessionOf(request: Request): Session | undefined {
@@ -87,8 +113,33 @@ export function createRequestHandler(options: RequestHandlerOptions) {
       session.open--
       session.seenAt = Date.now()
     }
-    return untilOver(done, () => session.transport.handleRequest(request, { parsedBody }))
+    return tracked(session.user, done, () => session.transport.handleRequest(request, { parsedBody }))
   }
+}
+
+async function inspect(inspector: InspectorHandler, guard: Guard, request: Request, network: string) {
+  const response = await inspector(request, network, await guard.isOperator(request, network))
+  if (response.status === 401 && request.headers.has('authorization')) guard.countWrongKey(network)
+  return response
+}
+
+/** Who sends a request, and from where. */
+type HttpClient = { readonly network: string; readonly user: User | undefined }
+
+/** Refuses a body with too many messages, or with more than the user may still send. Each message counts. */
+async function overLimit(
+  body: unknown,
+  user: User | undefined,
+  { usage, trace }: Pick<RequestHandlerOptions, 'usage' | 'trace'>,
+): Promise<Response | undefined> {
+  const count = Array.isArray(body) ? body.length : 1
+  if (count > MAX_BATCH)
+    return refusal(400, `the batch has ${count} messages; at most ${MAX_BATCH} are allowed`)
+  const limit = user && (await usage?.take(user, 'requests', Math.max(1, count)))
+  if (!limit) return undefined
+  const { status, message } = limit
+  trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
+  return refusal(status, message, limit)
 }
 
 /** Everybody may read the metadata, pages of other origins too. */
@@ -101,17 +152,21 @@ function isInitialize(body: unknown): boolean {
 }
 
 /** Calls `over` when the response has been sent, its reader has disconnected, or there is none. */
-async function untilOver(over: () => void, respond: () => Promise<Response>): Promise<Response> {
+async function untilOver(
+  over: () => void,
+  respond: () => Promise<Response>,
+  signal?: AbortSignal,
+): Promise<Response> {
   try {
-    return whenOver(await respond(), over)
+    return whenOver(await respond(), over, signal)
   } catch (error) {
     over()
     throw error
   }
 }
 
-/** Wraps the response; reports when its body has been sent or its reader has disconnected. */
-function whenOver(response: Response, over: () => void): Response {
+/** Wraps the response; reports when its body has been sent or its reader has disconnected. The signal ends it early. */
+function whenOver(response: Response, over: () => void, signal?: AbortSignal): Response {
   if (!response.body) {
     over()
     return response
@@ -122,6 +177,9 @@ function whenOver(response: Response, over: () => void): Response {
     isOver = true
   }
   const reader = response.body.getReader()
+  const end = () => void reader.cancel(signal?.reason).catch(() => {})
+  signal?.addEventListener('abort', end, { once: true })
+  if (signal?.aborted) end()
   const body = new ReadableStream({
     async pull(controller) {
       const next = await reader.read().catch(() => ({ done: true as const, value: undefined }))

@@ -3,12 +3,15 @@
 import { randomUUID } from 'node:crypto'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { LOOPBACK } from '../../node/index.ts'
+import type { User } from '../../users/index.ts'
 import type { McpGateway } from './gateway.ts'
 
 export type Session = {
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Network address of the client. */
   readonly address: string
+  /** Who opened it: nobody else may use it. */
+  readonly user: User | undefined
   /** Requests and streams open now. */
   open: number
   /** Requests so far; a session that has only been initialized may have been abandoned. */
@@ -26,13 +29,14 @@ export type Sessions = {
   readonly size: () => number
   readonly get: (id: string | null) => Session | undefined
   /** Opens a session for a client's first request; undefined if there is no room. */
-  begin(address: string): Promise<Session | undefined>
+  begin(address: string, user: User | undefined): Promise<Session | undefined>
+  readonly all: () => readonly Session[]
   end(session: Session): Promise<void>
   /** Closes all sessions. */
   close(): Promise<void>
 }
 
-/** One address cannot take all sessions; on the gateway's own machine all clients share one address. */
+/** One address, or one user, cannot take all sessions; on the gateway's own machine all clients share one address. */
 const SHARE_OF_ADDRESS = 0.5
 
 export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: SessionsOptions): Sessions {
@@ -50,10 +54,11 @@ export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: Ses
     await session.transport.close().catch(() => {})
   }
 
-  /** Makes room by closing a session of the same address that has not been used since it was opened. */
-  function hasRoom(address: string): boolean {
-    const own = [...all].filter((session) => session.address === address)
-    const share = LOOPBACK.has(address) ? 1 : SHARE_OF_ADDRESS
+  /** Makes room by closing a session of the same user or address that has not been used since it was opened. */
+  function hasRoom(address: string, user: User | undefined): boolean {
+    // Behind a proxy all users have one address.
+    const own = [...all].filter((one) => (user ? one.user?.id === user.id : one.address === address))
+    const share = LOOPBACK.has(address) && !user ? 1 : SHARE_OF_ADDRESS
     if (all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
     const unused = own.find(({ open, requests }) => open === 0 && requests <= 1)
     if (unused) void end(unused)
@@ -72,16 +77,17 @@ export function createSessions(gateway: McpGateway, { maxSessions, idleMs }: Ses
   return {
     size: () => byId.size,
     get: (id) => (id === null ? undefined : byId.get(id)),
-    async begin(address) {
-      if (!hasRoom(address)) return undefined
+    all: () => [...all],
+    async begin(address, user) {
+      if (!hasRoom(address, user)) return undefined
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         onsessioninitialized: (id) => void byId.set(id, session),
         onsessionclosed: () => forget(session),
       })
-      const session: Session = { transport, address, open: 0, requests: 0, seenAt: Date.now() }
+      const session: Session = { transport, address, user, open: 0, requests: 0, seenAt: Date.now() }
       all.add(session)
-      await gateway.serve({ isStateless: false }).connect(transport)
+      await gateway.serve({ isStateless: false, user }).connect(transport)
       return session
     },
     end,

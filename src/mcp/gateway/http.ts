@@ -1,7 +1,7 @@
 // Serves the gateway to many clients over HTTP, in both protocol versions: sessions for the older one, single requests
 // for the newer. Safe by default: loopback only, known hosts and origins only, and a key for everything else.
 import { createServer } from 'node:http'
-import { createMcpHandler } from '@modelcontextprotocol/server'
+import type { TraceListener } from '../../core/index.ts'
 import {
   answerNode,
   close,
@@ -11,25 +11,23 @@ import {
   networkOf,
   OptionError,
 } from '../../node/index.ts'
-import type { Authenticator } from '../../users/index.ts'
+import type { Authenticator, UsageMeter } from '../../users/index.ts'
 import { PAGES } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
+import { createAccessWatch } from './http-access.ts'
 import { createGuard } from './http-guard.ts'
 import { createRequestHandler, PATH, type ProtectedResource } from './http-handler.ts'
 import { createSessions } from './http-sessions.ts'
+import { createStateless } from './http-stateless.ts'
 
 /** Options of `runOnHttp`. */
 export type HttpOptions = {
   /** The port; 0 for any free one. */
   readonly port: number
-  /** Loopback by default; any other host needs a key. */
+  /** Loopback by default; any other host needs a key or users. */
   readonly address?: string
   /** The bearer token that clients must send. */
   readonly key?: string
-  /** Knows the users of the gateway by their keys and tokens; the `key`, if any, works besides. */
-  readonly users?: Authenticator
-  /** Where clients without a token get one: what `createTokenAccess` returns. */
-  readonly protectedResource?: ProtectedResource
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Milliseconds after which an inactive client is forgotten. */
@@ -40,10 +38,18 @@ export type HttpOptions = {
   readonly maxBodyBytes?: number
   /** Milliseconds that a client may take to read a response. */
   readonly stalledMs?: number
+  /** Finds the user of each request, who decides what it sees. `key` stays valid beside it, and sees everything. */
+  readonly users?: Authenticator | undefined
+  /** Says where clients without a token get one: what `createTokenAccess` returns. */
+  readonly protectedResource?: ProtectedResource | undefined
+  /** Counts the requests of users who have a limit. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
   /** Reports wrong keys to the operator. */
   readonly notify?: (message: string) => void
-  /** Answers requests below `/inspect`, and checks their keys on its own. */
-  readonly inspector?: (request: Request, network: string) => Promise<Response>
+  /** Answers requests below `/inspect`; checks their keys on its own, unless `isOperator`. */
+  readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
 }
 
 /** A gateway that listens for HTTP clients. */
@@ -57,44 +63,31 @@ const MAX_LARGE_BODIES = 4
 const CONNECTIONS_PER_SESSION = 4
 
 /**
- * Serves a gateway over streamable HTTP, at `/mcp`. Beyond loopback it needs a key.
+ * Serves a gateway over streamable HTTP, at `/mcp`. Beyond loopback it needs a key or users.
  *
  * @example
  * const { url, close } = await runOnHttp(gateway, { port: 8080 })
  */
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
-  const { users, protectedResource } = options
+  const { users, usage, trace, protectedResource } = options
   if (!LOOPBACK.has(address) && !key && !users)
     throw new OptionError(
       'key',
       `listening on ${address} needs a key`,
-      'set the option "key", or listen on 127.0.0.1',
+      'set the option "key" or "users", or listen on 127.0.0.1',
     )
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
-  const guard = createGuard({ address, key, hosts, notify, users })
+  const guard = createGuard({ address, key, users, hosts, notify })
+  const access = createAccessWatch(users, sessions)
   await gateway.host.recall()
   gateway.host.start(EVERY_CAPABILITY)
 
-  const stateless = createMcpHandler(
-    ({ requestInfo }) => {
-      const origin = LOOPBACK.has(address) ? originOf(requestInfo) : undefined
-      return gateway.serve({ isStateless: true, ...(origin === undefined ? {} : { origin }) })
-    },
-    { legacy: 'reject' },
-  )
-  const stop = gateway.onChange((event) => {
-    const isAll = event.type === 'servers'
-    if (isAll || event.type === 'tools') stateless.notify.toolsChanged()
-    if (isAll || event.type === 'prompts') stateless.notify.promptsChanged()
-    if (isAll || event.type === 'resources' || event.type === 'skills') stateless.notify.resourcesChanged()
-    if (event.type === 'resource') stateless.notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
-  })
-
+  const stateless = createStateless(gateway, { isLocal: LOOPBACK.has(address) })
   const handle = createRequestHandler({
-    ...{ guard, bodies, sessions, stateless, inspector, users, protectedResource },
+    ...{ guard, bodies, sessions, stateless, access, usage, trace, inspector, protectedResource },
   })
   const server = createServer((incoming, outgoing) => {
     const network = networkOf(incoming)
@@ -105,9 +98,9 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   return {
     url: url + PATH,
     async close() {
-      stop()
+      access.close()
       await sessions.close()
-      await stateless.close().catch(() => {})
+      await stateless.close()
       await close(server)
       await gateway.close()
     },
@@ -119,16 +112,4 @@ const EVERY_CAPABILITY = {
   elicitation: { form: {}, url: {} },
   sampling: {},
   extensions: { [PAGES]: { mimeTypes: ['text/html;profile=mcp-app'] } },
-}
-
-/** Headers set by proxies that serve many users. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
-
-/**
- * Programs on this machine that send the same headers belong to one user. Behind a proxy, or from another machine,
- * nothing proves that two requests come from the same client.
- */
-function originOf(request: Request | undefined): string | undefined {
-  if (!request || FORWARDED.some((name) => request.headers.has(name))) return undefined
-  return JSON.stringify(['authorization', 'user-agent'].map((name) => request.headers.get(name)))
 }

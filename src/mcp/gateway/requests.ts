@@ -24,6 +24,8 @@ type Request = ServerContext['mcpReq']
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
+  /** The user that the client acts for. */
+  readonly userId: string | undefined
   /** The client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
@@ -61,6 +63,7 @@ type RequestContext = {
 function createRequestContext({
   server,
   isStateless,
+  userId,
   clientOf,
   host,
   exchanges,
@@ -72,6 +75,7 @@ function createRequestContext({
     const caller = {
       client: clientOf(request.envelope as Fields | undefined),
       isStateless,
+      userId,
       capabilities,
       canAnswer: (method: string) => canAnswer(capabilities, method),
       onProgress: progressFor(request),

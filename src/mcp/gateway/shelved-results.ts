@@ -36,6 +36,8 @@ export type ResultClient = {
   readonly client: object
   /** What the client calls itself. */
   readonly clientName: string
+  /** The user that the client acts for: their results belong to them, whichever client and replica they come by. */
+  readonly userId?: string | undefined
 }
 
 /** The call that a result answers. */
@@ -61,7 +63,8 @@ export function createShelvedResults(
   const results = resultSettings(options)
   const owners = new WeakMap<object, string>()
 
-  function ownerOf({ client, clientName }: ResultClient): string {
+  function ownerOf({ client, clientName, userId }: ResultClient): string {
+    if (userId !== undefined) return JSON.stringify({ user: userId })
     const fixed = fixedOwner === undefined ? undefined : JSON.stringify([fixedOwner, clientName])
     const owner = owners.get(client) ?? fixed ?? results.newOwner()
     owners.set(client, owner)

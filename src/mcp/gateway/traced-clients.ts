@@ -22,7 +22,11 @@ export type TraceOfClient = (
 ) => ConversationListener | undefined
 
 /** The client of a session. */
-export type CallingClient = { readonly identity: () => ClientIdentity | undefined }
+export type CallingClient = {
+  readonly identity: () => ClientIdentity | undefined
+  /** The user that it acts for. */
+  readonly userId?: string | undefined
+}
 
 /** Opens the conversation of a client with its first call. */
 export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfClient {
@@ -32,7 +36,8 @@ export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfCl
     const client = options.asker?.client ?? fallback
     let trace = known.get(client)
     if (!trace) {
-      trace = openTrace({ client: fallback.identity(), traceparent: traceparentOf(options) })
+      const { userId: user } = fallback
+      trace = openTrace({ client: fallback.identity(), user, traceparent: traceparentOf(options) })
       known.set(client, trace)
     }
     return trace
@@ -110,9 +115,9 @@ function withParent(options: CallOptions, { traceparent }: ChildSpan): CallOptio
 /** Reports a call that was not run. */
 export function reportRefused(
   trace: TraceListener | undefined,
-  name: string,
+  refused: { readonly name: string; readonly reason?: 'rights' | 'limit' | undefined },
   output: CallOutput,
 ): CallOutput {
-  trace?.(resultEvent({ id: randomUUID(), name }, 'refused', output.content))
+  trace?.(resultEvent({ id: randomUUID(), ...refused }, 'refused', output.content))
   return output
 }

@@ -30,9 +30,11 @@ export type TokenAccess = Authenticator & {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const RETRY_AFTER_SECONDS = 10
 const MAX_ID = 200
-/** Tokens that were good a moment ago, by their hash. */
-const MAX_RECALLED = 5000
+/** Tokens that were good a moment ago, and users, that are remembered. */
+const MAX_RECALLED = 10_000
 const RECALLED_MS = 60_000
+/** Milliseconds between two looks for users whose tokens have expired, and whose streams end then. */
+const EXPIRY_CHECK_MS = 60_000
 
 /** Without `scopes` and `profile`, every token for this gateway may use everything. */
 const EVERYTHING: Profile = {
@@ -61,8 +63,8 @@ class OAuthAccess implements TokenAccess {
   readonly #now: () => number
   readonly #check: (token: string) => Promise<VerifiedToken>
   readonly #recalled = new Map<string, Recalled>()
-  /** Milliseconds at which the token of a user expires. */
-  readonly #expiries = new WeakMap<User, number>()
+  /** Milliseconds at which the latest token of a user expires, by the user's id. */
+  readonly #expiries = new Map<string, number>()
 
   constructor(options: TokenAccessOptions) {
     const { issuers, audience, now = Date.now, notify = () => {} } = options
@@ -109,21 +111,26 @@ class OAuthAccess implements TokenAccess {
   }
 
   async refresh(user: User): Promise<User | undefined> {
-    const expiry = this.#expiries.get(user) ?? 0
-    if (expiry <= this.#now()) return undefined
+    if ((this.#expiries.get(user.id) ?? 0) <= this.#now()) return undefined
     const profile =
       user.profile === EVERYTHING ? EVERYTHING : await this.#options.profileNamed(user.profile.name)
-    if (!profile || profile === user.profile) return profile && user
-    const fresh = { ...user, profile }
-    this.#expiries.set(fresh, expiry)
-    return fresh
+    return profile && { ...user, profile }
   }
 
-  /** Profiles change in the directory of users, which reports that itself. */
-  onChange = () => () => {}
+  isGuessable(): boolean {
+    return false
+  }
+
+  /** Profiles change in the directory of users, which reports that itself; here only tokens expire. */
+  onChange(listener: () => void): () => void {
+    const timer = setInterval(listener, EXPIRY_CHECK_MS)
+    timer.unref()
+    return () => clearInterval(timer)
+  }
 
   async close(): Promise<void> {
     this.#recalled.clear()
+    this.#expiries.clear()
   }
 
   #resource(): string {
@@ -167,13 +174,17 @@ class OAuthAccess implements TokenAccess {
   }
 
   #remember(token: string, user: User, expiry: number): void {
-    this.#expiries.set(user, expiry)
-    const hash = hashOfToken(token)
-    this.#recalled.delete(hash)
-    this.#recalled.set(hash, { user, until: Math.min(expiry, this.#now() + RECALLED_MS) })
-    const [oldest] = this.#recalled.keys()
-    if (this.#recalled.size > MAX_RECALLED && oldest !== undefined) this.#recalled.delete(oldest)
+    const until = Math.min(expiry, this.#now() + RECALLED_MS)
+    rememberLast(this.#recalled, hashOfToken(token), { user, until })
+    rememberLast(this.#expiries, user.id, Math.max(expiry, this.#expiries.get(user.id) ?? 0))
   }
+}
+
+function rememberLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key)
+  map.set(key, value)
+  const [oldest] = map.keys()
+  if (map.size > MAX_RECALLED && oldest !== undefined) map.delete(oldest)
 }
 
 const hashOfToken = (token: string) => createHash('sha256').update(token).digest('base64')
@@ -194,7 +205,13 @@ export function acceptKeysAndTokens(keys: Authenticator, tokens: TokenAccess): A
     },
     recall: (token) => (isKey(token) ? keys : tokens).recall(token),
     refresh: (user) => (user.keyId === undefined ? tokens : keys).refresh(user),
-    onChange: keys.onChange,
+    isGuessable: isKey,
+    onChange(listener) {
+      const stops = [keys.onChange(listener), tokens.onChange(listener)]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
     async close() {
       await Promise.all([keys.close(), tokens.close()])
     },

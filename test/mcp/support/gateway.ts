@@ -23,6 +23,7 @@ import {
 } from '../../../src/mcp/gateway/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../../src/mcp/index.ts'
+import type { User } from '../../../src/users/index.ts'
 import type { Loose } from '../../support/talk.ts'
 import { makeFolder, temporaryFolder } from './folder.ts'
 import { until } from './processes.ts'
@@ -40,7 +41,15 @@ export type Open = {
 export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
   Pick<
     McpGatewayOptions,
-    'mode' | 'instructions' | 'loadedTools' | 'openTrace' | 'results' | 'batches' | 'scripts' | 'skills'
+    | 'mode'
+    | 'instructions'
+    | 'loadedTools'
+    | 'openTrace'
+    | 'results'
+    | 'batches'
+    | 'scripts'
+    | 'skills'
+    | 'usage'
   > & {
     readonly on?: ShelfOptions
     /** Hears what the gateway tells the person who runs it. */
@@ -64,6 +73,8 @@ export type ClientOptions = {
   /** Answers what servers ask. */
   readonly answer?: (question: Question) => Loose
   readonly atEnd?: AtEnd
+  /** Who the client acts for; only without a transport of its own. */
+  readonly user?: User
 }
 
 /** A client at its desk, with the words that tests use. */
@@ -95,6 +106,7 @@ export function openGateway(
     batches = false,
     scripts = false,
     skills,
+    usage,
     on = {},
     told,
     atEnd = onTestFinished,
@@ -114,6 +126,7 @@ export function openGateway(
     batches,
     scripts,
     skills,
+    usage,
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),
@@ -162,7 +175,8 @@ export function shareDesk(
 /** One of several clients of a gateway, as HTTP has them, without HTTP. */
 async function connect(gateway: McpGateway, options: ClientOptions = {}): Promise<Desk> {
   const [near, far] = InMemoryTransport.createLinkedPair()
-  serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern' }), { transport: near })
+  const { user } = options
+  serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern', user }), { transport: near })
   return connectWith(far, options)
 }
 

@@ -1,0 +1,83 @@
+// Ends what a user has open when their key is revoked or their rights change: sessions, streams and running responses.
+import type { Authenticator, User } from '../../users/index.ts'
+import type { Session, Sessions } from './http-sessions.ts'
+
+export type AccessWatch = {
+  /** Whether a session belongs to the user, and was opened with the rights that they have now. */
+  owns(user: User | undefined, session: Session): boolean
+  /** Registers a response of the user: the signal aborts when they may no longer use the gateway. */
+  track(user: User | undefined): { readonly signal?: AbortSignal; readonly over: () => void }
+  close(): void
+}
+
+type OpenResponse = { readonly user: User; readonly controller: AbortController }
+
+/** Milliseconds until users are checked again after the store did not answer. */
+const RETRY_MS = 5000
+
+export function createAccessWatch(users: Authenticator | undefined, sessions: Sessions): AccessWatch {
+  const responses = new Set<OpenResponse>()
+  let retry: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  let isChecking = false
+  let isStale = false
+
+  /** Checks everybody who has something open; a change meanwhile leads to another round. */
+  async function check(): Promise<void> {
+    isStale = true
+    if (isChecking) return
+    isChecking = true
+    while (isStale && !isClosed) {
+      isStale = false
+      await checkAll().catch(() => {
+        retry = setTimeout(check, RETRY_MS)
+        retry.unref()
+      })
+    }
+    isChecking = false
+  }
+
+  async function checkAll(): Promise<void> {
+    const open = [...sessions.all(), ...responses]
+    const known = new Map(open.flatMap(({ user }) => (user ? [[keyOf(user), user]] : [])))
+    for (const [key, user] of known) {
+      const now = await users?.refresh(user)
+      if (now && hasSameRights(now, user)) continue
+      for (const session of sessions.all())
+        if (session.user && keyOf(session.user) === key) void sessions.end(session)
+      for (const { user: owner, controller } of responses)
+        if (keyOf(owner) === key)
+          controller.abort(new Error('the key was revoked, or its rights have changed'))
+    }
+  }
+
+  const stop = users?.onChange(() => void check())
+  return {
+    owns(user, session) {
+      if (session.user?.id !== user?.id) return false
+      if (!user || !session.user || hasSameRights(user, session.user)) return true
+      void sessions.end(session)
+      return false
+    },
+    track(user) {
+      if (!user) return { over: () => {} }
+      const response = { user, controller: new AbortController() }
+      responses.add(response)
+      return { signal: response.controller.signal, over: () => void responses.delete(response) }
+    },
+    close() {
+      isClosed = true
+      clearTimeout(retry)
+      stop?.()
+    },
+  }
+}
+
+/** Sessions of one user may have been opened with different keys. */
+function keyOf({ id, keyId }: User): string {
+  return JSON.stringify([id, keyId ?? null])
+}
+
+function hasSameRights(one: User, other: User): boolean {
+  return one.profile === other.profile || JSON.stringify(one.profile) === JSON.stringify(other.profile)
+}

@@ -1,0 +1,83 @@
+// The texts of a client session: what searches found, which tools are held back, and why a call failed.
+import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
+import { cut, type Fields } from '../../lib/index.ts'
+import { CALL, SEARCH } from '../greeting/index.ts'
+import type { CallOutput, McpHost } from '../types.ts'
+
+type Held = { readonly name: string; readonly server: string; readonly tool: string }
+
+/** Tools held back because their definition has changed. */
+export function heldTools(host: McpHost): Held[] {
+  return host
+    .status()
+    .flatMap(({ name: server, held }) =>
+      held.map((tool) => ({ name: mcpName(server, tool, ''), server, tool })),
+    )
+}
+
+const MOST_HELD = 5
+
+export function aboutHeld(held: readonly Held[]): string {
+  if (held.length === 0) return ''
+  const names = held.slice(0, MOST_HELD).map(({ name }) => name)
+  const rest = held.length - names.length
+  return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can look at them with "toolshelf pins".`
+}
+
+const MAX_DROPPED_NAMED = 10
+
+export function aboutDropped(names: readonly string[]): string {
+  if (names.length === 0) return ''
+  const rest = names.length - MAX_DROPPED_NAMED
+  const shown = `${names.slice(0, MAX_DROPPED_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+  return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH} brings them back.`
+}
+
+/** Models sometimes write the arguments as a JSON string. */
+export function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
+  const { name, arguments: given = {} } = (input ?? {}) as Fields
+  if (typeof name !== 'string') return undefined
+  const parsed = typeof given === 'string' ? parse(given) : given
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
+  return { name, input: parsed as Fields }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
+  const isWhole = tools.every(({ json }, index) => json === definitions[index])
+  const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
+  const head = `Call these with ${CALL}, by their full name. Their definitions${about}:`
+  return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
+}
+
+export function listFound(tools: readonly PoolTool[], remark: string): string {
+  const lines = tools.map(({ name, definition }) => `- ${name}: ${firstLine(definition.description)}`)
+  return ['In your tool list now; call them by name:', ...lines, ...(remark ? [remark] : [])].join('\n')
+}
+
+function firstLine(description: unknown): string {
+  const line =
+    String(description ?? '')
+      .trim()
+      .split('\n')[0] ?? ''
+  return cut(line, 120)
+}
+
+export function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
+  return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
+}
+
+export function sayText(text: string): CallOutput {
+  return { content: [{ type: 'text', text }] }
+}
+
+export function failWith(text: string): CallOutput {
+  return { content: [{ type: 'text', text }], isError: true }
+}

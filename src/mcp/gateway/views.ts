@@ -1,0 +1,90 @@
+// What a client sees of the gateway: everything, or what the rights of its user leave. Users with the same rights share one
+// view, with one search index.
+import type { Shelf } from '../../core/index.ts'
+import { type Rights, rightsOf, type User } from '../../users/index.ts'
+import type { McpHost } from '../types.ts'
+import type { Addresses } from './addresses.ts'
+import { createPageTools, type PageTools } from './page-tools.ts'
+import { createResourcesAndPrompts, type ResourcesAndPrompts } from './resources-and-prompts.ts'
+import { createSkillShelf, type GatewaySkills, type SkillShelf } from './skills.ts'
+import { visibleAddresses, visibleHost } from './visible-host.ts'
+
+/** The parts of the gateway that answer a client, as its user sees them. */
+export type ClientView = {
+  /** The same for all users with the same rights. */
+  readonly id: string
+  readonly shelf: Shelf
+  readonly host: McpHost
+  readonly addresses: Addresses
+  /** Names of the servers configured now. */
+  readonly servers: () => readonly string[]
+  readonly resourcesAndPrompts: ResourcesAndPrompts
+  readonly pageTools: PageTools
+  readonly skills: SkillShelf
+  /** Whether there is a tool of this name that the user may not see; for the audit. */
+  readonly isHidden: (name: string) => boolean
+}
+
+export type ViewOptions = {
+  readonly shelf: Shelf
+  readonly host: McpHost
+  readonly addresses: Addresses
+  readonly skills: GatewaySkills | undefined
+}
+
+/** Views that are remembered; above this number the least recently used are made anew. */
+const MOST_VIEWS = 200
+/** The id of the view without rights. */
+const EVERYTHING = ''
+
+/** Returns the function that finds the view of a user; without a user, everything is visible. */
+export function createViews(options: ViewOptions): (user: User | undefined) => ClientView {
+  const { shelf, host, addresses } = options
+  const everything = createView(EVERYTHING, options, () => false)
+  const views = new Map<string, ClientView>()
+
+  function restricted(rights: Rights): ClientView {
+    const hidden = {
+      server: (name: string) => !rights.seesServer(name),
+      tool: ({ server, original }: { readonly server: string | undefined; readonly original: string }) =>
+        server !== undefined && !rights.seesTool(server, original),
+    }
+    const own = shelf.fork({ subAgent: false, hidden })
+    const has = (one: Shelf, name: string) => one.partition().pool.byName.has(name)
+    return createView(
+      rights.id,
+      {
+        ...options,
+        shelf: own,
+        host: visibleHost(host, rights, own),
+        addresses: visibleAddresses(addresses, rights),
+      },
+      (name) => has(shelf, name) && !has(own, name),
+    )
+  }
+
+  return (user) => {
+    if (!user) return everything
+    const rights = rightsOf(user.profile)
+    const view = views.get(rights.id) ?? restricted(rights)
+    views.delete(rights.id)
+    views.set(rights.id, view)
+    const [oldest] = views.keys()
+    if (views.size > MOST_VIEWS && oldest !== undefined) views.delete(oldest)
+    return view
+  }
+}
+
+function createView(
+  id: string,
+  { shelf, host, addresses, skills }: ViewOptions,
+  isHidden: ClientView['isHidden'],
+): ClientView {
+  return {
+    ...{ id, shelf, host, addresses, isHidden },
+    servers: () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name])),
+    resourcesAndPrompts: createResourcesAndPrompts(host, addresses),
+    pageTools: createPageTools(host, addresses),
+    skills: createSkillShelf(host, addresses, skills),
+  }
+}

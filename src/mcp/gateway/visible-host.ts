@@ -1,0 +1,100 @@
+// The host as one user sees it: servers and tools that their rights hide do not exist there. Everything that answers a
+// client works on this view, so that no answer needs a check of its own.
+import { mcpName, type Shelf } from '../../core/index.ts'
+import type { Rights } from '../../users/index.ts'
+import type { HostEvent, ListedTool, McpHost, ServerStatus } from '../types.ts'
+import type { Addresses } from './addresses.ts'
+
+/** @param shelf - The shelf as this user sees it. */
+export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHost {
+  const statusOf = createStatusView(rights)
+  const status = () => host.status().flatMap((one) => (rights.seesServer(one.name) ? [statusOf(one)] : []))
+  const isVisible = (name: string) => shelf.partition().pool.byName.has(name)
+
+  /** Rejects as the host does for a server that is not configured. */
+  async function check(server: string): Promise<void> {
+    if (rights.seesServer(server)) return
+    const names = status().map(({ name }) => name)
+    throw new Error(`unknown server "${server}"; configured: ${names.join(', ') || 'none'}`)
+  }
+
+  return {
+    ...host,
+    status,
+    async call(server, tool, input, options) {
+      await check(server)
+      if (!rights.seesTool(server, tool))
+        throw new Error(`there is no tool named "${mcpName(server, tool, '')}"`)
+      return host.call(server, tool, input, options)
+    },
+    async request(server, method, params, options) {
+      await check(server)
+      return host.request(server, method, params, options)
+    },
+    async run(call, options) {
+      if (isVisible(shelf.resolve(call).name)) return host.run(call, options)
+      return shelf.result(call, `"${call.name}" is not a tool of an MCP server.`, { isError: true })
+    },
+    isReadOnly: (call) => isVisible(shelf.resolve(call).name) && host.isReadOnly(call),
+    listen: (listener) =>
+      host.listen((event) => {
+        const visible = visibleEvent(event, rights, statusOf)
+        if (visible) listener(visible)
+      }),
+    connect: async (server) => check(server).then(() => host.connect(server)),
+    disconnect: async (server) => check(server).then(() => host.disconnect(server)),
+    refresh: async (server) => check(server).then(() => host.refresh(server)),
+  }
+}
+
+/** URIs as one user knows them: those of hidden servers name no server. */
+export function visibleAddresses(addresses: Addresses, rights: Rights): Addresses {
+  return {
+    ...addresses,
+    uriBack(uri) {
+      const owner = addresses.uriBack(uri)
+      return owner && rights.seesServer(owner.server) ? owner : undefined
+    },
+  }
+}
+
+/** Returns a function that leaves the hidden tools out of a status. Lists without any stay the same objects. */
+function createStatusView(rights: Rights): (status: ServerStatus) => ServerStatus {
+  const lists = new WeakMap<readonly ListedTool[], readonly ListedTool[]>()
+
+  function visible(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
+    let shown = lists.get(tools)
+    if (!shown) {
+      shown = tools.filter(({ name }) => rights.seesTool(server, name))
+      if (shown.length === tools.length) shown = tools
+      lists.set(tools, shown)
+    }
+    return shown
+  }
+
+  return (status) => {
+    const { name } = status
+    const sees = (tool: string) => rights.seesTool(name, tool)
+    return {
+      ...status,
+      tools: visible(name, status.tools),
+      pageTools: visible(name, status.pageTools),
+      hidden: status.hidden.filter(sees),
+      held: status.held.filter(sees),
+      problems: status.problems.filter(({ tool }) => sees(tool)),
+    }
+  }
+}
+
+function visibleEvent(
+  event: HostEvent,
+  rights: Rights,
+  statusOf: (status: ServerStatus) => ServerStatus,
+): HostEvent | undefined {
+  if (event.type === 'servers') return event
+  if (!rights.seesServer(event.server)) return undefined
+  if (event.type === 'state' || event.type === 'tools') return { ...event, status: statusOf(event.status) }
+  if (event.type !== 'pins' || event.kind !== 'tool') return event
+  const names = event.names.filter((name) => rights.seesTool(event.server, name))
+  return names.length > 0 || event.names.length === 0 ? { ...event, names } : undefined
+}

@@ -1,0 +1,107 @@
+// Counts what users with limits use, in fixed windows of a minute and a day (UTC), in the store that replicas share.
+import { type StateStore, StoreError } from '../store/index.ts'
+import type { AccessRefusal, UsageLimits, User } from './types.ts'
+
+/** What is limited. */
+export type UsageKind = 'requests' | 'searches' | 'tokens'
+
+/** Counts what users use. Users without a limit of a kind cost no access to the store. */
+export type UsageMeter = {
+  /** Counts use that is about to happen; returns why it may not. */
+  take(user: User, kind: UsageKind, amount?: number): Promise<AccessRefusal | undefined>
+  /** Returns why there may be no more use of a kind whose amount is known only afterwards; counts nothing. */
+  check(user: User, kind: UsageKind): Promise<AccessRefusal | undefined>
+  /** Counts use that has happened. Never fails: what cannot be counted is reported. */
+  add(user: User, kind: UsageKind, amount: number): Promise<void>
+}
+
+/** Options of `createUsageMeter`. */
+export type UsageMeterOptions = {
+  readonly store: StateStore
+  /** Reports a store that does not answer. */
+  readonly notify?: (message: string) => void
+  /** The clock in milliseconds; replaceable in tests. Replicas must agree on it to within seconds. */
+  readonly now?: () => number
+}
+
+type Window = {
+  readonly name: 'minute' | 'day'
+  readonly ms: number
+  readonly suffix: 'PerMinute' | 'PerDay'
+}
+
+/** The shorter window first: what it refuses does not count in the longer one. */
+const WINDOWS: readonly Window[] = [
+  { name: 'minute', ms: 60_000, suffix: 'PerMinute' },
+  { name: 'day', ms: 86_400_000, suffix: 'PerDay' },
+]
+/** Milliseconds for which a counter outlives its window, because clocks differ. */
+const SLACK_MS = 60_000
+const UNREACHABLE: AccessRefusal = {
+  status: 503,
+  message: 'your use is limited, and the store that counts it does not answer; try again shortly',
+  retryAfter: 5,
+}
+
+/**
+ * Creates a meter over a store: exact over all replicas that share it.
+ *
+ * @example
+ * const usage = createUsageMeter({ store })
+ * const refusal = await usage.take(user, 'requests')
+ */
+export function createUsageMeter({
+  store,
+  notify = () => {},
+  now = Date.now,
+}: UsageMeterOptions): UsageMeter {
+  const count = (user: User, kind: UsageKind, window: Window, amount: number) => {
+    const index = Math.floor(now() / window.ms)
+    const key = `limit/${encodeURIComponent(user.id)}/${kind}/${window.name}-${index}`
+    return store.add(key, amount, window.ms + SLACK_MS)
+  }
+
+  async function guarded(use: () => Promise<AccessRefusal | undefined>): Promise<AccessRefusal | undefined> {
+    try {
+      return await use()
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      notify(`limits cannot be counted: ${error.message}`)
+      return UNREACHABLE
+    }
+  }
+
+  return {
+    take: (user, kind, amount = 1) =>
+      guarded(async () => {
+        for (const { window, limit } of limitsOf(user, kind))
+          if ((await count(user, kind, window, amount)) > limit) return refusal(kind, limit, window, now())
+        return undefined
+      }),
+    check: (user, kind) =>
+      guarded(async () => {
+        for (const { window, limit } of limitsOf(user, kind))
+          if ((await count(user, kind, window, 0)) >= limit) return refusal(kind, limit, window, now())
+        return undefined
+      }),
+    async add(user, kind, amount) {
+      await guarded(async () => {
+        for (const { window } of limitsOf(user, kind)) await count(user, kind, window, amount)
+        return undefined
+      })
+    },
+  }
+}
+
+function limitsOf({ profile }: User, kind: UsageKind): { readonly window: Window; readonly limit: number }[] {
+  return WINDOWS.flatMap((window) => {
+    const limit = profile.limits[`${kind}${window.suffix}` as keyof UsageLimits]
+    return limit === undefined ? [] : [{ window, limit }]
+  })
+}
+
+function refusal(kind: UsageKind, limit: number, window: Window, now: number): AccessRefusal {
+  const seconds = Math.ceil((window.ms - (now % window.ms)) / 1000)
+  const message = `you have used your ${limit} ${kind} of this ${window.name}; try again in ${seconds} s`
+  return { status: 429, message, retryAfter: seconds }
+}
