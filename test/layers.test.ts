@@ -68,6 +68,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'session',
     'oauth',
     'host',
+    'personal',
     'greeting',
     'gateway',
   ],

@@ -6,6 +6,7 @@ import type { Fields } from '../../lib/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
+import type { PersonalHosts } from '../personal/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { createAddresses } from './addresses.ts'
 import { capabilitiesOf } from './capabilities.ts'
@@ -53,6 +54,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly skills?: GatewaySkills | undefined
   /** Counts the searches of users who have a limit; without it none are limited. */
   readonly usage?: UsageMeter | undefined
+  /** The servers for which each user has credentials of their own. */
+  readonly personal?: PersonalHosts | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
 }
@@ -122,6 +125,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       stopLogs()
       urlElicitations.close()
       await Promise.all(clients.all().map((client) => client.close().catch(() => {})))
+      await options.personal?.close()
       await host.close()
     },
   }
@@ -149,14 +153,15 @@ type SharedParts = ReturnType<typeof createSharedParts>
 /** What all clients of a gateway share. */
 function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: ConnectedClients) {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
-  const addresses = createAddresses(servers())
-  host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  const named = () => [...servers(), ...(options.personal?.names() ?? [])]
+  const addresses = createAddresses(named())
+  host.listen((event) => event.type === 'servers' && addresses.add(named()))
   return {
     options,
     host,
     clients,
     addresses,
-    viewOf: createViews({ shelf: options.shelf, host, addresses, skills: options.skills }),
+    viewOf: createViews({ ...options, host, addresses, skills: options.skills }),
     subscriptions: createSubscriptions(host),
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),

@@ -85,7 +85,7 @@ class ServerConnection implements Connection {
     await this.prime()
     if (this.#record.view().state !== 'pending' || this.#lifecycle.isClosed()) return
     if (this.#config.blocked !== undefined)
-      return this.#record.report({ state: 'failed', reason: this.#config.blocked })
+      return this.#record.report({ state: 'failed', reason: this.#printable(this.#config.blocked) })
     await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
   }
 

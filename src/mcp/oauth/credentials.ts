@@ -118,18 +118,26 @@ async function readText(path: string): Promise<string | undefined> {
 
 function parse(text: string): Credentials | undefined {
   try {
-    const found = JSON.parse(text) as Partial<Credentials> | null
-    const texts = [
-      found?.server,
-      found?.url,
-      found?.tokens?.access_token,
-      found?.client?.client_id,
-      found?.discovery?.authorizationServerUrl,
-    ]
-    return texts.every((value) => typeof value === 'string') ? (found as Credentials) : undefined
+    return readCredentials(JSON.parse(text))
   } catch {
     return undefined
   }
+}
+
+/**
+ * Returns a login as it was stored; undefined if it is none.
+ * @internal
+ */
+export function readCredentials(value: unknown): Credentials | undefined {
+  const found = value as Partial<Credentials> | null | undefined
+  const texts = [
+    found?.server,
+    found?.url,
+    found?.tokens?.access_token,
+    found?.client?.client_id,
+    found?.discovery?.authorizationServerUrl,
+  ]
+  return texts.every((text) => typeof text === 'string') ? (found as Credentials) : undefined
 }
 
 async function makePrivate(folder: string): Promise<void> {

@@ -1,6 +1,6 @@
 // Public API of mcp/oauth for other folders.
 
-export { createOAuth } from './authorize.ts'
-export { defaultTokenFolder } from './credentials.ts'
+export { createOAuth, type OAuthOptions } from './authorize.ts'
+export { type CredentialFile, defaultTokenFolder, readCredentials } from './credentials.ts'
 export { type LoginOptions, login } from './login.ts'
 export { logout } from './logout.ts'

@@ -30,6 +30,8 @@ export type CredentialStore = {
     user: string,
     server: string,
     change: (before: UserCredentials | undefined) => UserCredentials | undefined,
+    /** `isQuiet`: nobody needs to read it again, such as a token that was renewed. */
+    options?: { readonly isQuiet?: boolean },
   ): Promise<void>
   /** Lists what there is, of one user or of all. */
   list(user?: string): Promise<readonly CredentialEntry[]>
@@ -96,7 +98,7 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
         )
       return all
     },
-    async update(user, server, change) {
+    async update(user, server, change, { isQuiet = false } = {}) {
       const name = nameOf(user, server)
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const found = await store.get(name)
@@ -104,7 +106,8 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
         const isDone = next
           ? await write(name, next, found?.version ?? null)
           : !found || (await store.delete(name, { ifVersion: found.version }))
-        if (isDone) return store.publish(CHANNEL, user)
+        if (isDone && !isQuiet) await store.publish(CHANNEL, user)
+        if (isDone) return
       }
       throw new CredentialError(`${name} is being changed by others; try again`)
     },
