@@ -13,7 +13,7 @@ const LAYERS: Record<string, readonly string[]> = {
   search: ['lib', 'core'],
   validate: ['lib', 'core'],
   node: ['lib', 'core'],
-  store: ['lib', 'node'],
+  store: ['lib', 'core', 'node'],
   users: ['lib', 'core', 'node', 'store'],
   sandbox: ['lib', 'core', 'node'],
   terminal: ['lib'],

@@ -57,6 +57,21 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./serve.ts')).serveCommand,
   },
   {
+    name: 'keys',
+    summary: 'keys of a gateway’s users; users lists those',
+    load: async () => (await import('./keys.ts')).keysCommand,
+  },
+  {
+    name: 'users',
+    summary: '',
+    load: async () => (await import('./users.ts')).usersCommand,
+  },
+  {
+    name: 'credentials',
+    summary: '',
+    load: async () => (await import('./credentials.ts')).credentialsCommand,
+  },
+  {
     name: 'wrap',
     summary: 'runs an agent with tool search in front of its model',
     load: async () => (await import('./wrap.ts')).wrapCommand,

@@ -1,10 +1,12 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
+import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   createShelf,
   type FindRelated,
   type OpenTrace,
   type Rank,
+  type Shelf,
   type TraceListener,
 } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
@@ -14,17 +16,20 @@ import { shelfOptions } from '../mcp/gateway/index.ts'
 import type { ListingMode } from '../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../mcp/index.ts'
-import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
+import { defaultPinsFolder, openPins, type Pins, watchPins } from '../mcp/pins/index.ts'
 import { startTimer } from '../node/index.ts'
 import { createDiskResults } from '../node/results/index.ts'
 import type { RankerName } from '../rankers/index.ts'
 import type { LearnedSearch } from '../search/index.ts'
+import type { StateStore } from '../store/index.ts'
+import type { UsageMeter } from '../users/index.ts'
 import { openAudit } from './audit.ts'
 import type { AuditSettings } from './audit-options.ts'
 import type { OpenedInspector } from './inspector.ts'
 import { storedLogins } from './logins.ts'
 import type { McpInspectorOptions } from './mcp-inspector.ts'
 import { tellOfServers } from './notices.ts'
+import { personalParts } from './personal-servers.ts'
 import { resultsFolder } from './session-files.ts'
 import { version } from './version.ts'
 
@@ -36,6 +41,8 @@ export type OpenedHost = {
   gateway(): Promise<McpGateway>
   /** The inspector of this host; undefined if it is off, or would be open to everybody. */
   inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
+  /** Takes events that belong to no conversation; undefined if nobody listens. */
+  readonly trace: TraceListener | undefined
   /** Writes and sends the events so far. */
   closeEvents(): Promise<void>
 }
@@ -44,6 +51,12 @@ export type HostOptions = {
   readonly mode: ListingMode | 'auto'
   readonly ranker: RankerName
   readonly cache: DefinitionCache
+  /** What replicas share: pins, logins and long results are kept there. */
+  readonly store?: StateStore | undefined
+  /** Counts the searches of users who have a limit. */
+  readonly usage?: UsageMeter | undefined
+  /** Clients act for users, who may have credentials of their own. */
+  readonly hasUsers?: boolean
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
@@ -60,33 +73,41 @@ export type HostOptions = {
   readonly tell: (message: string) => void
 }
 
-export function openHost({ servers, settings }: Config, hostOptions: HostOptions): OpenedHost {
-  const { mode, ranker, cache, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
+export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
+  const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
-  audit?.setServers(servers)
-  const { shelf, ready, warm } = openShelf({
+  audit?.setServers(configured)
+  const parts = personalParts(hostOptions)
+  const { servers } = parts.split(configured)
+  const shelfParts = {
     ranker,
     isLearning: settings.learn && isOnePerson,
-    related: relatedIn(knownTools, servers, tell),
+    related: relatedIn(knownTools, configured, tell),
     notify: tell,
     trace: audit?.stream.trace,
-  })
-  const folder = defaultPinsFolder()
-  const pins = folder === undefined ? undefined : openPins({ folder, notify: tell })
+  }
+  const { shelf, ready, warm } = openShelf(shelfParts)
+  const pins = sharedPins(store, tell)
   let asker: QuestionHandler | undefined
-  const host = createMcpHost({
-    shelf,
-    servers,
-    cache,
+  const common = {
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     ...(pins ? { pins } : {}),
-    authorize: storedLogins(tell),
-    asker: laterAsker(() => asker),
     notify: tell,
     clientInfo: { name: 'toolshelf', version: version() },
+  }
+  const host = createMcpHost({
+    ...{ ...common, shelf, servers, cache },
+    authorize: storedLogins(tell, store),
+    asker: laterAsker(() => asker),
+  })
+  const personal = parts.open(configured, {
+    ...{ shared: host, sharedShelf: shelf, notify: tell },
+    makeShelf: () => openReadyShelf(shelfParts),
+    makeHost: (given) => createMcpHost({ ...common, ...given, cacheFolder: false }),
   })
   tellOfServers(host, tell)
+  const stopWatching = store && followPins(store, host, tell)
   if (audit) traceServers(host, audit.stream.trace)
   void host
     .settled()
@@ -102,15 +123,18 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
     const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
-    const results = keptResults(settings.resultBudget, isOnePerson)
+    const results = await keptResults(settings.resultBudget, hostOptions)
     const skills = offeredSkills(hostOptions)
-    return createMcpGateway({ ...options, openTrace, results, batches, scripts: hasScripts, skills })
+    const { usage } = hostOptions
+    const offered = { results, batches, scripts: hasScripts, skills }
+    return createMcpGateway({ ...options, ...offered, openTrace, usage, personal })
   }
-  let configs = servers
+  let configs = configured
   const configure = (next: readonly ServerConfig[]) => {
     configs = next
     audit?.setServers(next)
-    return host.configure(next)
+    personal?.configure(parts.split(next).personal)
+    return host.configure(parts.split(next).servers)
   }
   async function inspector(options: McpInspectorOptions) {
     const feed = isInspected ? audit?.feed : undefined
@@ -123,7 +147,11 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
       options,
     )
   }
-  return { host, configure, gateway, inspector, closeEvents: async () => audit?.close() }
+  async function closeEvents(): Promise<void> {
+    await (await stopWatching)?.().catch(() => {})
+    await audit?.close()
+  }
+  return { host, configure, gateway, inspector, trace: audit?.stream.trace, closeEvents }
 }
 
 /** Answers for whoever asks once the gateway has clients. */
@@ -156,11 +184,39 @@ function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** Results are stored on disk; on stdio, those of this folder's client are found again after a restart. */
-function keptResults(budget: number, isOnePerson: boolean): GatewayResults | undefined {
+function sharedPins(store: StateStore | undefined, notify: (message: string) => void): Pins | undefined {
+  const folder = defaultPinsFolder()
+  return folder === undefined && !store ? undefined : openPins({ folder, store, notify })
+}
+
+/** Compares a server's definitions anew when somebody decided about them at another replica. */
+async function followPins(store: StateStore, host: McpHost, tell: (message: string) => void) {
+  const refresh = (name: string | undefined) => {
+    for (const { name: server, state } of host.status())
+      if (state === 'connected' && server === (name ?? server)) host.refresh(server).catch(() => {})
+  }
+  return watchPins(store, refresh).catch((error: Error) =>
+    tell(`changes of pins at other replicas are noticed late: ${error.message}`),
+  )
+}
+
+/**
+ * Results are stored on disk, or in the store that replicas share; on stdio, those of this folder's client are found again
+ * after a restart.
+ */
+async function keptResults(
+  budget: number,
+  { store: shared, isOnePerson }: HostOptions,
+): Promise<GatewayResults | undefined> {
   if (budget === 0) return undefined
-  const store = createDiskResults({ folder: resultsFolder() })
-  return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
+  if (!shared) {
+    const store = createDiskResults({ folder: resultsFolder() })
+    return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
+  }
+  const { createStoredResults } = await import('../store/index.ts')
+  // Another machine may have the same folder.
+  const owner = JSON.stringify([hostname(), userInfo().username, process.cwd()])
+  return { store: createStoredResults({ store: shared }), budget, ...(isOnePerson ? { owner } : {}) }
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */
@@ -187,6 +243,13 @@ function relatedIn(
     openKnownTools({ files, servers: servers.map(({ name }) => name), notify }),
   )
   return async (query, tools) => (await opened)(query, tools)
+}
+
+/** A shelf that loads everything now. */
+function openReadyShelf(parts: ShelfParts): Shelf {
+  const { shelf, ready } = openShelf(parts)
+  void ready()
+  return shelf
 }
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */

@@ -7,7 +7,10 @@ import type { Audit } from './audit.ts'
 import { editableFiles } from './editable-files.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
-export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts' | 'clientKey' | 'notify'> & {
+export type McpInspectorOptions = Pick<
+  OpenInspectorOptions,
+  'address' | 'hosts' | 'clientKey' | 'hasUsers' | 'notify'
+> & {
   /** The files of `--config`. */
   readonly named: readonly string[] | undefined
 }

@@ -4,6 +4,7 @@ import {
   type DefinitionCache,
   defaultCacheFolder,
   openDefinitionCache,
+  openStoredDefinitions,
   recallServers,
   rememberReads,
 } from '../mcp/cache/index.ts'
@@ -32,14 +33,16 @@ import {
 import { describeProblem, watchConfig } from './config-watch.ts'
 import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
-import { hostsIn, oauthOptions, openTokens } from './oauth-options.ts'
+import { hostsIn, oauthOptions } from './oauth-options.ts'
+import { storeIn, storeOption } from './store-option.ts'
+import { type GatewayUsers, gatewayUsersIn, usersOption } from './users-option.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
-const OF_HTTP = ['port', 'address', 'allow', 'no-inspect', ...Object.keys(oauthOptions)]
+const OF_HTTP = ['port', 'address', 'allow', 'users', 'no-inspect', ...Object.keys(oauthOptions)]
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
@@ -81,7 +84,7 @@ export const mcpCommand: Command = {
     address: {
       type: 'string',
       value: 'address',
-      about: 'of --http; beyond loopback TOOLSHELF_KEY must be set',
+      about: 'of --http; beyond loopback --users is needed, or TOOLSHELF_KEY',
     },
     allow: {
       type: 'string',
@@ -89,7 +92,9 @@ export const mcpCommand: Command = {
       about: 'further host names that clients of --http may use, comma separated',
     },
     'no-inspect': { type: 'boolean', about: 'of --http; do not serve the inspector under /inspect' },
+    ...usersOption,
     ...oauthOptions,
+    ...storeOption,
     ...auditOptions,
   },
   examples: [
@@ -97,8 +102,10 @@ export const mcpCommand: Command = {
     'toolshelf mcp --audit',
     'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
-    'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
+    'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf mcp --http',
+    'toolshelf mcp --http --users users.json --audit',
     'toolshelf mcp --http --public-url https://tools.example.com --oauth-issuer https://id.example.com',
+    'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
     if (depthOf(process.env) > MOST_DEPTH)
@@ -114,12 +121,23 @@ export const mcpCommand: Command = {
     const prepare = (servers: readonly ServerConfig[]) =>
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
-    const cache = rememberReads(openDefinitionCache(defaultCacheFolder(), tell))
+    const store = await storeIn(input)
+    const cache = rememberReads(
+      store ? openStoredDefinitions(store, tell) : openDefinitionCache(defaultCacheFolder(), tell),
+    )
     const isOnStdio = !input.isSet('http')
+    const closeStore = async (error: unknown) => {
+      await store?.close()
+      throw error
+    }
+    const gatewayUsers = isOnStdio ? undefined : await gatewayUsersIn(input, store, tell).catch(closeStore)
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
       cache,
+      store,
+      usage: gatewayUsers?.usage,
+      hasUsers: gatewayUsers !== undefined,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
@@ -129,17 +147,19 @@ export const mcpCommand: Command = {
       tell,
     })
     if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
-    const answered = isOnStdio ? await greet(config, cache, open) : undefined
-    const opened = await open()
+    const answered = isOnStdio ? await greet(config, cache, open).catch(closeStore) : undefined
+    const opened = await open().catch(closeStore)
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
     const stopWatching = watchConfig({ files, config: read, configure, tell })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
-      else await serveOnHttp(opened, { port, input, terminal })
+      else await serveOnHttp(opened, { port, input, terminal, gatewayUsers })
       return 0
     } finally {
       stopWatching()
       await opened.closeEvents()
+      await gatewayUsers?.close()
+      await store?.close()
     }
   },
 }
@@ -224,39 +244,35 @@ type HttpServing = {
   readonly port: number
   readonly input: Input
   readonly terminal: Terminal
+  readonly gatewayUsers: GatewayUsers | undefined
 }
 
-async function serveOnHttp(opened: OpenedHost, { port, input, terminal }: HttpServing): Promise<void> {
+async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
+  const { port, input, terminal, gatewayUsers } = serving
   const gateway = await opened.gateway()
   const { runOnHttp } = await import('../mcp/gateway/http.ts')
   const { TOOLSHELF_KEY: key } = process.env
   const notify = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
   const hosts = hostsIn(input, address)
-  let servedUrl = ''
-  const tokens = await openTokens(input, {
-    section: undefined,
-    profileNamed: async () => undefined,
-    servedUrl: () => servedUrl,
-    ...{ address, notify },
+  const { users, usage, protectedResource } = gatewayUsers ?? {}
+  const hasUsers = users !== undefined
+  const inspector = await opened.inspector({
+    ...{ address, hosts, clientKey: key, hasUsers, notify },
+    named: filesIn(input),
   })
-  const inspector = await opened.inspector({ address, hosts, clientKey: key, notify, named: filesIn(input) })
-  const options = {
-    ...{ port, address, hosts, notify },
-    ...(key ? { key } : {}),
-    ...(tokens ? { users: tokens, protectedResource: tokens } : {}),
-  }
+  const options = { port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await runOnHttp(gateway, {
-    ...options,
+    ...{ ...options, users, usage, protectedResource, trace: opened.trace },
     ...(inspector ? { inspector: inspector.handle } : {}),
   }).catch(async (error: unknown) => {
     await gateway.close()
     throw withFlags(error, {
       port: 'choose another with --port',
-      key: 'set TOOLSHELF_KEY, or listen on 127.0.0.1',
+      key: 'pass --users, set TOOLSHELF_KEY, or listen on 127.0.0.1',
     })
   })
-  servedUrl = served.url
+  gatewayUsers?.setServedUrl(served.url)
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
   await new Promise<void>((resolve) => {

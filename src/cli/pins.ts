@@ -13,6 +13,7 @@ import {
 } from '../mcp/pins/index.ts'
 import { table } from '../terminal/index.ts'
 import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
+import { storeIn, storeOption } from './store-option.ts'
 
 export const pinsCommand: Command = {
   name: 'pins',
@@ -25,6 +26,7 @@ export const pinsCommand: Command = {
       value: 'folder',
       about: 'where pins are; ~/.local/state/toolshelf/pins if left out',
     },
+    ...storeOption,
     json: { type: 'boolean', about: 'print {"servers": […]}, or {"server", …} of one' },
   },
   examples: [
@@ -33,7 +35,8 @@ export const pinsCommand: Command = {
     'toolshelf pins accept github create_issue',
     'toolshelf pins forget github',
   ],
-  async run({ words, text, isSet }, terminal) {
+  async run(input, terminal) {
+    const { words, text, isSet } = input
     const [action = 'list', server, ...tools] = words
     const run = actions.get(action)
     if (!run)
@@ -46,14 +49,13 @@ export const pinsCommand: Command = {
       troubles.push(trouble)
       terminal.tell(trouble)
     }
-    return run({
-      pins: openPins({ folder, notify }),
-      troubles,
-      server,
-      tools,
-      terminal,
-      isJson: isSet('json'),
-    })
+    const store = await storeIn(input)
+    try {
+      const pins = openPins({ folder, store, notify })
+      return await run({ pins, troubles, server, tools, terminal, isJson: isSet('json') })
+    } finally {
+      await store?.close()
+    }
   },
 }
 

@@ -3,7 +3,7 @@ import { withTimeout } from '../node/index.ts'
 import { StoreError } from './types.ts'
 
 /** Options of calls to a server. */
-export type CallOptions = {
+export type StoreCallOptions = {
   /** What errors call the server, such as `Redis at 127.0.0.1:6379`; without secrets. */
   readonly label: string
   /** Milliseconds after which a call is given up. */
@@ -14,7 +14,7 @@ export type CallOptions = {
 const MAX_PENDING = 20_000
 
 /** Returns a function that runs calls; `onTimeout` is called for one that got no answer. */
-export function createCalls({ label, timeoutMs }: CallOptions) {
+export function createCalls({ label, timeoutMs }: StoreCallOptions) {
   let pending = 0
   return async function call<Value>(work: () => Promise<Value>, onTimeout?: () => void): Promise<Value> {
     if (pending >= MAX_PENDING)

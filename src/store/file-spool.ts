@@ -35,9 +35,10 @@ type SpoolFile = {
 }
 
 /** Creates the spool; `start` begins to read what is appended from then on. */
-export function createFileSpool({ folder, onMessage, onGap }: FileSpoolOptions) {
+export function createFileSpool(options: FileSpoolOptions) {
+  const { folder } = options
   const writer = createWriter(folder)
-  const positions = new Map<string, Position>()
+  const reader = createReader(options)
   let started: Promise<void> | undefined
   let watcher: FSWatcher | undefined
   let poll: NodeJS.Timeout | undefined
@@ -51,14 +52,61 @@ export function createFileSpool({ folder, onMessage, onGap }: FileSpoolOptions) 
     reading ??= (async () => {
       while (isStale && !isClosed) {
         isStale = false
-        await readAll().catch(() => {})
+        await reader.read().catch(() => {})
       }
     })().finally(() => {
       reading = undefined
     })
   }
 
-  async function readAll(): Promise<void> {
+  async function begin(): Promise<void> {
+    await reader.skip()
+    if (isClosed) return
+    try {
+      watcher = watch(folder, { persistent: false }, readSoon)
+      watcher.on('error', () => {})
+    } catch {
+      // No more watches: reading now and then is enough.
+    }
+    poll = setInterval(readSoon, POLL_MS)
+    poll.unref()
+  }
+
+  return {
+    publish: writer.append,
+    /** Begins at the present ends of all files, once. */
+    start(): Promise<void> {
+      started ??= begin().catch((error: unknown) => {
+        started = undefined
+        throw error
+      })
+      return started
+    },
+    /** Deletes the files of processes that ended. */
+    async sweep(): Promise<void> {
+      for (const { name, pid } of await filesIn(folder)) {
+        const found = await stat(join(folder, name)).catch(() => undefined)
+        const age = found ? Date.now() - found.mtimeMs : 0
+        if (age < 2 * QUIET_MS && (isRunning(pid) || age < QUIET_MS / 2)) continue
+        await rm(join(folder, name), { force: true })
+      }
+    },
+    async close(): Promise<void> {
+      isClosed = true
+      reader.stop()
+      watcher?.close()
+      clearInterval(poll)
+      await Promise.all([writer.settled(), reading])
+    },
+  }
+}
+
+/** Reads what was appended since the last time. */
+function createReader({ folder, onMessage, onGap }: FileSpoolOptions) {
+  const positions = new Map<string, Position>()
+  let isClosed = false
+
+  async function read(): Promise<void> {
     const groups = groupFiles(await filesIn(folder))
     for (const origin of positions.keys()) if (!groups.has(origin)) positions.delete(origin)
     for (const [origin, files] of groups) {
@@ -107,46 +155,17 @@ export function createFileSpool({ folder, onMessage, onGap }: FileSpoolOptions) 
     if (start < chunk.length) position.rest.push(chunk.subarray(start))
   }
 
-  async function begin(): Promise<void> {
-    for (const { name, origin, file } of await filesIn(folder)) {
-      const size = (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0
-      positions.set(origin, { file, offset: size, rest: [] })
-    }
-    if (isClosed) return
-    try {
-      watcher = watch(folder, { persistent: false }, readSoon)
-      watcher.on('error', () => {})
-    } catch {
-      // No more watches: reading now and then is enough.
-    }
-    poll = setInterval(readSoon, POLL_MS)
-    poll.unref()
-  }
-
   return {
-    publish: writer.append,
-    /** Begins at the present ends of all files, once. */
-    start(): Promise<void> {
-      started ??= begin().catch((error: unknown) => {
-        started = undefined
-        throw error
-      })
-      return started
-    },
-    /** Deletes the files of processes that ended. */
-    async sweep(): Promise<void> {
-      for (const { name, pid } of await filesIn(folder)) {
-        const found = await stat(join(folder, name)).catch(() => undefined)
-        const age = found ? Date.now() - found.mtimeMs : 0
-        if (age < 2 * QUIET_MS && (isRunning(pid) || age < QUIET_MS / 2)) continue
-        await rm(join(folder, name), { force: true })
+    read,
+    /** Passes over what is there now. */
+    async skip(): Promise<void> {
+      for (const { name, origin, file } of await filesIn(folder)) {
+        const size = (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0
+        positions.set(origin, { file, offset: size, rest: [] })
       }
     },
-    async close(): Promise<void> {
+    stop(): void {
       isClosed = true
-      watcher?.close()
-      clearInterval(poll)
-      await Promise.all([writer.settled(), reading])
     },
   }
 }

@@ -2,7 +2,7 @@
 // line its version. A file is written beside and renamed, so that readers see a whole value or none.
 import { createHash, randomUUID } from 'node:crypto'
 import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { compareKeys } from './limits.ts'
 import type { StoredEntry } from './types.ts'
 
@@ -56,48 +56,65 @@ export function createFileValues(folder: string) {
     /** Keeps the expiry of the present value if `ttlMs` is `keep`. */
     async write({ key, version, value }: StoredEntry, ttlMs: number | 'keep' | undefined): Promise<void> {
       const path = pathOf(key)
-      const draft = join(folder, `${randomUUID()}${DRAFT}`)
-      const expiresAt =
-        ttlMs === 'keep'
-          ? ((await expiryOf(path)) ?? NEVER_MS)
-          : ttlMs === undefined
-            ? NEVER_MS
-            : Date.now() + ttlMs
-      try {
-        const file = await open(draft, 'wx', 0o600)
-        try {
-          await file.writeFile(`${JSON.stringify([version, key])}\n${value}`)
-          // What never expires must survive a power failure; the rest may be written anew.
-          if (expiresAt === NEVER_MS) await file.sync()
-          await file.utimes(expiresAt / 1000, expiresAt / 1000)
-        } finally {
-          await file.close()
-        }
-        await rename(draft, path)
-      } catch (error) {
-        await rm(draft, { force: true })
-        throw error
-      }
+      const kept = ttlMs === 'keep' ? await expiryOf(path) : undefined
+      const expiresAt = typeof ttlMs === 'number' ? Date.now() + ttlMs : (kept ?? NEVER_MS)
+      await replace(path, `${JSON.stringify([version, key])}\n${value}`, expiresAt)
     },
-    touch: (key: string, ttlMs: number) => setExpiry(pathOf(key), Date.now() + ttlMs),
-    remove: (key: string) => rm(pathOf(key), { force: true }),
-    /** Deletes values that have expired, each under the lock that `alone` takes, and drafts of processes that died. */
-    async sweep(alone: (key: string, work: () => Promise<void>) => Promise<void>): Promise<void> {
-      const names = await namesIn(folder)
-      for (const [index, name] of names.entries()) {
-        if (index % SWEEP_SLICE === SWEEP_SLICE - 1) await new Promise((resolve) => setImmediate(resolve))
-        const path = join(folder, name)
-        const time = await expiryOf(path)
-        if (time === undefined) continue
-        if (name.endsWith(DRAFT)) {
-          if (time < Date.now() - DRAFT_MS) await rm(path, { force: true })
-        } else if (time <= Date.now())
-          await alone(name, async () => {
-            if (((await expiryOf(path)) ?? NEVER_MS) <= Date.now()) await rm(path, { force: true })
-          })
-      }
+    /** Returns false if there is no such value. */
+    async touch(key: string, ttlMs: number): Promise<boolean> {
+      if (!(await read(key))) return false
+      const expiresAt = (Date.now() + ttlMs) / 1000
+      await utimes(pathOf(key), expiresAt, expiresAt)
+      return true
     },
+    /** Returns false if there is no such value, or it has another version. */
+    async remove(key: string, ifVersion: string | undefined): Promise<boolean> {
+      const found = await read(key)
+      if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false
+      await rm(pathOf(key), { force: true })
+      return true
+    },
+    sweep: (alone: Alone) => sweep(folder, alone),
     nameOf,
+  }
+}
+
+/** Runs work while nobody else changes the value with this file name. */
+type Alone = (name: string, work: () => Promise<void>) => Promise<void>
+
+/** Deletes values that have expired, and drafts of processes that died. */
+async function sweep(folder: string, alone: Alone): Promise<void> {
+  const names = await namesIn(folder)
+  for (const [index, name] of names.entries()) {
+    if (index % SWEEP_SLICE === SWEEP_SLICE - 1) await new Promise((resolve) => setImmediate(resolve))
+    const path = join(folder, name)
+    const time = await expiryOf(path)
+    if (time === undefined) continue
+    if (name.endsWith(DRAFT)) {
+      if (time < Date.now() - DRAFT_MS) await rm(path, { force: true })
+    } else if (time <= Date.now())
+      await alone(name, async () => {
+        if (((await expiryOf(path)) ?? NEVER_MS) <= Date.now()) await rm(path, { force: true })
+      })
+  }
+}
+
+async function replace(path: string, text: string, expiresAt: number): Promise<void> {
+  const draft = join(dirname(path), `${randomUUID()}${DRAFT}`)
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      // What never expires must survive a power failure; the rest may be written anew.
+      if (expiresAt === NEVER_MS) await file.sync()
+      await file.utimes(expiresAt / 1000, expiresAt / 1000)
+    } finally {
+      await file.close()
+    }
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
   }
 }
 
@@ -129,10 +146,6 @@ function parse(text: string): StoredEntry | undefined {
 
 async function expiryOf(path: string): Promise<number | undefined> {
   return (await stat(path).catch(() => undefined))?.mtimeMs
-}
-
-async function setExpiry(path: string, time: number): Promise<void> {
-  await utimes(path, time / 1000, time / 1000)
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -6,15 +6,7 @@ import { storeErrorOf } from './calls.ts'
 import { createChannels } from './channels.ts'
 import { createFileSpool } from './file-spool.ts'
 import { createFileValues } from './file-values.ts'
-import {
-  addTo,
-  checkAmount,
-  checkKey,
-  checkTtl,
-  checkValue,
-  createVersions,
-  DEFAULT_LISTED,
-} from './limits.ts'
+import { addTo, createVersions, DEFAULT_LISTED, withChecks } from './limits.ts'
 import { closedError } from './link.ts'
 import { withOwnerLock } from './owner-lock.ts'
 import { type StateStore, StoreError } from './types.ts'
@@ -48,30 +40,11 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
     onMessage: channels.dispatch,
     onGap: channels.reportGap,
   })
-  let ready: Promise<void> | undefined
   let isClosed = false
-
-  async function makeFolders(): Promise<void> {
-    for (const place of Object.values(places)) {
-      await mkdir(place, { recursive: true, mode: 0o700 })
-      await chmod(place, 0o700)
-    }
-    sweep()
-  }
-
-  /** Runs the work; if somebody deleted the folders, they are made anew, once. */
-  async function run<Value>(work: () => Promise<Value>, isSecond = false): Promise<Value> {
+  const inFolders = createFolders(Object.values(places), label, sweep)
+  async function run<Value>(work: () => Promise<Value>): Promise<Value> {
     if (isClosed) throw closedError(label)
-    try {
-      ready ??= makeFolders()
-      await ready
-      return await work()
-    } catch (error) {
-      const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
-      if (!(error instanceof StoreError)) ready = undefined
-      if (isGone && !isSecond) return run(work, true)
-      throw storeErrorOf(label, error)
-    }
+    return inFolders(work)
   }
 
   const change = <Value>(key: string, work: () => Promise<Value>) =>
@@ -84,63 +57,37 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
   const sweeper = setInterval(sweep, SWEEP_MS)
   sweeper.unref()
 
-  return {
+  return withChecks({
     kind: 'files',
     async get(key) {
-      checkKey(key)
       const found = await run(() => values.read(key))
       return found && { value: found.value, version: found.version }
     },
     list: (prefix, { limit = DEFAULT_LISTED, after = '' } = {}) =>
       run(() => values.list(prefix, after, limit)),
     async set(key, value, { ttlMs, ifVersion } = {}) {
-      checkKey(key)
-      checkValue(value)
-      const ttl = ttlMs === undefined ? undefined : checkTtl(ttlMs)
       return change(key, async () => {
         if (ifVersion !== undefined && ((await values.read(key))?.version ?? null) !== ifVersion)
           return undefined
         const version = newVersion()
-        await values.write({ key, version, value }, ttl)
+        await values.write({ key, version, value }, ttlMs)
         return version
       })
     },
-    async touch(key, ttlMs) {
-      checkKey(key)
-      const ttl = checkTtl(ttlMs)
-      return change(key, async () => {
-        if (!(await values.read(key))) return false
-        await values.touch(key, ttl)
-        return true
-      })
-    },
-    async delete(key, { ifVersion } = {}) {
-      checkKey(key)
-      return change(key, async () => {
-        const found = await values.read(key)
-        if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false
-        await values.remove(key)
-        return true
-      })
-    },
+    touch: (key, ttlMs) => change(key, () => values.touch(key, ttlMs)),
+    delete: (key, { ifVersion } = {}) => change(key, () => values.remove(key, ifVersion)),
     async add(key, amount, ttlMs) {
-      checkKey(key)
-      checkAmount(amount)
-      const ttl = checkTtl(ttlMs)
       return change(key, async () => {
         const found = await values.read(key)
         const sum = addTo(key, found?.value, amount)
-        await values.write({ key, version: newVersion(), value: String(sum) }, found ? 'keep' : ttl)
+        await values.write({ key, version: newVersion(), value: String(sum) }, found ? 'keep' : ttlMs)
         return sum
       })
     },
     async publish(channel, message) {
-      checkKey(channel)
-      checkValue(message)
       await run(() => spool.publish(channel, message))
     },
     async subscribe(channel, listener) {
-      checkKey(channel)
       return run(() => channels.subscribe(channel, listener))
     },
     onGap: channels.onGap,
@@ -151,6 +98,30 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
       channels.clear()
       await spool.close()
     },
+  })
+}
+
+/** Returns a function that runs work once the folders exist; if somebody deleted them, they are made anew, once. */
+function createFolders(places: readonly string[], label: string, onMade: () => void) {
+  let ready: Promise<void> | undefined
+  async function makeFolders(): Promise<void> {
+    for (const place of places) {
+      await mkdir(place, { recursive: true, mode: 0o700 })
+      await chmod(place, 0o700)
+    }
+    onMade()
+  }
+  return async function run<Value>(work: () => Promise<Value>, isSecond = false): Promise<Value> {
+    try {
+      ready ??= makeFolders()
+      await ready
+      return await work()
+    } catch (error) {
+      const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      if (!(error instanceof StoreError)) ready = undefined
+      if (isGone && !isSecond) return run(work, true)
+      throw storeErrorOf(label, error)
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts'
 export { openStateStore, type StateStoreOptions } from './open.ts'
+export { createStoredResults, type StoredResultOptions } from './stored-results.ts'
 export {
   type MessageListener,
   type SetOptions,

@@ -1,6 +1,6 @@
 // What every store accepts: bounds of keys, values and times, the order of keys, and versions.
 import { randomBytes } from 'node:crypto'
-import { StoreError } from './types.ts'
+import { type StateStore, StoreError } from './types.ts'
 
 /** Bytes of the longest key or channel. */
 const MAX_KEY_BYTES = 1000
@@ -10,28 +10,66 @@ const MAX_VALUE_LENGTH = 64_000_000
 /** Entries that `list` returns if not told otherwise. */
 export const DEFAULT_LISTED = 1000
 
+/** Wraps a store so that all refuse the same input, and times to live are whole milliseconds. */
+export function withChecks(store: StateStore): StateStore {
+  return {
+    ...store,
+    async get(key) {
+      checkKey(key)
+      return store.get(key)
+    },
+    async set(key, value, { ttlMs, ...options } = {}) {
+      checkKey(key)
+      checkValue(value)
+      return store.set(key, value, ttlMs === undefined ? options : { ...options, ttlMs: checkTtl(ttlMs) })
+    },
+    async touch(key, ttlMs) {
+      checkKey(key)
+      return store.touch(key, checkTtl(ttlMs))
+    },
+    async delete(key, options) {
+      checkKey(key)
+      return store.delete(key, options)
+    },
+    async add(key, amount, ttlMs) {
+      checkKey(key)
+      checkAmount(amount)
+      return store.add(key, amount, checkTtl(ttlMs))
+    },
+    async publish(channel, message) {
+      checkKey(channel)
+      checkValue(message)
+      return store.publish(channel, message)
+    },
+    async subscribe(channel, listener) {
+      checkKey(channel)
+      return store.subscribe(channel, listener)
+    },
+  }
+}
+
 /** Throws for keys and channels that a store refuses. */
-export function checkKey(key: string): void {
+function checkKey(key: string): void {
   const bytes = Buffer.byteLength(key)
   if (bytes === 0 || bytes > MAX_KEY_BYTES)
     throw new StoreError(`invalid key of ${bytes} bytes: expected 1 to ${MAX_KEY_BYTES} bytes`)
 }
 
 /** Throws for values and messages that are too long. */
-export function checkValue(value: string): void {
+function checkValue(value: string): void {
   if (value.length > MAX_VALUE_LENGTH)
     throw new StoreError(`the value has ${value.length} characters; the limit is ${MAX_VALUE_LENGTH}`)
 }
 
 /** Returns whole milliseconds; throws for a time to live that is not above 0. */
-export function checkTtl(ttlMs: number): number {
+function checkTtl(ttlMs: number): number {
   if (!(Number.isFinite(ttlMs) && ttlMs > 0))
     throw new StoreError(`ttlMs is ${ttlMs}; expected a number of milliseconds above 0`)
   return Math.ceil(ttlMs)
 }
 
 /** Throws for an addition that is not a number. */
-export function checkAmount(amount: number): void {
+function checkAmount(amount: number): void {
   if (!Number.isFinite(amount)) throw new StoreError(`amount is ${amount}; expected a finite number`)
 }
 

@@ -1,11 +1,11 @@
 // Keeps one connection to a server open: connects at the first use, checks it now and then, and connects again with
 // back-off after a loss. Calls never queue up behind a lost connection: they fail until it is back.
 import { withTimeout } from '../node/index.ts'
-import { type CallOptions, createCalls, storeErrorOf } from './calls.ts'
+import { createCalls, type StoreCallOptions, storeErrorOf } from './calls.ts'
 import { StoreError } from './types.ts'
 
 /** Options of `createLink`. */
-export type LinkOptions<Connection> = CallOptions & {
+export type LinkOptions<Connection> = StoreCallOptions & {
   /**
    * Connects. The connection is destroyed when the signal aborts, also while it is being opened; `onLost` reports that it
    * broke.
@@ -13,10 +13,6 @@ export type LinkOptions<Connection> = CallOptions & {
   readonly open: (signal: AbortSignal, onLost: (error: unknown) => void) => Promise<Connection>
   /** Called when a connection that was lost is open again. */
   readonly onReopened?: () => void
-  /** Asks the server for a sign of life; a connection that gives none in time is opened anew. */
-  readonly check?: (connection: Connection) => Promise<unknown>
-  /** Milliseconds between two checks. */
-  readonly checkMs?: number
 }
 
 /** A connection that is opened again whenever it is lost. */
@@ -36,16 +32,15 @@ type Live<Connection> = { readonly connection: Connection; readonly controller: 
 
 /** Creates a link, which connects when it is first used. */
 export function createLink<Connection>(options: LinkOptions<Connection>): Link<Connection> {
-  const { label, timeoutMs, open, onReopened, check, checkMs = CHECK_MS } = options
+  const { label, timeoutMs, open } = options
   const call = createCalls(options)
   let live: Live<Connection> | undefined
   let attempt: Promise<Live<Connection>> | undefined
   let opening: AbortController | undefined
-  let retry: NodeJS.Timeout | undefined
   let failure: unknown
-  let failures = 0
   let hasLost = false
   let isClosed = false
+  const retry = createRetry(() => connect().catch(() => {}))
 
   function drop(controller: AbortController, error: unknown): void {
     controller.abort()
@@ -57,16 +52,7 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
 
   function retryLater(error: unknown): void {
     failure = error
-    if (isClosed || retry) return
-    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures++, 10))
-    retry = setTimeout(
-      () => {
-        retry = undefined
-        connect().catch(() => {})
-      },
-      delay * (0.5 + Math.random() / 2),
-    )
-    retry.unref()
+    if (!isClosed) retry.schedule()
   }
 
   async function tryOpen(controller: AbortController): Promise<Live<Connection>> {
@@ -83,8 +69,8 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
       attempt = undefined
       opening = undefined
     }
-    failures = 0
-    if (hasLost) onReopened?.()
+    retry.reset()
+    if (hasLost) options.onReopened?.()
     hasLost = false
     return live
   }
@@ -94,15 +80,12 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
     if (attempt) return attempt
     opening = new AbortController()
     attempt = tryOpen(opening)
-    attempt.catch(() => {})
     return attempt
   }
 
   async function reach(): Promise<Live<Connection>> {
-    if (isClosed) throw closedError(label)
-    if (live) return live
-    if (retry && !attempt) throw storeErrorOf(label, failure)
-    return connect()
+    if (retry.isWaiting() && !attempt) throw storeErrorOf(label, failure)
+    return live ?? connect()
   }
 
   async function use<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
@@ -116,19 +99,50 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
     )
   }
 
-  const checks = check && setInterval(() => live && void use(check).catch(() => {}), checkMs)
-  checks?.unref()
-
   return {
     use,
     current: () => live?.connection,
     close() {
       isClosed = true
-      clearTimeout(retry)
-      clearInterval(checks)
+      retry.reset()
       opening?.abort()
       live?.controller.abort()
       live = undefined
+    },
+  }
+}
+
+/**
+ * Asks the server for a sign of life now and then; a connection that gives none in time is opened anew. Returns how to stop.
+ */
+export function checkRegularly(link: Link<unknown>, check: () => Promise<unknown>): () => void {
+  const timer = setInterval(() => link.current() && void check().catch(() => {}), CHECK_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+/** Tries again later, and later each time until it is reset. */
+function createRetry(work: () => unknown) {
+  let timer: NodeJS.Timeout | undefined
+  let failures = 0
+  return {
+    isWaiting: () => timer !== undefined,
+    schedule(): void {
+      if (timer) return
+      const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures++, 10))
+      timer = setTimeout(
+        () => {
+          timer = undefined
+          work()
+        },
+        delay * (0.5 + Math.random() / 2),
+      )
+      timer.unref()
+    },
+    reset(): void {
+      failures = 0
+      clearTimeout(timer)
+      timer = undefined
     },
   }
 }

@@ -1,6 +1,7 @@
 // Keeps shared state in the memory of this process: the default of a gateway that runs alone, and what tests use.
-import { addTo, checkAmount, checkKey, checkTtl, checkValue, compareKeys, DEFAULT_LISTED } from './limits.ts'
-import type { MessageListener, StateStore, StoredEntry, StoredValue } from './types.ts'
+import { createChannels } from './channels.ts'
+import { addTo, compareKeys, DEFAULT_LISTED, withChecks } from './limits.ts'
+import type { StateStore, StoredEntry, StoredValue } from './types.ts'
 
 /** Options of `createMemoryStore`. */
 export type MemoryStoreOptions = {
@@ -22,7 +23,7 @@ const SWEEP_MS = 30_000
  */
 export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): StateStore {
   const values = new Map<string, Value>()
-  const listeners = new Map<string, Set<MessageListener>>()
+  const channels = createChannels({ join: async () => {}, leave: async () => {} })
   let versions = 0
 
   function find(key: string): Value | undefined {
@@ -43,10 +44,9 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
   }, SWEEP_MS)
   sweeper.unref()
 
-  return {
+  return withChecks({
     kind: 'memory',
     async get(key) {
-      checkKey(key)
       const found = find(key)
       return found && { value: found.value, version: found.version }
     },
@@ -62,55 +62,36 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
       return entries
     },
     async set(key, value, { ttlMs, ifVersion } = {}) {
-      checkKey(key)
-      checkValue(value)
-      const expiresAt = ttlMs === undefined ? Number.POSITIVE_INFINITY : now() + checkTtl(ttlMs)
+      const expiresAt = ttlMs === undefined ? Number.POSITIVE_INFINITY : now() + ttlMs
       if (ifVersion !== undefined && (find(key)?.version ?? null) !== ifVersion) return undefined
       return write(key, value, expiresAt)
     },
     async touch(key, ttlMs) {
-      checkKey(key)
-      const expiresAt = now() + checkTtl(ttlMs)
+      const expiresAt = now() + ttlMs
       const found = find(key)
       if (found) values.set(key, { ...found, expiresAt })
       return found !== undefined
     },
     async delete(key, { ifVersion } = {}) {
-      checkKey(key)
       const found = find(key)
       if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false
       return values.delete(key)
     },
     async add(key, amount, ttlMs) {
-      checkKey(key)
-      checkAmount(amount)
-      const expiresAt = now() + checkTtl(ttlMs)
+      const expiresAt = now() + ttlMs
       const found = find(key)
       const sum = addTo(key, found?.value, amount)
       write(key, String(sum), found?.expiresAt ?? expiresAt)
       return sum
     },
-    async publish(channel, message) {
-      checkKey(channel)
-      checkValue(message)
-      for (const listener of listeners.get(channel) ?? []) queueMicrotask(() => listener(message))
-    },
-    async subscribe(channel, listener) {
-      checkKey(channel)
-      const own: MessageListener = (message) => listener(message)
-      const all = listeners.get(channel) ?? new Set()
-      listeners.set(channel, all.add(own))
-      return async () => {
-        all.delete(own)
-        if (all.size === 0 && listeners.get(channel) === all) listeners.delete(channel)
-      }
-    },
-    onGap: () => () => {},
+    publish: async (channel, message) => channels.dispatch(channel, message),
+    subscribe: channels.subscribe,
+    onGap: channels.onGap,
     async ping() {},
     async close() {
       clearInterval(sweeper)
       values.clear()
-      listeners.clear()
+      channels.clear()
     },
-  }
+  })
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Client, type ClientConfig, type Notification, type Pool, type QueryConfig } from 'pg'
 import { createChannels } from './channels.ts'
-import { createLink, type Link } from './link.ts'
+import { checkRegularly, createLink, type Link } from './link.ts'
 import { fromText, toText } from './postgres-text.ts'
 import { StoreError } from './types.ts'
 
@@ -21,8 +21,6 @@ export type PostgresBusOptions = {
 const MAX_PAYLOAD_BYTES = 7900
 /** Messages of one channel that wait for a long one in front of them. */
 const MAX_WAITING = 10_000
-/** Milliseconds between two checks of the connection. */
-const CHECK_MS = 10_000
 
 /** A payload begins with one of these: the message itself, or the id of its row. */
 const TEXT = 't'
@@ -33,7 +31,7 @@ export function createPostgresBus(options: PostgresBusOptions) {
   const { pool, schema } = options
   /** Channels by the names under which Postgres knows them. */
   const nameByIdentifier = new Map<string, string>()
-  const queues = createQueues(receive)
+  const queues = createQueues(receive, () => channels.reportGap())
 
   const link: Link<Client> = createLink({
     ...options,
@@ -42,8 +40,7 @@ export function createPostgresBus(options: PostgresBusOptions) {
   })
   /** Statements follow each other: that keeps messages in order, and one connection runs only one. */
   const run = createTurns(link, options.timeoutMs)
-  const checks = setInterval(() => link.current() && void run('select 1').catch(() => {}), CHECK_MS)
-  checks.unref()
+  const stopChecks = checkRegularly(link, () => run('select 1'))
   const channels = createChannels({
     async join(name) {
       await options.prepare()
@@ -87,31 +84,6 @@ export function createPostgresBus(options: PostgresBusOptions) {
     else channels.reportGap()
   }
 
-  function createQueues(handle: (name: string, payload: string) => Promise<void>) {
-    const queueByName = new Map<string, string[]>()
-    async function work(name: string, queue: string[]): Promise<void> {
-      for (let payload = queue[0]; payload !== undefined; payload = queue[0]) {
-        await handle(name, payload).catch(() => channels.reportGap())
-        queue.shift()
-      }
-      queueByName.delete(name)
-    }
-    return {
-      push(name: string, payload: string): void {
-        const queue = queueByName.get(name)
-        if (queue) {
-          if (queue.length < MAX_WAITING) queue.push(payload)
-          else channels.reportGap()
-        } else if (payload.startsWith(TEXT)) channels.dispatch(name, fromText(payload.slice(1)))
-        else {
-          const started = [payload]
-          queueByName.set(name, started)
-          void work(name, started)
-        }
-      },
-    }
-  }
-
   return {
     subscribe: channels.subscribe,
     onGap: channels.onGap,
@@ -127,9 +99,39 @@ export function createPostgresBus(options: PostgresBusOptions) {
       )
     },
     close(): void {
-      clearInterval(checks)
+      stopChecks()
       link.close()
       channels.clear()
+    },
+  }
+}
+
+/** Messages behind a long one, which is fetched first, wait for it: by channel. */
+function createQueues(handle: (name: string, payload: string) => void | Promise<void>, onGap: () => void) {
+  const queueByName = new Map<string, string[]>()
+  async function work(name: string, queue: string[]): Promise<void> {
+    for (let payload = queue[0]; payload !== undefined; payload = queue[0]) {
+      try {
+        await handle(name, payload)
+      } catch {
+        onGap()
+      }
+      queue.shift()
+    }
+    queueByName.delete(name)
+  }
+  return {
+    push(name: string, payload: string): void {
+      const queue = queueByName.get(name)
+      if (queue) {
+        if (queue.length < MAX_WAITING) queue.push(payload)
+        else onGap()
+      } else if (payload.startsWith(TEXT)) void handle(name, payload)
+      else {
+        const started = [payload]
+        queueByName.set(name, started)
+        void work(name, started)
+      }
     },
   }
 }

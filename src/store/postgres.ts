@@ -1,15 +1,7 @@
 // Keeps shared state in Postgres: one table of values, upserts for what must not race, LISTEN and NOTIFY for messages.
 import { Pool, type PoolClient, type PoolConfig, type QueryResultRow } from 'pg'
 import { createCalls } from './calls.ts'
-import {
-  checkAmount,
-  checkKey,
-  checkTtl,
-  checkValue,
-  createVersions,
-  DEFAULT_LISTED,
-  notACounter,
-} from './limits.ts'
+import { createVersions, DEFAULT_LISTED, notACounter, withChecks } from './limits.ts'
 import { closedError } from './link.ts'
 import { createPostgresBus } from './postgres-bus.ts'
 import { checkSchema, migrate } from './postgres-schema.ts'
@@ -42,24 +34,89 @@ const NOT_A_NUMBER = '22P02'
 
 /** Creates a store in Postgres, which connects at its first use. */
 export function createPostgresStore(options: PostgresStoreOptions): StateStore {
-  const { schema, label } = options
-  checkSchema(schema)
+  checkSchema(options.schema)
   const newVersion = createVersions()
-  const call = createCalls(options)
   const database = openPool(options)
+  const { call, prepare, query, close } = createQueries(options, database.pool)
+  const bus = createPostgresBus({ ...options, config: database.config, pool: database.pool, prepare })
+  const sweeper = setInterval(() => {
+    for (const name of ['sweepEntries', 'sweepMessages'] as const) query(name).catch(() => {})
+  }, SWEEP_MS)
+  sweeper.unref()
+
+  return withChecks({
+    kind: 'postgres',
+    async get(key) {
+      const [row] = await query<Row>('get', toText(key))
+      return row && { value: fromText(row.value), version: row.version }
+    },
+    async list(prefix, { limit = DEFAULT_LISTED, after = '' } = {}) {
+      const rows = await query<Row>('list', toText(prefix), toText(prefix) + LAST, toText(after), limit)
+      return rows.map(({ key, value, version }) => ({ key: fromText(key), value: fromText(value), version }))
+    },
+    async set(key, value, { ttlMs, ifVersion } = {}) {
+      const version = newVersion()
+      const entry = [toText(key), toText(value), version, ttlMs ?? null] as const
+      if (ifVersion === undefined) await query('set', ...entry)
+      else {
+        const rows = await (ifVersion === null
+          ? query('create', ...entry)
+          : query('replace', ...entry, ifVersion))
+        if (rows.length === 0) return undefined
+      }
+      return version
+    },
+    async touch(key, ttlMs) {
+      return (await query('touch', toText(key), ttlMs)).length > 0
+    },
+    async delete(key, { ifVersion } = {}) {
+      const [row] = await query<{ is_alive: boolean }>('delete', toText(key), ifVersion ?? null)
+      return row?.is_alive ?? false
+    },
+    async add(key, amount, ttlMs) {
+      try {
+        const rows = await query<Row>('add', toText(key), String(amount), newVersion(), ttlMs)
+        return Number(rows[0]?.value)
+      } catch (error) {
+        throw codeOf((error as Error).cause) === NOT_A_NUMBER ? notACounter(key) : error
+      }
+    },
+    async publish(channel, message) {
+      await call(() => bus.publish(channel, message))
+    },
+    async subscribe(channel, listener) {
+      return call(() => bus.subscribe(channel, listener))
+    },
+    onGap: bus.onGap,
+    async ping() {
+      await query('ping')
+    },
+    async close() {
+      close()
+      clearInterval(sweeper)
+      bus.close()
+      database.close()
+    },
+  })
+}
+
+/** Runs statements on tables that exist by then. */
+function createQueries(options: PostgresStoreOptions, pool: Pool) {
+  const { schema, label } = options
+  const call = createCalls(options)
   const sql = statementsFor(schema)
   let ready: Promise<void> | undefined
   let isClosed = false
 
   function prepare(): Promise<void> {
-    ready ??= migrate(database.pool, schema, label).catch((error: unknown) => {
+    ready ??= migrate(pool, schema, label).catch((error: unknown) => {
       ready = undefined
       throw error
     })
     return ready
   }
 
-  /** Runs a statement; if somebody dropped the tables, they are made anew, once. */
+  /** If somebody dropped the tables, they are made anew, once. */
   async function attempt<Found extends QueryResultRow>(
     name: keyof typeof sql,
     values: readonly Parameter[],
@@ -67,7 +124,7 @@ export function createPostgresStore(options: PostgresStoreOptions): StateStore {
   ): Promise<Found[]> {
     await prepare()
     try {
-      const { rows } = await database.pool.query<Found>({ name, text: sql[name], values: [...values] })
+      const { rows } = await pool.query<Found>({ name, text: sql[name], values: [...values] })
       return rows
     } catch (error) {
       if (isSecond || !UNDEFINED_TABLE.has(codeOf(error))) throw error
@@ -84,75 +141,12 @@ export function createPostgresStore(options: PostgresStoreOptions): StateStore {
     return call(() => attempt<Found>(name, values))
   }
 
-  const bus = createPostgresBus({ ...options, config: database.config, pool: database.pool, prepare })
-  const sweeper = setInterval(() => {
-    for (const name of ['sweepEntries', 'sweepMessages'] as const) query(name).catch(() => {})
-  }, SWEEP_MS)
-  sweeper.unref()
-
   return {
-    kind: 'postgres',
-    async get(key) {
-      checkKey(key)
-      const [row] = await query<Row>('get', toText(key))
-      return row && { value: fromText(row.value), version: row.version }
-    },
-    async list(prefix, { limit = DEFAULT_LISTED, after = '' } = {}) {
-      const rows = await query<Row>('list', toText(prefix), toText(prefix) + LAST, toText(after), limit)
-      return rows.map(({ key, value, version }) => ({ key: fromText(key), value: fromText(value), version }))
-    },
-    async set(key, value, { ttlMs, ifVersion } = {}) {
-      checkKey(key)
-      checkValue(value)
-      const version = newVersion()
-      const ttl = ttlMs === undefined ? null : checkTtl(ttlMs)
-      const entry = [toText(key), toText(value), version, ttl] as const
-      if (ifVersion === undefined) await query('set', ...entry)
-      else {
-        const rows = await (ifVersion === null
-          ? query('create', ...entry)
-          : query('replace', ...entry, ifVersion))
-        if (rows.length === 0) return undefined
-      }
-      return version
-    },
-    async touch(key, ttlMs) {
-      checkKey(key)
-      return (await query('touch', toText(key), checkTtl(ttlMs))).length > 0
-    },
-    async delete(key, { ifVersion } = {}) {
-      checkKey(key)
-      const [row] = await query<{ is_alive: boolean }>('delete', toText(key), ifVersion ?? null)
-      return row?.is_alive ?? false
-    },
-    async add(key, amount, ttlMs) {
-      checkKey(key)
-      checkAmount(amount)
-      try {
-        const rows = await query<Row>('add', toText(key), String(amount), newVersion(), checkTtl(ttlMs))
-        return Number(rows[0]?.value)
-      } catch (error) {
-        throw codeOf((error as Error).cause) === NOT_A_NUMBER ? notACounter(key) : error
-      }
-    },
-    async publish(channel, message) {
-      checkKey(channel)
-      checkValue(message)
-      await call(() => bus.publish(channel, message))
-    },
-    async subscribe(channel, listener) {
-      checkKey(channel)
-      return call(() => bus.subscribe(channel, listener))
-    },
-    onGap: bus.onGap,
-    async ping() {
-      await query('ping')
-    },
-    async close() {
+    call,
+    prepare,
+    query,
+    close() {
       isClosed = true
-      clearInterval(sweeper)
-      bus.close()
-      database.close()
     },
   }
 }

@@ -3,17 +3,8 @@
 import { createHash } from 'node:crypto'
 import { createClient, type RedisClientType } from '@redis/client'
 import { createChannels } from './channels.ts'
-import {
-  checkAmount,
-  checkKey,
-  checkTtl,
-  checkValue,
-  compareKeys,
-  createVersions,
-  DEFAULT_LISTED,
-  notACounter,
-} from './limits.ts'
-import { createLink, type Link } from './link.ts'
+import { compareKeys, createVersions, DEFAULT_LISTED, notACounter, withChecks } from './limits.ts'
+import { checkRegularly, createLink, type Link } from './link.ts'
 import { type StateStore, type StoredEntry, type StoredValue, StoreError } from './types.ts'
 
 /** Options of `createRedisStore`. */
@@ -86,36 +77,8 @@ export function createRedisStore(options: RedisStoreOptions): StateStore {
     ...options,
     open: (signal, onLost) => connect(options, signal, onLost),
   })
-  const dispatch = (message: string, name: string) => channels.dispatch(name.slice(prefix.length), message)
-  const subscriber: Link<Connection> = createLink({
-    ...options,
-    async open(signal, onLost) {
-      const connection = await connect(options, signal, onLost)
-      const names = channels.names().map((name) => prefix + name)
-      if (names.length > 0) await connection.subscribe(names, dispatch)
-      return connection
-    },
-    onReopened: () => channels.reportGap(),
-    check: (connection) => connection.ping(),
-  })
-  const channels = createChannels({
-    join: (name) => subscriber.use((connection) => connection.subscribe(prefix + name, dispatch)),
-    async leave(name) {
-      if (subscriber.current()) await subscriber.use((connection) => connection.unsubscribe(prefix + name))
-    },
-  })
-
-  const send = (...args: string[]) => commands.use((connection) => connection.sendCommand<Reply>(args))
-  const run = ({ text, sha }: Script, key: string, ...args: string[]) =>
-    commands.use(async (connection) => {
-      const rest = ['1', prefix + key, ...args]
-      try {
-        return await connection.sendCommand<Reply>(['EVALSHA', sha, ...rest])
-      } catch (error) {
-        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-        return connection.sendCommand<Reply>(['EVAL', text, ...rest])
-      }
-    })
+  const { channels, close } = openChannels(options)
+  const { send, run, keysFrom } = createCommands(commands, prefix)
 
   function read(key: string, text: string): StoredValue {
     const end = text.indexOf('\n')
@@ -123,25 +86,9 @@ export function createRedisStore(options: RedisStoreOptions): StateStore {
     return { version: text.slice(0, end), value: text.slice(end + 1) }
   }
 
-  /** All keys with the prefix, sorted. */
-  async function keysFrom(start: string, after: string): Promise<string[]> {
-    const pattern = `${(prefix + start).replace(/[\\*?[\]]/g, '\\$&')}*`
-    const found = new Set<string>()
-    let cursor = '0'
-    do {
-      const next = await commands.use((connection) =>
-        connection.scan(cursor, { MATCH: pattern, COUNT: SCAN_COUNT }),
-      )
-      for (const key of next.keys) found.add(String(key).slice(prefix.length))
-      cursor = String(next.cursor)
-    } while (cursor !== '0')
-    return [...found].filter((key) => after === '' || compareKeys(key, after) > 0).sort(compareKeys)
-  }
-
-  return {
+  return withChecks({
     kind: 'redis',
     async get(key) {
-      checkKey(key)
       const text = await send('GET', prefix + key)
       return text === null ? undefined : read(key, String(text))
     },
@@ -159,39 +106,30 @@ export function createRedisStore(options: RedisStoreOptions): StateStore {
       return entries.slice(0, limit)
     },
     async set(key, value, { ttlMs, ifVersion } = {}) {
-      checkKey(key)
-      checkValue(value)
       const version = newVersion()
       const text = `${version}\n${value}`
-      const ttl = ttlMs === undefined ? '' : String(checkTtl(ttlMs))
+      const ttl = ttlMs === undefined ? '' : String(ttlMs)
       if (ifVersion !== undefined)
         return (await run(SET_IF, key, ifVersion ?? '', text, ttl)) === 1 ? version : undefined
       await send('SET', prefix + key, text, ...(ttl === '' ? [] : ['PX', ttl]))
       return version
     },
     async touch(key, ttlMs) {
-      checkKey(key)
-      return (await send('PEXPIRE', prefix + key, String(checkTtl(ttlMs)))) === 1
+      return (await send('PEXPIRE', prefix + key, String(ttlMs))) === 1
     },
     async delete(key, { ifVersion } = {}) {
-      checkKey(key)
       if (ifVersion === undefined) return (await send('DEL', prefix + key)) === 1
       return (await run(DELETE_IF, key, ifVersion)) === 1
     },
     async add(key, amount, ttlMs) {
-      checkKey(key)
-      checkAmount(amount)
-      const sum = await run(ADD, key, String(amount), newVersion(), String(checkTtl(ttlMs)))
+      const sum = await run(ADD, key, String(amount), newVersion(), String(ttlMs))
       if (sum === null) throw notACounter(key)
       return Number(sum)
     },
     async publish(channel, message) {
-      checkKey(channel)
-      checkValue(message)
       await send('PUBLISH', prefix + channel, message)
     },
     async subscribe(channel, listener) {
-      checkKey(channel)
       return channels.subscribe(channel, listener)
     },
     onGap: channels.onGap,
@@ -200,10 +138,71 @@ export function createRedisStore(options: RedisStoreOptions): StateStore {
     },
     async close() {
       commands.close()
+      close()
+    },
+  })
+}
+
+/** The messages of all channels that somebody listens to, on a connection of their own. */
+function openChannels(options: RedisStoreOptions) {
+  const { prefix } = options
+  const dispatch = (message: string, name: string) => channels.dispatch(name.slice(prefix.length), message)
+  const subscriber: Link<Connection> = createLink({
+    ...options,
+    async open(signal, onLost) {
+      const connection = await connect(options, signal, onLost)
+      const names = channels.names().map((name) => prefix + name)
+      if (names.length > 0) await connection.subscribe(names, dispatch)
+      return connection
+    },
+    onReopened: () => channels.reportGap(),
+  })
+  const channels = createChannels({
+    join: (name) => subscriber.use((connection) => connection.subscribe(prefix + name, dispatch)),
+    async leave(name) {
+      if (subscriber.current()) await subscriber.use((connection) => connection.unsubscribe(prefix + name))
+    },
+  })
+  const stopChecks = checkRegularly(subscriber, () => subscriber.use((connection) => connection.ping()))
+  return {
+    channels,
+    close() {
+      stopChecks()
       subscriber.close()
       channels.clear()
     },
   }
+}
+
+function createCommands(commands: Link<Connection>, prefix: string) {
+  const send = (...args: string[]) => commands.use((connection) => connection.sendCommand<Reply>(args))
+  const run = ({ text, sha }: Script, key: string, ...args: string[]) =>
+    commands.use(async (connection) => {
+      const rest = ['1', prefix + key, ...args]
+      try {
+        return await connection.sendCommand<Reply>(['EVALSHA', sha, ...rest])
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+        return connection.sendCommand<Reply>(['EVAL', text, ...rest])
+      }
+    })
+
+  /** All keys with the prefix, sorted. */
+  async function keysFrom(start: string, after: string): Promise<string[]> {
+    const pattern = `${(prefix + start).replace(/[\\*?[\]]/g, '\\$&')}*`
+    const found = new Set<string>()
+    let cursor = '0'
+    do {
+      const next = await commands.use((connection) =>
+        connection.scan(cursor, { MATCH: pattern, COUNT: SCAN_COUNT }),
+      )
+      for (const key of next.keys) found.add(String(key).slice(prefix.length))
+      cursor = String(next.cursor)
+    } while (cursor !== '0')
+    return [...found].filter((key) => after === '' || compareKeys(key, after) > 0).sort(compareKeys)
+  }
+
+  return { send, run, keysFrom }
 }
 
 async function connect(

@@ -1,7 +1,8 @@
 // Keeps profiles, users and keys in `users.json`: read again whenever it changes, written atomically under a lock.
 import { randomBytes } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
-import { open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
 import { lockFile, readBoundedFile } from '../node/index.ts'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
@@ -154,7 +155,7 @@ class FileDirectory implements UserDirectory {
   /** @param change - Returns the file's new content; undefined leaves it as it is. */
   async #edit(change: (file: Fields) => Fields | undefined): Promise<void> {
     const path = await realpath(this.place).catch(() => this.place)
-    const unlock = await lockFile(`${path}.lock`, LONGEST_LOCK_MS)
+    const unlock = await this.#lock(path)
     try {
       const text = await readBoundedFile(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return '{}'
@@ -171,6 +172,15 @@ class FileDirectory implements UserDirectory {
       await unlock()
     }
     await this.sync()
+  }
+
+  async #lock(path: string): Promise<() => Promise<void>> {
+    try {
+      if (this.#options.mayCreate) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      return await lockFile(`${path}.lock`, LONGEST_LOCK_MS)
+    } catch (error) {
+      throw unusable(this.place, error)
+    }
   }
 
   #usesPath(): string {
@@ -256,6 +266,10 @@ function parse(text: string): unknown {
 function unusable(path: string, error: unknown, isMissing = false): UsersError {
   const remedy = isMissing ? '; create it with "toolshelf keys create", or name another file' : ''
   const { code } = error as NodeJS.ErrnoException
-  const reason = isMissing ? 'no such file' : code === 'ENOENT' ? 'the file is gone' : errorMessage(error)
+  const reason = isMissing
+    ? 'no such file'
+    : code === 'ENOENT'
+      ? 'the file or its folder is gone'
+      : errorMessage(error)
   return new UsersError(`${path}: ${reason}${remedy}`)
 }

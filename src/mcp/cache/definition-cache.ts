@@ -57,14 +57,8 @@ export function openDefinitionCache(
     async read(config) {
       try {
         key ??= await readFile(join(folder, KEY_FILE))
-        const text = await readFile(join(folder, fileFor(config, key)), 'utf8')
-        const { version, at, server } = JSON.parse(text) as {
-          version: number
-          at: number
-          server: CachedServer
-        }
-        if (version !== VERSION || !Array.isArray(server.tools)) return undefined
-        return { ...server, age: now() - at }
+        const text = await readFile(join(folder, `${entryNameOf(config, key)}.json`), 'utf8')
+        return parseEntry(text, now())
       } catch {
         // Missing or broken: the server will be asked instead.
         return undefined
@@ -75,9 +69,9 @@ export function openDefinitionCache(
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 })
         key ??= await makeKey(folder)
-        const path = join(folder, fileFor(config, key))
+        const path = join(folder, `${entryNameOf(config, key)}.json`)
         temporary = `${path}.${process.pid}.${count++}`
-        await writeFile(temporary, JSON.stringify({ version: VERSION, at: now(), server }), { mode: 0o600 })
+        await writeFile(temporary, printEntry(server, now()), { mode: 0o600 })
         await rename(temporary, path)
       } catch (error) {
         notify(
@@ -87,6 +81,21 @@ export function openDefinitionCache(
       }
     },
   }
+}
+
+/**
+ * Undefined for an entry of another version; throws for a broken one.
+ * @internal
+ */
+export function parseEntry(text: string, now: number): Awaited<ReturnType<DefinitionCache['read']>> {
+  const { version, at, server } = JSON.parse(text) as { version: number; at: number; server: CachedServer }
+  if (version !== VERSION || !Array.isArray(server.tools)) return undefined
+  return { ...server, age: now - at }
+}
+
+/** @internal */
+export function printEntry(server: CachedServer, now: number): string {
+  return JSON.stringify({ version: VERSION, at: now, server })
 }
 
 /** Wraps a cache so that each server's entry is read only once. */
@@ -135,12 +144,13 @@ async function makeKey(folder: string): Promise<Buffer> {
 /**
  * Builds the key from the name and everything that identifies the server. Keyed with a random value of this folder,
  * because a plain hash would let anyone who sees the file's name test guesses of the secrets in a configuration.
+ * @internal
  */
-function fileFor({ name, transport }: ServerConfig, key: Buffer): string {
+export function entryNameOf({ name, transport }: ServerConfig, key: Buffer): string {
   const hash = createHmac('sha256', key)
     .update(JSON.stringify([name, transport]))
     .digest('hex')
     .slice(0, 24)
   const readable = name.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
-  return `${readable}-${hash}.json`
+  return `${readable}-${hash}`
 }

@@ -10,3 +10,4 @@ export {
   recallServers,
   rememberReads,
 } from './definition-cache.ts'
+export { openStoredDefinitions } from './stored-definitions.ts'

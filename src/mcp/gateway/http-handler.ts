@@ -36,17 +36,16 @@ export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, stateless, access, inspector, protectedResource } = options
+  const { guard, bodies, sessions, stateless, access, inspector } = options
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
     const stranger = guard.checkHost(request)
     if (stranger) return stranger
     const { pathname } = new URL(request.url)
-    if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
+    const open = answerForEverybody(pathname, options)
+    if (open) return open
     if (inspector && isForInspector(pathname)) return inspect(inspector, guard, request, network)
-    const metadata = protectedResource?.metadataAt(pathname)
-    if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
     const admitted = await guard.admit(request, network, sessionOf(request) !== undefined)
     if (admitted instanceof Response) return admitted
     const { user } = admitted
@@ -140,6 +139,16 @@ async function overLimit(
   const { status, message } = limit
   trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
   return refusal(status, message, limit)
+}
+
+/** Answers what needs no key. */
+function answerForEverybody(
+  pathname: string,
+  { sessions, protectedResource }: RequestHandlerOptions,
+): Response | undefined {
+  if (pathname === '/health') return Response.json({ status: 'ok', clients: sessions.size() })
+  const metadata = protectedResource?.metadataAt(pathname)
+  return metadata && Response.json(metadata, { headers: METADATA_HEADERS })
 }
 
 /** Everybody may read the metadata, pages of other origins too. */

@@ -1,41 +1,24 @@
 // Stores logins, in a private file per server and URL: the tokens, the client they were issued to, and where to
 // refresh them. Several processes share it.
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type {
-  OAuthDiscoveryState,
-  StoredOAuthClientInformation,
-  StoredOAuthTokens,
-} from '@modelcontextprotocol/client'
 import { lockFile } from '../../node/index.ts'
-
-/** @internal */
-export type Credentials = {
-  readonly server: string
-  readonly url: string
-  readonly tokens: StoredOAuthTokens
-  readonly client: StoredOAuthClientInformation
-  readonly discovery: OAuthDiscoveryState
-}
-
-/** @internal */
-export type CredentialFile = {
-  /** Undefined if there are none. An unreadable file is set aside and reported. */
-  read(): Promise<Credentials | undefined>
-  write(credentials: Omit<Credentials, 'server' | 'url'>): Promise<void>
-  remove(): Promise<void>
-  /** Runs the work while no other process holds the lock of this file. */
-  alone<Value>(work: () => Promise<Value>): Promise<Value>
-}
+import type { StateStore } from '../../store/index.ts'
+import { type CredentialFile, credentialName, parseCredentials, readable } from './credential-text.ts'
+import { openStoredCredentials, storedAddresses } from './stored-credentials.ts'
 
 export type CredentialOptions = {
   readonly folder: string
+  /** Keeps logins in a store that replicas share, in place of the folder. */
+  readonly store?: StateStore | undefined
   readonly server: string
   readonly url: string
   readonly notify: (message: string) => void
 }
+
+export type { CredentialFile, Credentials } from './credential-text.ts'
 
 /** `$XDG_STATE_HOME/toolshelf/tokens`, else `~/.local/state/toolshelf/tokens`. */
 export function defaultTokenFolder(
@@ -47,13 +30,15 @@ export function defaultTokenFolder(
 }
 
 /** @internal */
-export function openCredentials({ folder, server, url, notify }: CredentialOptions): CredentialFile {
-  const path = join(folder, fileFor(server, url))
+export function openCredentials(options: CredentialOptions): CredentialFile {
+  const { folder, store, server, url, notify } = options
+  if (store) return openStoredCredentials({ ...options, store })
+  const path = join(folder, `${credentialName(server, url)}.json`)
   return {
     async read() {
       const text = await readText(path)
       if (text === undefined) return undefined
-      const found = parse(text)
+      const found = parseCredentials(text)
       if (found?.server === server && found.url === url) return found
       const broken = `${path}.broken`
       const isAside = await rename(path, broken).then(
@@ -82,30 +67,25 @@ export function openCredentials({ folder, server, url, notify }: CredentialOptio
 }
 
 /** The URLs under which a server has logins: more than one if its configuration changed. */
-export async function loggedInAddresses(folder: string, server: string): Promise<string[]> {
+export async function loggedInAddresses(
+  folder: string,
+  server: string,
+  store?: StateStore,
+): Promise<string[]> {
+  if (store) return storedAddresses(store, server)
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
     return []
   })
   const own = names.filter((name) => name.startsWith(`${readable(server)}-`) && name.endsWith('.json'))
-  const found = await Promise.all(own.map(async (name) => parse((await readText(join(folder, name))) ?? '')))
+  const found = await Promise.all(
+    own.map(async (name) => parseCredentials((await readText(join(folder, name))) ?? '')),
+  )
   return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
 }
 
 /** Milliseconds; longer than a refresh takes. */
 const LONGEST_HOLD = 60_000
-
-function fileFor(server: string, url: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([server, url]))
-    .digest('hex')
-    .slice(0, 24)
-  return `${readable(server)}-${hash}.json`
-}
-
-function readable(server: string): string {
-  return server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
-}
 
 async function readText(path: string): Promise<string | undefined> {
   try {
@@ -114,30 +94,6 @@ async function readText(path: string): Promise<string | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new Error(`the stored login cannot be read: ${(error as Error).message}`)
   }
-}
-
-function parse(text: string): Credentials | undefined {
-  try {
-    return readCredentials(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Returns a login as it was stored; undefined if it is none.
- * @internal
- */
-export function readCredentials(value: unknown): Credentials | undefined {
-  const found = value as Partial<Credentials> | null | undefined
-  const texts = [
-    found?.server,
-    found?.url,
-    found?.tokens?.access_token,
-    found?.client?.client_id,
-    found?.discovery?.authorizationServerUrl,
-  ]
-  return texts.every((text) => typeof text === 'string') ? (found as Credentials) : undefined
 }
 
 async function makePrivate(folder: string): Promise<void> {

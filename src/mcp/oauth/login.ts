@@ -17,6 +17,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { oneLine } from '../../lib/index.ts'
 import { OptionError } from '../../node/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import { createRedactor } from '../redact/index.ts'
 import { openServerSession, type ServerSessionOptions } from '../session/index.ts'
 import type { ServerConfig } from '../types.ts'
@@ -27,8 +28,10 @@ import { type CredentialFile, openCredentials } from './credentials.ts'
 export type LoginOptions = {
   readonly config: ServerConfig
   readonly folder: string
-  /** Where the login is kept in place of `folder`. */
-  readonly file?: CredentialFile
+  /** Where the login is kept in place of the folder. */
+  readonly store?: StateStore | undefined
+  /** Where the login is kept in place of both. */
+  readonly file?: CredentialFile | undefined
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly print: (text: string) => void
   readonly notify: (message: string) => void
@@ -52,10 +55,10 @@ export type LoginResult = {
 }
 
 export async function login(options: LoginOptions): Promise<LoginResult> {
-  const { config, folder, notify } = options
+  const { config, folder, store, notify } = options
   const { name: server, transport } = config
   if (transport.kind === 'stdio') throw new Error(`"${server}" runs on this machine and needs no login`)
-  const credentials = { folder, server, url: transport.url, notify }
+  const credentials = { folder, store, server, url: transport.url, notify }
   try {
     const asked = await knock(options)
     if (asked.tools !== undefined && !(await hasLogin(transport.url)))

@@ -4,20 +4,23 @@ import {
   type OAuthMetadata,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client'
+import type { StateStore } from '../../store/index.ts'
 import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
 export type LogoutOptions = {
   readonly folder: string
+  /** Where logins are kept in place of the folder. */
+  readonly store?: StateStore | undefined
   readonly server: string
   readonly notify: (message: string) => void
 }
 
 /** Returns how many logins there were. All are deleted, even if the server could not be reached. */
-export async function logout({ folder, server, notify }: LogoutOptions): Promise<number> {
-  const addresses = await loggedInAddresses(folder, server)
+export async function logout({ folder, store, server, notify }: LogoutOptions): Promise<number> {
+  const addresses = await loggedInAddresses(folder, server, store)
   for (const url of addresses) {
-    const file = openCredentials({ folder, server, url, notify })
+    const file = openCredentials({ folder, store, server, url, notify })
     await file.alone(async () => {
       const stored = await file.read()
       if (stored) await revoke(stored).catch((error) => notify(notRevoked(error, stored)))

@@ -10,3 +10,4 @@ export {
   type Pins,
   type Verdict,
 } from './pins.ts'
+export { watchPins } from './stored-pins.ts'

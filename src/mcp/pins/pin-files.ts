@@ -45,6 +45,8 @@ export type PinFiles = {
   all(): Promise<ReadonlyMap<string, PinnedTools>>
   /** Runs the work while no other process changes the server's file. */
   alone<Result>(server: string, work: () => Promise<Result>): Promise<Result>
+  /** Tells other processes that somebody decided about a server's pins. */
+  announce?(server: string): Promise<void>
 }
 
 const VERSION = 1
@@ -77,7 +79,7 @@ class PinFolder implements PinFiles {
     try {
       const file = await this.#readPath(path)
       this.#unread.delete(server)
-      return file && byName(file)
+      return file && pinsByKey(file)
     } catch (error) {
       if (isAbsent(error)) return undefined
       this.#unread.add(server)
@@ -90,7 +92,7 @@ class PinFolder implements PinFiles {
     const path = this.#pathOf(server)
     if (path === undefined || this.#unread.has(server)) return void this.#memory.set(server, pins)
     try {
-      await replace(path, print(server, pins))
+      await replace(path, printPins(server, pins))
       this.#memory.delete(server)
     } catch (error) {
       this.#memory.set(server, pins)
@@ -115,7 +117,7 @@ class PinFolder implements PinFiles {
     const found = new Map<string, PinnedTools>()
     for (const path of await this.#paths()) {
       const file = await this.#readPath(path).catch((error: unknown) => this.#tellOnce(error))
-      if (file && path === this.#pathOf(file.server)) found.set(file.server, byName(file))
+      if (file && path === this.#pathOf(file.server)) found.set(file.server, pinsByKey(file))
     }
     return new Map([...found, ...this.#memory].sort(([a], [b]) => (a < b ? -1 : 1)))
   }
@@ -153,7 +155,7 @@ class PinFolder implements PinFiles {
   async #readPath(path: string): Promise<PinFile | undefined> {
     const text = await readFile(path, 'utf8')
     try {
-      return parse(text)
+      return parsePins(text)
     } catch (error) {
       await this.#setAside(path, reasonOf(error))
       return undefined
@@ -183,9 +185,11 @@ async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
   }
 }
 
-type PinFile = { readonly version: number; readonly server: string; readonly tools: readonly Pin[] }
+/** @internal */
+export type PinFile = { readonly version: number; readonly server: string; readonly tools: readonly Pin[] }
 
-function byName({ tools }: PinFile): PinnedTools {
+/** @internal */
+export function pinsByKey({ tools }: PinFile): PinnedTools {
   return new Map(tools.map((pin) => [pinKey(pin.kind ?? 'tool', pin.name), pin]))
 }
 
@@ -207,8 +211,11 @@ async function replace(path: string, text: string): Promise<void> {
   }
 }
 
-/** One line per tool, so that files are easy to compare. */
-function print(server: string, pins: PinnedTools): string {
+/**
+ * One line per tool, so that files are easy to compare.
+ * @internal
+ */
+export function printPins(server: string, pins: PinnedTools): string {
   let characters = 0
   const lines = [...pins.values()].map((pin) => {
     const line = characters < MOST_CHARACTERS ? JSON.stringify(pin) : ''
@@ -223,7 +230,8 @@ function withoutDefinitions({ accepted, newest, previous: _, ...pin }: Pin): Pin
   return { ...pin, accepted: bare(accepted), ...(newest && { newest: bare(newest) }) }
 }
 
-function parse(text: string): PinFile {
+/** @internal */
+export function parsePins(text: string): PinFile {
   const file = JSON.parse(text) as PinFile
   if (file?.version !== VERSION) throw new Error('it is of another version')
   if (typeof file.server !== 'string' || !Array.isArray(file.tools) || !file.tools.every(isPin))

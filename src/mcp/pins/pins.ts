@@ -2,9 +2,11 @@
 // and reports what is different now.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import type { StateStore } from '../../store/index.ts'
 import type { ListedTool } from '../types.ts'
 import { fingerprint, pinnedParts } from './fingerprint.ts'
 import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Seen } from './pin-files.ts'
+import { openStoredPins } from './stored-pins.ts'
 
 export type DefinitionChange = {
   readonly kind: PinKind
@@ -56,6 +58,8 @@ export type Pins = {
 export type PinsOptions = {
   /** If undefined, pins are kept in memory only. */
   readonly folder: string | undefined
+  /** Keeps pins in a store that replicas share, in place of the folder. */
+  readonly store?: StateStore | undefined
   readonly now?: () => number
   /** Called with problems of the files; nothing here ever rejects. */
   readonly notify?: (message: string) => void
@@ -87,8 +91,8 @@ export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env):
  * @example
  * const host = createMcpHost({ shelf, servers, pins: openPins({ folder: defaultPinsFolder() }), onChange: 'hold' })
  */
-export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOptions): Pins {
-  const files = openPinFiles(folder, notify)
+export function openPins({ folder, store, now = Date.now, notify = () => {} }: PinsOptions): Pins {
+  const files = store ? openStoredPins(store, notify) : openPinFiles(folder, notify)
   const stamp = () => new Date(now()).toISOString()
   let last: Promise<unknown> = Promise.resolve()
   /** Runs one change after the other, so that what was read is still valid when it is written. */
@@ -109,6 +113,9 @@ export function openPins({ folder, now = Date.now, notify = () => {} }: PinsOpti
         changed.push(pin.name)
       }
       if (changed.length > 0) await files.write(server, pins)
+      return changed
+    }).then(async (changed) => {
+      if (changed.length > 0) await files.announce?.(server)
       return changed
     })
   return {

@@ -64,15 +64,7 @@ const LOCK_MS = 20_000
 export function openCredentialStore(store: StateStore, keyring: Keyring): CredentialStore {
   const read = (name: string, sealed: string) => parse(name, keyring.open(name, sealed))
 
-  async function* records(prefix: string) {
-    for (let after = ''; ; ) {
-      const page = await store.list(prefix, { limit: PAGE, after })
-      yield* page
-      const last = page.at(-1)
-      if (!last || page.length < PAGE) return
-      after = last.key
-    }
-  }
+  const records = (prefix: string) => recordsIn(store, prefix)
 
   async function write(name: string, credentials: UserCredentials, version: string | null): Promise<boolean> {
     const text = JSON.stringify(credentials)
@@ -143,6 +135,17 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
         await unsubscribe()
       }
     },
+  }
+}
+
+/** All records whose names begin with a prefix, page by page. */
+async function* recordsIn(store: StateStore, prefix: string) {
+  for (let after = ''; ; ) {
+    const page = await store.list(prefix, { limit: PAGE, after })
+    yield* page
+    const last = page.at(-1)
+    if (!last || page.length < PAGE) return
+    after = last.key
   }
 }
 

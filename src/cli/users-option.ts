@@ -1,0 +1,102 @@
+// The option `--users`: who may use a gateway, and what they may do. Loaded only if it is given.
+import { join } from 'node:path'
+import { errorMessage } from '../lib/index.ts'
+import { ownConfigFile, thisMachine } from '../mcp/config/index.ts'
+import type { StateStore } from '../store/index.ts'
+import type { Authenticator, UsageMeter, UserDirectory } from '../users/index.ts'
+import type { TokenAccess } from '../users/oauth/index.ts'
+import { CommandError, type Input, type Option } from './command.ts'
+import { openTokens } from './oauth-options.ts'
+
+const DEFAULT_PLACE = 'those of --store, or else of users.json in ~/.config/toolshelf, if left out'
+
+/** Of gateways, where the option turns users on. */
+export const usersOption: { readonly users: Option } = {
+  users: {
+    type: 'string',
+    value: 'file',
+    isValueOptional: true,
+    about: `each user has own keys, rights and limits: the users of a file; ${DEFAULT_PLACE}`,
+  },
+}
+
+/** Of commands that change users. */
+export const userFileOption: { readonly users: Option } = {
+  users: { type: 'string', value: 'file', about: `the users of a file; ${DEFAULT_PLACE}` },
+}
+
+/** Opens the users that the options name; the caller closes them, and the store. */
+export async function openUsers(
+  input: Input,
+  store: StateStore | undefined,
+  options: { readonly mayCreate?: boolean; readonly notify?: (message: string) => void } = {},
+): Promise<UserDirectory> {
+  const { openUserFile, openUserStore } = await import('../users/index.ts')
+  const file = input.text('users')
+  try {
+    if (file === undefined && store) return await openUserStore(store)
+    return await openUserFile(file ?? defaultUsersFile(), options)
+  } catch (error) {
+    throw new CommandError(errorMessage(error))
+  }
+}
+
+/** The user's own file of users. */
+export function defaultUsersFile(): string {
+  return join(ownConfigFile(thisMachine()), '..', 'users.json')
+}
+
+/** What a gateway with users needs. */
+export type GatewayUsers = {
+  readonly users: Authenticator
+  readonly usage: UsageMeter
+  /** Says where clients without a token get one; undefined where no tokens are accepted. */
+  readonly protectedResource: TokenAccess | undefined
+  /** Sets the URL at which the gateway listens; tokens are for that one, unless a public URL was given. */
+  setServedUrl(url: string): void
+  close(): Promise<void>
+}
+
+/**
+ * Opens the users of a gateway, who have keys or tokens of an identity provider; undefined without `--users` and
+ * `--oauth-issuer`. Their use is counted in the store, or in this process.
+ */
+export async function gatewayUsersIn(
+  input: Input,
+  store: StateStore | undefined,
+  notify: (message: string) => void,
+): Promise<GatewayUsers | undefined> {
+  const hasDirectory = input.text('users') !== undefined || input.isSet('users')
+  const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
+  let servedUrl = ''
+  const tokens = await openTokens(input, {
+    section: (await directory?.all())?.oauth,
+    profileNamed: async (name) => directory?.findProfile(name),
+    address: input.text('address') || '127.0.0.1',
+    servedUrl: () => servedUrl,
+    notify,
+  }).catch(async (error: unknown) => {
+    await directory?.close()
+    throw error
+  })
+  const { createKeyAuthenticator, createUsageMeter } = await import('../users/index.ts')
+  const { acceptKeysAndTokens } = await import('../users/oauth/index.ts')
+  const { createMemoryStore } = await import('../store/index.ts')
+  const keys = directory && createKeyAuthenticator({ directory, notify })
+  const users = keys && tokens ? acceptKeysAndTokens(keys, tokens) : (keys ?? tokens)
+  if (!users) return undefined
+  const own = store ? undefined : createMemoryStore()
+  return {
+    users,
+    protectedResource: tokens,
+    setServedUrl(url) {
+      servedUrl = url
+    },
+    usage: createUsageMeter({ store: store ?? own!, notify }),
+    async close() {
+      await users.close()
+      await directory?.close()
+      await own?.close()
+    },
+  }
+}

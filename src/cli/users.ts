@@ -1,0 +1,135 @@
+// `toolshelf users`: lists a gateway's users, changes their profiles, and takes a file of users into a store.
+import { quote } from '../lib/index.ts'
+import { printable, table } from '../terminal/index.ts'
+import type { UserDirectory } from '../users/index.ts'
+import {
+  type Command,
+  CommandError,
+  type ExitCode,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
+import { forPeople, unknownProfile } from './keys.ts'
+import { storeIn, storeOption } from './store-option.ts'
+import { openUsers, userFileOption } from './users-option.ts'
+
+export const usersCommand: Command = {
+  name: 'users',
+  summary: "Lists a gateway's users, and changes their profiles.",
+  words: '[set <user> --profile <name> | remove <user> | import <file>] [--users <file>]',
+  verbs: ['list', 'set', 'remove', 'import'],
+  options: {
+    profile: { type: 'string', value: 'name', about: 'of set; the profile that the user gets' },
+    ...userFileOption,
+    ...storeOption,
+    json: { type: 'boolean', about: 'print {"users": […], "profiles": {…}}' },
+  },
+  examples: [
+    'toolshelf users',
+    'toolshelf users set ada --profile developer',
+    'toolshelf users remove ada',
+    'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf users import users.json',
+  ],
+  async run(input, terminal) {
+    const [action = 'list', ...words] = input.words
+    const run = actions.get(action)
+    if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
+    const store = await storeIn(input)
+    try {
+      const directory = await openUsers(input, store, { mayCreate: action === 'import' })
+      try {
+        return await run({ directory, words, input, terminal })
+      } finally {
+        await directory.close()
+      }
+    } catch (error) {
+      throw forPeople(error)
+    } finally {
+      await store?.close()
+    }
+  },
+}
+
+type Call = {
+  readonly directory: UserDirectory
+  readonly words: readonly string[]
+  readonly input: Input
+  readonly terminal: Terminal
+}
+
+const actions: ReadonlyMap<string, (call: Call) => Promise<ExitCode>> = new Map([
+  ['list', list],
+  ['set', set],
+  ['remove', remove],
+  ['import', importFile],
+])
+
+async function list({ directory, words, input, terminal }: Call): Promise<ExitCode> {
+  if (words.length > 0) throw new UsageError('list takes no arguments.')
+  const { users, profiles, keys } = await directory.all()
+  const shown = [...users].map(([id, { profile }]) => ({
+    id,
+    profile,
+    keys: [...keys.values()].filter(({ user }) => user === id).length,
+  }))
+  if (input.isSet('json'))
+    terminal.print(JSON.stringify({ users: shown, profiles: Object.fromEntries(profiles) }))
+  else if (shown.length === 0) terminal.print('No users yet. Create one with: toolshelf keys create <user>')
+  else
+    terminal.print(
+      table(
+        ['user', 'profile', 'keys'],
+        shown.map(({ id, profile, keys: count }) => [printable(id), printable(profile), count]),
+      ),
+    )
+  return 0
+}
+
+async function set(call: Call): Promise<ExitCode> {
+  const { directory, input, terminal } = call
+  const user = userIn(call)
+  const profile = input.text('profile')
+  if (profile === undefined) throw new UsageError('set needs --profile <name>.')
+  const { profiles } = await directory.all()
+  if (!profiles.has(profile)) throw unknownProfile(user, profile, [...profiles.keys()], directory)
+  await directory.saveUser(user, { profile })
+  terminal.print(printable(`User ${user} has the profile ${profile} from now on.`))
+  return 0
+}
+
+async function remove(call: Call): Promise<ExitCode> {
+  const { directory, terminal } = call
+  const user = userIn(call)
+  if (!(await directory.deleteUser(user)))
+    throw new CommandError(
+      `there is no user ${quote(user)} in ${directory.place}; "toolshelf users" lists them.`,
+    )
+  terminal.print(printable(`Removed user ${user} and all of their keys.`))
+  return 0
+}
+
+/** Takes profiles, users and keys of a file over; what else is there stays. */
+async function importFile({ directory, words, terminal }: Call): Promise<ExitCode> {
+  const [file, ...others] = words
+  if (file === undefined || others.length > 0) throw new UsageError('import takes one file.')
+  const { openUserFile } = await import('../users/index.ts')
+  const source = await openUserFile(file)
+  try {
+    const { profiles, users, keys } = await source.all()
+    for (const profile of profiles.values()) await directory.saveProfile(profile)
+    for (const [id, user] of users) await directory.saveUser(id, user)
+    for (const [id, key] of keys) await directory.saveKey(id, key)
+    const counts = `${profiles.size} profiles, ${users.size} users and ${keys.size} keys`
+    terminal.print(printable(`Imported ${counts} into ${directory.place}.`))
+  } finally {
+    await source.close()
+  }
+  return 0
+}
+
+function userIn({ words }: Call): string {
+  const [user, ...others] = words
+  if (user === undefined || others.length > 0) throw new UsageError('expected the id of one user.')
+  return user
+}

@@ -1,0 +1,93 @@
+// Keeps logins in a store that replicas share. One of them refreshes tokens at a time; the others then read the new ones.
+import { type StateStore, withLock } from '../../store/index.ts'
+import {
+  type CredentialFile,
+  type Credentials,
+  credentialName,
+  parseCredentials,
+  readable,
+} from './credential-text.ts'
+
+/** Options of `openStoredCredentials`. */
+export type StoredCredentialOptions = {
+  readonly store: StateStore
+  readonly server: string
+  readonly url: string
+  readonly notify: (message: string) => void
+  /** The clock in milliseconds; replaceable in tests. */
+  readonly now?: () => number
+}
+
+const PREFIX = 'login/'
+/** Milliseconds for which a login is used without asking the store again, so that most requests need no store. */
+const FRESH_MS = 5000
+/** Renewed while a refresh runs, which takes up to 20 s; a replica that died holds it no longer than this. */
+const LOCK_MS = 15_000
+const LOCK_WAIT_MS = 60_000
+
+/** @internal */
+export function openStoredCredentials(options: StoredCredentialOptions): CredentialFile {
+  const { store, server, url, notify, now = Date.now } = options
+  const key = PREFIX + credentialName(server, url)
+  let known: { readonly credentials: Credentials | undefined; readonly at: number } | undefined
+  /** Work under the lock reads what is really there. */
+  let locked = 0
+
+  function remember(credentials: Credentials | undefined): Credentials | undefined {
+    known = { credentials, at: now() }
+    return credentials
+  }
+
+  async function fetchNow(): Promise<Credentials | undefined> {
+    const found = await store.get(key)
+    if (!found) return remember(undefined)
+    const credentials = parseCredentials(found.value)
+    if (credentials?.server === server && credentials.url === url) return remember(credentials)
+    notify(`the stored login of "${server}" could not be read and was removed`)
+    await store.delete(key, { ifVersion: found.version })
+    return remember(undefined)
+  }
+
+  return {
+    async read() {
+      if (locked > 0) return fetchNow()
+      if (known && now() - known.at < FRESH_MS) return known.credentials
+      return fetchNow().catch((error: unknown) => {
+        // While the store is away, the last login still works at its server.
+        if (known?.credentials) return known.credentials
+        throw error
+      })
+    },
+    async write(credentials) {
+      const whole = { server, url, ...credentials }
+      await store.set(key, JSON.stringify(whole))
+      remember(whole)
+    },
+    async remove() {
+      await store.delete(key)
+      remember(undefined)
+    },
+    alone: (work) =>
+      withLock(
+        store,
+        `lock/${key}`,
+        LOCK_MS,
+        async () => {
+          locked++
+          try {
+            return await work()
+          } finally {
+            locked--
+          }
+        },
+        { waitMs: LOCK_WAIT_MS },
+      ),
+  }
+}
+
+/** The URLs under which a server has logins in the store. */
+export async function storedAddresses(store: StateStore, server: string): Promise<string[]> {
+  const entries = await store.list(`${PREFIX}${readable(server)}-`)
+  const found = entries.map(({ value }) => parseCredentials(value))
+  return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
+}

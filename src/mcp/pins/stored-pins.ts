@@ -1,0 +1,105 @@
+// Keeps pins in a store that replicas share: what is accepted at one of them is accepted at all.
+import { errorMessage } from '../../lib/index.ts'
+import { type StateStore, withLock } from '../../store/index.ts'
+import { type PinFiles, type PinnedTools, parsePins, pinsByKey, printPins } from './pin-files.ts'
+
+/** Carries the name of a server about whose pins somebody decided. */
+const CHANNEL = 'pins'
+const PREFIX = 'pins/'
+const LOCK_MS = 10_000
+
+/** @internal */
+export function openStoredPins(store: StateStore, notify: (message: string) => void): PinFiles {
+  /** As they were last read or written: they count while the store is away. */
+  const known = new Map<string, PinnedTools>()
+  let hasTold = false
+
+  function tellOnce(error: unknown): void {
+    if (!hasTold)
+      notify(`cannot reach the pins in the store (${errorMessage(error)}); those last read count meanwhile.`)
+    hasTold = true
+  }
+
+  /** Broken pins count as none: the server's definitions are pinned again. */
+  function read(server: string, text: string): PinnedTools | undefined {
+    try {
+      return pinsByKey(parsePins(text))
+    } catch (error) {
+      notify(
+        `the stored pins of "${server}" are broken (${errorMessage(error)}); its tools are pinned again.`,
+      )
+      return undefined
+    }
+  }
+
+  return {
+    async read(server) {
+      try {
+        const found = await store.get(PREFIX + server)
+        hasTold = false
+        const pins = found && read(server, found.value)
+        if (pins) known.set(server, pins)
+        else known.delete(server)
+        return pins
+      } catch (error) {
+        tellOnce(error)
+        return known.get(server)
+      }
+    },
+    async write(server, pins) {
+      known.set(server, pins)
+      await store.set(PREFIX + server, printPins(server, pins)).catch(tellOnce)
+    },
+    async remove(server) {
+      const wasKnown = known.delete(server)
+      return store.delete(PREFIX + server).catch((error: unknown) => {
+        tellOnce(error)
+        return wasKnown
+      })
+    },
+    async all() {
+      const found = new Map<string, PinnedTools>()
+      try {
+        for (const { key, value } of await store.list(PREFIX)) {
+          const server = key.slice(PREFIX.length)
+          const pins = read(server, value)
+          if (pins) found.set(server, pins)
+        }
+        return found
+      } catch (error) {
+        tellOnce(error)
+        return known
+      }
+    },
+    async alone(server, work) {
+      let running: ReturnType<typeof work> | undefined
+      try {
+        return await withLock(store, `lock/pins/${server}`, LOCK_MS, () => {
+          running = work()
+          return running
+        })
+      } catch (error) {
+        // Without the store there is nobody to exclude; what was begun is not run twice.
+        if (running) return running
+        tellOnce(error)
+        return work()
+      }
+    },
+    async announce(server) {
+      await store.publish(CHANNEL, server).catch(tellOnce)
+    },
+  }
+}
+
+/** Calls the listener with each server about whose pins another process decided; without a name after a gap. */
+export async function watchPins(
+  store: StateStore,
+  listener: (server: string | undefined) => void,
+): Promise<() => Promise<void>> {
+  const stopGaps = store.onGap(() => listener(undefined))
+  const stop = await store.subscribe(CHANNEL, listener)
+  return async () => {
+    stopGaps()
+    await stop()
+  }
+}

@@ -1,0 +1,92 @@
+// `toolshelf keys` and `toolshelf users`, over a file and over a store, and a gateway process that takes both.
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createKeyAuthenticator, openUserFile, type UserDirectory } from '../../src/users/index.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
+import { runHere } from '../support/cli-here.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = temporaryFolder()
+})
+
+const cli = (...words: string[]) => runHere({ folder, environment: { HOME: folder } }, words)
+const places: [string, string[]][] = [
+  ['a file', ['--users', 'users.json']],
+  ['the default file', []],
+  ['a store', ['--store', 'file:state']],
+]
+
+describe.each(places)('in %s', (_, where) => {
+  test('a key is created, shown once, listed without its secret and revoked', async () => {
+    const created = await cli('keys', 'create', 'ada', '--label', 'laptop', '--expires', '90d', ...where)
+    expect(created).toMatchObject({ code: 0, told: expect.stringContaining('shown only now') })
+    const key = created.out.trim()
+    expect(key).toMatch(/^tsk_[0-9a-f]{16}_[\w-]{43}$/)
+    const listed = await cli('keys', '--json', ...where)
+    expect(listed.out).not.toContain(key)
+    const { keys } = JSON.parse(listed.out)
+    expect(keys).toMatchObject([{ user: 'ada', profile: 'default', label: 'laptop', isExpired: false }])
+    expect((await cli('keys', ...where)).out).toMatch(/ada +default +laptop/)
+    const revoked = await cli('keys', 'revoke', keys[0].id, ...where)
+    expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining(`Revoked ${keys[0].id}`) })
+    expect((await cli('keys', ...where)).out).toContain('No keys yet')
+    expect(await cli('keys', 'revoke', keys[0].id, ...where)).toMatchObject({
+      code: 1,
+      told: expect.stringContaining('there is no key'),
+    })
+  })
+
+  test('users get profiles, and leave with their keys', async () => {
+    writeFileSync(
+      join(folder, 'seed.json'),
+      JSON.stringify({ profiles: { dev: { servers: { deny: ['payroll'] } }, ops: { operator: true } } }),
+    )
+    await cli('keys', 'create', 'first', ...where)
+    expect((await cli('users', 'import', 'seed.json', ...where)).out).toContain('Imported 2 profiles')
+    expect(await cli('keys', 'create', 'bob', '--profile', 'none', ...where)).toMatchObject({
+      code: 1,
+      told: expect.stringContaining('has default, dev, ops'),
+    })
+    await cli('keys', 'create', 'bob', '--profile', 'dev', ...where)
+    expect((await cli('keys', 'create', 'bob', '--profile', 'ops', ...where)).told).toContain(
+      'toolshelf users set bob --profile ops',
+    )
+    expect((await cli('users', 'set', 'bob', '--profile', 'ops', ...where)).code).toBe(0)
+    expect((await cli('users', ...where)).out).toMatch(/bob +ops +1/)
+    expect((await cli('users', 'remove', 'bob', ...where)).code).toBe(0)
+    expect((await cli('users', 'remove', 'bob', ...where)).code).toBe(1)
+    expect(JSON.parse((await cli('keys', '--json', ...where)).out).keys).toHaveLength(1)
+  })
+})
+
+test('a key in JSON, for scripts; a whole key can be revoked; the file is its owner’s alone', async () => {
+  const created = await cli('keys', 'create', 'ada', '--json', '--users', 'users.json')
+  const { id, key, user, profile } = JSON.parse(created.out)
+  expect({ user, profile }).toEqual({ user: 'ada', profile: 'default' })
+  expect(statSync(join(folder, 'users.json')).mode & 0o777).toBe(0o600)
+  expect(readFileSync(join(folder, 'users.json'), 'utf8')).not.toContain(key)
+  const directory: UserDirectory = await openUserFile(join(folder, 'users.json'))
+  const users = createKeyAuthenticator({ directory })
+  expect(await users.authenticate(key)).toMatchObject({ id: 'ada', keyId: id })
+  expect((await cli('keys', 'revoke', key, '--users', 'users.json')).code).toBe(0)
+  expect(await users.authenticate(key)).toMatchObject({ status: 401 })
+  await users.close()
+  await directory.close()
+})
+
+test.each([
+  [['keys', 'make'], 2, 'unknown action "make"; use list, create, revoke'],
+  [['keys', 'create'], 2, 'create takes the id of one user'],
+  [['keys', 'create', 'ada', '--expires', 'soon'], 2, 'use a time to come such as 12h, 90d or 52w'],
+  [['keys', 'create', 'ada', '--expires', '2020-01-01'], 2, 'use a time to come'],
+  [['keys', 'create', ' ada'], 1, 'cannot be a name'],
+  [['keys', '--users', 'none.json'], 1, 'none.json: no such file; create it with "toolshelf keys create"'],
+  [['users', 'set', 'ada'], 1, 'no such file'],
+  [['mcp', '--users', 'users.json'], 2, '--users requires --http'],
+])('%j is refused', async (words, code, message) => {
+  const ran = await cli(...words)
+  expect(ran.code).toBe(code)
+  expect(ran.told).toContain(message)
+})

@@ -1,0 +1,314 @@
+// A gateway over HTTP with users: sessions, streams and results belong to their user, keys stop at once, limits hold.
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Trace } from '../../src/core/index.ts'
+import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
+import {
+  createKey,
+  createKeyAuthenticator,
+  createUsageMeter,
+  openUserStore,
+  type Profile,
+} from '../../src/users/index.ts'
+import { eras, type OpenOptions, textOf } from '../mcp/support/gateway.ts'
+import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
+import { until } from '../mcp/support/processes.ts'
+import { type CatalogueServer, profileOf, startCatalogue } from './support.ts'
+
+const shop = (name: string): CatalogueServer => ({
+  name,
+  tools: [`${name}_one`, `${name}_two`],
+  prompt: `${name}_prompt`,
+  resource: `${name}_book`,
+  skill: `${name}-skill`,
+  isAlwaysLoaded: false,
+  isBroken: false,
+})
+
+type Given = {
+  readonly profiles?: { readonly [user: string]: Partial<Profile> }
+  readonly options?: OpenOptions
+  readonly http?: object
+  readonly store?: StateStore
+}
+
+/** A gateway with two servers, and users with a key each. */
+async function openWithUsers({ profiles = { ada: {}, bob: {} }, options, http, store }: Given = {}) {
+  const running = await startCatalogue([shop('github'), shop('payroll')])
+  onTestFinished(() => running.close())
+  const shared = store ?? createMemoryStore()
+  onTestFinished(() => shared.close())
+  const directory = await openUserStore(shared)
+  const keys: { [user: string]: { readonly id: string; readonly token: string } } = {}
+  for (const [id, profile] of Object.entries(profiles)) {
+    await directory.saveProfile(profileOf({ ...profile, name: id }))
+    await directory.saveUser(id, { profile: id })
+    const { record, ...key } = createKey(id)
+    await directory.saveKey(key.id, record)
+    keys[id] = key
+  }
+  const users = createKeyAuthenticator({ directory })
+  const usage = createUsageMeter({ store: shared })
+  const events: Trace[] = []
+  const trace = (event: Trace) => void events.push(event)
+  const open = await openHttp(running.configs, {
+    ...{ usage, mode: 'bridge', ...options },
+    http: { users, usage, trace, ...http },
+  })
+  const bearer = (user: string) => ({ authorization: `Bearer ${keys[user]?.token}` })
+  return {
+    ...open,
+    running,
+    directory,
+    keys,
+    bearer,
+    events,
+    key: (user: string) => ({ key: keys[user]?.token ?? '' }),
+  }
+}
+
+test('without a key, with a wrong one and with another’s id: 401; the health check needs none', async () => {
+  const { send, keys } = await openWithUsers()
+  const forged = `tsk_${keys.ada?.id}_${'A'.repeat(43)}`
+  const wrong: readonly { readonly [name: string]: string }[] = [
+    {},
+    { authorization: `Bearer ${forged}` },
+    { authorization: 'Basic x' },
+  ]
+  for (const headers of wrong) {
+    const { status, headers: answered } = await send({ body: initialize, headers })
+    expect(status).toBe(401)
+    expect(answered['www-authenticate']).toBe('Bearer')
+  }
+  expect((await send({ method: 'GET', path: '/health' })).status).toBe(200)
+})
+
+test('wrong keys of one do not lock out users behind the same proxy whose keys were good', async () => {
+  const { send, bearer } = await openWithUsers()
+  expect((await send({ body: initialize, headers: bearer('ada') })).status).toBe(200)
+  const wrong = () => send({ body: initialize, headers: { authorization: `Bearer ${createKey('x').token}` } })
+  const answers = await Promise.all(Array.from({ length: 15 }, wrong))
+  expect(answers.map(({ status }) => status)).toContain(429)
+  expect((await send({ body: initialize, headers: bearer('ada') })).status).toBe(200)
+})
+
+test('a session belongs to its user: with another’s key it is unknown', async () => {
+  const { send, bearer } = await openWithUsers()
+  const opened = await send({ body: initialize, headers: bearer('ada') })
+  const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
+  const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
+  const asked = async (user: string, id: object) => {
+    const { status, text } = await send({ body: list, headers: { ...bearer(user), ...session, ...id } })
+    return { status, text }
+  }
+  const stranger = await asked('bob', {})
+  expect(stranger.status).toBe(404)
+  expect(stranger).toEqual(await asked('bob', { 'mcp-session-id': 'none-such' }))
+  expect(await send({ method: 'DELETE', headers: { ...bearer('bob'), ...session } })).toMatchObject({
+    status: 404,
+  })
+  expect((await asked('ada', {})).status).toBe(200)
+})
+
+describe.each(eras)('a client, %s', (era) => {
+  test('sees what its user may see; a hidden name and one that does not exist get the same answer', async () => {
+    const { connect, key } = await openWithUsers({
+      profiles: {
+        ada: { servers: { allow: [], deny: ['payroll'] }, tools: { allow: [], deny: ['*/github_two'] } },
+      },
+    })
+    const { client, search, call } = await connect({ era, ...key('ada') })
+    const { tools } = await client.listTools()
+    expect(JSON.stringify([client.getInstructions(), tools])).not.toContain('payroll')
+    expect(await search('handles orders')).toContain('github__github_one')
+    expect(await search('handles orders')).not.toMatch(/payroll|github_two/)
+    expect(textOf(await call('CallTool', { name: 'github__github_one', arguments: {} }))).toBe(
+      'done by github_one',
+    )
+    const answers = async (server: string, tool: string) => {
+      const failed = async (asked: Promise<unknown>) =>
+        JSON.stringify(await asked.catch((error: Error) => error.message))
+      const uri = `${server}+book://${server}_book`
+      const all = [
+        await failed(call('CallTool', { name: `${server}__${tool}`, arguments: {} })),
+        await failed(call(`${server}__${tool}`)),
+        await failed(client.readResource({ uri })),
+        await failed(client.getPrompt({ name: `${server}__${server}_prompt` })),
+        await failed(call('Skill', { skill: `${server}/${server}-skill` })),
+        await failed(
+          client.complete({ ref: { type: 'ref/resource', uri }, argument: { name: 'x', value: '' } }),
+        ),
+      ]
+      return all.join('\n').replaceAll(tool, 'TOOL').replaceAll(server, 'SERVER')
+    }
+    expect(await answers('payroll', 'payroll_one')).toBe(await answers('worryll', 'worryll_one'))
+  })
+
+  test('gets its user’s listing mode and budget of results', async () => {
+    const { connect, key } = await openWithUsers({
+      profiles: { ada: { listing: 'list', resultBudget: 8 } },
+      options: { results: {} },
+    })
+    const { names, call } = await connect({ era, ...key('ada') })
+    // Without sessions there is no list to add to.
+    expect((await names()).includes('CallTool')).toBe(era === 'modern')
+    const shelved = textOf(await call('github__github_one'))
+    expect(shelved).toContain('ReadResult')
+  })
+
+  test('reads results of another client of its user, also through a proxy, and nobody else’s', async () => {
+    const { connect, key } = await openWithUsers({ options: { results: { budget: 8 } } })
+    const headers = { 'x-forwarded-for': '203.0.113.7' }
+    const ada = await connect({ era, ...key('ada'), headers })
+    const text = textOf(await ada.call('CallTool', { name: 'github__github_one', arguments: {} }))
+    const handle = /result_[a-z0-9]+/.exec(text)?.[0]
+    expect(handle, text).toBeDefined()
+    const read = { name: 'ReadResult', arguments: { handle } }
+    expect(textOf(await ada.call('CallTool', read))).toContain('done by github_one')
+    const again = await connect({ era, ...key('ada'), name: 'other', headers })
+    expect(textOf(await again.call('CallTool', read))).toContain('done by github_one')
+    const bob = await connect({ era, ...key('bob'), headers })
+    expect(textOf(await bob.call('CallTool', read))).not.toContain('done by')
+  })
+
+  test('is refused at once when its key is revoked, in the middle of a session', async () => {
+    const { connect, key, keys, directory } = await openWithUsers()
+    const { client } = await connect({ era, ...key('ada') })
+    await client.listTools()
+    await directory.deleteKey(keys.ada?.id ?? '')
+    await expect(client.listTools()).rejects.toThrow(/401|Unauthorized|missing or wrong key/)
+  })
+})
+
+test('a revoked key ends open streams and sessions, and so do changed rights; others go on', async () => {
+  const { send, bearer, keys, directory, clients, url } = await openWithUsers({
+    profiles: { ada: {}, bob: {}, eve: {} },
+  })
+  /** Opens a session with its stream; the returned promise settles when the stream has ended. */
+  const openStream = async (user: string) => {
+    const opened = await send({ body: initialize, headers: bearer(user) })
+    const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
+    const controller = new AbortController()
+    onTestFinished(() => controller.abort())
+    const headers = { ...bearer(user), ...session, accept: 'text/event-stream' }
+    const response = await fetch(url, { headers, signal: controller.signal })
+    expect(response.status).toBe(200)
+    const state = { isOver: false }
+    void response.text().then(
+      () => void Object.assign(state, { isOver: true }),
+      () => {},
+    )
+    return state
+  }
+  const streams = { ada: await openStream('ada'), bob: await openStream('bob'), eve: await openStream('eve') }
+  expect(await clients()).toBe(3)
+  await directory.deleteKey(keys.ada?.id ?? '')
+  await until(() => streams.ada.isOver, 'the stream of the revoked key has ended')
+  await directory.saveProfile(profileOf({ name: 'bob', servers: { allow: ['github'], deny: [] } }))
+  await until(() => streams.bob.isOver, 'the stream with the old rights has ended')
+  expect(streams.eve.isOver).toBe(false)
+  expect(await clients()).toBe(1)
+  expect((await send({ body: initialize, headers: bearer('bob') })).status).toBe(200)
+})
+
+describe('limits', () => {
+  const list = { jsonrpc: '2.0', id: 2, method: 'tools/list', params: {} }
+
+  test('of requests: exactly as many pass; then 429 with when to come back, and an event', async () => {
+    const { send, bearer, events } = await openWithUsers({
+      profiles: { ada: { limits: { requestsPerDay: 5 } }, bob: {} },
+    })
+    const asked = (user: string) => send({ body: list, headers: bearer(user) })
+    const answers = await Promise.all(Array.from({ length: 8 }, () => asked('ada')))
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(3)
+    const refused = answers.find(({ status }) => status === 429)
+    expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0)
+    expect(refused?.text).toMatch(/you have used your 5 requests of this day; try again in \d+ s/)
+    expect(events.filter(({ type }) => type === 'refused')).toHaveLength(3)
+    expect(events[0]).toMatchObject({ type: 'refused', user: 'ada', reason: 'limit', status: 429 })
+    expect((await asked('bob')).status).not.toBe(429)
+  })
+
+  test('of searches: the model gets an error that it can act on', async () => {
+    const { connect, key } = await openWithUsers({ profiles: { ada: { limits: { searchesPerDay: 1 } } } })
+    const { call } = await connect(key('ada'))
+    expect(await call('ToolSearch', { query: 'handles orders' })).not.toMatchObject({ isError: true })
+    const refused = await call('ToolSearch', { query: 'handles orders' })
+    expect(refused).toMatchObject({ isError: true })
+    expect(textOf(refused)).toContain('you have used your 1 searches of this day')
+    expect(textOf(await call('CallTool', { name: 'github__github_one', arguments: {} }))).toBe(
+      'done by github_one',
+    )
+  })
+
+  test('while the store is away: 503 for those who have some, the others go on', async () => {
+    const memory = createMemoryStore()
+    let isAway = false
+    const store: StateStore = {
+      ...memory,
+      async add(...counted) {
+        if (isAway) throw new StoreError('the store is away')
+        return memory.add(...counted)
+      },
+    }
+    const { send, bearer } = await openWithUsers({
+      profiles: { ada: { limits: { requestsPerMinute: 100 } }, bob: {} },
+      store,
+    })
+    const asked = async (user: string) => (await send({ body: list, headers: bearer(user) })).status
+    const usual = await asked('ada')
+    isAway = true
+    expect(await asked('ada')).toBe(503)
+    expect(await asked('bob')).toBe(usual)
+    isAway = false
+    expect(await asked('ada')).toBe(usual)
+  })
+})
+
+test('the inspector opens for operators and its own key, not for ordinary users', async () => {
+  const asked: boolean[] = []
+  const inspector = async (_request: Request, _network: string, isOperator = false) => {
+    asked.push(isOperator)
+    return new Response(null, { status: isOperator ? 200 : 401 })
+  }
+  const { send, bearer } = await openWithUsers({
+    profiles: { ada: {}, eve: { isOperator: true } },
+    http: { inspector },
+  })
+  const inspect = async (headers: { readonly [name: string]: string }) =>
+    (await send({ method: 'GET', path: '/inspect/api/status', headers })).status
+  expect(await inspect(bearer('ada'))).toBe(401)
+  expect(await inspect({})).toBe(401)
+  expect(await inspect(bearer('eve'))).toBe(200)
+  expect(asked).toEqual([false, false, true])
+})
+
+test('the events of a client name its user, and calls of hidden tools are refused for their rights', async () => {
+  const opened: unknown[] = []
+  const events: Trace[] = []
+  const { connect, key, keys } = await openWithUsers({
+    profiles: { ada: { servers: { allow: [], deny: ['payroll'] } } },
+    options: {
+      openTrace: (start) => {
+        opened.push(start)
+        return (event) => void events.push(event)
+      },
+    },
+  })
+  const { call } = await connect(key('ada'))
+  await call('CallTool', { name: 'github__github_one', arguments: {} })
+  await call('CallTool', { name: 'payroll__payroll_one', arguments: {} })
+  await call('CallTool', { name: 'nobody__nothing', arguments: {} })
+  expect(opened).toEqual([expect.objectContaining({ user: 'ada' })])
+  const results = events.flatMap((event) => (event.type === 'result' ? [event] : []))
+  expect(results).toMatchObject([
+    {
+      name: 'github__github_one',
+      outcome: 'done',
+      milliseconds: expect.any(Number),
+      size: expect.any(Number),
+    },
+    { name: 'payroll__payroll_one', outcome: 'refused', reason: 'rights' },
+    { name: 'nobody__nothing', outcome: 'refused' },
+  ])
+  expect(JSON.stringify([opened, events])).not.toContain(keys.ada?.token)
+})
