@@ -29,7 +29,9 @@ import {
 } from './command.ts'
 import { openGatewayInspector } from './inspector.ts'
 import { pricesIn, pricesOption } from './prices.ts'
+import { storeIn, storeOption } from './store-option.ts'
 import { openUpstream } from './upstreams.ts'
+import { gatewayUsersIn, usersOption } from './users-option.ts'
 
 const PORT = '3388'
 
@@ -78,7 +80,11 @@ export const serveCommand: Command = {
       about: 'of request bodies held at once; 512 if left out',
     },
     port: { type: 'string', value: 'number', about: `${PORT} if left out, 0 for any free one` },
-    address: { type: 'string', value: 'address', about: '127.0.0.1 if left out; others need a key' },
+    address: {
+      type: 'string',
+      value: 'address',
+      about: '127.0.0.1 if left out; others need a key or --users',
+    },
     allow: {
       type: 'string',
       value: 'names',
@@ -94,6 +100,8 @@ export const serveCommand: Command = {
       value: 'secret',
       about: 'clients must send it; better set TOOLSHELF_KEY',
     },
+    ...usersOption,
+    ...storeOption,
     open: { type: 'boolean', about: 'listen beyond loopback without a key' },
     'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
     ...auditOption,
@@ -105,6 +113,7 @@ export const serveCommand: Command = {
     'OPENAI_BASE_URL=http://127.0.0.1:3388/v1 qwen',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
     'toolshelf serve --upstream script:demo --port 0',
+    'toolshelf serve --users users.json --audit',
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
   ],
   async run(input, terminal) {
@@ -115,13 +124,11 @@ export const serveCommand: Command = {
     const keys = readKeys(input, process.env)
     const maxHeldBytes = memoryIn(input)
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
-    const isPassing = [setting, ...keys.map((key) => key.setting)].some((one) => one?.mode === 'pass')
-    if (isPassing && !upstream.origin)
-      throw new UsageError(
-        `the mode pass needs an upstream to forward to; ${upstream.name} runs in this process.`,
-      )
+    checkPassing(upstream, [setting, ...keys.map((key) => key.setting)])
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
+    const shared = await openShared(input, notify)
+    const { users, usage } = shared
     const secrets = keys.map(({ secret }) => secret)
     const address = input.text('address') || '127.0.0.1'
     const hosts = listIn(input, 'allow')
@@ -132,7 +139,8 @@ export const serveCommand: Command = {
     const inspector =
       audit && feed
         ? openGatewayInspector({
-            ...{ source: 'serve', address, hosts, clientKey: secrets[0], notify },
+            ...{ source: 'serve', address, hosts, notify },
+            ...{ clientKey: secrets[0], hasUsers: users !== undefined },
             audit: { feed, redact: audit.redact },
           })
         : undefined
@@ -152,6 +160,7 @@ export const serveCommand: Command = {
       metrics,
       port,
       keys,
+      ...{ users, usage, trace: audit?.stream.trace },
       hosts,
       address,
       forward: listIn(input, 'forward'),
@@ -160,10 +169,11 @@ export const serveCommand: Command = {
       ...(maxHeldBytes === undefined ? {} : { maxHeldBytes }),
       ...(inspector ? { inspector: inspector.handle } : {}),
       onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
-    }).catch((error: unknown) => {
+    }).catch(async (error: unknown) => {
+      await shared.close()
       throw withFlags(error, {
         port: 'choose another with --port',
-        keys: 'set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open if anyone may use it',
+        keys: 'pass --users, set TOOLSHELF_KEY, listen on 127.0.0.1, or pass --open if anyone may use it',
       })
     })
     terminal.tell(welcome(served.url, upstream, setting, inspector?.place))
@@ -178,8 +188,31 @@ export const serveCommand: Command = {
       )
     await Promise.race([served.drain(DRAIN_MS), signalled().then(served.close)])
     await audit?.close()
+    await shared.close()
     return 0
   },
+}
+
+function checkPassing({ name, origin }: Upstream, settings: readonly (Setting | undefined)[]): void {
+  if (origin || !settings.some((one) => one?.mode === 'pass')) return
+  throw new UsageError(`the mode pass needs an upstream to forward to; ${name} runs in this process.`)
+}
+
+/** Opens the users of `--users`, and the store that they and their limits are in. */
+async function openShared(input: Input, notify: (message: string) => void) {
+  const store = await storeIn(input)
+  const opened = await gatewayUsersIn(input, store, notify).catch(async (error: unknown) => {
+    await store?.close()
+    throw error
+  })
+  return {
+    users: opened?.users,
+    usage: opened?.usage,
+    async close() {
+      await opened?.close()
+      await store?.close()
+    },
+  }
 }
 
 /** Below the 30 s that service managers usually grant. */

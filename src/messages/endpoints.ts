@@ -1,5 +1,7 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 // Implements wire 31, 33.
+import type { TraceListener } from '../core/index.ts'
+import type { UsageMeter } from '../users/index.ts'
 import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from './errors.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
 import type { Forwarding } from './forwarding.ts'
@@ -14,14 +16,20 @@ import type { Setting } from './plan.ts'
 import { outcomeHeaders, type RequestContext } from './request-context.ts'
 import type { RequestOutcome } from './request-outcome.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
+import type { TokenCount } from './token-count.ts'
 import type { Fields, Headers, HttpAnswer, MessagesRequest, StreamEvent, UpstreamCall } from './types.ts'
 import { withoutSearchBetas } from './upstream/index.ts'
+import { withinLimits } from './user-limits.ts'
 
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
   readonly setting: Setting
   readonly metrics: Metrics
   readonly guard: RequestGuard
+  /** Counts what users with limits use. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
   /** Which other requests are forwarded to the upstream. */
   readonly forwarding: Forwarding
   readonly mostBody: number
@@ -41,8 +49,15 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const { incoming, path } = context
     if (!context.address)
       throw refuseRequest(400, 'invalid_request_error', 'the request target is not a valid URL')
-    const client = path === '/health' || path === '/api/hello' ? undefined : guard(incoming)
+    const client = path === '/health' || path === '/api/hello' ? undefined : await guard.admit(incoming)
     if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
+    if (!client?.user) return dispatch(context, client)
+    context.user = client.user.id
+    return withinLimits(client.user, context, options, () => dispatch(context, client))
+  }
+
+  async function dispatch(context: RequestContext, client: AuthenticatedClient | undefined): Promise<void> {
+    const { incoming, path } = context
     const endpoint = endpoints[`${incoming.method} ${path}`]
     if (endpoint) return endpoint(context, client ?? NOBODY)
     const id = /^\/v1\/models\/([^/]+)$/.exec(path)?.[1]
@@ -67,12 +82,12 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     'HEAD /api/hello': ({ outgoing }) => sendAnswer(outgoing, document('')),
     'GET /api/hello': ({ outgoing }) => sendAnswer(outgoing, document({ message: 'hello' })),
     'GET /health': ({ outgoing }) => sendAnswer(outgoing, document({ status: 'ok' })),
-    'GET /metrics': ({ outgoing }) =>
-      sendAnswer(outgoing, {
-        status: 200,
-        headers: { 'content-type': 'text/plain; version=0.0.4' },
-        body: metrics.text(),
-      }),
+    'GET /metrics': ({ outgoing }, { user }) => {
+      if (user && !user.profile.isOperator)
+        throw refuseRequest(403, 'permission_error', 'metrics are for operators')
+      const headers = { 'content-type': 'text/plain; version=0.0.4' }
+      sendAnswer(outgoing, { status: 200, headers, body: metrics.text() })
+    },
   }
 
   async function listing(context: RequestContext, client: AuthenticatedClient): Promise<void> {
@@ -134,7 +149,7 @@ function createReplies(options: EndpointOptions, passing: Passing) {
         ...inClientApi({ 'request-id': id, ...sampled.headers }, api),
         ...outcomeHeaders(outcome),
       })
-      const { events } = sampled
+      const events = counted(sampled.events, context)
       const onError = (event: StreamEvent) => {
         context.error = reasonIn(JSON.stringify(event))
       }
@@ -163,6 +178,18 @@ function createReplies(options: EndpointOptions, passing: Passing) {
   function passedCall({ model }: MessagesRequest, { setting, call }: ReplyOptions): UpstreamCall {
     const takesAll = setting.mode === 'pass' || upstream.wireFor(model).wire === 'native'
     return takesAll ? call : { ...call, headers: withoutSearchBetas(call.headers) }
+  }
+}
+
+/** Passes the events on, and counts their tokens if the user's are limited. */
+function counted(events: AsyncIterable<StreamEvent>, { tokens }: RequestContext): AsyncIterable<StreamEvent> {
+  return tokens ? countedBy(tokens, events) : events
+}
+
+async function* countedBy(tokens: TokenCount, events: AsyncIterable<StreamEvent>) {
+  for await (const event of events) {
+    tokens.event(event)
+    yield event
   }
 }
 

@@ -86,6 +86,8 @@ export type ReplyOptions = {
   readonly setting: Setting
   readonly call: UpstreamCall
   readonly owner: string
+  /** The id of the user who sent it, for its events. */
+  readonly user?: string | undefined
   /** Called before the first sampling, unless the request is forwarded unchanged. */
   readonly onDecided?: (outcome: RequestOutcome) => void
   /** Yields to other requests between steps that are slow for very large tool lists. */
@@ -217,7 +219,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const plan = planRequest(facts)
   await rest(replyOptions.slice)
   const outcome = newOutcome(plan, given)
-  outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers)
+  outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers, replyOptions.user)
   if (!leavesThreadsToUpstream(upstream, plan, given, replyOptions.setting)) refuseThreads(given)
   // 2. Refuse what the API itself would refuse
   if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)

@@ -1,11 +1,13 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
 import { createHostAccess, createWrongKeys, hostNameOf, isSecret, networkOf } from '../node/index.ts'
+import type { Authenticator, User } from '../users/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
 import type { Setting } from './plan.ts'
 import { createRecent } from './recent.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/index.ts'
+import { createUserGuard } from './user-guard.ts'
 
 /** A key that clients authenticate with. */
 export type ClientKey = {
@@ -19,6 +21,8 @@ export type ClientKey = {
 export type RequestGuardOptions = {
   readonly address: string
   readonly keys: readonly ClientKey[]
+  /** Finds the users of requests without one of `keys`. */
+  readonly users?: Authenticator | undefined
   /** Additional host names that clients may use. */
   readonly hosts: readonly string[]
   readonly notify?: ((message: string) => void) | undefined
@@ -28,15 +32,31 @@ export type AuthenticatedClient = {
   /** The client's headers without those meant only for the gateway. */
   readonly headers: Headers
   readonly key: ClientKey | undefined
+  /** Whose request it is; undefined where there are no users, and for holders of one of the gateway's own keys. */
+  readonly user?: User | undefined
 }
 
-/** Authenticates a request or throws a `RefusedRequest`. */
-export type RequestGuard = (incoming: IncomingMessage) => AuthenticatedClient
+export type RequestGuard = {
+  /** Authenticates a request or throws a `RefusedRequest`. */
+  admit(incoming: IncomingMessage): Promise<AuthenticatedClient>
+  /** Whether a request has the key of a user who may open the inspector. */
+  isOperator(incoming: IncomingMessage): Promise<boolean>
+}
 
-export function createRequestGuard({ address, keys, hosts, notify }: RequestGuardOptions): RequestGuard {
+export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
+  const { address, keys, users, hosts, notify } = options
   const access = createHostAccess(address, hosts)
   const checkKey = createClientCheck(notify)
-  return (incoming) => {
+  const userGuard = users && createUserGuard(users, notify)
+
+  async function identify(headers: Headers, network: string): Promise<AuthenticatedClient> {
+    const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
+    if (userGuard && !client.key) return userGuard.admit(headers, network)
+    if (keys.length > 0) checkKey(network, client.key, presentedIn(headers))
+    return client
+  }
+
+  function checkHost(incoming: IncomingMessage): void {
     const { host = '', origin } = incoming.headers
     if (!access.allowsHost(host))
       throw refuseRequest(
@@ -46,10 +66,16 @@ export function createRequestGuard({ address, keys, hosts, notify }: RequestGuar
       )
     if (origin !== undefined && !access.allowsOrigin(origin))
       throw refuseRequest(403, 'permission_error', 'web pages of other origins are not allowed')
-    const headers = headersOf(incoming)
-    const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
-    if (keys.length > 0) checkKey(networkOf(incoming), client.key, presentedIn(headers))
-    return { ...client, headers: forwarded(client.headers, incoming) }
+  }
+
+  return {
+    async admit(incoming) {
+      checkHost(incoming)
+      const client = await identify(headersOf(incoming), networkOf(incoming))
+      return { ...client, headers: forwarded(client.headers, incoming) }
+    },
+    isOperator: async (incoming) =>
+      (await userGuard?.isOperator(headersOf(incoming), networkOf(incoming))) ?? false,
   }
 }
 

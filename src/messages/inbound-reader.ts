@@ -50,7 +50,8 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
     const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)
-    return { body, reuseBody, inbound, replyOptions: { setting, call, owner, slice, inbound: facts } }
+    const user = client.user?.id
+    return { body, reuseBody, inbound, replyOptions: { setting, call, owner, user, slice, inbound: facts } }
   }
 
   /** Converts a request; undefined if it is malformed and the upstream, which speaks the same API, shall refuse it. */

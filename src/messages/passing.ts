@@ -84,18 +84,20 @@ export async function forward(
   call: UpstreamCall,
   body: Buffer | Flow | undefined,
 ): Promise<void> {
-  const { incoming, outgoing, address, path, outcome } = context
+  const { incoming, outgoing, address, path, outcome, tokens } = context
+  const isRead = secrets.length > 0 || tokens !== undefined
   const answer = await open(addressFor(path + (address?.search ?? '')), {
     method: incoming.method ?? 'GET',
     headers: {
       ...credentials(call.headers),
-      ...(secrets.length > 0 ? { 'accept-encoding': 'identity' } : {}),
+      ...(isRead ? { 'accept-encoding': 'identity' } : {}),
     },
     ...(body === undefined ? {} : { body }),
     signal: call.signal,
   })
   // No retry follows a response, so the buffered body can go.
   if (body && 'drop' in body) void body.whole.then(body.drop, () => {})
+  if (tokens) answer.on('data', tokens.feed)
   await sendOn(outgoing, answer, outcome ? outcomeHeaders(outcome) : {}, secrets)
 }
 
@@ -104,7 +106,7 @@ export function callFor({ gone }: RequestContext, { headers }: AuthenticatedClie
 }
 
 /** Identifies a client by its credentials, so that no client can reach another's conversations. */
-export function ownerOf({ headers, key }: AuthenticatedClient): string {
-  const credentials = [key?.secret, headers['x-api-key'], headers.authorization]
+export function ownerOf({ headers, key, user }: AuthenticatedClient): string {
+  const credentials = [user ? { user: user.id } : key?.secret, headers['x-api-key'], headers.authorization]
   return hash('sha256', JSON.stringify(credentials), 'base64')
 }

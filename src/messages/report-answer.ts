@@ -10,13 +10,13 @@ import type { Headers } from './types.ts'
  */
 export function reportAnswer(
   { openTrace }: MessagesGateway,
-  { incoming, api, model, outcome, error }: RequestContext,
+  { incoming, api, model, outcome, error, user }: RequestContext,
   status: number,
   milliseconds: number,
 ): void {
   if (!openTrace || (outcome === undefined && model === undefined)) return
   const headers = headersOf(incoming)
-  const trace = outcome?.trace ?? openTrace(conversationStart(headers))
+  const trace = outcome?.trace ?? openTrace(conversationStart(headers, user))
   const { mode = 'refused', wire, why = 'invalid request' } = outcome ?? {}
   const { toolsGiven = 0, toolsVisible = 0, searches = 0, rounds = 0, loaded = [] } = outcome ?? {}
   const figures = outcome?.figures()

@@ -5,6 +5,7 @@ import { cut } from '../lib/index.ts'
 import type { InboundApi, ReplyWriter } from './inbound/index.ts'
 import type { Metrics } from './metrics.ts'
 import type { RequestOutcome } from './request-outcome.ts'
+import type { TokenCount } from './token-count.ts'
 import type { ApiName, Headers } from './types.ts'
 
 /** The state of one HTTP request. */
@@ -23,6 +24,10 @@ export type RequestContext = {
   writer: ReplyWriter | undefined
   /** The error message sent to the client, if the request failed. */
   error: string | undefined
+  /** The id of the user who sent it. */
+  user?: string | undefined
+  /** Counts the tokens of the reply, if the user's are limited. */
+  tokens?: TokenCount | undefined
 }
 
 /** Finds the model and the number of tools of a forwarded body without parsing it. */

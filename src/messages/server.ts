@@ -1,6 +1,8 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { TraceListener } from '../core/index.ts'
 import { answerNode, close, isForInspector, LOOPBACK, listen, networkOf, OptionError } from '../node/index.ts'
+import type { Authenticator, UsageMeter } from '../users/index.ts'
 import { createEndpoints } from './endpoints.ts'
 import { reasonIn } from './errors.ts'
 import { createForwarding } from './forwarding.ts'
@@ -29,6 +31,12 @@ export type ServeOptions = {
   readonly address?: string
   /** Keys that clients must send, each with a mode of its own if it has one. */
   readonly keys?: readonly ClientKey[]
+  /** Finds the user of each request without one of `keys`: their mode, limits and events. */
+  readonly users?: Authenticator | undefined
+  /** Counts what users with limits use. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
@@ -50,7 +58,7 @@ export type ServeOptions = {
   /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
   /** Answers requests below `/inspect`, and checks their keys on its own. They are neither counted nor reported. */
-  readonly inspector?: (request: Request, network: string) => Promise<Response>
+  readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
 }
 
 /** What the server reports about a finished request. */
@@ -69,6 +77,8 @@ export type RequestRecord = {
   readonly outcome: RequestOutcome | undefined
   /** The error message sent to the client, if the request failed. */
   readonly error: string | undefined
+  /** The id of the user who sent it; undefined where there are none. */
+  readonly user?: string | undefined
 }
 
 /** A listening gateway. */
@@ -91,7 +101,7 @@ const HEAD_WAIT_MS = 5000
 const UNANSWERED = 499
 
 /**
- * Serves a gateway over HTTP. Beyond loopback it needs `keys`, unless `isOpen`.
+ * Serves a gateway over HTTP. Beyond loopback it needs `keys` or `users`, unless `isOpen`.
  *
  * @example
  * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
@@ -105,17 +115,13 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     maxHeldBytes = MAX_HELD_BYTES,
     headWaitMs = HEAD_WAIT_MS,
   } = options
-  if (!LOOPBACK.has(address) && keys.length === 0 && !isOpen)
-    throw new OptionError(
-      'keys',
-      `listening on ${address} needs a key`,
-      'set the option "keys", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
-    )
-  const guard = createRequestGuard({ address, keys, hosts, notify: options.notify })
+  const { users, usage, trace } = options
+  if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
+  const guard = createRequestGuard({ address, keys, users, hosts, notify: options.notify })
   const forwarding = createForwarding(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs }
-  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, ...limited })
+  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, usage, trace, ...limited })
   let active = 0
   let isDraining = false
 
@@ -129,7 +135,9 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const { inspector } = options
     if (inspector && isForInspector(incoming.url ?? '')) {
       outgoing.once('close', () => isDraining && server.closeIdleConnections())
-      return answerNode(incoming, outgoing, (request) => inspector(request, networkOf(incoming)))
+      return answerNode(incoming, outgoing, async (request) =>
+        inspector(request, networkOf(incoming), await guard.isOperator(incoming)),
+      )
     }
     const started = performance.now()
     const gone = new AbortController()
@@ -144,10 +152,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       over()
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
-      const { path, model, outcome, error } = context
+      const { path, model, outcome, error, user } = context
       record(metrics, context, status, milliseconds)
       reportAnswer(gateway, context, status, milliseconds)
-      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error })
+      const about = user === undefined ? {} : { user }
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error, ...about })
     })
     try {
       await answer(context)
@@ -173,6 +182,14 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     },
     close: () => close(server),
   }
+}
+
+function needsKey(address: string): OptionError {
+  return new OptionError(
+    'keys',
+    `listening on ${address} needs a key`,
+    'set the option "keys" or "users", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
+  )
 }
 
 function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {

@@ -11,6 +11,7 @@ export type TraceOfRequest = (
   request: MessagesRequest,
   owner: string,
   headers: Headers,
+  user?: string,
 ) => ConversationListener | undefined
 
 /** Conversations that are recognised; above this number the least recent are forgotten. */
@@ -21,19 +22,20 @@ const LOOK_BACK = 8
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
   const known = createRecent<ConversationListener>(MOST_CONVERSATIONS)
-  return ({ messages }, owner, headers) => {
+  return ({ messages }, owner, headers, user) => {
     const keys = prefixKeys(messages, owner)
     // Many conversations begin with the same words, so a single message is always a new one.
     const key = messages.length > 1 ? keys.find((one) => known.get(one) !== undefined) : undefined
-    const trace = (key === undefined ? undefined : known.get(key)) ?? openTrace(conversationStart(headers))
+    const trace =
+      (key === undefined ? undefined : known.get(key)) ?? openTrace(conversationStart(headers, user))
     if (keys[0] !== undefined) known.set(keys[0], trace)
     return trace
   }
 }
 
 /** What a request's headers say about its conversation. */
-export function conversationStart(headers: Headers): ConversationStart {
-  return { client: clientIn(headers), traceparent: traceparentIn(headers) }
+export function conversationStart(headers: Headers, user?: string): ConversationStart {
+  return { client: clientIn(headers), user, traceparent: traceparentIn(headers) }
 }
 
 /** The first product of `user-agent`, such as `claude-cli/2.1.0 (external)`. */

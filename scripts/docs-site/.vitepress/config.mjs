@@ -2,6 +2,7 @@
 const guides = [
   { text: 'MCP gateway', link: '/docs/guides/mcp-gateway' },
   { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
+  { text: 'Teams', link: '/docs/guides/teams' },
   { text: 'Long results', link: '/docs/guides/results' },
   { text: 'Skills', link: '/docs/guides/skills' },
   { text: 'Library', link: '/docs/guides/library' },
