@@ -130,7 +130,9 @@ export const mcpCommand: Command = {
       await store?.close()
       throw error
     }
-    const gatewayUsers = isOnStdio ? undefined : await gatewayUsersIn(input, store, tell).catch(closeStore)
+    const gatewayUsers = isOnStdio
+      ? undefined
+      : await gatewayUsersIn(input, store, tell, { acceptsTokens: true }).catch(closeStore)
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,

@@ -60,22 +60,26 @@ export type GatewayUsers = {
 /**
  * Opens the users of a gateway, who have keys or tokens of an identity provider; undefined without `--users` and
  * `--oauth-issuer`. Their use is counted in the store, or in this process.
+ *
+ * @param acceptsTokens - Whether the gateway takes tokens of identity providers.
  */
 export async function gatewayUsersIn(
   input: Input,
   store: StateStore | undefined,
   notify: (message: string) => void,
+  { acceptsTokens = false }: { readonly acceptsTokens?: boolean } = {},
 ): Promise<GatewayUsers | undefined> {
   const hasDirectory = input.text('users') !== undefined || input.isSet('users')
   const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
   let servedUrl = ''
-  const tokens = await openTokens(input, {
-    section: (await directory?.all())?.oauth,
-    profileNamed: async (name) => directory?.findProfile(name),
-    address: input.text('address') || '127.0.0.1',
-    servedUrl: () => servedUrl,
-    notify,
-  }).catch(async (error: unknown) => {
+  const section = (await directory?.all())?.oauth
+  const opening = () =>
+    openTokens(input, {
+      ...{ section, notify, servedUrl: () => servedUrl },
+      profileNamed: async (name) => directory?.findProfile(name),
+      address: input.text('address') || '127.0.0.1',
+    })
+  const tokens = await (acceptsTokens ? opening() : undefined)?.catch(async (error: unknown) => {
     await directory?.close()
     throw error
   })
