@@ -1,8 +1,8 @@
 // The options of `mcp --http` for access tokens of identity providers.
-import { LOOPBACK } from '../node/index.ts'
+import { LOOPBACK, OptionError } from '../node/index.ts'
 import type { Profile } from '../users/index.ts'
 import type { TokenAccess } from '../users/oauth/index.ts'
-import { type Input, listIn, type Option, UsageError, urlIn } from './command.ts'
+import { CommandError, type Input, listIn, type Option, UsageError, urlIn } from './command.ts'
 
 /** Names and descriptions of the options. */
 export const oauthOptions: { readonly [name: string]: Option } = {
@@ -50,9 +50,17 @@ export async function openTokens(input: Input, sources: TokenSources): Promise<T
     )
   const { createTokenAccess, readOAuthSettings } = await import('../users/oauth/index.ts')
   const { profileNamed, servedUrl, notify } = sources
-  const settings = readOAuthSettings(sources.section, { issuers, audience })
+  const settings = readSettings(() => readOAuthSettings(sources.section, { issuers, audience }))
   const resource = publicUrl === undefined ? servedUrl : endpointAt(publicUrl)
   return createTokenAccess({ ...settings, resource, profileNamed, notify })
+}
+
+function readSettings<Settings>(read: () => Settings): Settings {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof OptionError ? new CommandError(`${error.message}.`) : error
+  }
 }
 
 /** The URL given with `--public-url`, without what could not be part of an endpoint. */
