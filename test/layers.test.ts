@@ -70,6 +70,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'session',
     'oauth',
     'host',
+    'personal',
     'greeting',
     'replicas',
     'gateway',

@@ -4,8 +4,9 @@ import { existsSync } from 'node:fs'
 import { type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
+import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
-import { type Command, CommandError, type Input, UsageError, withFlags } from './command.ts'
+import { type Command, CommandError, type Input, type Option, UsageError, withFlags } from './command.ts'
 import { storeIn, storeOption } from './store-option.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
@@ -41,10 +42,15 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         about: 'a client registered by hand; its secret, if any, in TOOLSHELF_CLIENT_SECRET',
       },
       scope: { type: 'string', value: 'words', about: 'to request in addition to what the server demands' },
+      user: userOption,
       ...storeOption,
       json: { type: 'boolean', about: 'print {"server", "isLoggedIn", "tools"}' },
     },
-    examples: ['toolshelf login linear', 'toolshelf login linear --no-browser --port 8976'],
+    examples: [
+      'toolshelf login linear',
+      'toolshelf login linear --no-browser --port 8976',
+      'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf login linear --user ada',
+    ],
     async run(input, terminal) {
       const name = readServer(input, 'login')
       const place = machine()
@@ -67,7 +73,8 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         ...chosen,
       }
       const store = await storeIn(input, place.environment)
-      const { tools, isLoggedIn } = await login({ ...options, store })
+      const file = await fileOfUser(input.text('user'), options.config, store, place.environment)
+      const { tools, isLoggedIn } = await login({ ...options, store, file })
         .catch((error: unknown) => {
           const { message } = withFlags(error, {
             port: 'choose another with --port',
@@ -84,6 +91,32 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
       terminal.print(isLoggedIn ? `Logged in to ${name}: ${counted}.` : `${name} needs no login: ${counted}.`)
       return 0
     },
+  }
+}
+
+const userOption: Option = {
+  type: 'string',
+  value: 'id',
+  about: 'keep the login for a user of a gateway, encrypted in the store; see "toolshelf credentials"',
+}
+
+/** Where the login of a user is kept; undefined for the login of whoever runs the command. */
+async function fileOfUser(
+  user: string | undefined,
+  { name: server, transport }: ServerConfig,
+  store: StateStore | undefined,
+  environment: Machine['environment'],
+): Promise<LoginOptions['file']> {
+  if (user === undefined || transport.kind === 'stdio') return undefined
+  if (!store)
+    throw new CommandError('logins of users are kept in a store; pass --store, or set TOOLSHELF_STORE.')
+  const { credentialsIn } = await import('./personal-servers.ts')
+  const { loginFile } = await import('../mcp/personal/index.ts')
+  try {
+    return loginFile(credentialsIn(store, environment), user, { server, url: transport.url })
+  } catch (error) {
+    await store.close()
+    throw error
   }
 }
 

@@ -68,6 +68,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./users.ts')).usersCommand,
   },
   {
+    name: 'credentials',
+    summary: '',
+    load: async () => (await import('./credentials.ts')).credentialsCommand,
+  },
+  {
     name: 'wrap',
     summary: 'runs an agent with tool search in front of its model',
     load: async () => (await import('./wrap.ts')).wrapCommand,

@@ -6,6 +6,7 @@ import {
   type FindRelated,
   type OpenTrace,
   type Rank,
+  type Shelf,
   type TraceListener,
 } from '../core/index.ts'
 import type { DefinitionCache } from '../mcp/cache/index.ts'
@@ -28,6 +29,7 @@ import type { OpenedInspector } from './inspector.ts'
 import { storedLogins } from './logins.ts'
 import type { McpInspectorOptions } from './mcp-inspector.ts'
 import { tellOfServers } from './notices.ts'
+import { personalParts } from './personal-servers.ts'
 import { resultsFolder } from './session-files.ts'
 import { version } from './version.ts'
 
@@ -55,6 +57,8 @@ export type HostOptions = {
   readonly metrics?: McpMetrics | undefined
   /** Counts the searches of users who have a limit. */
   readonly usage?: UsageMeter | undefined
+  /** Clients act for users, who may have credentials of their own. */
+  readonly hasUsers?: boolean
   /** All clients act for one person, so that searches may learn from calls. */
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
@@ -71,30 +75,38 @@ export type HostOptions = {
   readonly tell: (message: string) => void
 }
 
-export function openHost({ servers, settings }: Config, hostOptions: HostOptions): OpenedHost {
+export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
-  audit?.setServers(servers)
-  const { shelf, ready, warm } = openShelf({
+  audit?.setServers(configured)
+  const parts = personalParts(hostOptions)
+  const { servers } = parts.split(configured)
+  const shelfParts = {
     ranker,
     isLearning: settings.learn && isOnePerson,
-    related: relatedIn(knownTools, servers, tell),
+    related: relatedIn(knownTools, configured, tell),
     notify: tell,
     trace: audit?.stream.trace,
-  })
+  }
+  const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, tell)
   let asker: QuestionHandler | undefined
-  const host = createMcpHost({
-    shelf,
-    servers,
-    cache,
+  const common = {
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     ...(pins ? { pins } : {}),
-    authorize: storedLogins(tell, store),
-    asker: laterAsker(() => asker),
     notify: tell,
     clientInfo: { name: 'toolshelf', version: version() },
+  }
+  const host = createMcpHost({
+    ...{ ...common, shelf, servers, cache },
+    authorize: storedLogins(tell, store),
+    asker: laterAsker(() => asker),
+  })
+  const personal = parts.open(configured, {
+    ...{ shared: host, sharedShelf: shelf, notify: tell },
+    makeShelf: () => openReadyShelf(shelfParts),
+    makeHost: (given) => createMcpHost({ ...common, ...given, cacheFolder: false }),
   })
   tellOfServers(host, tell)
   const stopWatching = store && followPins(store, host, tell)
@@ -119,15 +131,16 @@ export function openHost({ servers, settings }: Config, hostOptions: HostOptions
     return createMcpGateway({
       ...options,
       ...(isOnePerson ? {} : { store }),
-      ...{ openTrace, results, batches, scripts: hasScripts, skills, usage },
+      ...{ openTrace, results, batches, scripts: hasScripts, skills, usage, personal },
       ...(metrics ? { metrics } : {}),
     })
   }
-  let configs = servers
+  let configs = configured
   const configure = (next: readonly ServerConfig[]) => {
     configs = next
     audit?.setServers(next)
-    return host.configure(next)
+    personal?.configure(parts.split(next).personal)
+    return host.configure(parts.split(next).servers)
   }
   async function inspector(options: McpInspectorOptions) {
     const feed = isInspected ? audit?.feed : undefined
@@ -236,6 +249,13 @@ function relatedIn(
     openKnownTools({ files, servers: servers.map(({ name }) => name), notify }),
   )
   return async (query, tools) => (await opened)(query, tools)
+}
+
+/** A shelf that loads everything now. */
+function openReadyShelf(parts: ShelfParts): Shelf {
+  const { shelf, ready } = openShelf(parts)
+  void ready()
+  return shelf
 }
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */

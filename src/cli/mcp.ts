@@ -27,7 +27,6 @@ import {
   CommandError,
   filesIn,
   type Input,
-  listIn,
   portIn,
   type Terminal,
   UsageError,
@@ -36,6 +35,7 @@ import {
 import { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
 import { knownToolsOption } from './known-tools-option.ts'
 import type { HostOptions, OpenedHost } from './mcp-host.ts'
+import { hostsIn, oauthOptions } from './oauth-options.ts'
 import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
 import { storeIn, storeOption } from './store-option.ts'
 import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
@@ -46,7 +46,10 @@ const MODES = ['auto', 'list', 'bridge'] as const
 /** Named here, because loading all rankers would delay the first response. */
 const RANKERS = ['hybrid', 'model', 'lexical'] as const
 const PORT = '3399'
-const OF_HTTP = ['port', 'address', 'allow', 'users', 'no-inspect', 'max-sessions']
+const OF_HTTP = [
+  ...['port', 'address', 'allow', 'users', 'no-inspect', 'max-sessions'],
+  ...Object.keys(oauthOptions),
+]
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MOST_DEPTH = 2
 
@@ -112,6 +115,7 @@ export const mcpCommand: Command = {
     },
     ...optionsOfHttp,
     ...usersOption,
+    ...oauthOptions,
     ...storeOption,
     ...auditOptions,
   },
@@ -122,6 +126,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --http --port 3399',
     'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf mcp --http',
     'toolshelf mcp --http --users users.json --audit',
+    'toolshelf mcp --http --public-url https://tools.example.com --oauth-issuer https://id.example.com',
     'TOOLSHELF_KEY=… toolshelf mcp --http --address 0.0.0.0 --allow tools.example.com',
     'toolshelf mcp --http --tls-cert tls.crt --tls-key tls.key --drain-delay 5',
   ],
@@ -146,7 +151,9 @@ export const mcpCommand: Command = {
       await store?.close()
       throw error
     }
-    const gatewayUsers = await gatewayUsersIn(input, store, tell).catch(closeStore)
+    const gatewayUsers = isOnStdio
+      ? undefined
+      : await gatewayUsersIn(input, store, tell, { acceptsTokens: true }).catch(closeStore)
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
@@ -154,6 +161,7 @@ export const mcpCommand: Command = {
       store,
       metrics,
       usage: gatewayUsers?.usage,
+      hasUsers: gatewayUsers !== undefined,
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
@@ -276,8 +284,8 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const { TOOLSHELF_KEY: key } = process.env
   const notify = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
-  const hosts = listIn(input, 'allow')
-  const { users, usage } = gatewayUsers ?? {}
+  const hosts = hostsIn(input, address)
+  const { users, usage, protectedResource } = gatewayUsers ?? {}
   const hasUsers = users !== undefined
   const inspector = await opened.inspector({
     ...{ address, hosts, clientKey: key, hasUsers, notify },
@@ -285,7 +293,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   })
   const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await runOnHttp(gateway, {
-    ...{ ...options, users, usage, trace: opened.trace },
+    ...{ ...options, users, usage, protectedResource, trace: opened.trace },
     ...(inspector ? { inspector: inspector.handle } : {}),
   }).catch(async (error: unknown) => {
     await gateway.close()
@@ -295,6 +303,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
       ...serviceRemedies,
     })
   })
+  gatewayUsers?.setServedUrl(served.url)
   terminal.tell(`toolshelf mcp: ready at ${served.url}`)
   if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
   const { createReloads } = await import('../operate/index.ts')

@@ -4,7 +4,9 @@ import { errorMessage } from '../lib/index.ts'
 import { ownConfigFile, thisMachine } from '../mcp/config/index.ts'
 import type { StateStore } from '../store/index.ts'
 import type { Authenticator, UsageMeter, UserDirectory } from '../users/index.ts'
+import type { TokenAccess } from '../users/oauth/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
+import { openTokens } from './oauth-options.ts'
 
 /** Of gateways, where the option turns users on. */
 export const usersOption: { readonly users: Option } = {
@@ -50,27 +52,56 @@ export function defaultUsersFile(): string {
 export type GatewayUsers = {
   readonly users: Authenticator
   readonly usage: UsageMeter
+  /** Says where clients without a token get one; undefined where no tokens are accepted. */
+  readonly protectedResource: TokenAccess | undefined
+  /** Sets the URL at which the gateway listens; tokens are for that one, unless a public URL was given. */
+  setServedUrl(url: string): void
   close(): Promise<void>
 }
 
-/** Opens the users of a gateway; undefined without `--users`. Their use is counted in the store, or in this process. */
+/**
+ * Opens the users of a gateway, who have keys or tokens of an identity provider; undefined without `--users` and
+ * `--oauth-issuer`. Their use is counted in the store, or in this process.
+ *
+ * @param acceptsTokens - Whether the gateway takes tokens of identity providers.
+ */
 export async function gatewayUsersIn(
   input: Input,
   store: StateStore | undefined,
   notify: (message: string) => void,
+  { acceptsTokens = false }: { readonly acceptsTokens?: boolean } = {},
 ): Promise<GatewayUsers | undefined> {
-  if (input.text('users') === undefined && !input.isSet('users')) return undefined
-  const directory = await openUsers(input, store, { notify })
+  const hasDirectory = input.text('users') !== undefined || input.isSet('users')
+  const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
+  let servedUrl = ''
+  const section = (await directory?.all())?.oauth
+  const opening = () =>
+    openTokens(input, {
+      ...{ section, notify, servedUrl: () => servedUrl },
+      profileNamed: async (name) => directory?.findProfile(name),
+      address: input.text('address') || '127.0.0.1',
+    })
+  const tokens = await (acceptsTokens ? opening() : undefined)?.catch(async (error: unknown) => {
+    await directory?.close()
+    throw error
+  })
   const { createKeyAuthenticator, createUsageMeter } = await import('../users/index.ts')
+  const { acceptKeysAndTokens } = await import('../users/oauth/index.ts')
   const { createMemoryStore } = await import('../store/index.ts')
+  const keys = directory && createKeyAuthenticator({ directory, notify })
+  const users = keys && tokens ? acceptKeysAndTokens(keys, tokens) : (keys ?? tokens)
+  if (!users) return undefined
   const own = store ? undefined : createMemoryStore()
-  const users = createKeyAuthenticator({ directory, notify })
   return {
     users,
+    protectedResource: tokens,
+    setServedUrl(url) {
+      servedUrl = url
+    },
     usage: createUsageMeter({ store: store ?? own!, notify }),
     async close() {
       await users.close()
-      await directory.close()
+      await directory?.close()
       await own?.close()
     },
   }

@@ -56,7 +56,10 @@ function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]):
 
 function reportPrefix(trace: TraceListener, before: Sent, after: Sent): void {
   const all = explainBreak(before, after)
-  if (all.length === 0) return trace(KEPT)
+  if (all.length === 0) {
+    trace(KEPT)
+    return
+  }
   const causes = all.slice(0, MOST_CAUSES)
   trace({
     type: 'prefix',

@@ -36,6 +36,10 @@ export type ServerConfig = {
   readonly source: string
   /** Environment variables that its `${}` references used, with their values, which are hidden wherever they appear. */
   readonly variables?: { readonly [name: string]: string }
+  /** Each user has credentials and a connection of their own; others see nothing of it. */
+  readonly credentials?: 'user'
+  /** Why it cannot be started: calls fail with this reason. */
+  readonly blocked?: string
 }
 
 /** A server that runs as a process of ours. */

@@ -12,6 +12,8 @@ export type UserRecords = {
   readonly profiles: ReadonlyMap<string, Profile>
   readonly users: ReadonlyMap<string, UserRecord>
   readonly keys: ReadonlyMap<string, KeyRecord>
+  /** The section `oauth`, as it is written; `readOAuthSettings` reads it. */
+  readonly oauth?: unknown
 }
 
 /** A profile, user or key is not as expected. The message says where and how. */
@@ -34,7 +36,7 @@ const LIMITS = [
 
 /** Reads the content of `users.json`. */
 export function readUserRecords(value: unknown): UserRecords {
-  const top = objectAt('the file', value, ['profiles', 'users', 'keys'])
+  const top = objectAt('the file', value, ['profiles', 'users', 'keys', 'oauth'])
   const profiles = entriesOf('profiles', top.profiles, readProfile)
   const users = entriesOf('users', top.users, readUser)
   const keys = entriesOf('keys', top.keys, readKey)
@@ -48,7 +50,7 @@ export function readUserRecords(value: unknown): UserRecords {
       throw new UsersError(
         `keys.${id}.user is ${quote(user)}, but there is no such user; remove the key or add the user`,
       )
-  return { profiles, users, keys }
+  return { profiles, users, keys, ...(top.oauth === undefined ? {} : { oauth: top.oauth }) }
 }
 
 /** Reads one profile. */

@@ -60,6 +60,8 @@ export type Authenticator = {
   readonly authenticate: Authenticate
   /** Returns the user of a token that was good a moment ago, without I/O: such clients are not slowed down by others' wrong keys. */
   recall(token: string): User | undefined
+  /** Whether a token could be a guess, so that wrong ones slow down their address; all can, if left out. */
+  isGuessable?(token: string): boolean
   /** Returns the user as of now, for sessions and streams that stay open; undefined if the key or the user is gone. */
   refresh(user: User): Promise<User | undefined>
   /** Calls the listener when keys, users or profiles may have changed, until the returned function is called. */

@@ -29,6 +29,7 @@ export { bindWorkspace, expand, variablesIn, withWorkspace } from './references.
 export { idleRules, isAllowed } from './rules.ts'
 export { keepReferences, ownEntry, readServer } from './server.ts'
 export { setJsonValue } from './set-json.ts'
+export { fillUserValues, userValuesIn } from './user-values.ts'
 export {
   addServers,
   type FileRights,

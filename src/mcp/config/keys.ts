@@ -39,6 +39,7 @@ export const serverKeys = {
   trustAnnotations: flag,
   lint: fieldsKind,
   resultBudget: wholeNumber(0),
+  credentials: oneOf('user'),
 }
 
 export const toolKeys = { alwaysLoad: flag, hint: text, lint: fieldsKind, resultBudget: wholeNumber(0) }

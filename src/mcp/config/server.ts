@@ -7,6 +7,7 @@ import { mapTexts, type ServerEntry } from './formats.ts'
 import { readLint, serverDefaults, serverKeys, toolKeys } from './keys.ts'
 import type { Machine } from './places.ts'
 import { type Expanded, expand, withWorkspace } from './references.ts'
+import { hasUserValue, userValuesIn } from './user-values.ts'
 
 type ServerValues = Values<typeof serverKeys>
 
@@ -73,8 +74,20 @@ export function readServer(
     ...(values.resultBudget === undefined ? {} : { resultBudget: values.resultBudget }),
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
+    ...personal(transport, values.credentials),
   }
   return { server, problems: allProblems }
+}
+
+/** A server that needs values of its user waits for one: only a gateway with users has them. */
+function personal(
+  transport: StdioConfig | RemoteConfig,
+  credentials: ServerValues['credentials'],
+): Pick<ServerConfig, 'credentials' | 'blocked'> {
+  const names = userValuesIn(transport)
+  if (names.length === 0) return credentials ? { credentials } : {}
+  const blocked = `it needs ${names.join(', ')} of each user; only "toolshelf mcp --http" with users fills that in`
+  return { credentials: 'user', blocked }
 }
 
 type TransportKind = StdioConfig['kind'] | RemoteConfig['kind']
@@ -169,12 +182,20 @@ function makeTransport(
 }
 
 function transportProblem(transport: StdioConfig | RemoteConfig, { program }: Machine): string | undefined {
+  if (wordsOf(transport).some(hasUserValue))
+    return `\${user:…} can only be used in ${transport.kind === 'stdio' ? '"env"' : '"headers"'}; the server is left out.`
   if (transport.kind !== 'stdio') {
     const isUsable = /^https?:\/\/[^/]/i.test(transport.url) || hasReference(transport.url)
     return isUsable ? undefined : '"url" must start with http:// or https://; the server is left out.'
   }
   if (transport.command === '') return '"command" is empty; the server is left out.'
   return isToolshelf(transport, program?.[1]) ? ownEntry : undefined
+}
+
+/** What decides which program runs, or which host is asked. */
+function wordsOf(transport: StdioConfig | RemoteConfig): readonly string[] {
+  if (transport.kind !== 'stdio') return [transport.url]
+  return [transport.command, ...transport.args, transport.cwd ?? '']
 }
 
 /** The problem reported for an entry that starts the gateway. */

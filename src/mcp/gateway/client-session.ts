@@ -23,6 +23,7 @@ import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './sc
 import { sendable } from './sendable.ts'
 import {
   aboutDropped,
+  aboutFailed,
   aboutHeld,
   describeFound,
   failWith,
@@ -246,7 +247,10 @@ class Session implements ClientSession {
     const reason = !entry && this.#options.isHidden(name) ? 'rights' : undefined
     const refuse = (text: string) =>
       reportRefused(this.#options.traceOf(options, this), { name, reason }, failWith(text))
-    if (!entry?.server) return refuse(`${textOfBlocks(complaint)} Search for it with ${SEARCH}.`)
+    if (!entry?.server)
+      return refuse(
+        `${textOfBlocks(complaint)} ${aboutFailed(host, name) ?? `Search for it with ${SEARCH}.`}`,
+      )
     const isUnseen = deferredNames.has(name) && !this.#seen.has(name)
     this.#see(name)
     if (this.mode() === 'list' && loaded.use(entry)) void onLoad()

@@ -7,6 +7,7 @@ import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
+import type { PersonalHosts } from '../personal/index.ts'
 import {
   createRemoteCalls,
   createReplica,
@@ -68,6 +69,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
    * each request to any of them. Without it, they end with this process. The gateway does not close the store.
    */
   readonly store?: StateStore | undefined
+  /** The servers for which each user has credentials of their own. */
+  readonly personal?: PersonalHosts | undefined
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
   /** Counts searches, calls and requests for `/metrics`; default: its own. */
@@ -157,7 +160,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
       stopLogs()
       urlElicitations.close()
       await Promise.all(clients.all().map((client) => client.close().catch(() => {})))
-      await Promise.all([host.close(), peers?.close()])
+      await Promise.all([options.personal?.close(), host.close(), peers?.close()])
     },
   }
 }
@@ -194,8 +197,9 @@ function createSharedParts(
   peers: ReplicaPeers | undefined,
 ) {
   const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
-  const addresses = createAddresses(servers())
-  host.listen((event) => event.type === 'servers' && addresses.add(servers()))
+  const named = () => [...servers(), ...(options.personal?.names() ?? [])]
+  const addresses = createAddresses(named())
+  host.listen((event) => event.type === 'servers' && addresses.add(named()))
   const { metrics = createMcpMetrics() } = options
   reportServers(metrics, host)
   return {
@@ -204,7 +208,7 @@ function createSharedParts(
     host,
     clients,
     addresses,
-    viewOf: createViews({ shelf: options.shelf, host, addresses, skills: options.skills }),
+    viewOf: createViews({ ...options, host, addresses, skills: options.skills }),
     subscriptions: createSubscriptions(host),
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),

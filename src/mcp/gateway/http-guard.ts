@@ -84,7 +84,8 @@ function createUserCheck(users: Authenticator, key: string | undefined, wrongKey
   return async (authorization, network, hasSession) => {
     if (key && isSecret(authorization, `Bearer ${key}`)) return { user: undefined }
     const token = bearerIn(authorization)
-    const isKnown = hasSession || token === undefined || users.recall(token) !== undefined
+    const isGuessable = token !== undefined && users.isGuessable?.(token) !== false
+    const isKnown = hasSession || !isGuessable || users.recall(token) !== undefined
     const seconds = isKnown ? 0 : wrongKeys.waitSeconds(network)
     if (seconds > 0) {
       const message = `too many wrong keys from this address; try again in ${seconds} s`
@@ -92,7 +93,7 @@ function createUserCheck(users: Authenticator, key: string | undefined, wrongKey
     }
     const outcome = await users.authenticate(token)
     if (!isRefusal(outcome)) return { user: outcome }
-    if (outcome.status === 401 && token !== undefined) wrongKeys.add(network)
+    if (outcome.status === 401 && isGuessable) wrongKeys.add(network)
     return outcome
   }
 }
@@ -105,13 +106,11 @@ function bearerIn(authorization: string | null): string | undefined {
 /** Seconds after which a rejected client may retry. */
 const RETRY_AFTER = 10
 
-export function refusal(
-  status: number,
-  message: string,
-  { retryAfter = RETRY_AFTER, challenge = 'Bearer' }: Partial<AccessRefusal> = {},
-): Response {
-  const headers = new Headers(status === 401 ? { 'www-authenticate': challenge } : {})
-  if (status === 429 || status === 503) headers.set('retry-after', String(retryAfter))
+export function refusal(status: number, message: string, given: Partial<AccessRefusal> = {}): Response {
+  const headers = new Headers()
+  if (status === 401 || given.challenge !== undefined)
+    headers.set('www-authenticate', given.challenge ?? 'Bearer')
+  if (status === 429 || status === 503) headers.set('retry-after', String(given.retryAfter ?? RETRY_AFTER))
   const code = status === 400 ? -32600 : -32000
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
 }

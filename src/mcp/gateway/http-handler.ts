@@ -3,6 +3,7 @@ import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server
 import type { TraceListener } from '../../core/index.ts'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
+import type { TokenAccess } from '../../users/oauth/index.ts'
 import type { AccessWatch } from './http-access.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import { type HttpPages, METRICS_PATH } from './http-pages.ts'
@@ -31,11 +32,16 @@ export type RequestHandlerOptions = {
   /** Health, readiness and metrics. */
   readonly pages: HttpPages
   readonly traffic: Traffic
+  /** Says where clients without a token get one. */
+  readonly protectedResource?: ProtectedResource | undefined
 }
+
+/** Answers for the metadata of a resource that is protected by OAuth. */
+export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, inspector, pages, traffic } = options
+  const { guard, bodies, sessions, inspector, pages, traffic, protectedResource } = options
   const answer = createAnswer(options)
   return handle
 
@@ -45,6 +51,8 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     const page = pages.open(pathname, stranger === undefined)
     if (page) return page
     if (stranger) return stranger
+    const metadata = protectedResource?.metadataAt(pathname)
+    if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
     if (inspector && isForInspector(pathname)) return inspect(inspector, guard, request, network)
     const admitted = await guard.admit(
       request,
@@ -176,6 +184,9 @@ function withoutSession(reason: NoSession): Response {
     retryAfter: STORE_RETRY,
   })
 }
+
+/** Everybody may read the metadata, pages of other origins too. */
+const METADATA_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'max-age=300' }
 
 const METHODS = new Set(['GET', 'POST', 'DELETE'])
 

@@ -26,7 +26,7 @@ import type { McpHost } from '../types.ts'
 import type { McpGateway } from './gateway.ts'
 import { createAccessWatch } from './http-access.ts'
 import { createGuard } from './http-guard.ts'
-import { createRequestHandler, PATH } from './http-handler.ts'
+import { createRequestHandler, PATH, type ProtectedResource } from './http-handler.ts'
 import { createHttpPages } from './http-pages.ts'
 import { createSessions } from './http-sessions.ts'
 import { createStateless } from './http-stateless.ts'
@@ -52,6 +52,8 @@ export type HttpOptions = {
   readonly stalledMs?: number
   /** Finds the user of each request, who decides what it sees. `key` stays valid beside it, and sees everything. */
   readonly users?: Authenticator | undefined
+  /** Says where clients without a token get one: what `createTokenAccess` returns. */
+  readonly protectedResource?: ProtectedResource | undefined
   /** Counts the requests of users who have a limit. */
   readonly usage?: UsageMeter | undefined
   /** Receives an event for each request that a limit refuses. */
@@ -107,7 +109,7 @@ const UNANSWERED = 499
  */
 export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
-  const { users, usage, trace } = options
+  const { users, usage, trace, protectedResource } = options
   checkAddress(address, options)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
@@ -137,6 +139,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   })
   const handle = createRequestHandler({
     ...{ guard, bodies, sessions, stateless, access, usage, trace, inspector, pages, traffic },
+    protectedResource,
   })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)

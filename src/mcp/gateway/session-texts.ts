@@ -81,3 +81,14 @@ export function sayText(text: string): CallOutput {
 export function failWith(text: string): CallOutput {
   return { content: [{ type: 'text', text }], isError: true }
 }
+
+/** Why the server that a name begins with has no tools; undefined if none does, or it has some. */
+export function aboutFailed(host: McpHost, name: string): string | undefined {
+  const failed = host
+    .status()
+    .find(
+      ({ name: server, state, tools }) =>
+        state === 'failed' && tools.length === 0 && name.startsWith(mcpName(server, 'x', '').slice(0, -1)),
+    )
+  return failed && `The server "${failed.name}" failed: ${failed.reason ?? 'no reason is known'}`
+}

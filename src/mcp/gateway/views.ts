@@ -2,6 +2,7 @@
 // view, with one search index.
 import type { Shelf } from '../../core/index.ts'
 import { type Rights, rightsOf, type User } from '../../users/index.ts'
+import type { PersonalHosts, UserLayer } from '../personal/index.ts'
 import type { McpHost } from '../types.ts'
 import type { Addresses } from './addresses.ts'
 import { createPageTools, type PageTools } from './page-tools.ts'
@@ -30,6 +31,8 @@ export type ViewOptions = {
   readonly host: McpHost
   readonly addresses: Addresses
   readonly skills: GatewaySkills | undefined
+  /** Finds the servers of users with credentials of their own. */
+  readonly personal?: Pick<PersonalHosts, 'layerFor'> | undefined
 }
 
 /** Views that are remembered; above this number the least recently used are made anew. */
@@ -39,11 +42,12 @@ const EVERYTHING = ''
 
 /** Returns the function that finds the view of a user; without a user, everything is visible. */
 export function createViews(options: ViewOptions): (user: User | undefined) => ClientView {
-  const { shelf, host, addresses } = options
+  const { addresses, personal } = options
   const everything = createView(EVERYTHING, options, () => false)
   const views = new Map<string, ClientView>()
+  const personalViews = new WeakMap<UserLayer, ClientView>()
 
-  function restricted(rights: Rights): ClientView {
+  function restricted(rights: Rights, { id, shelf, host }: Base): ClientView {
     const hidden = {
       server: (name: string) => !rights.seesServer(name),
       tool: ({ server, original }: { readonly server: string | undefined; readonly original: string }) =>
@@ -52,7 +56,7 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
     const own = shelf.fork({ subAgent: false, hidden })
     const has = (one: Shelf, name: string) => one.partition().pool.byName.has(name)
     return createView(
-      rights.id,
+      id,
       {
         ...options,
         shelf: own,
@@ -66,7 +70,13 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
   return (user) => {
     if (!user) return everything
     const rights = rightsOf(user.profile)
-    const view = views.get(rights.id) ?? restricted(rights)
+    const layer = personal?.layerFor(user)
+    if (layer) {
+      const own = personalViews.get(layer) ?? restricted(rights, layer)
+      personalViews.set(layer, own)
+      return own
+    }
+    const view = views.get(rights.id) ?? restricted(rights, { ...options, id: rights.id })
     views.delete(rights.id)
     views.set(rights.id, view)
     const [oldest] = views.keys()
@@ -74,6 +84,8 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
     return view
   }
 }
+
+type Base = Pick<ViewOptions, 'shelf' | 'host'> & { readonly id: string }
 
 function createView(
   id: string,

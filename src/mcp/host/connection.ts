@@ -84,6 +84,8 @@ class ServerConnection implements Connection {
   async start(): Promise<void> {
     await this.prime()
     if (this.#record.view().state !== 'pending' || this.#lifecycle.isClosed()) return
+    if (this.#config.blocked !== undefined)
+      return this.#record.report({ state: 'failed', reason: this.#printable(this.#config.blocked) })
     await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
   }
 
@@ -283,10 +285,11 @@ class ServerConnection implements Connection {
 
   /** Returns the session in use, or connects. */
   async #ready(): Promise<ServerSession> {
-    const { name, source, disabled } = this.#config
+    const { name, source, disabled, blocked } = this.#config
     const phase = this.#lifecycle.phase()
     if (phase.state === 'closed') throw new Error(`the connection to "${name}" was closed`)
     if (disabled) throw new Error(`the server "${name}" is disabled in ${source}`)
+    if (blocked !== undefined) throw new Error(blocked)
     if (phase.state === 'idle') await phase.stopping
     return this.#session ?? this.#connect(true)
   }

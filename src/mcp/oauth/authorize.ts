@@ -10,26 +10,43 @@ import {
 import { oneLine } from '../../lib/index.ts'
 import { boundedFetch } from '../session/index.ts'
 import type { AuthProvider } from '../types.ts'
-import { type CredentialOptions, type Credentials, openCredentials } from './credentials.ts'
+import {
+  type CredentialFile,
+  type CredentialOptions,
+  type Credentials,
+  openCredentials,
+} from './credentials.ts'
+
+/** A login that is kept elsewhere than in a file. */
+type KeptLogin = {
+  readonly server: string
+  readonly file: CredentialFile
+  /** The command that logs in, for messages. */
+  readonly command: string
+}
+
+/** Where the login of a server is kept. */
+export type OAuthOptions = CredentialOptions | KeptLogin
 
 /**
  * Replaces the SDK's own flow, which refreshes once per failed request: servers that rotate tokens treat that as theft.
  */
-export function createOAuth(options: CredentialOptions): AuthProvider {
+export function createOAuth(options: OAuthOptions): AuthProvider {
   const { server } = options
-  const file = openCredentials(options)
+  const file = 'file' in options ? options.file : openCredentials(options)
+  const command = 'file' in options ? options.command : undefined
   let sent: string | undefined
   let renewedAt = 0
   let renewal: Promise<void> | undefined
 
   async function renew(): Promise<void> {
-    if (!(await file.read())) throw needsLogin(server)
+    if (!(await file.read())) throw needsLogin(server, undefined, command)
     await file.alone(async () => {
       const stored = await file.read()
-      if (!stored) throw needsLogin(server)
+      if (!stored) throw needsLogin(server, undefined, command)
       // Another process has refreshed the tokens, or the user has logged in meanwhile.
       if (stored.tokens.access_token !== sent) return
-      const tokens = await refresh(stored).catch(async (error: unknown) => {
+      const tokens = await refresh(stored, command).catch(async (error: unknown) => {
         if (!(error instanceof UnauthorizedError)) throw error
         await file.remove()
         throw error
@@ -57,10 +74,10 @@ export function createOAuth(options: CredentialOptions): AuthProvider {
 
 const LATE = 5_000
 
-async function refresh(stored: Credentials): Promise<StoredOAuthTokens> {
+async function refresh(stored: Credentials, command: string | undefined): Promise<StoredOAuthTokens> {
   const { server, tokens, client, discovery } = stored
   const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = discovery
-  if (!tokens.refresh_token) throw needsLogin(server, 'the last one has expired')
+  if (!tokens.refresh_token) throw needsLogin(server, 'the last one has expired', command)
   try {
     const fresh = await refreshAuthorization(authorizationServerUrl, {
       clientInformation: client,
@@ -71,7 +88,8 @@ async function refresh(stored: Credentials): Promise<StoredOAuthTokens> {
     })
     return { ...tokens, ...fresh, refresh_token: fresh.refresh_token || tokens.refresh_token }
   } catch (error) {
-    if (isRefusal(error)) throw needsLogin(server, `the last one is no longer accepted: ${error.code}`)
+    if (isRefusal(error))
+      throw needsLogin(server, `the last one is no longer accepted: ${error.code}`, command)
     const { host } = new URL(authorizationServerUrl)
     throw new Error(`its login could not be renewed at ${host}: ${describeOAuthError(error, stored)}`)
   }
@@ -88,8 +106,12 @@ function isRefusal(error: unknown): error is OAuthError {
 }
 
 /** @internal */
-export function needsLogin(server: string, why?: string): UnauthorizedError {
-  return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "toolshelf login ${server}"`)
+export function needsLogin(
+  server: string,
+  why?: string,
+  command = `toolshelf login ${server}`,
+): UnauthorizedError {
+  return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "${command}"`)
 }
 
 const LONGEST_REQUEST = 20_000

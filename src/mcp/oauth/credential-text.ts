@@ -42,16 +42,24 @@ export function readable(server: string): string {
 /** @internal */
 export function parseCredentials(text: string): Credentials | undefined {
   try {
-    const found = JSON.parse(text) as Partial<Credentials> | null
-    const texts = [
-      found?.server,
-      found?.url,
-      found?.tokens?.access_token,
-      found?.client?.client_id,
-      found?.discovery?.authorizationServerUrl,
-    ]
-    return texts.every((value) => typeof value === 'string') ? (found as Credentials) : undefined
+    return readCredentials(JSON.parse(text))
   } catch {
     return undefined
   }
+}
+
+/**
+ * Returns a login as it was stored; undefined if the value is none.
+ * @internal
+ */
+export function readCredentials(value: unknown): Credentials | undefined {
+  const found = value as Partial<Credentials> | null | undefined
+  const texts = [
+    found?.server,
+    found?.url,
+    found?.tokens?.access_token,
+    found?.client?.client_id,
+    found?.discovery?.authorizationServerUrl,
+  ]
+  return texts.every((text) => typeof text === 'string') ? (found as Credentials) : undefined
 }

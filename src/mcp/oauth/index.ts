@@ -1,6 +1,7 @@
 // Public API of mcp/oauth for other folders.
 
-export { createOAuth } from './authorize.ts'
+export { createOAuth, type OAuthOptions } from './authorize.ts'
+export { type CredentialFile, readCredentials } from './credential-text.ts'
 export { defaultTokenFolder } from './credentials.ts'
 export { type LoginOptions, login } from './login.ts'
 export { logout } from './logout.ts'

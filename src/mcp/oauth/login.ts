@@ -30,6 +30,8 @@ export type LoginOptions = {
   readonly folder: string
   /** Where the login is kept in place of the folder. */
   readonly store?: StateStore | undefined
+  /** Where the login is kept in place of both. */
+  readonly file?: CredentialFile | undefined
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly print: (text: string) => void
   readonly notify: (message: string) => void
@@ -61,12 +63,14 @@ export async function login(options: LoginOptions): Promise<LoginResult> {
     const asked = await knock(options)
     if (asked.tools !== undefined && !(await hasLogin(transport.url)))
       return { tools: asked.tools, isLoggedIn: false }
-    await authorize(options, new URL(transport.url), asked, openCredentials(credentials))
+    await authorize(options, new URL(transport.url), asked, options.file ?? openCredentials(credentials))
   } catch (error) {
     throw error instanceof OptionError ? error : (rejectedRegistration(error) ?? new Error(explain(error)))
   }
   try {
-    return { tools: await countTools(options, createOAuth(credentials)), isLoggedIn: true }
+    const { file } = options
+    const provider = createOAuth(file ? { server, file, command: 'toolshelf login' } : credentials)
+    return { tools: await countTools(options, provider), isLoggedIn: true }
   } catch (error) {
     throw new Error(`the login is stored, but the server then failed: ${explain(error)}`)
   }

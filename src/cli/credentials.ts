@@ -1,0 +1,155 @@
+// `toolshelf credentials`: sets, lists and removes what users have for their personal servers, encrypted in the store.
+import { errorMessage, quote } from '../lib/index.ts'
+import { printable, table } from '../terminal/index.ts'
+import type { CredentialStore } from '../users/credentials/index.ts'
+import {
+  type Command,
+  CommandError,
+  type ExitCode,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
+import { credentialsIn } from './personal-servers.ts'
+import { storeIn, storeOption } from './store-option.ts'
+
+export const credentialsCommand: Command = {
+  name: 'credentials',
+  summary: 'Sets, lists and removes what users of a gateway have for their personal servers.',
+  words: '[set <user> <server> <name> | list [user] | remove <user> <server> [name] | rotate]',
+  verbs: ['list', 'set', 'remove', 'rotate'],
+  options: {
+    ...storeOption,
+    json: { type: 'boolean', about: 'print {"credentials": […]}, names only; or what was done' },
+  },
+  examples: [
+    'toolshelf credentials set ada github GITHUB_TOKEN < token.txt',
+    'toolshelf credentials list ada',
+    'toolshelf credentials remove ada github',
+    'TOOLSHELF_SECRET_KEY=<new>,<old> toolshelf credentials rotate',
+  ],
+  async run(input, terminal) {
+    const [action = 'list', ...words] = input.words
+    const run = actions.get(action)
+    if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
+    const store = await storeIn(input)
+    if (!store)
+      throw new CommandError('credentials are kept in a store; pass --store, or set TOOLSHELF_STORE.')
+    try {
+      return await run({ credentials: credentialsIn(store), words, input, terminal })
+    } catch (error) {
+      const { name } = error as Error
+      const isForUser = name === 'CredentialError' || name === 'StoreError'
+      throw isForUser ? new CommandError(`${errorMessage(error)}.`) : error
+    } finally {
+      await store.close()
+    }
+  },
+}
+
+type Call = {
+  readonly credentials: CredentialStore
+  readonly words: readonly string[]
+  readonly input: Input
+  readonly terminal: Terminal
+}
+
+const actions: ReadonlyMap<string, (call: Call) => Promise<ExitCode>> = new Map([
+  ['list', list],
+  ['set', set],
+  ['remove', remove],
+  ['rotate', rotate],
+])
+
+/** The form of a name in `${user:NAME}`. */
+const NAME = /^[A-Za-z_]\w{0,99}$/
+const MAX_CHARACTERS = 50_000
+
+async function set({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+  const [user, server, name, ...others] = words
+  if (!user || !server || !name || others.length > 0)
+    throw new UsageError('set takes a user, a server and a name; it reads the value from standard input.')
+  if (!NAME.test(name))
+    throw new UsageError(
+      `the name is ${quote(name)}; use letters, digits and _, as in \${user:GITHUB_TOKEN}.`,
+    )
+  const value = await readValue(terminal)
+  await credentials.update(user, server, (before) => ({
+    ...before,
+    values: { ...before?.values, [name]: value },
+  }))
+  if (input.isSet('json')) terminal.print(JSON.stringify({ user, server, name, isSet: true }))
+  else terminal.print(printable(`Set ${name} of ${user} for ${server}; gateways use it from now on.`))
+  return 0
+}
+
+/** Reads the value, so that it is in no history of commands and no list of processes. */
+async function readValue({ input }: Terminal): Promise<string> {
+  const stream = input?.stream ?? process.stdin
+  if (input ? !input.isPiped : process.stdin.isTTY)
+    throw new UsageError('pipe the value in, such as: toolshelf credentials set ada github TOKEN < token.txt')
+  let text = ''
+  for await (const chunk of stream) {
+    text += String(chunk)
+    if (text.length > MAX_CHARACTERS)
+      throw new CommandError(`the value has more than ${MAX_CHARACTERS} characters.`)
+  }
+  const value = text.replace(/\r?\n$/, '')
+  if (value === '') throw new CommandError('the value is empty.')
+  if (/[\0\r\n]/.test(value))
+    throw new CommandError('the value has several lines, which no header can have; pass one line.')
+  return value
+}
+
+async function list({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+  const [user, ...others] = words
+  if (others.length > 0) throw new UsageError('list takes at most one user.')
+  const entries = await credentials.list(user)
+  if (input.isSet('json')) terminal.print(JSON.stringify({ credentials: entries }))
+  else if (entries.length === 0)
+    terminal.print('No credentials yet. Set one with: toolshelf credentials set <user> <server> <name>')
+  else {
+    const rows = entries.map(({ user: owner, server, names, hasLogin, problem }) => [
+      ...[printable(owner), printable(server), names.join(', '), hasLogin ? 'yes' : 'no'],
+      printable(problem ?? ''),
+    ])
+    terminal.print(table(['user', 'server', 'values', 'login', 'problem'], rows))
+  }
+  return 0
+}
+
+async function remove({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+  const [user, server, name, ...others] = words
+  if (!user || !server || others.length > 0)
+    throw new UsageError('remove takes a user and a server, and the name of a value unless all are meant.')
+  const isThere = name === undefined ? await credentials.remove(user, server) : await forget()
+  if (!isThere)
+    throw new CommandError(
+      `${user} has no such credential for ${server}; "toolshelf credentials" lists them.`,
+    )
+  if (input.isSet('json')) terminal.print(JSON.stringify({ user, server, isRemoved: true }))
+  else terminal.print(printable(`Removed ${name ?? 'everything'} of ${user} for ${server}.`))
+  return 0
+
+  async function forget(): Promise<boolean> {
+    let isKnown = false
+    await credentials.update(user ?? '', server ?? '', (before) => {
+      isKnown = before !== undefined && Object.hasOwn(before.values, name ?? '')
+      const { [name ?? '']: _, ...values } = before?.values ?? {}
+      const isEmpty = Object.keys(values).length === 0 && before?.login === undefined
+      return isEmpty ? undefined : { ...before, values }
+    })
+    return isKnown
+  }
+}
+
+async function rotate({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+  if (words.length > 0) throw new UsageError('rotate takes no arguments.')
+  const count = await credentials.reseal()
+  if (input.isSet('json')) terminal.print(JSON.stringify({ rotated: count }))
+  else
+    terminal.print(
+      `${count} ${count === 1 ? 'record is' : 'records are'} now encrypted with the first key of TOOLSHELF_SECRET_KEY.`,
+    )
+  return 0
+}

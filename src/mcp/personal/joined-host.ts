@@ -1,0 +1,108 @@
+// Joins the host that all users share with the host of one user's own servers, so that a gateway sees one.
+import type { Shelf, ToolUse } from '../../core/index.ts'
+import type { CallOptions, HostEvent, McpHost } from '../types.ts'
+
+export type JoinedHostOptions = {
+  readonly shared: McpHost
+  readonly sharedShelf: Shelf
+  readonly own: McpHost
+  /** The tools of both. */
+  readonly shelf: Shelf
+  readonly isOwn: (server: string) => boolean
+  /** Resolves when the user's servers are configured; never rejects. */
+  readonly ready: () => Promise<void>
+  /** Called when the user's servers are used. */
+  readonly onUse: () => void
+}
+
+/** A host, and whether someone uses it. */
+export type JoinedHost = {
+  readonly host: McpHost
+  /** Whether calls are under way or clients listen. */
+  isInUse(): boolean
+  /** Calls of the user's own servers that are under way. */
+  inFlight(): number
+}
+
+export function joinHosts(options: JoinedHostOptions): JoinedHost {
+  const { shared, own, shelf, isOwn, ready, onUse } = options
+  const both = [shared, own]
+  let calls = 0
+  let listeners = 0
+
+  async function using<Value>(server: string, work: (host: McpHost) => Promise<Value>): Promise<Value> {
+    if (!isOwn(server)) return work(shared)
+    calls++
+    onUse()
+    try {
+      await ready()
+      return await work(own)
+    } finally {
+      calls--
+      onUse()
+    }
+  }
+
+  const host: McpHost = {
+    recall: () => shared.recall(),
+    prime: () => shared.prime(),
+    start(capabilities) {
+      shared.start(capabilities)
+      void ready().then(() => own.start(capabilities))
+    },
+    async configure() {
+      throw new Error('the servers of a user follow from those of the gateway; configure that')
+    },
+    status: () => both.flatMap((one) => one.status()),
+    async run(call, given) {
+      const { server = '' } = shelf.resolve(call)
+      if (isOwn(server)) return using(server, (one) => one.run(call, given))
+      const name = sharedName(options, call)
+      return shared.run(name === undefined ? call : { ...call, name }, given)
+    },
+    isReadOnly(call) {
+      const { server = '' } = shelf.resolve(call)
+      if (isOwn(server)) return own.isReadOnly(call)
+      const name = sharedName(options, call)
+      return name !== undefined && shared.isReadOnly({ ...call, name })
+    },
+    call: (server, tool, input, given?: CallOptions) =>
+      using(server, (one) => one.call(server, tool, input, given)),
+    request: (server, method, params, given) =>
+      using(server, (one) => one.request(server, method, params, given)),
+    async settled(given) {
+      await ready()
+      await Promise.all(both.map((one) => one.settled(given)))
+    },
+    notify(method) {
+      for (const one of both) one.notify(method)
+    },
+    connect: (server) => using(server, (one) => one.connect(server)),
+    disconnect: (server) => using(server, (one) => one.disconnect(server)),
+    refresh: (server) => using(server, (one) => one.refresh(server)),
+    watchLists() {
+      for (const one of both) one.watchLists()
+    },
+    async freshen(given) {
+      await Promise.all(both.map((one) => one.freshen(given)))
+    },
+    listen(listener: (event: HostEvent) => void) {
+      const stops = both.map((one) => one.listen(listener))
+      let isOver = false
+      listeners++
+      return () => {
+        for (const stop of stops) stop()
+        if (!isOver) listeners--
+        isOver = true
+      }
+    },
+    close: () => own.close(),
+  }
+  return { host, isInUse: () => calls > 0 || listeners > 0, inFlight: () => calls }
+}
+
+/** The name on the shared shelf of a tool that a call names: where names clash, a user's shelf may have another. */
+function sharedName({ shelf, sharedShelf }: JoinedHostOptions, call: ToolUse): string | undefined {
+  const { server, original } = shelf.resolve(call)
+  return sharedShelf.tools().find((tool) => tool.server === server && tool.original === original)?.name
+}

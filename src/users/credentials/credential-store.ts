@@ -1,0 +1,186 @@
+// Keeps the credentials that a user has for a server, encrypted, in the store: values by name, and an OAuth login.
+import { type StateStore, withLock } from '../../store/index.ts'
+import { CredentialError, type Keyring } from './keyring.ts'
+
+/** What a user has for one server. */
+export type UserCredentials = {
+  /** Values of `${user:NAME}` by their names. */
+  readonly values: { readonly [name: string]: string }
+  /** The login to the server, as `toolshelf login` stores it. */
+  readonly login?: unknown
+}
+
+/** The names of a record, without any secret. */
+export type CredentialEntry = {
+  readonly user: string
+  readonly server: string
+  readonly names: readonly string[]
+  readonly hasLogin: boolean
+  /** Why the record cannot be read. */
+  readonly problem?: string
+}
+
+export type CredentialStore = {
+  /** Returns undefined if the user has nothing for the server. */
+  read(user: string, server: string): Promise<UserCredentials | undefined>
+  /** Everything that a user has, by server. Records that cannot be read have a problem instead. */
+  readAll(user: string): Promise<ReadonlyMap<string, UserCredentials | CredentialError>>
+  /** Changes a record, also while others change it; `undefined` deletes it. */
+  update(
+    user: string,
+    server: string,
+    change: (before: UserCredentials | undefined) => UserCredentials | undefined,
+    /** `isQuiet`: nobody needs to read it again, such as a token that was renewed. */
+    options?: { readonly isQuiet?: boolean },
+  ): Promise<void>
+  /** Lists what there is, of one user or of all. */
+  list(user?: string): Promise<readonly CredentialEntry[]>
+  /** Removes a record, readable or not; returns false if there is none. */
+  remove(user: string, server: string): Promise<boolean>
+  /** Encrypts every record with the current key; returns how many were encrypted with another. */
+  reseal(): Promise<number>
+  /** Runs the work while no other replica does the same for this record. */
+  alone<Value>(user: string, server: string, work: () => Promise<Value>): Promise<Value>
+  /** Calls the listener when credentials of a user changed; with undefined when changes may have been missed. */
+  watch(listener: (user: string | undefined) => void): Promise<() => Promise<void>>
+}
+
+const PREFIX = 'credential/'
+const CHANNEL = 'credentials'
+const MAX_TRIES = 10
+const PAGE = 500
+/** Bytes of what a user has for a server. */
+const MAX_CHARACTERS = 100_000
+const MAX_VALUES = 100
+/** Milliseconds after which the lock of a replica that died ends. */
+const LOCK_MS = 20_000
+
+/**
+ * Opens the credentials in a store.
+ *
+ * @example
+ * const credentials = openCredentialStore(store, openKeyring(process.env.TOOLSHELF_SECRET_KEY))
+ */
+export function openCredentialStore(store: StateStore, keyring: Keyring): CredentialStore {
+  const read = (name: string, sealed: string) => parse(name, keyring.open(name, sealed))
+
+  const records = (prefix: string) => recordsIn(store, prefix)
+
+  async function write(name: string, credentials: UserCredentials, version: string | null): Promise<boolean> {
+    const text = JSON.stringify(credentials)
+    if (text.length > MAX_CHARACTERS || Object.keys(credentials.values).length > MAX_VALUES)
+      throw new CredentialError(
+        `${name} would have more than ${MAX_CHARACTERS} characters or ${MAX_VALUES} values; remove some`,
+      )
+    return (await store.set(name, keyring.seal(name, text), { ifVersion: version })) !== undefined
+  }
+
+  return {
+    async read(user, server) {
+      const name = nameOf(user, server)
+      const found = await store.get(name)
+      return found && read(name, found.value)
+    },
+    async readAll(user) {
+      const all = new Map<string, UserCredentials | CredentialError>()
+      for await (const { key, value } of records(prefixOf(user)))
+        all.set(
+          ownerOf(key).server,
+          attempt(() => read(key, value)),
+        )
+      return all
+    },
+    async update(user, server, change, { isQuiet = false } = {}) {
+      const name = nameOf(user, server)
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const found = await store.get(name)
+        const next = change(found && read(name, found.value))
+        const isDone = next
+          ? await write(name, next, found?.version ?? null)
+          : !found || (await store.delete(name, { ifVersion: found.version }))
+        if (isDone && !isQuiet) await store.publish(CHANNEL, user)
+        if (isDone) return
+      }
+      throw new CredentialError(`${name} is being changed by others; try again`)
+    },
+    async list(user) {
+      const entries: CredentialEntry[] = []
+      for await (const { key, value } of records(user === undefined ? PREFIX : prefixOf(user))) {
+        const found = attempt(() => read(key, value))
+        entries.push({ ...ownerOf(key), ...describe(found) })
+      }
+      return entries
+    },
+    async remove(user, server) {
+      const isThere = await store.delete(nameOf(user, server))
+      if (isThere) await store.publish(CHANNEL, user)
+      return isThere
+    },
+    async reseal() {
+      let count = 0
+      for await (const { key, value, version } of records(PREFIX)) {
+        if (keyring.keyIdOf(value) === keyring.currentId) continue
+        // One that changed meanwhile was sealed with the current key by whoever changed it.
+        if (await write(key, read(key, value), version)) count++
+      }
+      return count
+    },
+    alone: (user, server, work) =>
+      withLock(store, nameOf(user, server).replace(PREFIX, 'credential-lock/'), LOCK_MS, work),
+    async watch(listener) {
+      const unsubscribe = await store.subscribe(CHANNEL, listener)
+      const stop = store.onGap(() => listener(undefined))
+      return async () => {
+        stop()
+        await unsubscribe()
+      }
+    },
+  }
+}
+
+/** All records whose names begin with a prefix, page by page. */
+async function* recordsIn(store: StateStore, prefix: string) {
+  for (let after = ''; ; ) {
+    const page = await store.list(prefix, { limit: PAGE, after })
+    yield* page
+    const last = page.at(-1)
+    if (!last || page.length < PAGE) return
+    after = last.key
+  }
+}
+
+const encode = (part: string) => encodeURIComponent(part.toWellFormed())
+const prefixOf = (user: string) => `${PREFIX}${encode(user)}/`
+const nameOf = (user: string, server: string) => `${prefixOf(user)}${encode(server)}`
+
+function ownerOf(name: string): { readonly user: string; readonly server: string } {
+  const [user = '', server = ''] = name.slice(PREFIX.length).split('/').map(decodeURIComponent)
+  return { user, server }
+}
+
+function attempt(work: () => UserCredentials): UserCredentials | CredentialError {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof CredentialError) return error
+    throw error
+  }
+}
+
+function describe(found: UserCredentials | CredentialError) {
+  if (found instanceof CredentialError) return { names: [], hasLogin: false, problem: found.message }
+  return { names: Object.keys(found.values).sort(), hasLogin: found.login !== undefined }
+}
+
+function parse(name: string, text: string): UserCredentials {
+  const { values, login } = JSON.parse(text) as { values?: unknown; login?: unknown }
+  const entries = Object.entries(values ?? {})
+  if (!entries.every(([, value]) => typeof value === 'string'))
+    throw new CredentialError(`${name} is not as expected; remove it and set it again`)
+  // Without a prototype, a value called "constructor" is not found.
+  const own = Object.assign(
+    Object.create(null) as object,
+    Object.fromEntries(entries),
+  ) as UserCredentials['values']
+  return { values: own, ...(login === undefined ? {} : { login }) }
+}

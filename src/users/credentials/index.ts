@@ -1,0 +1,4 @@
+// Public API of users/credentials for other folders.
+
+export { type CredentialStore, openCredentialStore, type UserCredentials } from './credential-store.ts'
+export { CredentialError, type Keyring, openKeyring } from './keyring.ts'

@@ -1,0 +1,241 @@
+// The OAuth 2.1 resource server of a gateway (MCP authorization, RFC 9728): finds the user of an access token, and says to
+// clients without one where to get it.
+import { createHash } from 'node:crypto'
+import type { JWTPayload } from 'jose'
+import { bindMethods } from '../../lib/index.ts'
+import { type AccessRefusal, type Authenticator, isRefusal, type Profile, type User } from '../types.ts'
+import type { OAuthSettings } from './settings.ts'
+import { createTokenCheck, type VerifiedToken } from './token.ts'
+
+/** Options of `createTokenAccess`. */
+export type TokenAccessOptions = OAuthSettings & {
+  /** The URL of the gateway as clients know it, such as `https://tools.example.com/mcp`; a function if it is known later. */
+  readonly resource: string | (() => string)
+  /** Finds a profile by its name. */
+  readonly profileNamed: (name: string) => Promise<Profile | undefined>
+  /** Used in place of the global `fetch`. */
+  readonly fetch?: typeof fetch
+  /** The clock in milliseconds; replaceable in tests. */
+  readonly now?: () => number
+  /** Reports to the operator. */
+  readonly notify?: (message: string) => void
+}
+
+/** Answers for the OAuth side of an HTTP gateway. */
+export type TokenAccess = Authenticator & {
+  /** Returns the protected resource metadata of RFC 9728 if that is what a path is for; everybody may read it. */
+  metadataAt(pathname: string): { readonly [name: string]: unknown } | undefined
+}
+
+const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+const RETRY_AFTER_SECONDS = 10
+const MAX_ID = 200
+/** Tokens that were good a moment ago, and users, that are remembered. */
+const MAX_RECALLED = 10_000
+const RECALLED_MS = 60_000
+/** Milliseconds between two looks for users whose tokens have expired, and whose streams end then. */
+const EXPIRY_CHECK_MS = 60_000
+
+/** Without `scopes` and `profile`, every token for this gateway may use everything. */
+const EVERYTHING: Profile = {
+  name: 'everything',
+  servers: { allow: [], deny: [] },
+  tools: { allow: [], deny: [] },
+  limits: {},
+}
+
+/**
+ * Accepts access tokens of identity providers.
+ *
+ * @example
+ * const access = createTokenAccess({ issuers: ['https://id.example.com'], resource: 'https://tools.example.com/mcp', profileNamed })
+ * const user = await access.authenticate(token)
+ */
+export function createTokenAccess(options: TokenAccessOptions): TokenAccess {
+  return bindMethods(new OAuthAccess(options))
+}
+
+type Recalled = { readonly user: User; readonly until: number }
+
+class OAuthAccess implements TokenAccess {
+  readonly #options: TokenAccessOptions
+  readonly #scopes: readonly string[]
+  readonly #now: () => number
+  readonly #check: (token: string) => Promise<VerifiedToken>
+  readonly #recalled = new Map<string, Recalled>()
+  /** Milliseconds at which the latest token of a user expires, by the user's id. */
+  readonly #expiries = new Map<string, number>()
+
+  constructor(options: TokenAccessOptions) {
+    const { issuers, audience, now = Date.now, notify = () => {} } = options
+    this.#options = options
+    this.#now = now
+    this.#scopes = Object.keys(options.scopes ?? {})
+    const checked = { issuers, now, notify, fetch: options.fetch ?? fetch }
+    this.#check = createTokenCheck({ ...checked, audience: () => audience ?? this.#resource() })
+  }
+
+  metadataAt(pathname: string): { readonly [name: string]: unknown } | undefined {
+    const { path } = this.#metadataUrl()
+    if (![WELL_KNOWN, `${WELL_KNOWN}/mcp`, `${WELL_KNOWN}${path}`].includes(pathname)) return undefined
+    return {
+      resource: this.#resource(),
+      authorization_servers: this.#options.issuers,
+      bearer_methods_supported: ['header'],
+      ...(this.#scopes.length > 0 ? { scopes_supported: this.#scopes } : {}),
+      resource_name: 'Toolshelf',
+    }
+  }
+
+  async authenticate(token: string | undefined): Promise<User | AccessRefusal> {
+    if (token === undefined) return this.#refusal(401, 'a token is missing; log in at the identity provider')
+    const checked = await this.#check(token)
+    if ('problem' in checked)
+      return checked.isUnreachable
+        ? { status: 503, message: checked.problem, retryAfter: RETRY_AFTER_SECONDS }
+        : this.#refusal(401, checked.problem, 'invalid_token')
+    const { claims, issuer } = checked
+    const id = userIdOf(claims, issuer, this.#options.userClaim)
+    if (id === undefined)
+      return this.#refusal(401, 'the token does not name its user as this gateway expects', 'invalid_token')
+    const profile = await this.#profileFor(claims)
+    if ('status' in profile) return profile
+    const user = { id, profile }
+    this.#remember(token, user, (claims.exp ?? 0) * 1000)
+    return user
+  }
+
+  recall(token: string): User | undefined {
+    const found = this.#recalled.get(hashOfToken(token))
+    return found && found.until > this.#now() ? found.user : undefined
+  }
+
+  async refresh(user: User): Promise<User | undefined> {
+    if ((this.#expiries.get(user.id) ?? 0) <= this.#now()) return undefined
+    const profile =
+      user.profile === EVERYTHING ? EVERYTHING : await this.#options.profileNamed(user.profile.name)
+    return profile && { ...user, profile }
+  }
+
+  isGuessable(): boolean {
+    return false
+  }
+
+  /** Profiles change in the directory of users, which reports that itself; here only tokens expire. */
+  onChange(listener: () => void): () => void {
+    const timer = setInterval(listener, EXPIRY_CHECK_MS)
+    timer.unref()
+    return () => clearInterval(timer)
+  }
+
+  async close(): Promise<void> {
+    this.#recalled.clear()
+    this.#expiries.clear()
+  }
+
+  #resource(): string {
+    const { resource } = this.#options
+    return typeof resource === 'string' ? resource : resource()
+  }
+
+  #metadataUrl(): { readonly url: string; readonly path: string } {
+    const { origin, pathname } = new URL(this.#resource())
+    const path = pathname === '/' ? '' : pathname
+    return { url: `${origin}${WELL_KNOWN}${path}`, path }
+  }
+
+  #refusal(status: 401 | 403, message: string, error?: string): AccessRefusal {
+    const parts = {
+      ...(error ? { error, error_description: message } : {}),
+      ...(this.#scopes.length > 0 ? { scope: this.#scopes.join(' ') } : {}),
+      resource_metadata: this.#metadataUrl().url,
+    }
+    const challenge = Object.entries(parts).map(([name, value]) => `${name}="${value.replaceAll('"', "'")}"`)
+    return { status, message, challenge: `Bearer ${challenge.join(', ')}` }
+  }
+
+  async #profileFor(claims: JWTPayload): Promise<Profile | AccessRefusal> {
+    const { scopes, profile: otherwise, profileNamed, notify } = this.#options
+    if (!scopes && otherwise === undefined) return EVERYTHING
+    const granted = scopesOf(claims)
+    const scope = this.#scopes.find((one) => granted.has(one))
+    const name = scope === undefined ? otherwise : scopes?.[scope]
+    if (name === undefined) {
+      const message = `the token has none of the scopes ${this.#scopes.join(', ')}`
+      return this.#refusal(403, message, 'insufficient_scope')
+    }
+    const profile = await profileNamed(name)
+    if (profile) return profile
+    notify?.(`the profile "${name}" of the OAuth settings does not exist`)
+    return {
+      status: 403,
+      message: 'the profile of this token does not exist; tell the operator of the gateway',
+    }
+  }
+
+  #remember(token: string, user: User, expiry: number): void {
+    const until = Math.min(expiry, this.#now() + RECALLED_MS)
+    rememberLast(this.#recalled, hashOfToken(token), { user, until })
+    rememberLast(this.#expiries, user.id, Math.max(expiry, this.#expiries.get(user.id) ?? 0))
+  }
+}
+
+function rememberLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key)
+  map.set(key, value)
+  const [oldest] = map.keys()
+  if (map.size > MAX_RECALLED && oldest !== undefined) map.delete(oldest)
+}
+
+const hashOfToken = (token: string) => createHash('sha256').update(token).digest('base64')
+
+/** How keys of users begin; access tokens never do. */
+const KEY_PREFIX = 'tsk_'
+
+/** Accepts keys of users and access tokens; a client that has neither learns where to get a token. */
+export function acceptKeysAndTokens(keys: Authenticator, tokens: TokenAccess): Authenticator {
+  const isKey = (token: string) => token.startsWith(KEY_PREFIX)
+  return {
+    async authenticate(token) {
+      if (token === undefined || !isKey(token)) return tokens.authenticate(token)
+      const outcome = await keys.authenticate(token)
+      if (!isRefusal(outcome) || outcome.status !== 401) return outcome
+      const { challenge = 'Bearer' } = (await tokens.authenticate(undefined)) as AccessRefusal
+      return { ...outcome, challenge }
+    },
+    recall: (token) => (isKey(token) ? keys : tokens).recall(token),
+    refresh: (user) => (user.keyId === undefined ? tokens : keys).refresh(user),
+    isGuessable: isKey,
+    onChange(listener) {
+      const stops = [keys.onChange(listener), tokens.onChange(listener)]
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+    async close() {
+      await Promise.all([keys.close(), tokens.close()])
+    },
+  }
+}
+
+/** Scopes as a text with spaces, or as a list; some providers call them `scp`. */
+function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
+  const texts = [scope, scp].flat().filter((value) => typeof value === 'string')
+  return new Set(texts.flatMap((text) => text.split(' ')).filter(Boolean))
+}
+
+/** The issuer's path is part of the id: one host may serve several realms, each with users of its own. */
+function userIdOf(claims: JWTPayload, issuer: string, claim: string | undefined): string | undefined {
+  if (claim === 'email' && claims.email_verified === false) return undefined
+  const value = claims[claim ?? 'sub']
+  if (
+    typeof value !== 'string' ||
+    value === '' ||
+    value.length > MAX_ID ||
+    /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)
+  )
+    return undefined
+  if (claim !== undefined && claim !== 'sub') return value
+  const { host, pathname } = new URL(issuer)
+  return `${host}${pathname.replace(/\/$/, '')}|${value}`
+}

@@ -1,0 +1,9 @@
+// Public API of users/oauth for other folders.
+
+export {
+  acceptKeysAndTokens,
+  createTokenAccess,
+  type TokenAccess,
+  type TokenAccessOptions,
+} from './access.ts'
+export { type OAuthSettings, readOAuthSettings } from './settings.ts'
