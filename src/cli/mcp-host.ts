@@ -111,11 +111,7 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
   tellOfServers(host, tell)
   const stopWatching = store && followPins(store, host, tell)
   if (audit) traceServers(host, audit.stream.trace)
-  void host
-    .settled()
-    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
-    .then(warm)
-    .catch((error: Error) => tell(error.message))
+  warmWhenIdle(host, warm, tell)
   const { instructions, batches } = settings
   async function gateway(): Promise<McpGateway> {
     const { createMcpGateway } = await import('../mcp/gateway/gateway.ts')
@@ -158,6 +154,15 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
     await audit?.close()
   }
   return { host, configure, gateway, inspector, trace: audit?.stream.trace, closeEvents }
+}
+
+/** Loads what searches need once the servers have started and the client's first requests are answered. */
+function warmWhenIdle(host: McpHost, warm: () => Promise<void>, tell: (message: string) => void): void {
+  void host
+    .settled()
+    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
+    .then(warm)
+    .catch((error: Error) => tell(error.message))
 }
 
 /** Answers for whoever asks once the gateway has clients. */

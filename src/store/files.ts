@@ -26,11 +26,8 @@ const SWEEP_MS = 60_000
 /** Creates a store in a folder, which is made at its first use. */
 export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateStore {
   const label = `the store in ${folder}`
-  const places = {
-    values: join(folder, 'values'),
-    spool: join(folder, 'spool'),
-    locks: join(folder, 'locks'),
-  }
+  const placeOf = (part: string) => join(folder, part)
+  const places = { values: placeOf('values'), spool: placeOf('spool'), locks: placeOf('locks') }
   const newVersion = createVersions()
   const values = createFileValues(places.values)
   const locks = createOwnerLocks(places.locks, timeoutMs)
