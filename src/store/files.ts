@@ -53,8 +53,7 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
     values.sweep(alone).catch(() => {})
     sweepLocks(places.locks).catch(() => {})
   }
-  const sweeper = setInterval(sweep, SWEEP_MS)
-  sweeper.unref()
+  const sweeper = setInterval(sweep, SWEEP_MS).unref()
 
   return withChecks({
     kind: 'files',

@@ -46,12 +46,8 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
     if (live?.controller !== controller) return
     live = undefined
     hasLost = true
-    retryLater(error)
-  }
-
-  function retryLater(error: unknown): void {
     failure = error
-    if (!isClosed) retry.schedule()
+    retry.schedule()
   }
 
   async function tryOpen(controller: AbortController): Promise<Live<Connection>> {
@@ -63,8 +59,9 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
     } catch (thrown) {
       // What broke the connection says more than what its end then caused.
       controller.abort(thrown)
-      retryLater(controller.signal.reason)
-      throw controller.signal.reason
+      failure = controller.signal.reason
+      retry.schedule()
+      throw failure
     } finally {
       attempt = undefined
       opening = undefined
@@ -104,7 +101,7 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
     current: () => live?.connection,
     close() {
       isClosed = true
-      retry.reset()
+      retry.stop()
       opening?.abort(closedError(label))
       live?.controller.abort()
       live = undefined
@@ -125,10 +122,11 @@ export function checkRegularly(link: Link<unknown>, check: () => Promise<unknown
 function createRetry(work: () => unknown) {
   let timer: NodeJS.Timeout | undefined
   let failures = 0
+  let isStopped = false
   return {
     isWaiting: () => timer !== undefined,
     schedule(): void {
-      if (timer) return
+      if (timer || isStopped) return
       const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures++, 10))
       timer = setTimeout(
         () => {
@@ -141,6 +139,11 @@ function createRetry(work: () => unknown) {
     },
     reset(): void {
       failures = 0
+      clearTimeout(timer)
+      timer = undefined
+    },
+    stop(): void {
+      isStopped = true
       clearTimeout(timer)
       timer = undefined
     },
