@@ -171,3 +171,45 @@ describe('U1 a sub-agent', () => {
     expect((await parent.prepare()).decision).toMatchObject({ open: false, reason: 'rejected' })
   })
 })
+
+describe('U1 what a fork hides', () => {
+  const hidden = { server: (name: string) => name === 'slack', tool: () => false }
+
+  it('U1 does not exist there: not listed, searched, suggested, checked or resolved; its own forks inherit that', async () => {
+    const shelf = quietShelf({ tools: [read, send, issue] })
+    shelf.failed('slack', 'it crashed')
+    for (const fork of [shelf.fork({ hidden }), shelf.fork({ hidden }).fork()]) {
+      expect(fork.tools().map(({ name }) => name)).not.toContain(SEND)
+      expect([...fork.servers().keys()]).not.toContain('slack')
+      const found = await fork.search({ query: 'slack send message' })
+      expect(JSON.stringify(found)).not.toMatch(/slack__|crashed/)
+      const answer = fork.check({ id: '1', name: SEND.slice(0, -1), input: {} })
+      expect(JSON.stringify(answer)).not.toContain(SEND)
+      expect(fork.resolve({ id: '1', name: SEND, input: {} }).server).toBeUndefined()
+    }
+    expect(shelf.tools().map(({ name }) => name)).toContain(SEND)
+  })
+
+  it('U1 is shared by forks with the same object, and follows changes of the tools', () => {
+    const shelf = quietShelf({ tools: [read, send] })
+    const [one, other] = [shelf.fork({ hidden }), shelf.fork({ hidden })]
+    expect(one.partition()).toBe(other.partition())
+    shelf.add([issue, mcp('slack', 'list_channels')])
+    expect(one.tools().map(({ name }) => name)).toEqual(['Read', ISSUE])
+    expect(one.partition()).toBe(other.partition())
+  })
+
+  it('U1 a check that throws hides', () => {
+    const fails = {
+      server: () => false,
+      tool: () => {
+        throw new Error('no')
+      },
+    }
+    expect(
+      quietShelf({ tools: [read, send] })
+        .fork({ hidden: fails })
+        .tools(),
+    ).toEqual([])
+  })
+})
