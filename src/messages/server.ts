@@ -87,6 +87,8 @@ const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
+/** Longer than clients keep a connection: one that we close just as a client uses it again costs the client a failed request. */
+const KEEP_ALIVE_MS = 75_000
 /** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
@@ -119,10 +121,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   let active = 0
   let isDraining = false
 
-  const limits = { requestTimeout: requestTimeoutMs, headersTimeout: Math.min(requestTimeoutMs, 60_000) }
-  const often = { connectionsCheckingInterval: Math.min(requestTimeoutMs, 30_000) }
   const server = createServer(
-    { ...limits, ...often },
+    connectionLimits(requestTimeoutMs),
     (incoming, outgoing) => void handleRequest(incoming, outgoing),
   )
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -194,5 +194,15 @@ function addressOf({ url = '/' }: IncomingMessage): URL | undefined {
     return new URL(url, 'http://gateway')
   } catch {
     return undefined
+  }
+}
+
+/** How long a connection may take for a request, and may be idle. */
+function connectionLimits(requestTimeout: number) {
+  return {
+    requestTimeout,
+    headersTimeout: Math.min(requestTimeout, 60_000),
+    connectionsCheckingInterval: Math.min(requestTimeout, 30_000),
+    keepAliveTimeout: KEEP_ALIVE_MS,
   }
 }
