@@ -128,6 +128,8 @@ const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
+/** Longer than clients keep a connection: one that we close just as a client uses it again costs the client a failed request. */
+const KEEP_ALIVE_MS = 75_000
 /** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
@@ -159,7 +161,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse) =>
     void handleRequest(incoming, outgoing)
-  const server = createHttpServer(tls, timeoutsFor(requestTimeoutMs), listener)
+  const server = createHttpServer(tls, connectionLimits(requestTimeoutMs), listener)
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { inspector } = options
     if (inspector && isForInspector(incoming.url ?? '')) {
@@ -215,12 +217,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       await close(server)
     },
   }
-}
-
-/** How long Node waits for a request. */
-function timeoutsFor(requestTimeout: number) {
-  const headersTimeout = Math.min(requestTimeout, 60_000)
-  return { requestTimeout, headersTimeout, connectionsCheckingInterval: Math.min(requestTimeout, 30_000) }
 }
 
 function needsKey(address: string): OptionError {
@@ -281,5 +277,15 @@ function addressOf({ url = '/' }: IncomingMessage): URL | undefined {
     return new URL(url, 'http://gateway')
   } catch {
     return undefined
+  }
+}
+
+/** How long a connection may take for a request, and may be idle. */
+function connectionLimits(requestTimeout: number) {
+  return {
+    requestTimeout,
+    headersTimeout: Math.min(requestTimeout, 60_000),
+    connectionsCheckingInterval: Math.min(requestTimeout, 30_000),
+    keepAliveTimeout: KEEP_ALIVE_MS,
   }
 }

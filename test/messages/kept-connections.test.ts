@@ -1,8 +1,10 @@
-// Connections that an upstream closes while the gateway keeps them.
+// Connections that are kept: those that an upstream closes meanwhile, and those of clients.
 import { createServer, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
+import { createMessagesGateway, serve } from '../../src/messages/index.ts'
 import { fetchWhole } from '../../src/messages/upstream/http.ts'
+import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -68,4 +70,13 @@ test('a body that is still coming is sent again whole', async () => {
   const answer = await fetchWhole(url, { ...request(''), body: flow })
   expect(answer).toMatchObject({ status: 200, body: 'ok' })
   expect(seen.at(-1)).toBe('two')
+})
+
+test('a client’s connection is kept longer than clients keep theirs', async () => {
+  const upstream = createMessagesUpstream({ url: new URL('http://127.0.0.1:1') })
+  const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 0 })
+  ends.push(() => void close())
+  const response = await fetch(`${url}/health`)
+  await response.arrayBuffer()
+  expect(response.headers.get('keep-alive')).toBe('timeout=75')
 })

@@ -67,6 +67,8 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
   const bill = isScript ? (request: object, usage: TokenUsage) => cache.bill(request, usage) : undefined
   const known = () => new Set(pages.flatMap(({ loaded }) => loaded))
   const isPriced = priceOf(model, prices) !== undefined
+  /** Whether the last request began with the whole one before it. */
+  let isKept = false
 
   function load(page: Page, event: Extract<AgentEvent, { type: 'result' }>): void {
     const before = known()
@@ -90,12 +92,15 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
       if (!page) return
       if (event.type === 'request') {
         page.reminded = reminded
-        if (cache.see(event.sent.request)) page.prefixKept++
+        isKept = cache.see(event.sent.request)
       }
-      if (event.type === 'reply')
+      if (event.type === 'reply') {
+        // A request that failed and was sent again counts once.
+        if (isKept) page.prefixKept++
         page.searches += event.content.filter(
           ({ type, name }) => type === 'tool_use' && name === SEARCH_TOOL,
         ).length
+      }
       if (event.type === 'result') {
         load(page, event)
         const { name } = event.call
