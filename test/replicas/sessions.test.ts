@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { createMemoryResults } from '../../src/node/results/index.ts'
 import { defaultAnswer, everyCapability, textOf } from '../mcp/support/gateway.ts'
+import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
 import { local, neighbour } from '../mcp/support/servers.ts'
 import type { Loose } from '../support/talk.ts'
@@ -155,3 +156,51 @@ it('a long result of one replica is read at another, and deleted when the client
   await desk.transport.terminateSession()
   expect(dropped).toHaveLength(1)
 })
+
+it('a question is answered by its own session alone, also for one who knows its id', async () => {
+  const { gateways } = await openReplicas(() => [library()])
+  const [one = '', other = ''] = gateways.map(({ url }) => url)
+  const capabilities = { elicitation: {} }
+  const params = { ...initialize.params, capabilities }
+  const [asked, stranger] = [await open(one, params), await open(one, params)]
+  const call = { method: 'tools/call', params: { name: 'library__ask', arguments: question } }
+  const stream = await post(one, { id: 2, ...call }, asked)
+  const messages = messagesOf(stream)
+  const { id } = (await messages.next()).value ?? {}
+  const answer = (name: string) => ({ id, result: { action: 'accept', content: { name } } })
+  for (const url of [one, other]) expect((await post(url, answer('Eve'), stranger)).status).toBe(202)
+  for (const wrong of [0, '0', `${'0'.repeat(24)}:0`, `${id}:0`, null])
+    await post(other, { ...answer('Eve'), id: wrong }, asked)
+  expect((await post(other, answer('Ada'), asked)).status).toBe(202)
+  const { result } = (await messages.next()).value ?? {}
+  expect(textOf(result)).toContain('Ada')
+})
+
+function post(url: string, message: object, session?: string): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(session ? { 'mcp-session-id': session } : {}),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+  })
+}
+
+async function open(url: string, params: object): Promise<string> {
+  const response = await post(url, { ...initialize, params })
+  await response.text()
+  return response.headers.get('mcp-session-id') ?? ''
+}
+
+/** The messages of an event stream. */
+async function* messagesOf(response: Response): AsyncGenerator<Loose> {
+  let text = ''
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk
+    const lines = text.split('\n')
+    text = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith('data: ')) yield JSON.parse(line.slice(6))
+  }
+}
