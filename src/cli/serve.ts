@@ -72,7 +72,7 @@ export const serveCommand: Command = {
     results: {
       type: 'string',
       value: 'characters',
-      about: 'of a tool result before it is shelved, too; none is if left out',
+      about: 'of a tool result that stays whole; all do if left out',
     },
     memory: {
       type: 'string',
@@ -88,7 +88,7 @@ export const serveCommand: Command = {
     allow: {
       type: 'string',
       value: 'names',
-      about: 'further host names that clients may use, comma separated',
+      about: 'further host names for clients, comma separated',
     },
     forward: {
       type: 'string',
@@ -101,7 +101,7 @@ export const serveCommand: Command = {
       about: 'clients must send it; better set TOOLSHELF_KEY',
     },
     ...usersOption,
-    ...storeOption,
+    store: { ...storeOption.store!, about: 'redis://, postgres:// or file:<folder> of users' },
     open: { type: 'boolean', about: 'listen beyond loopback without a key' },
     'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
     ...auditOption,
@@ -113,8 +113,7 @@ export const serveCommand: Command = {
     'OPENAI_BASE_URL=http://127.0.0.1:3388/v1 qwen',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
     'toolshelf serve --upstream script:demo --port 0',
-    'toolshelf serve --users users.json --audit',
-    'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0 --allow tools.example.com',
+    'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0',
   ],
   async run(input, terminal) {
     if (input.words.length > 0)

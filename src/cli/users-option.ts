@@ -8,21 +8,23 @@ import type { TokenAccess } from '../users/oauth/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
 import { openTokens } from './oauth-options.ts'
 
-const DEFAULT_PLACE = 'those of --store, or else of users.json in ~/.config/toolshelf, if left out'
-
 /** Of gateways, where the option turns users on. */
 export const usersOption: { readonly users: Option } = {
   users: {
     type: 'string',
     value: 'file',
     isValueOptional: true,
-    about: `each user has own keys, rights and limits: the users of a file; ${DEFAULT_PLACE}`,
+    about: 'keys, rights and limits per user: a file, or --store',
   },
 }
 
 /** Of commands that change users. */
 export const userFileOption: { readonly users: Option } = {
-  users: { type: 'string', value: 'file', about: `the users of a file; ${DEFAULT_PLACE}` },
+  users: {
+    type: 'string',
+    value: 'file',
+    about: 'that has the users; --store, or users.json in ~/.config/toolshelf, if left out',
+  },
 }
 
 /** Opens the users that the options name; the caller closes them, and the store. */

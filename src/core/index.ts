@@ -84,15 +84,14 @@ export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy 
 export type {
   ClientIdentity,
   ConversationKind,
-  ConversationListener,
-  ConversationStart,
-  OpenTrace,
+  PrefixCause,
+  PrefixChange,
   ToolShare,
   Trace,
   TraceListener,
   TraceRecord,
 } from './trace.ts'
-export type { PrefixCause, PrefixChange } from './trace-prefix.ts'
+export type { ConversationListener, ConversationStart, OpenTrace } from './trace-conversation.ts'
 export type {
   AnnouncementStep,
   Block,

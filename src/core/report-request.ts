@@ -4,8 +4,7 @@ import type { Facts } from './history/index.ts'
 import { type BreakCause, explainBreak, type Sent } from './prefix.ts'
 import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'
-import type { TraceListener } from './trace.ts'
-import type { PrefixCause, PrefixChange } from './trace-prefix.ts'
+import type { PrefixCause, PrefixChange, TraceListener } from './trace.ts'
 import type { Block, Decision, RequestTool } from './types.ts'
 
 type Assembled = Sent & {

@@ -4,7 +4,6 @@
 // keep them.
 // Implements G5, A4.
 import type { BilledTokens } from './figures/index.ts'
-import type { PrefixCause, PrefixChange } from './trace-prefix.ts'
 import type { Decision, Origin } from './types.ts'
 
 /** One event: a decision, a search, a call, a change of a server, … The option `trace` receives those of a shelf. */
@@ -347,25 +346,6 @@ export type ClientIdentity = {
   readonly version?: string | undefined
 }
 
-/** What is known of a conversation when it begins. */
-export type ConversationStart = {
-  /** The program at the other end. */
-  readonly client?: ClientIdentity | undefined
-  /** The id of the user that it acts for. */
-  readonly user?: string | undefined
-  /** The valid W3C `traceparent` of its first request: the conversation takes over its trace id. */
-  readonly traceparent?: string | undefined
-}
-
-/** Starts a conversation and returns the listener for its events. */
-export type OpenTrace = (start: ConversationStart) => ConversationListener
-
-/** Receives the events of a conversation. */
-export type ConversationListener = TraceListener & {
-  /** The conversation's trace id, if its calls become spans: servers get the call's span as their parent. */
-  readonly traceId?: string | undefined
-}
-
 /** The part of the tools that a model sees, by estimates of their definitions alone. */
 export type ToolShare = {
   /** Tools whose definitions the model sees. */
@@ -376,6 +356,24 @@ export type ToolShare = {
   readonly tokensWith: number
   /** Tokens of all definitions, which a request without tool search contains. */
   readonly tokensWithout: number
+}
+
+/** One cause of a broken prefix, without what the conversation says. */
+export type PrefixCause = {
+  /** What changed: `model`, `system`, `header`, `tool-added`, `message-edited`, … as in `explainBreak`. */
+  readonly kind: string
+  /** The tool's name. */
+  readonly name?: string
+  /** The message's position. */
+  readonly index?: number
+}
+
+/** What a cause changed: the definition, the message, the system prompt, … before and after; undefined where there was none. */
+export type PrefixChange = {
+  /** As it was sent before. */
+  readonly before?: unknown
+  /** As it is sent now. */
+  readonly after?: unknown
 }
 
 /** An event as readers receive it, and as a line of the audit file: the fields of the event and these. */
