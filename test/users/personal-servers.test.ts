@@ -6,10 +6,13 @@ import { createShelf } from '../../src/index.ts'
 import { createMcpGateway, runOnHttp, shelfOptions } from '../../src/mcp/gateway/index.ts'
 import { createMcpHost } from '../../src/mcp/host/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
-import { createPersonalHosts, type PersonalHostsOptions } from '../../src/mcp/personal/index.ts'
+import { login } from '../../src/mcp/oauth/index.ts'
+import { createPersonalHosts, loginFile, type PersonalHostsOptions } from '../../src/mcp/personal/index.ts'
 import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import { openCredentialStore, openKeyring } from '../../src/users/credentials/index.ts'
 import type { AccessRules, Authenticator, Profile, User } from '../../src/users/index.ts'
+import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
 import { type ClientOptions, connectWith, eras, textOf } from '../mcp/support/gateway.ts'
 import { defaults, local } from '../mcp/support/servers.ts'
 import { startWhoServer } from './who-server.ts'
@@ -157,6 +160,39 @@ describe('two users and one server', () => {
     expect(await outsider.search('whoami')).not.toContain('who__')
     expect((await outsider.run('who__whoami')).isError).toBe(true)
     expect(who.knocks).toEqual([])
+  })
+})
+
+describe('logins of users', () => {
+  test('each user’s own login is used and renewed; who has none learns which command logs in', async () => {
+    const notes = await startAuthServer()
+    const config: ServerConfig = {
+      ...defaults('notes'),
+      transport: { kind: 'http', url: notes.url, headers: {} },
+      credentials: 'user',
+    }
+    const { connect, credentials } = await open([config])
+    const logIn = (user: string) =>
+      login({
+        ...{
+          config,
+          folder: temporaryFolder(),
+          clientInfo: { name: 'test', version: '1' },
+          openBrowser: browse,
+        },
+        ...{ print: () => {}, notify: () => {} },
+        file: loginFile(credentials, user, { server: 'notes', url: notes.url }),
+      })
+    const ann = await connect('ann')
+    expect(await ann.search('whoami')).toContain('toolshelf login notes --user ann')
+    await logIn('ann')
+    await expect.poll(async () => textOf(await ann.run('notes__whoami')), { timeout: 60_000 }).toBe('whoami')
+    notes.expire()
+    expect(textOf(await ann.run('notes__whoami'))).toBe('whoami')
+    const bob = await connect('bob')
+    expect(await bob.search('whoami')).toContain('toolshelf login notes --user bob')
+    const found = await loginFile(credentials, 'ann', { server: 'notes', url: notes.url }).read()
+    expect(notes.secrets.has(found?.tokens.access_token ?? '')).toBe(true)
   })
 })
 
