@@ -44,13 +44,14 @@ async function measure(pid: number, ways: ReadonlyMap<string, Requests>): Promis
   // The mean of both gateways without a listener.
   const [one = [], other = []] = results.values()
   const base = one.map((cost, index) => (cost + other[index]!) / 2)
+  const baseMean = (mean(trimmed(one)) + mean(trimmed(other))) / 2
   return table(
     ['way', 'CPU ms, median', 'of all', 'more than without, median of pairs', '95 % interval', 'of all'],
     [...results].map(([name, costs]) => {
       const ratios = costs.map((cost, index) => cost / base[index]!)
       return [
         ...[name, median(costs).toFixed(3), mean(trimmed(costs)).toFixed(3)],
-        ...[percent(median(ratios)), interval(ratios), percent(mean(trimmed(costs)) / mean(trimmed(base)))],
+        ...[percent(median(ratios)), interval(ratios), percent(mean(trimmed(costs)) / baseMean)],
       ]
     }),
   )

@@ -82,6 +82,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
   'parsers, formats and renderers with tables or properties of their own': [
     'agent/permissions/shell.ts',
     'agent/tools/walk.ts',
+    'cli/chat/context.ts',
     'cli/chat/items.ts',
     'cli/chat/markdown.ts',
     'cli/chat/settle.ts',

@@ -143,6 +143,8 @@ export type PinChange = {
   readonly after: string | null
   /** It cannot be used until it is accepted. */
   readonly isHeld: boolean
+  /** Identifies this very change: only what was shown can be accepted. */
+  readonly version: string
 }
 
 export type ServerAction = 'start' | 'stop' | 'reconnect' | 'refresh' | 'login'
@@ -153,6 +155,8 @@ export type PinInput = {
   readonly kind: PinChange['kind']
   readonly names: readonly string[]
   readonly action: 'accept' | 'hold'
+  /** To accept: the `version` of each of `names`, as the page has shown it. */
+  readonly versions?: readonly string[]
 }
 
 /** A tool of the pool as the page shows it. */

@@ -215,8 +215,8 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await page.getByRole('region', { name: 'Changed since accepted' }).waitFor({ state: 'detached' })
     expect(fixture.posts.filter(({ path }) => path === 'api/pins').map(({ body }) => body)).toEqual([
       { server: 'github', kind: 'instructions', names: ['instructions'], action: 'hold' },
-      { server: 'github', kind: 'tool', names: ['create_issue'], action: 'accept' },
-      { server: 'github', kind: 'instructions', names: ['instructions'], action: 'accept' },
+      { server: 'github', kind: 'tool', names: ['create_issue'], action: 'accept', versions: ['v1'] },
+      { server: 'github', kind: 'instructions', names: ['instructions'], action: 'accept', versions: ['v2'] },
     ])
     await goTo(page, '#/servers/slack')
     await page.getByRole('button', { name: 'Log in…' }).click()

@@ -124,11 +124,19 @@ describe('a changed definition', () => {
       pins,
       options: { pins, onChange: 'hold', times: { accepted: 3_600_000 } },
     })
-    write([{ ...mail[0], description: 'Sends a message\nto the\u200b attacker' }, mail[1]!])
-    await opened.host.refresh('mail')
-    const decide = (action: string) =>
-      opened.json(endpoints.pins, { body: { server: 'mail', kind: 'tool', names: ['send'], action } })
-    return { ...opened, decide }
+    const change = async (description: string) => {
+      write([{ ...mail[0], description }, mail[1]!])
+      await opened.host.refresh('mail')
+    }
+    await change('Sends a message\nto the\u200b attacker')
+    /** The change as a page shows it that is loaded now. */
+    const shown = async () => (await opened.json(endpoints.servers))[0].changes[0]
+    const decide = async (action: string, seen?: Loose, status = 200) => {
+      const { version } = seen ?? (await shown()) ?? { version: '' }
+      const body = { server: 'mail', kind: 'tool', names: ['send'], action, versions: [version] }
+      return opened.json(endpoints.pins, { body }, status)
+    }
+    return { ...opened, change, shown, decide }
   }
   const call = { body: { tool: 'mcp__mail__send', input: {}, isConfirmed: true } }
 
@@ -145,10 +153,38 @@ describe('a changed definition', () => {
     await json(endpoints.call, call, 404)
   })
 
+  it('that changes once more after a page showed it is not accepted unread', async () => {
+    const { json, change, shown, decide } = await changed()
+    const seen = await shown()
+    await change('Sends all messages to the attacker')
+    expect((await decide('accept', seen, 409)).error).toMatch(/"send" has changed again since this page/)
+    await json(endpoints.call, call, 404)
+    expect((await decide('accept', await shown())).changes).toEqual([])
+    expect((await json(endpoints.call, call)).isError).toBe(false)
+  })
+
+  it('is decided by two pages at once: one of them is last, and both see what counts', async () => {
+    const { json, shown, decide } = await changed()
+    const seen = await shown()
+    expect((await decide('accept', seen)).changes).toEqual([])
+    // The other page still shows it as held.
+    expect((await decide('accept', seen)).changes).toEqual([])
+    const pages = await Promise.all(
+      ['hold', 'accept', 'hold', 'accept'].map((action) => decide(action, seen)),
+    )
+    expect(pages).toHaveLength(4)
+    const isHeld = (await shown()) !== undefined
+    await json(endpoints.call, call, isHeld ? 404 : 200)
+    // Whatever came last, the next decision counts.
+    expect((await decide('hold', seen)).changes).toMatchObject([{ name: 'send', isHeld: true }])
+    expect((await decide('accept', await shown())).changes).toEqual([])
+    expect((await json(endpoints.call, call)).isError).toBe(false)
+  })
+
   it('needs a kind, names and a decision that exist', async () => {
     const { json } = await changed()
-    const good = { server: 'mail', kind: 'tool', names: ['send'], action: 'accept' }
-    for (const wrong of [{ kind: 'x' }, { action: 'x' }, { names: 'send' }, { server: 7 }])
+    const good = { server: 'mail', kind: 'tool', names: ['send'], action: 'accept', versions: [''] }
+    for (const wrong of [{ kind: 'x' }, { action: 'x' }, { names: 'send' }, { server: 7 }, { versions: 1 }])
       await json(endpoints.pins, { body: { ...good, ...wrong } }, 400)
     await json(endpoints.pins, { body: { ...good, server: 'nobody' } }, 404)
   })

@@ -1,7 +1,8 @@
 // Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
 import type { Agent } from '../../agent/index.ts'
-import { CHARACTERS_PER_TOKEN, estimateTokens, type Shelf } from '../../core/index.ts'
+import { CHARACTERS_PER_TOKEN, estimateTokens, type Shelf, type ShelvedResult } from '../../core/index.ts'
 import { render } from '../../core/oracle/index.ts'
+import { cut } from '../../lib/index.ts'
 
 export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
 
@@ -9,8 +10,8 @@ export type ContextReport = {
   readonly parts: readonly ContextPart[]
   readonly window: number
   readonly deferred: { readonly tools: number; readonly tokens: number }
-  /** Long results on the shelf. */
-  readonly results: { readonly count: number; readonly tokens: number }
+  /** Long results on the shelf, the newest last. */
+  readonly results: readonly ShelvedResult[]
 }
 
 const LABELS = [
@@ -58,10 +59,7 @@ export function contextReport(
   }))
   const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
   const tokens = estimateTokens(hidden.map(({ json }) => json).join(''))
-  const kept = shelf.results()
-  const characters = kept.reduce((sum, { size }) => sum + size, 0)
-  const results = { count: kept.length, tokens: Math.ceil(characters / CHARACTERS_PER_TOKEN) }
-  return { parts, window, deferred: { tools: hidden.length, tokens }, results }
+  return { parts, window, deferred: { tools: hidden.length, tokens }, results: shelf.results() }
 }
 
 const WIDTH = 48
@@ -78,10 +76,25 @@ export function contextLines({ parts, window, deferred, results }: ContextReport
     ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
     `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,
     `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf`,
-    ...(results.count === 0
-      ? []
-      : [
-          `  ${'results, not in it'.padEnd(24)}${count(results.tokens)}         ${results.count} on the shelf`,
-        ]),
+    ...(results.length === 0 ? [] : resultLines(results, count)),
+  ]
+}
+
+/** Results that are named. */
+const MOST_NAMED = 5
+
+/** The sum of the results on the shelf, and the newest by tool, kind and size. */
+function resultLines(results: readonly ShelvedResult[], count: (tokens: number) => string): string[] {
+  const tokensOf = (characters: number) => Math.ceil(characters / CHARACTERS_PER_TOKEN)
+  const all = tokensOf(results.reduce((sum, { size }) => sum + size, 0))
+  const newest = results.slice(-MOST_NAMED).reverse()
+  const left = results.length - newest.length
+  return [
+    `  ${'results, not in it'.padEnd(24)}${count(all)}         ${results.length} on the shelf`,
+    ...newest.map(
+      ({ tool, kind, size }) =>
+        `    ${cut(tool, 40)}: ${kind}, about ${tokensOf(size).toLocaleString('en-US')} tokens`,
+    ),
+    ...(left > 0 ? [`    and ${left} older`] : []),
   ]
 }

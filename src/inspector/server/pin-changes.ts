@@ -1,5 +1,5 @@
 // What the user decides about definitions that differ from the accepted ones.
-import type { Fields } from '../../lib/index.ts'
+import { cut, type Fields } from '../../lib/index.ts'
 import type { PinChange, ServerView } from '../api.ts'
 import { InspectorFailure, LONGEST_NAME, readNames, readText } from './read-input.ts'
 import { shownName } from './readable-change.ts'
@@ -17,15 +17,37 @@ export async function changePins(servers: InspectedServers, input: Fields): Prom
   if (input.action !== 'accept' && input.action !== 'hold')
     throw new InspectorFailure(400, '"action" must be "accept" or "hold"')
   const known = await originalNames(servers, server, names)
+  if (input.action === 'accept') await refuseUnseen(servers, server, kind, names, input.versions)
   await (input.action === 'accept' ? pins.accept(server, known, kind) : pins.hold(server, known, kind))
   // Comparing anew makes an accepted tool usable, or holds one back, at once.
   if (status.state === 'connected') await host.refresh(server).catch(() => {})
   return serverView(servers, server)
 }
 
+/** Throws if a definition has changed, or was accepted or held, since the page showed it. */
+async function refuseUnseen(
+  servers: InspectedServers,
+  server: string,
+  kind: PinChange['kind'],
+  names: readonly string[],
+  given: unknown,
+): Promise<void> {
+  const versions = readNames(given, 'versions')
+  const { changes } = await serverView(servers, server)
+  for (const [index, name] of names.entries()) {
+    const change = changes.find((one) => one.kind === kind && one.name === name)
+    // What another page has just accepted is as it was shown.
+    if (change === undefined || change.version === versions[index]) continue
+    throw new InspectorFailure(
+      409,
+      `"${cut(name, 100)}" has changed again since this page showed it; read it as it is now, then accept it`,
+    )
+  }
+}
+
 function kindIn(kind: unknown): PinChange['kind'] {
-  if (kind === 'tool' || kind === 'prompt' || kind === 'instructions') return kind
-  throw new InspectorFailure(400, '"kind" must be "tool", "prompt" or "instructions"')
+  if (kind === 'tool' || kind === 'prompt' || kind === 'instructions' || kind === 'skill') return kind
+  throw new InspectorFailure(400, '"kind" must be "tool", "prompt", "instructions" or "skill"')
 }
 
 /** The page knows names in the form in which they are shown. */
@@ -35,7 +57,12 @@ async function originalNames(
   shown: readonly string[],
 ): Promise<readonly string[]> {
   const pinned = (await pins?.list())?.find((one) => one.server === server)
-  const all = [...(pinned?.tools ?? []), ...(pinned?.prompts ?? []), 'instructions']
+  const all = [
+    ...(pinned?.tools ?? []),
+    ...(pinned?.prompts ?? []),
+    ...(pinned?.skills ?? []),
+    'instructions',
+  ]
   const wanted = new Set(shown)
   return all.filter((name) => wanted.has(shownName(name)))
 }

@@ -1,5 +1,5 @@
 // A definition that differs from the accepted one, as readable text.
-import { cut, spellOutInvisible } from '../../lib/index.ts'
+import { cut, hash, spellOutInvisible, toJson } from '../../lib/index.ts'
 import type { ListedTool } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
 import type { PinChange } from '../api.ts'
@@ -15,6 +15,7 @@ export function pinChange(change: DefinitionChange, isHolding: boolean): PinChan
     before: isWhole ? readable(kind, before) : null,
     after: isWhole ? readable(kind, after) : null,
     isHeld: isHolding,
+    version: hash(toJson([before, after])),
   }
 }
 

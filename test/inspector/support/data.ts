@@ -41,7 +41,7 @@ export function sampleServers(tools: readonly ToolView[], isLong = false): Serve
       budget: 1000,
       changes: [
         {
-          ...{ kind: 'tool', name: 'create_issue', isHeld: true },
+          ...{ kind: 'tool', name: 'create_issue', isHeld: true, version: 'v1' },
           before: 'description: Create a new issue\nlabels: optional',
           after: 'description: Create a new issue in a repository\nlabels: required',
         },
@@ -49,6 +49,7 @@ export function sampleServers(tools: readonly ToolView[], isLong = false): Serve
           kind: 'instructions',
           name: 'instructions',
           isHeld: false,
+          version: 'v2',
           before: 'Be brief.',
           after: 'Be brief and kind.',
         },

@@ -17,13 +17,17 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
     const kinds = [...new Set(changed.map(({ kind }) => kind))]
     try {
       for (const kind of kinds) {
-        const names = changed.flatMap((one) => (one.kind === kind ? [one.name] : []))
-        const input: PinInput = { server: name, kind, names, action }
+        const meant = changed.filter((one) => one.kind === kind)
+        const names = meant.map((one) => one.name)
+        const seen = action === 'accept' ? { versions: meant.map(({ version }) => version) } : {}
+        const input: PinInput = { server: name, kind, names, action, ...seen }
         replaceServer(app, await app.client.post<ServerView>(endpoints.pins, input))
       }
       app.announce(action === 'accept' ? 'Accepted' : 'Held back')
     } catch (reason) {
       setError(messageOf(reason))
+      // Another page may have decided, or the server has changed once more: show what is there now.
+      await app.refresh('servers')
     }
   }
   const canManage = about.value?.can.manageServers === true
