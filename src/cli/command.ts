@@ -82,7 +82,16 @@ export function withFlags(error: unknown, remedies: { readonly [option: string]:
   )
 }
 
+/** Throws a `UsageError` for options and arguments that the command does not take. */
 export function readInput(command: Command, words: readonly string[]): Input {
+  const input = parseInput(command, words)
+  const [first] = input.words
+  if (command.noArguments !== undefined && first !== undefined && !input.isSet('help'))
+    throw new UsageError(`unexpected argument "${cut(first, 100)}"; ${command.noArguments}.`)
+  return input
+}
+
+function parseInput(command: Command, words: readonly string[]): Input {
   const options = Object.fromEntries(
     Object.entries({ ...command.options, help }).map(([name, { type, short, isMultiple = false }]) => [
       name,
@@ -101,13 +110,6 @@ export function readInput(command: Command, words: readonly string[]): Input {
   } catch (error) {
     throw new UsageError(complaint(error as Error, command, words))
   }
-}
-
-/** Throws if a command that takes options only got an argument. */
-export function refuseArguments({ noArguments }: Command, { words }: Input): void {
-  const [first] = words
-  if (noArguments !== undefined && first !== undefined)
-    throw new UsageError(`unexpected argument "${cut(first, 100)}"; ${noArguments}.`)
 }
 
 /** Takes out options whose value may be left out, and is. */

@@ -11,7 +11,6 @@ import {
   type ExitCode,
   helpFor,
   readInput,
-  refuseArguments,
   type Terminal,
   UsageError,
   usageOf,
@@ -197,7 +196,6 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
       terminal.print(helpFor(command))
       return 0
     }
-    refuseArguments(command, input)
     return await command.run(input, terminal)
   } catch (error) {
     if (error instanceof UsageError) {
