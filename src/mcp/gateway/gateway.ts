@@ -106,9 +106,13 @@ export type McpGateway = {
   close(): Promise<void>
 }
 
-/** This process among the replicas of a gateway, and its calls of the others. */
+/**
+ * This process among its replicas, and its calls of the others.
+ * @internal
+ */
 export type ReplicaPeers = Replica & { readonly calls: RemoteCalls }
 
+/** @internal */
 export type ClientKind = {
   /** The client speaks the newer protocol, which has no sessions. */
   readonly isStateless: boolean

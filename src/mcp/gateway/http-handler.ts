@@ -3,13 +3,13 @@ import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server
 import type { TraceListener } from '../../core/index.ts'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
-import type { TokenAccess } from '../../users/oauth/index.ts'
 import type { AccessWatch } from './http-access.ts'
 import { type Guard, refusal } from './http-guard.ts'
 import { type HttpPages, METRICS_PATH } from './http-pages.ts'
 import type { NoSession, Session, SessionClient, Sessions } from './http-sessions.ts'
 import type { Stateless } from './http-stateless.ts'
 import type { Traffic } from './http-traffic.ts'
+import type { ProtectedResource } from './protected-resource.ts'
 
 /** Where clients reach the gateway. */
 export const PATH = '/mcp'
@@ -35,9 +35,6 @@ export type RequestHandlerOptions = {
   /** Says where clients without a token get one. */
   readonly protectedResource?: ProtectedResource | undefined
 }
-
-/** Answers for the metadata of a resource that is protected by OAuth. */
-export type ProtectedResource = Pick<TokenAccess, 'metadataAt'>
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {

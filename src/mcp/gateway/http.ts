@@ -26,11 +26,12 @@ import type { McpHost } from '../types.ts'
 import type { McpGateway } from './gateway.ts'
 import { createAccessWatch } from './http-access.ts'
 import { createGuard } from './http-guard.ts'
-import { createRequestHandler, PATH, type ProtectedResource } from './http-handler.ts'
+import { createRequestHandler, PATH } from './http-handler.ts'
 import { createHttpPages } from './http-pages.ts'
 import { createSessions } from './http-sessions.ts'
 import { createStateless } from './http-stateless.ts'
 import { createTraffic, type Traffic } from './http-traffic.ts'
+import type { ProtectedResource } from './protected-resource.ts'
 
 /** Options of `runOnHttp`. */
 export type HttpOptions = {
