@@ -1,6 +1,7 @@
 // Finds the sessions that replicas share: opens them, continues those that other replicas opened, and writes them to the
 // store again if it was emptied.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
 import { LiveSession, type SessionLink, sessionKey } from './live-session.ts'
@@ -33,6 +34,8 @@ const FIRST_LIFE_MS = 60_000
 /** Milliseconds after the store was emptied in which an unknown session may be one that is not restored yet. */
 const RESTORING_MS = 10_000
 const RESTORED_AT_ONCE = 50
+/** Milliseconds until sessions are restored again after the store failed to take them. */
+const RETRY_MS = 500
 
 export function createSessionLinks(options: SessionLinksOptions): SessionLinks {
   return new Links(options)
@@ -44,6 +47,8 @@ class Links implements SessionLinks {
   readonly #stopGaps: () => void
   #epoch: string | undefined
   #restoringUntil = 0
+  #gaps = 0
+  #isClosed = false
 
   constructor(options: SessionLinksOptions) {
     const { replica, calls } = options
@@ -55,7 +60,7 @@ class Links implements SessionLinks {
     replica.onMessage('listed', ({ session }) => this.#live.get(String(session))?.heardListed())
     this.#stopGaps = replica.onGap(() => {
       for (const session of this.#live.values()) session.isSuspect = true
-      void this.#restoreAll().catch(() => {}) // Each session is checked again before its next use.
+      void this.#recover()
     })
   }
 
@@ -92,6 +97,7 @@ class Links implements SessionLinks {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#stopGaps()
     for (const session of this.#live.values()) session.leave()
   }
@@ -111,6 +117,17 @@ class Links implements SessionLinks {
     await session.listen()
     this.#live.set(id, session)
     return session
+  }
+
+  /** Restores lost sessions, again and again until the store answers; a newer gap takes over. */
+  async #recover(): Promise<void> {
+    const gap = ++this.#gaps
+    while (gap === this.#gaps && !this.#isClosed)
+      try {
+        return await this.#restoreAll()
+      } catch {
+        await sleep(RETRY_MS, undefined, { ref: false })
+      }
   }
 
   /** Notices that the store has lost its data since this replica last looked. */
