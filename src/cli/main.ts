@@ -33,7 +33,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'chat',
-    summary: 'an agent with your MCP servers, in the terminal',
+    summary: 'an agent with your MCP servers; sessions lists past ones',
     load: async () => (await import('./chat.ts')).chatCommand,
   },
   {
@@ -43,7 +43,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'sessions',
-    summary: 'lists the sessions of this folder, to resume',
+    summary: '',
     load: async () => (await import('./sessions.ts')).sessionsCommand,
   },
   {
@@ -58,7 +58,7 @@ const commands: readonly Entry[] = [
   },
   {
     name: 'keys',
-    summary: 'keys of a gateway’s users; users lists those',
+    summary: 'keys of a gateway’s users; see users and credentials, too',
     load: async () => (await import('./keys.ts')).keysCommand,
   },
   {

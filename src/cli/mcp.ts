@@ -341,8 +341,21 @@ async function openStore(input: Input, isMetered: boolean) {
   return { store: meterStore(store, metrics), metrics }
 }
 
+/** Milliseconds without a store after which a gateway is not ready. Calls go on meanwhile, and all replicas share its fate. */
+const STORE_PATIENCE_MS = 30_000
+
 function readinessOf(store: StateStore | undefined): Pick<HttpOptions, 'readinessChecks'> {
-  return store ? { readinessChecks: [{ reason: 'store unreachable', check: () => store.ping() }] } : {}
+  if (!store) return {}
+  let answeredAt = Number.NEGATIVE_INFINITY
+  async function check(answering: StateStore): Promise<void> {
+    try {
+      await answering.ping()
+      answeredAt = performance.now()
+    } catch (error) {
+      if (performance.now() - answeredAt > STORE_PATIENCE_MS) throw error
+    }
+  }
+  return { readinessChecks: [{ reason: 'store unreachable', check: () => check(store) }] }
 }
 
 /** The value of `--max-sessions`. */

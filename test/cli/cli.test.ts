@@ -176,7 +176,7 @@ describe('every command explains itself', () => {
 
   it('on a screen of 80 columns and 24 rows altogether', async () => {
     const { out } = await cli('--help')
-    expect(named(out)).toContain('sessions')
+    expect(named(out)).toContain('keys')
     expect(out.split('\n').length).toBeLessThan(24)
     for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
   })
@@ -209,7 +209,7 @@ describe('the binary', () => {
 describe('arguments that nobody expects', () => {
   const takeArguments = [
     ...['run', 'wrap', 'inspect', 'replay', 'add', 'remove', 'login', 'logout', 'trust', 'permissions'],
-    ...['pins', 'learned', 'search', 'config', 'completion'],
+    ...['pins', 'learned', 'search', 'config', 'completion', 'keys', 'users', 'credentials'],
   ]
 
   it('are refused by every command that takes options only, which says what to do instead', async () => {

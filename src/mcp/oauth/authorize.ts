@@ -1,6 +1,7 @@
 // Authorizes requests to a remote server with a stored login, and refreshes its tokens. Never opens a browser: if the
 // user has to log in, the error says which command to run.
 import {
+  type OAuthDiscoveryState,
   OAuthError,
   OAuthErrorCode,
   refreshAuthorization,
@@ -76,7 +77,8 @@ const LATE = 5_000
 
 async function refresh(stored: Credentials, command: string | undefined): Promise<StoredOAuthTokens> {
   const { server, tokens, client, discovery } = stored
-  const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = discovery
+  const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } =
+    discovery as OAuthDiscoveryState
   if (!tokens.refresh_token) throw needsLogin(server, 'the last one has expired', command)
   try {
     const fresh = await refreshAuthorization(authorizationServerUrl, {

@@ -1,21 +1,20 @@
 // What a stored login is: its parts, its name and its text, wherever it is kept.
 import { createHash } from 'node:crypto'
-import type {
-  OAuthDiscoveryState,
-  StoredOAuthClientInformation,
-  StoredOAuthTokens,
-} from '@modelcontextprotocol/client'
 
-/** @internal */
+/** A login as it is stored. Its parts are the SDK's own, whose types stay out of the package's. */
 export type Credentials = {
   readonly server: string
   readonly url: string
-  readonly tokens: StoredOAuthTokens
-  readonly client: StoredOAuthClientInformation
-  readonly discovery: OAuthDiscoveryState
+  readonly tokens: {
+    readonly access_token: string
+    readonly refresh_token?: string | undefined
+    readonly id_token?: string | undefined
+  }
+  readonly client: { readonly client_id: string; readonly client_secret?: string | undefined }
+  readonly discovery: { readonly authorizationServerUrl: string }
 }
 
-/** @internal */
+/** Where the login to one server is kept. */
 export type CredentialFile = {
   /** Undefined if there are none. An unreadable file is set aside and reported. */
   read(): Promise<Credentials | undefined>
@@ -25,7 +24,6 @@ export type CredentialFile = {
   alone<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
-/** @internal */
 export function credentialName(server: string, url: string): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([server, url]))
@@ -34,12 +32,10 @@ export function credentialName(server: string, url: string): string {
   return `${readable(server)}-${hash}`
 }
 
-/** @internal */
 export function readable(server: string): string {
   return server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
 }
 
-/** @internal */
 export function parseCredentials(text: string): Credentials | undefined {
   try {
     return readCredentials(JSON.parse(text))
@@ -50,7 +46,6 @@ export function parseCredentials(text: string): Credentials | undefined {
 
 /**
  * Returns a login as it was stored; undefined if the value is none.
- * @internal
  */
 export function readCredentials(value: unknown): Credentials | undefined {
   const found = value as Partial<Credentials> | null | undefined

@@ -1,6 +1,7 @@
 // Deletes a server's logins, and revokes the tokens at the server if possible.
 import {
   assertSecureTokenEndpoint,
+  type OAuthDiscoveryState,
   type OAuthMetadata,
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client'
@@ -36,7 +37,7 @@ function notRevoked(error: unknown, stored: Credentials): string {
 }
 
 async function revoke({ tokens, client, discovery }: Credentials): Promise<void> {
-  const metadata = discovery.authorizationServerMetadata
+  const metadata = (discovery as OAuthDiscoveryState).authorizationServerMetadata
   const endpoint = (metadata as OAuthMetadata | undefined)?.revocation_endpoint
   if (endpoint === undefined) throw new Error('it does not support revocation')
   const url = assertSecureTokenEndpoint(endpoint)
