@@ -61,7 +61,7 @@ async function soak(): Promise<void> {
   traffic.close()
   await sleep(2000)
   const after = { files: openFilesOf(gateway.pid), resident: residentOf(gateway.pid) }
-  const active = Number(/^toolshelf_active_requests (\d+)/m.exec(await metricsOf(gateway))?.[1])
+  const active = Number(/^toolshelf_active_requests\{[^}]*\} (\d+)/m.exec(await metricsOf(gateway))?.[1])
   const lines = [...verdict(samples), '', ...outcomes(traffic), '', leftovers(before, after, active)]
   if (minutes >= LONG) report('Messages gateway, soak', `npm run bench messages-soak ${minutes}`, lines)
   else console.log(`\n${lines.join('\n')}\n`)

@@ -105,8 +105,7 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
     ...options,
   })
   started.push(served)
-  const active = () => Number(/^toolshelf_active_requests (\d+)$/m.exec(metrics.text())?.[1])
-  return { url: served.url, done, metrics: metrics.text, active, close: () => served.close() }
+  return { url: served.url, done, metrics: metrics.text, active: served.active, close: () => served.close() }
 }
 
 export type Got = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string }
