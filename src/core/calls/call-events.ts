@@ -21,6 +21,16 @@ export function resultEvent(
   content: unknown,
   milliseconds?: number,
 ): Trace {
-  const { id, name, server } = subject
-  return { type: 'result', id, name, server, outcome, size: jsonLength(content), milliseconds, content }
+  const { id, name, server, reason } = subject
+  return {
+    type: 'result',
+    id,
+    name,
+    server,
+    outcome,
+    reason,
+    size: jsonLength(content),
+    milliseconds,
+    content,
+  }
 }
