@@ -136,7 +136,7 @@ export function unknownProfile(
   return new CommandError(
     given === undefined
       ? `user ${quote(user)} is new; name their profile with --profile (${there}).`
-      : `there is no profile ${quote(given)} (${there}); add it to "profiles" of a users file, which "toolshelf users import" takes into a store.`,
+      : `there is no profile ${quote(given)} (${there}); write it into "profiles" of the users file first; "toolshelf users import" takes that file into a store.`,
   )
 }
 
