@@ -21,7 +21,7 @@ export const usersCommand: Command = {
   words: '[set <user> --profile <name> | remove <user> | import <file>] [--users <file>]',
   verbs: ['list', 'set', 'remove', 'import'],
   options: {
-    profile: { type: 'string', value: 'name', about: 'of set; the profile that the user gets' },
+    profile: { type: 'string', value: 'name', about: 'for set: the new profile of the user' },
     ...userFileOption,
     ...storeOption,
     json: { type: 'boolean', about: 'print {"users": […], "profiles": {…}}' },
