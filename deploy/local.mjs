@@ -1,5 +1,5 @@
 // Starts what compose.yaml starts, without containers: Redis or Valkey from PATH, gateways, and a balancer in front of them.
-//   node deploy/local.mjs [--config servers.json] [--gateways 2] [--port 8080] [--no-store]
+//   node deploy/local.mjs [--config servers.json] [--users users.json] [--gateways 2] [--port 8080] [--no-store]
 // Ctrl-C ends everything. Build the package first (npm run build), or have `toolshelf` on PATH.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -10,17 +10,32 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startBalancer } from './balancer.mjs'
 
-const { values } = parseArgs({
-  options: {
-    config: { type: 'string', default: fileURLToPath(new URL('servers.json', import.meta.url)) },
-    gateways: { type: 'string', default: '2' },
-    port: { type: 'string', default: '8080' },
-    'no-store': { type: 'boolean', default: false },
-  },
-})
+const USAGE =
+  'node deploy/local.mjs [--config <servers>] [--users <file>] [--gateways 2] [--port 8080] [--no-store]'
+const options = {
+  config: { type: 'string', default: fileURLToPath(new URL('servers.json', import.meta.url)) },
+  users: { type: 'string' },
+  gateways: { type: 'string', default: '2' },
+  port: { type: 'string', default: '8080' },
+  'no-store': { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+}
+const values = readOptions()
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-local-'))
 const children = new Set()
 let isEnding = false
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({ options })
+    if (!values.help) return values
+    console.log(`Usage: ${USAGE}`)
+    process.exit(0)
+  } catch (error) {
+    console.error(`local: ${error.message}\nUsage: ${USAGE}`)
+    process.exit(2)
+  }
+}
 
 async function freePort() {
   const server = createServer()
@@ -84,7 +99,7 @@ function toolshelf() {
 
 async function startGateway(number, env) {
   const [command, ...first] = toolshelf()
-  const options = [
+  const words = [
     'mcp',
     '--http',
     '--port',
@@ -95,11 +110,12 @@ async function startGateway(number, env) {
     '127.0.0.1',
     '--drain-delay',
     '1',
+    ...(values.users === undefined ? [] : ['--users', values.users]),
   ]
   const { found } = await start(
     `gateway-${number}`,
     command,
-    [...first, ...options],
+    [...first, ...words],
     /ready at (\S+)\/mcp/,
     env,
   )

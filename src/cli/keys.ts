@@ -19,12 +19,12 @@ export const keysCommand: Command = {
   words: '[create <user> [--profile <name>] | revoke <id>] [--users <file>]',
   verbs: ['list', 'create', 'revoke'],
   options: {
-    profile: { type: 'string', value: 'name', about: 'of create; the profile of a user who is new' },
-    label: { type: 'string', value: 'text', about: 'of create; what the key is for' },
+    profile: { type: 'string', value: 'name', about: 'for create: the profile of a new user' },
+    label: { type: 'string', value: 'text', about: 'for create: what the key is for' },
     expires: {
       type: 'string',
       value: 'time',
-      about: 'of create; after 12h, 90d or 52w, or a date; never if left out',
+      about: 'for create: after 12h, 90d or 52w, or a date; never if left out',
     },
     ...userFileOption,
     ...storeOption,
@@ -136,7 +136,7 @@ export function unknownProfile(
   return new CommandError(
     given === undefined
       ? `user ${quote(user)} is new; name their profile with --profile (${there}).`
-      : `there is no profile ${quote(given)} (${there}); add it to "profiles" of a users file, which "toolshelf users import" takes into a store.`,
+      : `there is no profile ${quote(given)} (${there}); write it into "profiles" of the users file first; "toolshelf users import" takes that file into a store.`,
   )
 }
 

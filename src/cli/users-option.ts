@@ -14,7 +14,7 @@ export const usersOption: { readonly users: Option } = {
     type: 'string',
     value: 'file',
     isValueOptional: true,
-    about: 'keys, rights and limits per user: a file, or --store',
+    about: 'serve users with keys, rights and limits, from this file or the store',
   },
 }
 
@@ -23,7 +23,7 @@ export const userFileOption: { readonly users: Option } = {
   users: {
     type: 'string',
     value: 'file',
-    about: 'that has the users; --store, or users.json in ~/.config/toolshelf, if left out',
+    about: 'where the users are; the store, or ~/.config/toolshelf/users.json, if left out',
   },
 }
 

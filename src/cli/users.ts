@@ -1,6 +1,7 @@
 // `toolshelf users`: lists a gateway's users, changes their profiles, and takes a file of users into a store.
 import { quote } from '../lib/index.ts'
-import { printable, table } from '../terminal/index.ts'
+import type { StateStore } from '../store/index.ts'
+import { counted, printable, table } from '../terminal/index.ts'
 import type { UserDirectory } from '../users/index.ts'
 import {
   type Command,
@@ -20,7 +21,7 @@ export const usersCommand: Command = {
   words: '[set <user> --profile <name> | remove <user> | import <file>] [--users <file>]',
   verbs: ['list', 'set', 'remove', 'import'],
   options: {
-    profile: { type: 'string', value: 'name', about: 'of set; the profile that the user gets' },
+    profile: { type: 'string', value: 'name', about: 'for set: the new profile of the user' },
     ...userFileOption,
     ...storeOption,
     json: { type: 'boolean', about: 'print {"users": […], "profiles": {…}}' },
@@ -39,7 +40,7 @@ export const usersCommand: Command = {
     try {
       const directory = await openUsers(input, store, { mayCreate: action === 'import' })
       try {
-        return await run({ directory, words, input, terminal })
+        return await run({ directory, store, words, input, terminal })
       } finally {
         await directory.close()
       }
@@ -53,6 +54,7 @@ export const usersCommand: Command = {
 
 type Call = {
   readonly directory: UserDirectory
+  readonly store: StateStore | undefined
   readonly words: readonly string[]
   readonly input: Input
   readonly terminal: Terminal
@@ -91,7 +93,11 @@ async function set(call: Call): Promise<ExitCode> {
   const user = userIn(call)
   const profile = input.text('profile')
   if (profile === undefined) throw new UsageError('set needs --profile <name>.')
-  const { profiles } = await directory.all()
+  const { profiles, users } = await directory.all()
+  if (!users.has(user))
+    throw new CommandError(
+      `there is no user ${quote(user)} in ${directory.place}; create them with: toolshelf keys create ${user} --profile ${profile}`,
+    )
   if (!profiles.has(profile)) throw unknownProfile(user, profile, [...profiles.keys()], directory)
   await directory.saveUser(user, { profile })
   terminal.print(printable(`User ${user} has the profile ${profile} from now on.`))
@@ -99,13 +105,16 @@ async function set(call: Call): Promise<ExitCode> {
 }
 
 async function remove(call: Call): Promise<ExitCode> {
-  const { directory, terminal } = call
+  const { directory, store, terminal } = call
   const user = userIn(call)
-  if (!(await directory.deleteUser(user)))
+  const { removeUserCredentials } = await import('../users/credentials/index.ts')
+  const servers = store ? await removeUserCredentials(store, user) : 0
+  if (!(await directory.deleteUser(user)) && servers === 0)
     throw new CommandError(
       `there is no user ${quote(user)} in ${directory.place}; "toolshelf users" lists them.`,
     )
-  terminal.print(printable(`Removed user ${user} and all of their keys.`))
+  const credentials = servers > 0 ? `, and their credentials for ${counted(servers, 'server')}` : ''
+  terminal.print(printable(`Removed user ${user} and all of their keys${credentials}.`))
   return 0
 }
 
@@ -120,8 +129,10 @@ async function importFile({ directory, words, terminal }: Call): Promise<ExitCod
     for (const profile of profiles.values()) await directory.saveProfile(profile)
     for (const [id, user] of users) await directory.saveUser(id, user)
     for (const [id, key] of keys) await directory.saveKey(id, key)
-    const counts = `${profiles.size} profiles, ${users.size} users and ${keys.size} keys`
-    terminal.print(printable(`Imported ${counts} into ${directory.place}.`))
+    const parts = [counted(profiles.size, 'profile'), counted(users.size, 'user')]
+    terminal.print(
+      printable(`Imported ${parts.join(', ')} and ${counted(keys.size, 'key')} into ${directory.place}.`),
+    )
   } finally {
     await source.close()
   }

@@ -102,6 +102,13 @@ function limitsOf({ profile }: User, kind: UsageKind): { readonly window: Window
 
 function refusal(kind: UsageKind, limit: number, window: Window, now: number): AccessRefusal {
   const seconds = Math.ceil((window.ms - (now % window.ms)) / 1000)
-  const message = `you have used your ${limit} ${kind} of this ${window.name}; try again in ${seconds} s`
+  const message = `your limit of ${limit} ${kind} per ${window.name} is reached; try again in ${waitText(seconds)}`
   return { status: 429, message, retryAfter: seconds }
+}
+
+/** `30 s`, or `7 h 50 min` where nobody counts seconds. */
+function waitText(seconds: number): string {
+  if (seconds <= 120) return `${seconds} s`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

@@ -87,7 +87,7 @@ describe('turns', () => {
 
   test('a result without its call, a call without its result and unknown events are shown as far as they go', () => {
     const { records, add } = createRecorder()
-    add({ type: 'result', id: '1', name: 'a', outcome: 'refused', size: 3 }, 'x')
+    add({ type: 'result', id: '1', name: 'a', outcome: 'refused', reason: 'rights', size: 3 }, 'x')
     add({ type: 'call', id: '2', name: 'b' }, 'x')
     add({ type: 'constructor' }, 'x')
     add({ type: '__proto__' }, 'x')
@@ -95,10 +95,23 @@ describe('turns', () => {
     expect(modelOf(records).turns('x')).toMatchObject([
       {
         calls: [
-          { name: 'a', outcome: 'refused' },
+          { name: 'a', outcome: 'refused', reason: 'rights' },
           { name: 'b', outcome: 'running' },
         ],
       },
+    ])
+  })
+
+  test('a conversation names its user, where the gateway has users', () => {
+    const { records, add } = createRecorder()
+    add({ type: 'opened', kind: 'mcp', client: { name: 'cursor', version: '1' }, user: 'ada' }, 'x')
+    add({ type: 'opened', kind: 'mcp', client: { name: 'cursor', version: '1' } }, 'y')
+    const users = modelOf(records)
+      .conversations()
+      .map(({ id, client, user }) => [id, client, user])
+    expect(users.sort()).toEqual([
+      ['x', 'cursor 1', 'ada'],
+      ['y', 'cursor 1', ''],
     ])
   })
 

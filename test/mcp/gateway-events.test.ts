@@ -57,6 +57,15 @@ describe.each(eras)('a client, %s', (era) => {
     expect(second).toMatchObject({ name: 'echo__fail', outcome: 'failed' })
   })
 
+  it('a call of an unknown name is a refused call, and not a search', async () => {
+    const { of, openTrace, stream } = listening()
+    const on = { trace: stream.open('mcp').trace }
+    const { call } = await openDesk([echo()], { client: { era }, openTrace, on })
+    await call('CallTool', { name: 'echo__nothing', arguments: {} })
+    expect(of('result')).toMatchObject([{ name: 'echo__nothing', outcome: 'refused' }])
+    expect(of('searched')).toEqual([])
+  })
+
   it('takes the trace id of its first call', async () => {
     const { of, openTrace } = listening()
     const { raw } = await openDesk([echo()], { client: { era }, openTrace })

@@ -71,6 +71,12 @@ describe.each(eras)('long results, %s', (era) => {
     }
   })
 
+  it('structured content that only wraps a long text is not kept twice', async () => {
+    const output = await desk().call('CallTool', { name: 'long__wrapped', arguments: {} })
+    expect(output.structuredContent).toBeUndefined()
+    expect(await readAll(desk(), handleIn(output))).toBe('A line.\n'.repeat(2000))
+  })
+
   it('structured content that a long text only sums up is kept with it', async () => {
     const output = await desk().call('CallTool', { name: 'long__told', arguments: {} })
     expect(output.structuredContent).toBeUndefined()

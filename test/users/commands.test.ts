@@ -55,6 +55,10 @@ describe.each(places)('in %s', (_, where) => {
     )
     expect((await cli('users', 'set', 'bob', '--profile', 'ops', ...where)).code).toBe(0)
     expect((await cli('users', ...where)).out).toMatch(/bob +ops +1/)
+    expect(await cli('users', 'set', 'bbo', '--profile', 'ops', ...where)).toMatchObject({
+      code: 1,
+      told: expect.stringContaining('toolshelf keys create bbo --profile ops'),
+    })
     expect((await cli('users', 'remove', 'bob', ...where)).code).toBe(0)
     expect((await cli('users', 'remove', 'bob', ...where)).code).toBe(1)
     expect(JSON.parse((await cli('keys', '--json', ...where)).out).keys).toHaveLength(1)

@@ -54,6 +54,23 @@ describe('toolshelf credentials', () => {
       expect(out + told).not.toMatch(/value-of|another/)
   })
 
+  test('go with their user: a later user of the same id does not get them', async () => {
+    const { credentials, environment, folder } = place()
+    const { TOOLSHELF_SECRET_KEY: _, ...keyless } = environment
+    const cli = (...words: string[]) => runHere({ folder, environment: keyless }, words)
+    await cli('keys', 'create', 'ada')
+    await cli('keys', 'create', 'adam')
+    for (const server of ['github', 'linear'])
+      await credentials(`set ada ${server} TOKEN`, { piped: 'value-of-ada' })
+    await credentials('set adam github TOKEN', { piped: 'value-of-adam' })
+    const removed = await cli('users', 'remove', 'ada')
+    expect(removed.out).toContain(
+      'Removed user ada and all of their keys, and their credentials for 2 servers.',
+    )
+    expect(JSON.parse((await credentials('list --json')).out).credentials).toMatchObject([{ user: 'adam' }])
+    expect((await cli('users', 'remove', 'ada')).told).toContain('there is no user "ada"')
+  })
+
   test('says what is missing: the value, the key, the store, a good name', async () => {
     const { credentials, environment, folder } = place()
     expect((await credentials('set ada github TOKEN')).told).toContain('pipe the value in')

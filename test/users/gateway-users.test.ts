@@ -222,7 +222,7 @@ describe('limits', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(3)
     const refused = answers.find(({ status }) => status === 429)
     expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0)
-    expect(refused?.text).toMatch(/you have used your 5 requests of this day; try again in \d+ s/)
+    expect(refused?.text).toMatch(/your limit of 5 requests per day is reached; try again in \d+ (s|min|h)/)
     expect(events.filter(({ type }) => type === 'refused')).toHaveLength(3)
     expect(events[0]).toMatchObject({ type: 'refused', user: 'ada', reason: 'limit', status: 429 })
     expect((await asked('bob')).status).not.toBe(429)
@@ -234,7 +234,7 @@ describe('limits', () => {
     expect(await call('ToolSearch', { query: 'handles orders' })).not.toMatchObject({ isError: true })
     const refused = await call('ToolSearch', { query: 'handles orders' })
     expect(refused).toMatchObject({ isError: true })
-    expect(textOf(refused)).toContain('you have used your 1 searches of this day')
+    expect(textOf(refused)).toContain('your limit of 1 searches per day is reached')
     expect(textOf(await call('CallTool', { name: 'github__github_one', arguments: {} }))).toBe(
       'done by github_one',
     )

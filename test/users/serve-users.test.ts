@@ -187,7 +187,7 @@ test.each([
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(JSON.parse(refused.text).error).toMatchObject({
     type: 'rate_limit_error',
-    message: expect.stringContaining('you have used your 150 tokens of this day'),
+    message: expect.stringContaining('your limit of 150 tokens per day is reached'),
   })
   expect(events).toContainEqual(expect.objectContaining({ type: 'refused', user: 'ada', status: 429 }))
   expect((await asked('bob')).status).toBe(200)
@@ -200,7 +200,7 @@ test('a limit of requests is refused in the shape of each API', async () => {
   expect(JSON.parse(messages.text)).toMatchObject({ type: 'error', error: { type: 'rate_limit_error' } })
   const chat = await post(headers, {}, '/v1/chat/completions')
   expect(chat.status).toBe(429)
-  expect(JSON.parse(chat.text).error.message).toContain('you have used your 0 requests of this day')
+  expect(JSON.parse(chat.text).error.message).toContain('your limit of 0 requests per day is reached')
 })
 
 test('metrics and the inspector are for operators', async () => {

@@ -39,7 +39,7 @@ test('two replicas admit exactly the limit, and the next window admits again', a
   expect(first.filter((one) => one === undefined)).toHaveLength(10)
   expect(first.find((one) => one)).toEqual({
     status: 429,
-    message: 'you have used your 10 requests of this minute; try again in 30 s',
+    message: 'your limit of 10 requests per minute is reached; try again in 30 s',
     retryAfter: 30,
   })
   clock.pass(30_000)
@@ -56,7 +56,7 @@ test('what a minute refuses does not count for the day; users and kinds count ap
   expect(await usage.take(user, 'requests')).toBeUndefined()
   clock.pass(60_000)
   expect(await usage.take(user, 'requests')).toMatchObject({
-    message: expect.stringContaining('of this day'),
+    message: expect.stringContaining('per day is reached; try again in 13 h 58 min'),
   })
   expect(await usage.take(user, 'searches')).toBeUndefined()
   expect(await usage.take(userWith(user.profile.limits, 'ada/requests'), 'requests')).toBeUndefined()

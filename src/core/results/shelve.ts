@@ -30,6 +30,13 @@ export type Replacement = {
   readonly kind: ResultKind
 }
 
+/** Kinds that need an article. */
+const NAMES: { readonly [kind in ResultKind]?: string } = {
+  log: 'a log',
+  text: 'a text',
+  'Markdown table': 'a Markdown table',
+}
+
 export type ReplacementOptions = {
   /** Characters up to which results are sent whole. */
   readonly budget: number
@@ -57,7 +64,7 @@ export function replacementFor(
     ? `${caller}: {"name": "${READ_TOOL}", "arguments": ${input}}`
     : `${READ_TOOL}: ${input}`
   const note = `<shelved-result handle="${handle}">
-The result is ${kind} of ${size} characters, too long to show here; all of it is kept. A preview follows. Read what you need with ${call} with one of "page": 1 (to ${pages}), "search": "words", "lines": "1-50"${path}. Do not call the tool again for it.
+The result is ${NAMES[kind] ?? kind} of ${size} characters, too long to show here; all of it is kept. A preview follows. Read what you need with ${call} with one of "page": 1 (to ${pages}), "search": "text", "lines": "1-9"${path}. Do not call the tool again for it.
 </shelved-result>`
   return { note, preview, handle, kind }
 }

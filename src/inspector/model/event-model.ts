@@ -19,6 +19,8 @@ export type ConversationSummary = {
   /** `mcp`, `serve`, `chat`, `run` or `library`; empty in recordings that do not say. */
   readonly kind: string
   readonly client: string
+  /** The user of a gateway for teams; empty where there are no users. */
+  readonly user: string
   readonly startTime: string
   readonly endTime: string
   readonly models: readonly string[]
@@ -121,10 +123,10 @@ function createSummaries(): (threads: ReadonlyMap<string, Thread>) => readonly C
 }
 
 function summarise(id: string, thread: Thread): ConversationSummary {
-  const { turns, kind, client } = foldThread(thread)
+  const { turns, kind, client, user } = foldThread(thread)
   const calls = turns.flatMap((turn) => turn.calls)
   return {
-    ...{ id, kind, client },
+    ...{ id, kind, client, user },
     startTime: thread.kept[0]?.event.time ?? '',
     endTime: thread.kept.at(-1)?.event.time ?? '',
     models: [...new Set(turns.flatMap(({ model }) => (model === '' ? [] : [model])))],

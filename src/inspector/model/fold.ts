@@ -17,12 +17,14 @@ export type ConversationFold = {
   readonly turns: InspectedTurn[]
   kind: string
   client: string
+  /** The user of a gateway for teams; empty where there are no users. */
+  user: string
   /** Calls whose result is not known yet, by id. */
   readonly running: Map<string, InspectedCall>
 }
 
 export function emptyFold(): ConversationFold {
-  return { turns: [], kind: '', client: '', running: new Map() }
+  return { turns: [], kind: '', client: '', user: '', running: new Map() }
 }
 
 /** Applies the next event of the conversation. */
@@ -38,6 +40,7 @@ export function foldEvent(fold: ConversationFold, event: EventRecord): void {
 
 function applyOpened(fold: ConversationFold, event: EventRecord): void {
   fold.kind = textOf(event.kind)
+  fold.user = textOf(event.user)
   const { name, version } = fieldsOf(event.client)
   fold.client = [textOf(name), textOf(version)].filter((part) => part !== '').join(' ')
 }
@@ -235,7 +238,7 @@ function readUsage(value: unknown): Usage | undefined {
 function startCall(turn: InspectedTurn, event: EventRecord, { running }: ConversationFold): InspectedCall {
   const call: InspectedCall = {
     ...{ id: textOf(event.id), name: textOf(event.name), server: textOf(event.server), time: event.time },
-    ...{ outcome: 'running', milliseconds: undefined, size: undefined, isAllowed: undefined },
+    ...{ outcome: 'running', reason: '', milliseconds: undefined, size: undefined, isAllowed: undefined },
     ...{ input: undefined, result: undefined },
   }
   turn.calls.push(call)
@@ -248,6 +251,7 @@ function applyResult(turn: InspectedTurn, event: EventRecord, fold: Conversation
   const call = fold.running.get(textOf(event.id)) ?? startCall(turn, event, fold)
   fold.running.delete(call.id)
   call.outcome = textOf(event.outcome)
+  call.reason = textOf(event.reason)
   call.milliseconds = numberOf(event.milliseconds)
   call.size = numberOf(event.size)
   call.result = event.content

@@ -71,6 +71,8 @@ export type InspectedCall = {
   readonly time: string
   /** `running` until its result is known. */
   outcome: string
+  /** Why it was refused: `rights` or `limit`; empty for any other reason. */
+  reason: string
   milliseconds: number | undefined
   size: number | undefined
   isAllowed: boolean | undefined

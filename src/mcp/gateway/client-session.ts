@@ -236,8 +236,9 @@ class Session implements ClientSession {
     way: CallWay = {},
   ): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
-    // Its server may still be connecting: a search waits for it, within limits.
-    if (!shelf.partition().pool.byName.has(name)) await shelf.search({ query: `select:${name}` })
+    // Its server may still be connecting: a search waits for it, within limits. Nobody asked for it, so no event tells of it.
+    if (!shelf.partition().pool.byName.has(name))
+      await shelf.search({ query: `select:${name}` }, { trace: () => {} })
     const { pool, deferredNames } = shelf.partition()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })

@@ -132,7 +132,8 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
   const structure = structuredContent === undefined || isStructureLong ? {} : { structuredContent }
   const others = content.filter((one) => textIn(one) === undefined)
   if (text.length > budget) {
-    const isSaid = !isStructureLong || texts.some((one) => isSameJson(one, json))
+    const isSaid =
+      !isStructureLong || onlyWraps(structuredContent, text) || texts.some((one) => isSameJson(one, json))
     return {
       text: isSaid ? text : `${text}\n${json.toWellFormed()}`,
       replacedBy: (blocks) => ({ ...rest, ...structure, content: [...blocks, ...others] }),
@@ -140,6 +141,12 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
   }
   if (!isStructureLong) return undefined
   return { text: json, replacedBy: (blocks) => ({ ...rest, content: [...blocks, ...content] }) }
+}
+
+/** Whether structured content is the text and nothing else, as in `{ content: text }`. */
+function onlyWraps(structuredContent: unknown, text: string): boolean {
+  const values = Object.values(fieldsOf(structuredContent))
+  return values.length === 1 && typeof values[0] === 'string' && values[0].toWellFormed() === text
 }
 
 function isSameJson(text: string, json: string): boolean {

@@ -139,6 +139,17 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
 }
 
 /** All records whose names begin with a prefix, page by page. */
+/**
+ * Removes everything that a user has, readable or not, so that a later user of the same id does not get it. Needs no key.
+ * Returns the number of servers it was for.
+ */
+export async function removeUserCredentials(store: StateStore, user: string): Promise<number> {
+  let count = 0
+  for await (const { key } of recordsIn(store, prefixOf(user))) if (await store.delete(key)) count++
+  if (count > 0) await store.publish(CHANNEL, user)
+  return count
+}
+
 async function* recordsIn(store: StateStore, prefix: string) {
   for (let after = ''; ; ) {
     const page = await store.list(prefix, { limit: PAGE, after })

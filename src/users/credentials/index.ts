@@ -1,4 +1,9 @@
 // Public API of users/credentials for other folders.
 
-export { type CredentialStore, openCredentialStore, type UserCredentials } from './credential-store.ts'
+export {
+  type CredentialStore,
+  openCredentialStore,
+  removeUserCredentials,
+  type UserCredentials,
+} from './credential-store.ts'
 export { CredentialError, type Keyring, openKeyring } from './keyring.ts'

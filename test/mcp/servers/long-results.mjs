@@ -19,6 +19,8 @@ function answer(name, { count = 500, note = '' }) {
         { type: 'resource', resource: { uri: 'file:///a.txt', text: json } },
       ],
     }
+  if (name === 'wrapped')
+    return { ...text('A line.\n'.repeat(2000)), structuredContent: { content: 'A line.\n'.repeat(2000) } }
   if (name === 'told') return { ...text('A summary. '.repeat(1000)), structuredContent: { items } }
   return { content: [{ type: 'text', text: json }], structuredContent: { items } }
 }
@@ -26,7 +28,7 @@ function answer(name, { count = 500, note = '' }) {
 serve({
   'tools/list': () => ({
     tools: [
-      ...['list', 'terse', 'failing', 'mixed', 'loose', 'told'].map((name) => tool(name)),
+      ...['list', 'terse', 'failing', 'mixed', 'loose', 'told', 'wrapped'].map((name) => tool(name)),
       tool('typed', { outputSchema: schema }),
       tool('shown', { _meta: { ui: { resourceUri: 'ui://app/main.html' } } }),
     ],

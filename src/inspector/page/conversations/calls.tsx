@@ -18,6 +18,11 @@ const TONES: { readonly [outcome: string]: Tone } = {
   stopped: 'warn',
 }
 
+const REASONS: { readonly [reason: string]: string } = {
+  rights: 'refused: hidden from this user',
+  limit: 'refused: above a limit',
+}
+
 export function CallsSection({ calls }: { readonly calls: readonly InspectedCall[] }) {
   if (calls.length === 0) return null
   return (
@@ -34,7 +39,7 @@ export function CallsSection({ calls }: { readonly calls: readonly InspectedCall
 }
 
 function CallEntry({ call }: { readonly call: InspectedCall }) {
-  const { name, server, outcome, milliseconds, size, time, input, result } = call
+  const { name, server, outcome, reason, milliseconds, size, time, input, result } = call
   const hasContent = input !== undefined || result !== undefined
   const line = (
     <>
@@ -46,7 +51,7 @@ function CallEntry({ call }: { readonly call: InspectedCall }) {
           of <Foreign text={server} limit={60} />
         </span>
       )}
-      <Badge tone={TONES[outcome] ?? 'plain'}>{outcome}</Badge>
+      <Badge tone={TONES[outcome] ?? 'plain'}>{REASONS[reason] ?? outcome}</Badge>
       <span class="facts">
         {milliseconds !== undefined && <span>{formatMilliseconds(milliseconds)}</span>}
         {size !== undefined && <span>{formatSize(size)}</span>}

@@ -25,8 +25,8 @@ export function ConversationList({
       </header>
       <input
         type="search"
-        aria-label="Filter conversations by client, model or search"
-        placeholder="Client, model or search"
+        aria-label="Filter conversations by client, user, model or search"
+        placeholder="Client, user, model or search"
         value={filter}
         onInput={(event) => setFilter(event.currentTarget.value)}
       />
@@ -46,31 +46,36 @@ export function ConversationList({
   )
 }
 
-function matches({ client, kind, models, topic, id }: ConversationSummary, filter: string): boolean {
-  return (
-    filter === '' || [client, kind, topic, id, ...models].some((text) => text.toLowerCase().includes(filter))
-  )
+function matches({ client, user, kind, models, topic, id }: ConversationSummary, filter: string): boolean {
+  const texts = [client, user, kind, topic, id, ...models]
+  return filter === '' || texts.some((text) => text.toLowerCase().includes(filter))
 }
 
 function Row({ conversation, isCurrent }: { conversation: ConversationSummary; isCurrent: boolean }) {
-  const { id, client, kind, topic, endTime, turns, breaks, troubles, spending } = conversation
+  const { id, client, user, kind, topic, endTime, turns, breaks, troubles, spending } = conversation
   const saved = spending.tokensWithout - spending.tokensWith
   return (
     <a class="row" href={linkTo('conversations', [id])} aria-current={isCurrent ? 'true' : undefined}>
       <span class="first">
         <strong>
           <Foreign text={client || NAMES[kind] || kind || 'A conversation'} limit={60} />
+          {user !== '' && (
+            <span class="hint">
+              {' '}
+              <Foreign text={user} limit={60} />
+            </span>
+          )}
         </strong>
         <time dateTime={endTime}>{formatShortMoment(endTime)}</time>
       </span>
       <span class="topic">{topic === '' ? <em>no searches</em> : <Foreign text={topic} limit={90} />}</span>
       <span class="facts">
         <span>{plural(turns, 'turn')}</span>
+        {breaks > 0 && <span class="warn">cache broken {breaks}×</span>}
+        {troubles > 0 && <span class="bad">{troubles} failed</span>}
         {saved !== 0 && (
           <span>{saved > 0 ? `${shortCount(saved)} tokens saved` : `${shortCount(-saved)} tokens more`}</span>
         )}
-        {breaks > 0 && <span class="warn">cache broken {breaks}×</span>}
-        {troubles > 0 && <span class="bad">{troubles} failed</span>}
       </span>
     </a>
   )

@@ -36,7 +36,10 @@ export function PrefixSection({ prefix }: { readonly prefix: InspectedPrefix | u
       </ul>
       {left > 0 && <p class="hint">{plural(left, 'more cause')} left out.</p>}
       {causes.every(({ before, after }) => before === undefined && after === undefined) && (
-        <p class="hint">The recording does not keep content; with it, the difference would be shown here.</p>
+        <p class="hint">
+          What it was before and after is not recorded. Record with <code>--audit-content</code> to see the
+          difference here.
+        </p>
       )}
     </Section>
   )

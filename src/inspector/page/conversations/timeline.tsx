@@ -26,7 +26,7 @@ export function Timeline({
   readonly turns: readonly InspectedTurn[]
   readonly current: number
 }) {
-  const { id, client, kind, models } = summary
+  const { id, client, user, kind, models } = summary
   return (
     <>
       <header class="pane-head">
@@ -39,6 +39,11 @@ export function Timeline({
         <ExportButton ids={[id]} />
       </header>
       <ConversationFigures summary={summary} last={turns.at(-1)} />
+      {user !== '' && (
+        <p class="hint">
+          User <Foreign text={user} limit={120} />
+        </p>
+      )}
       {models.length > 0 && (
         <p class="hint">
           <Foreign text={models.join(', ')} limit={120} />

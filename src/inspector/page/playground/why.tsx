@@ -33,7 +33,7 @@ export function WhyPanel({
       </p>
       {hit.description !== '' && <ForeignBlock label="Description" text={hit.description} />}
       <ScoreDrawing hit={hit} first={first && first.name !== hit.name ? first : undefined} />
-      <WordMap words={hit.words} />
+      <WordMap words={hit.words} isFound={hit.rank !== null} />
     </Section>
   )
 }
@@ -98,9 +98,15 @@ function amountFor(hit: AnyHit, label: string): string {
 }
 
 /** A row per word, a column per field; the larger the square, the more the word gave there. */
-function WordMap({ words }: { readonly words: RankedHit['words'] }) {
+function WordMap({ words, isFound }: { readonly words: RankedHit['words']; readonly isFound: boolean }) {
   if (words.length === 0)
-    return <p class="hint">No word of the query is in this tool: it was found by meaning, or not at all.</p>
+    return (
+      <p class="hint">
+        {isFound
+          ? 'No word of the query is in this tool: it was found by its meaning.'
+          : 'No word of the query is in this tool, and its meaning is not near enough. A hint gives it words to be found by.'}
+      </p>
+    )
   const fields = [...new Set(words.flatMap((word) => word.fields.map(({ field }) => field)))]
   const most = Math.max(...words.flatMap((word) => word.fields.map(({ amount }) => amount)), Number.EPSILON)
   return (
