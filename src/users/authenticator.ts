@@ -53,20 +53,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
   const memory = createKeyMemory(directory, now)
   let lookups = 0
 
-  async function userOf(keyId: string, record: KeyRecord): Promise<User | undefined> {
-    const user = await directory.findUser(record.user)
-    const profile = user && (await directory.findProfile(user.profile))
-    if (user && !profile)
-      notify(
-        `user "${record.user}" has the profile "${user.profile}", which does not exist; their keys are refused`,
-      )
-    if (!profile) return undefined
-    const { expires } = record
-    return {
-      ...{ id: record.user, profile, keyId },
-      ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }),
-    }
-  }
+  const userOf = (keyId: string, record: KeyRecord) => findUserOfKey(directory, notify, keyId, record)
 
   /** Looks again if something changed meanwhile: the key may have been revoked after it was read. */
   async function lookUp(token: string, hash: string): Promise<User | AccessRefusal> {
@@ -131,6 +118,21 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
     onChange: directory.onChange,
     close: async () => memory.close(),
   }
+}
+
+/** Returns undefined if the user, or their profile, is gone. */
+async function findUserOfKey(
+  directory: UserDirectory,
+  notify: (message: string) => void,
+  keyId: string,
+  { user: id, expires }: KeyRecord,
+): Promise<User | undefined> {
+  const user = await directory.findUser(id)
+  const profile = user && (await directory.findProfile(user.profile))
+  if (user && !profile)
+    notify(`user "${id}" has the profile "${user.profile}", which does not exist; their keys are refused`)
+  if (!profile) return undefined
+  return { id, profile, keyId, ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }) }
 }
 
 /** A look for a key: remembers what it finds, unless something changes meanwhile. */
