@@ -25,6 +25,8 @@ const MOST_WRONG = 2000
 const WRONG_MS = 30_000
 /** Keys that are looked up at once; more are refused, so that a flood of wrong keys does not pass on to the store. */
 const MOST_LOOKUPS = 100
+/** Looks for one key while users change all the time. */
+const MOST_LOOKS = 5
 
 const WRONG: AccessRefusal = {
   status: 401,
@@ -51,18 +53,23 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
   const memory = createKeyMemory(directory, now)
   let lookups = 0
 
-  async function userOf(keyId: string, record: KeyRecord): Promise<User | undefined> {
-    const user = await directory.findUser(record.user)
-    const profile = user && (await directory.findProfile(user.profile))
-    if (user && !profile)
-      notify(
-        `user "${record.user}" has the profile "${user.profile}", which does not exist; their keys are refused`,
-      )
-    return profile && { id: record.user, profile, keyId }
+  const userOf = (keyId: string, record: KeyRecord) => findUserOfKey(directory, notify, keyId, record)
+
+  /** Looks again if something changed meanwhile: the key may have been revoked after it was read. */
+  async function lookUp(token: string, hash: string): Promise<User | AccessRefusal> {
+    for (let look = 0; look < MOST_LOOKS; look++) {
+      const lookup = memory.remembering()
+      const outcome = await lookOnce(token, hash, lookup)
+      if (lookup.isCurrent()) return outcome
+    }
+    return BUSY
   }
 
-  async function lookUp(token: string, hash: string): Promise<User | AccessRefusal> {
-    const { good, wrong } = memory.remembering()
+  async function lookOnce(
+    token: string,
+    hash: string,
+    { good, wrong }: Lookup,
+  ): Promise<User | AccessRefusal> {
     const keyId = keyIdOf(token)
     // A text that cannot be a key has no id to look for.
     const record = keyId === undefined ? undefined : await directory.findKey(keyId)
@@ -113,6 +120,28 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
   }
 }
 
+/** Returns undefined if the user, or their profile, is gone. */
+async function findUserOfKey(
+  directory: UserDirectory,
+  notify: (message: string) => void,
+  keyId: string,
+  { user: id, expires }: KeyRecord,
+): Promise<User | undefined> {
+  const user = await directory.findUser(id)
+  const profile = user && (await directory.findProfile(user.profile))
+  if (user && !profile)
+    notify(`user "${id}" has the profile "${user.profile}", which does not exist; their keys are refused`)
+  if (!profile) return undefined
+  return { id, profile, keyId, ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }) }
+}
+
+/** A look for a key: remembers what it finds, unless something changes meanwhile. */
+type Lookup = {
+  readonly isCurrent: () => boolean
+  readonly good: (hash: string, user: User, record: KeyRecord) => void
+  readonly wrong: (hash: string) => void
+}
+
 /** Remembers which keys were good or wrong, by their hashes, until anything changes. The keys themselves are kept nowhere. */
 function createKeyMemory(directory: UserDirectory, now: () => number) {
   const good = new Map<string, Good>()
@@ -135,9 +164,10 @@ function createKeyMemory(directory: UserDirectory, now: () => number) {
     },
     isWrong: (hash: string) => now() - (wrong.get(hash) ?? Number.NEGATIVE_INFINITY) < WRONG_MS,
     /** For a lookup that begins now: what it read is not remembered if something changes meanwhile. */
-    remembering() {
+    remembering(): Lookup {
       const before = changes
       return {
+        isCurrent: () => before === changes,
         good(hash: string, user: User, record: KeyRecord): void {
           if (before === changes) remember(good, hash, { user, record, checkedAt: now() }, MOST_GOOD)
         },

@@ -41,6 +41,8 @@ export type User = {
   readonly profile: Profile
   /** The key that was used, by its public id; undefined for a token of an identity provider. */
   readonly keyId?: string
+  /** When the key stops working, in milliseconds since 1970; never if left out. */
+  readonly expiresAt?: number
 }
 
 /** Why a request is refused. `retryAfter` in seconds. */

@@ -187,6 +187,21 @@ describe('logging', () => {
     expect((await logged(one)).map(({ level }) => level)).toEqual(['debug'])
     expect(await logged(other)).toEqual([])
   })
+
+  it('a message that comes after its call does not reach another client that calls meanwhile', async () => {
+    const notices: string[] = []
+    const open = openGateway([library()], { told: (message) => void notices.push(message) })
+    const [one, other] = [await open.connect(), await open.connect()]
+    await open.host.settled()
+    other.run('library__wait').catch(() => {})
+    await heardBy(one)
+    const late = { method: 'notifications/message', params: { level: 'error', data: 'a late message' } }
+    await one.run('library__tell_later', late)
+    const reported = () => notices.some((notice) => notice.includes('a late message'))
+    await until(() => reported() || toldOf(other, 'message').length > 0, 'someone is told')
+    expect(reported()).toBe(true)
+    expect(await logged(other)).toEqual([])
+  })
 })
 
 describe('instructions', () => {

@@ -2,69 +2,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Trace } from '../../src/core/index.ts'
 import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
-import {
-  createKey,
-  createKeyAuthenticator,
-  createUsageMeter,
-  openUserStore,
-  type Profile,
-} from '../../src/users/index.ts'
-import { eras, type OpenOptions, textOf } from '../mcp/support/gateway.ts'
-import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
+import { createKey } from '../../src/users/index.ts'
+import { eras, textOf } from '../mcp/support/gateway.ts'
+import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { type CatalogueServer, profileOf, startCatalogue } from './support.ts'
-
-const shop = (name: string): CatalogueServer => ({
-  name,
-  tools: [`${name}_one`, `${name}_two`],
-  prompt: `${name}_prompt`,
-  resource: `${name}_book`,
-  skill: `${name}-skill`,
-  isAlwaysLoaded: false,
-  isBroken: false,
-})
-
-type Given = {
-  readonly profiles?: { readonly [user: string]: Partial<Profile> }
-  readonly options?: OpenOptions
-  readonly http?: object
-  readonly store?: StateStore
-}
-
-/** A gateway with two servers, and users with a key each. */
-async function openWithUsers({ profiles = { ada: {}, bob: {} }, options, http, store }: Given = {}) {
-  const running = await startCatalogue([shop('github'), shop('payroll')])
-  onTestFinished(() => running.close())
-  const shared = store ?? createMemoryStore()
-  onTestFinished(() => shared.close())
-  const directory = await openUserStore(shared)
-  const keys: { [user: string]: { readonly id: string; readonly token: string } } = {}
-  for (const [id, profile] of Object.entries(profiles)) {
-    await directory.saveProfile(profileOf({ ...profile, name: id }))
-    await directory.saveUser(id, { profile: id })
-    const { record, ...key } = createKey(id)
-    await directory.saveKey(key.id, record)
-    keys[id] = key
-  }
-  const users = createKeyAuthenticator({ directory })
-  const usage = createUsageMeter({ store: shared })
-  const events: Trace[] = []
-  const trace = (event: Trace) => void events.push(event)
-  const open = await openHttp(running.configs, {
-    ...{ usage, mode: 'bridge', ...options },
-    http: { users, usage, trace, ...http },
-  })
-  const bearer = (user: string) => ({ authorization: `Bearer ${keys[user]?.token}` })
-  return {
-    ...open,
-    running,
-    directory,
-    keys,
-    bearer,
-    events,
-    key: (user: string) => ({ key: keys[user]?.token ?? '' }),
-  }
-}
+import { profileOf } from './support.ts'
+import { openWithUsers } from './with-users.ts'
 
 test('without a key, with a wrong one and with another’s id: 401; the health check needs none', async () => {
   const { send, keys } = await openWithUsers()

@@ -31,10 +31,15 @@ const users: Authenticator = {
   onChange: () => () => {},
   close: async () => {},
 }
-const userNamed = (id: string): User => ({
-  id,
-  profile: id === 'outsider' ? { ...profile, servers: { allow: [], deny: ['who'] } } : profile,
-})
+/** Servers that are hidden from some users. */
+const DENIED: { readonly [user: string]: string } = { outsider: 'who', half: 'echo' }
+const userNamed = (id: string): User => {
+  const denied = DENIED[id]
+  return {
+    id,
+    profile: denied === undefined ? profile : { ...profile, servers: { allow: [], deny: [denied] } },
+  }
+}
 
 const personal = (url: string, given: Partial<ServerConfig> = {}): ServerConfig => ({
   ...defaults('who'),
@@ -150,6 +155,17 @@ describe('two users and one server', () => {
     const bob = await connect('bob')
     expect(await bob.search('whoami')).toContain('belongs to another record')
     expect(who.knocks).toEqual([])
+  })
+
+  test('who subscribes to a resource of it is refused, in words that name no hidden server', async () => {
+    const who = await startWhoServer(TOKENS)
+    const { connect, set } = await open([personal(who.url)])
+    await set('half', 'token-one-of-ann')
+    const { client } = await connect('half')
+    const subscribed = client.subscribeResource({ uri: 'who+book://one' })
+    const message = await subscribed.catch((error: Error) => error.message)
+    expect(message).toContain('cannot subscribe to resources of "who"')
+    expect(message).not.toContain('echo')
   })
 
   test('a user who may not see the server has no connection to it', async () => {

@@ -1,4 +1,4 @@
-// Ends what a user has open when their key is revoked or their rights change: sessions, streams and running responses.
+// Ends what a user has open when their key is revoked or expires, or their rights change: sessions, streams and running responses.
 import { type Authenticator, hasSameRights, type User } from '../../users/index.ts'
 import type { Sessions } from './http-sessions.ts'
 
@@ -54,8 +54,14 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
     track(user) {
       if (!user) return { over: () => {} }
       const response = { user, controller: new AbortController() }
+      const { signal } = response.controller
       responses.add(response)
-      return { signal: response.controller.signal, over: () => void responses.delete(response) }
+      const stopTimer = atExpiry(user, () => response.controller.abort(new Error('the key has expired')))
+      const over = () => {
+        stopTimer()
+        responses.delete(response)
+      }
+      return { signal, over }
     },
     close() {
       isClosed = true
@@ -63,6 +69,22 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
       stop?.()
     },
   }
+}
+
+/** Milliseconds of the longest timer. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** Calls the function when the user's key expires. Returns how to stop that. */
+function atExpiry({ expiresAt }: User, expire: () => void): () => void {
+  if (expiresAt === undefined) return () => {}
+  let timer: ReturnType<typeof setTimeout>
+  const wait = () => {
+    const rest = expiresAt - Date.now()
+    timer = setTimeout(rest > LONGEST_TIMER_MS ? wait : expire, Math.min(Math.max(rest, 0), LONGEST_TIMER_MS))
+    timer.unref()
+  }
+  wait()
+  return () => clearTimeout(timer)
 }
 
 /** Sessions of one user may have been opened with different keys. */

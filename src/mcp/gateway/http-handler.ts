@@ -38,8 +38,8 @@ export type RequestHandlerOptions = {
 
 /** Returns the function that answers one HTTP request: refuses it, or passes it to its session. */
 export function createRequestHandler(options: RequestHandlerOptions) {
-  const { guard, bodies, sessions, inspector, pages, traffic, protectedResource } = options
-  const answer = createAnswer(options)
+  const { guard, sessions, inspector, pages, protectedResource } = options
+  const answer = createTrackedAnswer(options)
   return handle
 
   async function handle(request: Request, network: string): Promise<Response> {
@@ -63,35 +63,74 @@ export function createRequestHandler(options: RequestHandlerOptions) {
         ? refusal(403, 'metrics are for operators; use the key of one')
         : pages.metrics()
     if (pathname !== PATH) return refusal(404, `no such path: ${pathname}; the gateway is at ${PATH}`)
-    if (request.method !== 'POST')
-      return traffic.run(request, undefined, () => answer(request, { address: network, user }, undefined))
+    return answer(request, { address: network, user })
+  }
+}
+
+/**
+ * Returns the function that answers an admitted request. It ends when the user may no longer use the gateway: watched from
+ * here on, because a body can take minutes, and by the key of the request, because the session may be of another one.
+ */
+function createTrackedAnswer(options: RequestHandlerOptions) {
+  const { access, bodies, traffic } = options
+  const answer = createAnswer(options)
+
+  return async (request: Request, client: SessionClient): Promise<Response> => {
+    const { signal, over } = access.track(client.user)
+    const posted = request.method === 'POST' ? await read(request, client, signal).catch(failAfter(over)) : {}
+    if (posted instanceof Response) {
+      over()
+      return posted
+    }
+    const { value, release } = posted
+    const end = () => {
+      over()
+      release?.()
+    }
+    return untilOver(end, () => traffic.run(request, value, () => answer(request, client, value)), signal)
+  }
+
+  /** Reads the body of a request; returns a response if it is refused. */
+  async function read(
+    request: Request,
+    { user }: SessionClient,
+    signal: AbortSignal | undefined,
+  ): Promise<ReadBody | Response> {
     if (!isJsonContentType(request.headers.get('content-type')))
       return refusal(415, 'unsupported content type; send JSON with "Content-Type: application/json"')
     const body = await bodies.read(request)
     if ('status' in body) return refusal(body.status, body.message)
-    const limited = await overLimit(body.value, user, options)
-    if (limited) {
+    if (!signal?.aborted) {
+      const limited = await overLimit(body.value, user, options).catch(failAfter(body.release))
+      if (!limited) return body
       body.release()
       return limited
     }
-    const respond = () => answer(request, { address: network, user }, body.value)
-    return untilOver(body.release, () => traffic.run(request, body.value, respond))
+    body.release()
+    // With its next request the client learns whether the key still works.
+    const message = 'the key or its rights have changed during the request; send it again'
+    return refusal(503, message, { retryAfter: 1 })
+  }
+}
+
+type ReadBody = { readonly value?: unknown; readonly release?: () => void }
+
+/** Cleans up after work that failed. */
+function failAfter(clean: () => void): (error: unknown) => never {
+  return (error) => {
+    clean()
+    throw error
   }
 }
 
 /** Returns the function that passes an admitted request to its session, or to the handler of sessionless clients. */
-function createAnswer({ sessions, stateless, access }: RequestHandlerOptions) {
+function createAnswer({ sessions, stateless }: RequestHandlerOptions) {
   return answer
 
   /** @param parsedBody - undefined where the method has none. */
   async function answer(request: Request, client: SessionClient, parsedBody: unknown): Promise<Response> {
-    const { user } = client
     if (!(await isLegacyRequest(request, parsedBody)))
-      return tracked(
-        user,
-        () => {},
-        () => stateless.fetch(request, { parsedBody, user }),
-      )
+      return stateless.fetch(request, { parsedBody, user: client.user })
     const id = request.headers.get('mcp-session-id')
     if (id !== null) {
       const session = await sessions.find(id, client)
@@ -113,20 +152,6 @@ function createAnswer({ sessions, stateless, access }: RequestHandlerOptions) {
     return response
   }
 
-  /** A response of a user ends when they may no longer use the gateway. */
-  function tracked(
-    user: User | undefined,
-    done: () => void,
-    respond: () => Promise<Response>,
-  ): Promise<Response> {
-    const { signal, over } = access.track(user)
-    const end = () => {
-      over()
-      done()
-    }
-    return untilOver(end, respond, signal)
-  }
-
   async function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
     session.open++
     session.requests++
@@ -136,7 +161,7 @@ function createAnswer({ sessions, stateless, access }: RequestHandlerOptions) {
       session.streams -= streams
       session.seenAt = Date.now()
     }
-    return tracked(session.user, done, async () => {
+    return untilOver(done, async () => {
       const response = await session.transport.handleRequest(request, { parsedBody })
       if (request.method === 'GET' && response.ok) {
         streams = 1

@@ -203,13 +203,12 @@ class HttpSessions implements Sessions {
 
   /** Continues a session that another replica opened. */
   async #resume(links: SessionLinks, id: string, client: SessionClient): Promise<Session | NoSession> {
-    const link = await links.resume(id).catch(() => 'unavailable' as const)
+    const link = await links.resume(id, client.user?.id).catch(() => 'unavailable' as const)
     if (link === undefined) return links.isRestoring() ? 'unavailable' : 'ended'
     if (link === 'unavailable') return link
-    const isOwn = link.shared.userId === client.user?.id
-    if (!isOwn || !this.#hasRoom(client)) {
+    if (!this.#hasRoom(client)) {
       link.leave()
-      return isOwn ? 'full' : 'ended'
+      return 'full'
     }
     const session = await this.#connect(client, link)
     await replay(session, link)

@@ -31,6 +31,9 @@ export function createSubscriptions(host: McpHost): Subscriptions {
   const ofClients = new Map<object, Set<string>>()
   const away = new Set<string>()
 
+  /** Whether the host has the server. Its own error would name all servers, also those that the client's user may not see. */
+  const isShared = ({ server }: Resource) => host.status().some(({ name }) => name === server)
+
   const send = async (method: string, { server, uri }: Resource) => {
     await host.request(server, `resources/${method}`, { uri })
   }
@@ -55,7 +58,7 @@ export function createSubscriptions(host: McpHost): Subscriptions {
   }
 
   async function remove(client: object, resource: Resource): Promise<void> {
-    if (drop(client, keyOf(resource))) await send('unsubscribe', resource)
+    if (drop(client, keyOf(resource)) && isShared(resource)) await send('unsubscribe', resource)
   }
 
   function keep(client: object, key: string): void {
@@ -69,6 +72,10 @@ export function createSubscriptions(host: McpHost): Subscriptions {
     async add(client, resource) {
       if (resource.uri.length > LONGEST_URI)
         throw new Error(`a URI of ${resource.uri.length} characters is too long to subscribe to`)
+      if (!isShared(resource))
+        throw new Error(
+          `clients cannot subscribe to resources of "${resource.server}"; read them again when you need them`,
+        )
       const key = keyOf(resource)
       keep(client, key)
       const entry = wanted.get(key) ?? { resource, clients: new Set(), answered: send('subscribe', resource) }

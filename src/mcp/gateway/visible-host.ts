@@ -11,9 +11,17 @@ export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHos
   const status = () => host.status().flatMap((one) => (rights.seesServer(one.name) ? [statusOf(one)] : []))
   const isVisible = (name: string) => shelf.partition().pool.byName.has(name)
 
-  /** Rejects as the host does for a server that is not configured. */
-  async function check(server: string): Promise<void> {
-    if (rights.seesServer(server)) return
+  /**
+   * Uses a server; rejects as the host does for one that is not configured. The host's own error would name all servers,
+   * also where a visible server was removed a moment ago.
+   */
+  async function using<Value>(server: string, work: () => Promise<Value>): Promise<Value> {
+    const isSeen = rights.seesServer(server)
+    try {
+      if (isSeen) return await work()
+    } catch (error) {
+      if (status().some(({ name }) => name === server)) throw error
+    }
     const names = status().map(({ name }) => name)
     throw new Error(`unknown server "${server}"; configured: ${names.join(', ') || 'none'}`)
   }
@@ -21,16 +29,14 @@ export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHos
   return {
     ...host,
     status,
-    async call(server, tool, input, options) {
-      await check(server)
-      if (!rights.seesTool(server, tool))
-        throw new Error(`there is no tool named "${mcpName(server, tool, '')}"`)
-      return host.call(server, tool, input, options)
-    },
-    async request(server, method, params, options) {
-      await check(server)
-      return host.request(server, method, params, options)
-    },
+    call: (server, tool, input, options) =>
+      using(server, async () => {
+        if (!rights.seesTool(server, tool))
+          throw new Error(`there is no tool named "${mcpName(server, tool, '')}"`)
+        return host.call(server, tool, input, options)
+      }),
+    request: (server, method, params, options) =>
+      using(server, () => host.request(server, method, params, options)),
     async run(call, options) {
       if (isVisible(shelf.resolve(call).name)) return host.run(call, options)
       return shelf.result(call, `"${call.name}" is not a tool of an MCP server.`, { isError: true })
@@ -41,9 +47,9 @@ export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHos
         const visible = visibleEvent(event, rights, statusOf)
         if (visible) listener(visible)
       }),
-    connect: async (server) => check(server).then(() => host.connect(server)),
-    disconnect: async (server) => check(server).then(() => host.disconnect(server)),
-    refresh: async (server) => check(server).then(() => host.refresh(server)),
+    connect: (server) => using(server, () => host.connect(server)),
+    disconnect: (server) => using(server, () => host.disconnect(server)),
+    refresh: (server) => using(server, () => host.refresh(server)),
   }
 }
 

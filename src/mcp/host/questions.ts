@@ -49,8 +49,10 @@ export const MOST_IN_A_MINUTE = 30
 const MINUTE = 60_000
 const ROOTS_BURST = 200
 const ROOTS_PER_SECOND = 5
-/** Milliseconds for which a server may still ask about a call that was cancelled. */
+/** Milliseconds for which a server may still ask about a call that was cancelled, or log about one that has ended. */
 const AFTERMATH = 30_000
+/** Clients whose last call is remembered. */
+const MAX_ENDS = 100
 
 const URL_ELICITATION_REQUIRED = -32042
 
@@ -58,6 +60,8 @@ type OpenCall = ClientCall & {
   readonly owner: object
   /** Handlers of one client may answer for each other. */
   readonly client: object | undefined
+  /** Its beginning among the beginnings and ends of all calls. */
+  readonly order: number
   /** Answers what the server asks in this call. */
   readonly asker: QuestionHandler | undefined
   asked: number
@@ -74,6 +78,10 @@ class Questions implements ServerQuestions {
   readonly #running = new Set<OpenCall>()
   /** Calls that ended without an answer: their server may still be working, and asking. */
   readonly #givenUp = new Set<OpenCall>()
+  /** When the last call of each client ended, the latest last. */
+  readonly #ends = new Map<object, { readonly order: number; readonly at: number }>()
+  /** Counts beginnings and ends of calls. */
+  #order = 0
 
   constructor(options: QuestionOptions) {
     const { config, notify, now = Date.now } = options
@@ -95,6 +103,7 @@ class Questions implements ServerQuestions {
       throw this.review(error, call)
     } finally {
       this.#running.delete(call)
+      this.#noteEnd(call)
     }
   }
 
@@ -111,7 +120,13 @@ class Questions implements ServerQuestions {
   }
 
   owner(): object | undefined {
-    return this.#callNow()?.client
+    const call = this.#callNow()
+    if (!call || callContext.getStore() === call) return call?.client
+    // A local server does not say which call a message belongs to: it may be a late one of a call that ended during this one.
+    const { now = Date.now } = this.#options
+    for (const [client, { order, at }] of this.#ends)
+      if (client !== call.client && order > call.order && now() - at < AFTERMATH) return undefined
+    return call.client
   }
 
   review(error: unknown, call?: OpenCall): unknown {
@@ -146,6 +161,7 @@ class Questions implements ServerQuestions {
     const call: OpenCall = {
       owner: this,
       client: source && (source.client ?? source),
+      order: ++this.#order,
       asked: 0,
       asker: source && {
         ...(source.client ? { client: source.client } : {}),
@@ -156,6 +172,17 @@ class Questions implements ServerQuestions {
     }
     this.#running.add(call)
     return call
+  }
+
+  #noteEnd({ client }: OpenCall): void {
+    if (!client) return
+    const { now = Date.now } = this.#options
+    this.#ends.delete(client)
+    this.#ends.set(client, { order: ++this.#order, at: now() })
+    for (const [other, { at }] of this.#ends) {
+      if (now() - at < AFTERMATH && this.#ends.size <= MAX_ENDS) return
+      this.#ends.delete(other)
+    }
   }
 
   #giveUp(call: OpenCall): void {

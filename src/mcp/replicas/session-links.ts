@@ -14,8 +14,8 @@ import { createStoredSession, type StoredRecord } from './shared-session.ts'
 export type SessionLinks = {
   /** Stores a new session. Rejects while the store is unreachable. */
   open(initialize: Fields, userId?: string): Promise<SessionLink>
-  /** Finds a session that another replica opened; undefined if there is none. Rejects while the store is unreachable. */
-  resume(id: string): Promise<SessionLink | undefined>
+  /** Finds a user's session that another replica opened; undefined if they have none. Rejects while the store is unreachable. */
+  resume(id: string, userId?: string): Promise<SessionLink | undefined>
   /** The store was emptied a moment ago, and replicas are writing their sessions to it again. */
   isRestoring(): boolean
   close(): void
@@ -79,7 +79,7 @@ class Links implements SessionLinks {
     return this.#join(id, { record, version })
   }
 
-  async resume(id: string): Promise<SessionLink | undefined> {
+  async resume(id: string, userId?: string): Promise<SessionLink | undefined> {
     if (!SESSION_ID.test(id)) return undefined
     const stored = await this.#options.replica.store.get(sessionKey(id))
     const record = stored && readRecord(stored.value)
@@ -87,6 +87,8 @@ class Links implements SessionLinks {
       await this.#readEpoch()
       return undefined
     }
+    // Whoever else asks for it must neither prolong it nor take its place among the sessions that are live here.
+    if (record.userId !== userId) return undefined
     const link = await this.#join(id, { record, version: stored.version })
     link.used()
     return link

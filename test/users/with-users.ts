@@ -1,0 +1,66 @@
+// A gateway over HTTP with two servers, and users with a key each.
+import { onTestFinished } from 'vitest'
+import type { Trace } from '../../src/core/index.ts'
+import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
+import {
+  createKey,
+  createKeyAuthenticator,
+  createUsageMeter,
+  openUserStore,
+  type Profile,
+} from '../../src/users/index.ts'
+import type { OpenOptions } from '../mcp/support/gateway.ts'
+import { openHttp } from '../mcp/support/gateway-http.ts'
+import { type CatalogueServer, profileOf, startCatalogue } from './support.ts'
+
+const shop = (name: string): CatalogueServer => ({
+  name,
+  tools: [`${name}_one`, `${name}_two`],
+  prompt: `${name}_prompt`,
+  resource: `${name}_book`,
+  skill: `${name}-skill`,
+  isAlwaysLoaded: false,
+  isBroken: false,
+})
+
+type Given = {
+  readonly profiles?: { readonly [user: string]: Partial<Profile> }
+  readonly options?: OpenOptions
+  readonly http?: object
+  readonly store?: StateStore
+}
+
+/** A gateway with two servers, and users with a key each. */
+export async function openWithUsers({ profiles = { ada: {}, bob: {} }, options, http, store }: Given = {}) {
+  const running = await startCatalogue([shop('github'), shop('payroll')])
+  onTestFinished(() => running.close())
+  const shared = store ?? createMemoryStore()
+  onTestFinished(() => shared.close())
+  const directory = await openUserStore(shared)
+  const keys: { [user: string]: { readonly id: string; readonly token: string } } = {}
+  for (const [id, profile] of Object.entries(profiles)) {
+    await directory.saveProfile(profileOf({ ...profile, name: id }))
+    await directory.saveUser(id, { profile: id })
+    const { record, ...key } = createKey(id)
+    await directory.saveKey(key.id, record)
+    keys[id] = key
+  }
+  const users = createKeyAuthenticator({ directory })
+  const usage = createUsageMeter({ store: shared })
+  const events: Trace[] = []
+  const trace = (event: Trace) => void events.push(event)
+  const open = await openHttp(running.configs, {
+    ...{ usage, mode: 'bridge', ...options },
+    http: { users, usage, trace, ...http },
+  })
+  const bearer = (user: string) => ({ authorization: `Bearer ${keys[user]?.token}` })
+  return {
+    ...open,
+    running,
+    directory,
+    keys,
+    bearer,
+    events,
+    key: (user: string) => ({ key: keys[user]?.token ?? '' }),
+  }
+}
