@@ -304,13 +304,12 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     })
   })
   gatewayUsers?.setServedUrl(served.url)
-  terminal.tell(`toolshelf mcp: ready at ${served.url}`)
-  if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
   const { createReloads } = await import('../operate/index.ts')
   const reloads = createReloads(notify)
   reloads.onReload(watch.reload)
   reloads.onReload(served.reloadTls)
-  await untilSignalled({
+  // Who reads that it is ready may send a signal at once.
+  const ended = untilSignalled({
     async reload() {
       notify('reading the configuration again.')
       await reloads.reload()
@@ -322,6 +321,9 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     close: served.close,
   })
+  terminal.tell(`toolshelf mcp: ready at ${served.url}`)
+  if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
+  await ended
 }
 
 /** What an operator reads when the gateway ends while it is in use. */
