@@ -179,14 +179,15 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
     await server.restart()
     const names = () => desk.names().catch((): string[] => [])
     await until(async () => (await names()).includes('neighbour__add'), 'the session goes on elsewhere')
-    await until(
-      () =>
-        connect().then(
-          () => true,
-          () => false,
-        ),
-      'new sessions are accepted',
-    )
+    const accepts = () =>
+      connect().then(
+        () => true,
+        () => false,
+      )
+    for (const index of [0, 1, 2]) {
+      balancer.only(index)
+      await until(accepts, `replica ${index} accepts new sessions`)
+    }
   })
 
   it('a rolling restart under load fails no request', async () => {
