@@ -1,4 +1,5 @@
 // Counts what users with limits use, in fixed windows of a minute and a day (UTC), in the store that replicas share.
+import { createHash } from 'node:crypto'
 import { type StateStore, StoreError } from '../store/index.ts'
 import type { AccessRefusal, UsageLimits, User } from './types.ts'
 
@@ -57,7 +58,7 @@ export function createUsageMeter({
 }: UsageMeterOptions): UsageMeter {
   const count = (user: User, kind: UsageKind, window: Window, amount: number) => {
     const index = Math.floor(now() / window.ms)
-    const key = `limit/${encodeURIComponent(user.id)}/${kind}/${window.name}-${index}`
+    const key = `limit/${nameOf(user.id)}/${kind}/${window.name}-${index}`
     return store.add(key, amount, window.ms + SLACK_MS)
   }
 
@@ -91,6 +92,14 @@ export function createUsageMeter({
       })
     },
   }
+}
+
+/** Characters of the longest id that is part of a key as it is; stores refuse long keys. */
+const MAX_NAME = 500
+
+function nameOf(id: string): string {
+  const name = encodeURIComponent(id)
+  return name.length <= MAX_NAME ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
 function limitsOf({ profile }: User, kind: UsageKind): { readonly window: Window; readonly limit: number }[] {

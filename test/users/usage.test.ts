@@ -91,3 +91,12 @@ test('a store that is away: 503 with when to come back, and adding does not fail
   expect(await usage.take(user, 'requests')).toMatchObject({ status: 503, retryAfter: 5 })
   await usage.add(user, 'tokens', 10)
 })
+
+test('a user with the longest id is counted as others are', async () => {
+  const { meter } = open()
+  const user = userWith({ requestsPerMinute: 1 }, '語'.repeat(200))
+  expect(await meter().take(user, 'requests')).toBeUndefined()
+  expect(await meter().take(user, 'requests')).toMatchObject({ status: 429 })
+  const other = userWith({ requestsPerMinute: 1 }, `${'語'.repeat(199)}文`)
+  expect(await meter().take(other, 'requests')).toBeUndefined()
+})
