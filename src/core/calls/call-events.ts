@@ -30,7 +30,7 @@ export function resultEvent(
     outcome,
     reason,
     size: jsonLength(content),
-    milliseconds,
+    milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds * 1000) / 1000,
     content,
   }
 }

@@ -7,7 +7,7 @@ import type { Fields } from '../../lib/index.ts'
 import { LiveSession, type SessionLink, sessionKey } from './live-session.ts'
 import type { RemoteCalls } from './remote-calls.ts'
 import type { Replica } from './replica.ts'
-import { MAX_RECORD, newSessionState, readRecord, writeRecord } from './session-record.ts'
+import { MAX_NEW_RECORD, newSessionState, readRecord, writeRecord } from './session-record.ts'
 import { createStoredSession, type StoredRecord } from './shared-session.ts'
 
 /** The sessions of a replica, linked with other replicas. */
@@ -69,10 +69,9 @@ class Links implements SessionLinks {
     const id = randomUUID()
     const record = { initialize, owner: randomUUID(), userId, state: newSessionState }
     const text = writeRecord(record)
-    const most = MAX_RECORD / 2
-    if (text.length > most)
+    if (text.length > MAX_NEW_RECORD)
       throw new RangeError(
-        `the initialize request is too large: ${text.length} characters, expected at most ${most}`,
+        `the initialize request is too large: ${text.length} characters, expected at most ${MAX_NEW_RECORD}`,
       )
     const ttlMs = Math.min(FIRST_LIFE_MS, idleMs)
     const version = (await replica.store.set(sessionKey(id), text, { ttlMs })) ?? ''

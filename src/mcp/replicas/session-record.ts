@@ -31,6 +31,8 @@ export type SessionRecord = {
 const VERSION = 1
 /** Characters of a record; one that would be longer is refused. */
 export const MAX_RECORD = 200_000
+/** Characters of a record when its session opens: anyone with a key can open many, and the store keeps each for a minute. */
+export const MAX_NEW_RECORD = 20_000
 
 export const newSessionState: SessionState = { tools: [], hasShelved: false, subscriptions: [], pages: [] }
 
