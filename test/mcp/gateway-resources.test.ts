@@ -115,7 +115,8 @@ it('H6 a client subscribes to a thousand resources at most, and others still can
     sent.push(method)
     return {}
   }
-  const subscriptions = createSubscriptions({ request, listen: () => () => {} } as unknown as McpHost)
+  const host = { request, listen: () => () => {}, status: () => [{ name: 'a' }] }
+  const subscriptions = createSubscriptions(host as unknown as McpHost)
   const [greedy, other] = [{}, {}]
   const resource = (count: number) => ({ server: 'a', uri: `note://${count}` })
   for (let count = 0; count < 1000; count++) await subscriptions.add(greedy, resource(count))

@@ -147,6 +147,7 @@ describe('subscriptions', () => {
     const sent: string[] = []
     const listeners = new Set<Listener>()
     const host = {
+      status: () => ['s', 't'].map((name) => ({ name })),
       request: async (server: string, method: string, { uri }: { uri: string }) => {
         sent.push(`${server} ${method} ${uri}`)
         return answer()
