@@ -1,5 +1,5 @@
 // `toolshelf keys`: creates, lists and revokes the keys of a gateway's users.
-import { errorMessage, quote } from '../lib/index.ts'
+import { quote } from '../lib/index.ts'
 import { printable, table } from '../terminal/index.ts'
 import type { UserDirectory } from '../users/index.ts'
 import {
@@ -10,8 +10,8 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeIn, storeOption } from './store-option.ts'
-import { openUsers, userFileOption } from './users-option.ts'
+import { storeOption } from './store-option.ts'
+import { userFileOption, withUsers } from './users-option.ts'
 
 export const keysCommand: Command = {
   name: 'keys',
@@ -40,19 +40,9 @@ export const keysCommand: Command = {
     const [action = 'list', ...words] = input.words
     const run = actions.get(action)
     if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
-    const store = await storeIn(input)
-    try {
-      const directory = await openUsers(input, store, { mayCreate: action === 'create' })
-      try {
-        return await run({ directory, words, input, terminal })
-      } finally {
-        await directory.close()
-      }
-    } catch (error) {
-      throw forPeople(error)
-    } finally {
-      await store?.close()
-    }
+    return withUsers(input, { mayCreate: action === 'create' }, (directory) =>
+      run({ directory, words, input, terminal }),
+    )
   },
 }
 
@@ -68,12 +58,6 @@ const actions: ReadonlyMap<string, (call: Call) => Promise<ExitCode>> = new Map(
   ['create', create],
   ['revoke', revoke],
 ])
-
-/** Errors of files and stores are for the user to mend. */
-export function forPeople(error: unknown): unknown {
-  const { name } = error as Error
-  return name === 'UsersError' || name === 'StoreError' ? new CommandError(`${errorMessage(error)}.`) : error
-}
 
 async function create({ directory, words, input, terminal }: Call): Promise<ExitCode> {
   const [user, ...others] = words

@@ -7,6 +7,7 @@ import type { Authenticator, UsageMeter, UserDirectory } from '../users/index.ts
 import type { TokenAccess } from '../users/oauth/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
 import { openTokens } from './oauth-options.ts'
+import { storeIn } from './store-option.ts'
 
 /** Of gateways, where the option turns users on. */
 export const usersOption: { readonly users: Option } = {
@@ -25,6 +26,28 @@ export const userFileOption: { readonly users: Option } = {
     value: 'file',
     about: 'where the users are; the store, or ~/.config/toolshelf/users.json, if left out',
   },
+}
+
+/** Runs a command on the users that the options name, closes them, and turns their errors into those of a command. */
+export async function withUsers<Value>(
+  input: Input,
+  options: { readonly mayCreate: boolean },
+  work: (directory: UserDirectory, store: StateStore | undefined) => Promise<Value>,
+): Promise<Value> {
+  const store = await storeIn(input)
+  try {
+    const directory = await openUsers(input, store, options)
+    try {
+      return await work(directory, store)
+    } finally {
+      await directory.close()
+    }
+  } catch (error) {
+    const { name } = error as Error
+    throw name === 'UsersError' || name === 'StoreError' ? new CommandError(`${errorMessage(error)}.`) : error
+  } finally {
+    await store?.close()
+  }
 }
 
 /** Opens the users that the options name; the caller closes them, and the store. */

@@ -11,9 +11,9 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { forPeople, unknownProfile } from './keys.ts'
-import { storeIn, storeOption } from './store-option.ts'
-import { openUsers, userFileOption } from './users-option.ts'
+import { unknownProfile } from './keys.ts'
+import { storeOption } from './store-option.ts'
+import { userFileOption, withUsers } from './users-option.ts'
 
 export const usersCommand: Command = {
   name: 'users',
@@ -36,19 +36,9 @@ export const usersCommand: Command = {
     const [action = 'list', ...words] = input.words
     const run = actions.get(action)
     if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
-    const store = await storeIn(input)
-    try {
-      const directory = await openUsers(input, store, { mayCreate: action === 'import' })
-      try {
-        return await run({ directory, store, words, input, terminal })
-      } finally {
-        await directory.close()
-      }
-    } catch (error) {
-      throw forPeople(error)
-    } finally {
-      await store?.close()
-    }
+    return withUsers(input, { mayCreate: action === 'import' }, (directory, store) =>
+      run({ directory, store, words, input, terminal }),
+    )
   },
 }
 
