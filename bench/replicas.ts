@@ -10,6 +10,7 @@ import { scriptPath } from '../test/mcp/support/servers.ts'
 import { type ReplicaProcess, startReplica, untilReady } from '../test/replicas/processes.ts'
 import { startBalancer } from '../test/support/balancer.ts'
 import { type StoreServer, startRedis } from '../test/support/store-servers.ts'
+import { report, table } from './report.ts'
 
 const [seconds = 60, sessions = 1000] = process.argv.slice(2).map(Number)
 const CALLS = 400
@@ -24,9 +25,11 @@ writeFileSync(config, JSON.stringify({ mcpServers: { neighbour } }))
 const redis = await startRedis()
 if (!redis) process.exit(1)
 const running: ReplicaProcess[] = []
+const lines: string[] = []
 try {
   await addedTime(redis)
   await soak(redis)
+  report('Replicas', `npm run bench replicas ${seconds} ${sessions}`, lines)
 } finally {
   await Promise.all(running.map((replica) => replica.end('SIGKILL')))
   await redis.stop()
@@ -65,6 +68,7 @@ async function addedTime({ url }: StoreServer): Promise<void> {
     ['tools/call', add],
     ['tools/list', (client) => client.listTools()],
   ]
+  const rows: string[][] = []
   for (const [name, work] of works) {
     const times: [number[], number[]] = [[], []]
     for (let index = 0; index < CALLS; index++)
@@ -75,11 +79,12 @@ async function addedTime({ url }: StoreServer): Promise<void> {
       }
     for (const part of [0.1, 0.5]) {
       const [without, withStore] = times.map((all) => quantile(all, part)) as [number, number]
-      console.log(
-        `${name}, p${part * 100}: ${without.toFixed(2)} ms without a store, ${withStore.toFixed(2)} ms on Redis, ${(withStore - without).toFixed(2)} ms added`,
-      )
+      const shown = [without, withStore, withStore - without].map((time) => time.toFixed(2))
+      rows.push([`${name}, p${part * 100}`, ...shown])
     }
   }
+  tell('One gateway without a store and one on Redis, call by call, in ms:', '')
+  tell(...table(['', 'no store', 'Redis', 'added'], rows), '')
   await countCommands(url, shared, running[1]?.url ?? '')
   await Promise.all([alone.close(), shared.close()])
   await Promise.all(running.splice(0).map((replica) => replica.end('SIGTERM')))
@@ -98,12 +103,14 @@ async function countCommands(url: string, client: Client, gateway: string): Prom
     ['search that loads nothing new', () => search(client, 'neighbour__add')],
   ]
   await search(client, 'neighbour__add')
+  const rows: (string | number)[][] = []
   for (const [name, work] of works) {
     const before = await total()
     for (let index = 0; index < 10; index++) await work()
     await sleep(300)
-    console.log(`${name}: ${((await total()) - before - 1) / 10} commands of Redis`)
+    rows.push([name, ((await total()) - before - 1) / 10])
   }
+  tell(...table(['', 'commands of Redis'], rows), '')
   await Promise.all(opened.map((one) => one.close()))
   admin.destroy()
 }
@@ -121,12 +128,15 @@ async function soak({ url }: StoreServer): Promise<void> {
     const some = Array.from({ length: Math.min(20, sessions - clients.length) }, () => connect(balancer.url))
     clients.push(...(await Promise.all(some)))
   }
-  console.log(`${clients.length} sessions are open; ${seconds} s of one request per session in ${PAUSE_S} s`)
+  tell(
+    `Three replicas on one Redis behind a balancer that takes them in turn: ${clients.length} open sessions, a request of each in ${PAUSE_S} s.`,
+    '',
+  )
   const counts = { calls: 0, lost: 0 }
   const problems = new Map<string, number>()
   const times: number[] = []
   let isOver = false
-  const memory: string[] = []
+  const rows: (string | number)[][] = []
   const working = clients.map(async (client) => {
     await sleep(Math.random() * PAUSE_S * 1000)
     for (let index = Math.floor(Math.random() * 10); !isOver; index++) {
@@ -149,21 +159,25 @@ async function soak({ url }: StoreServer): Promise<void> {
     }
   })
   for (let part = 0; part <= 6; part++) {
-    const sizes = running.map(({ pid }) => `${Math.round(rssOf(pid))} MB`)
-    memory.push(sizes.join(', '))
-    console.log(
-      `${Math.round((part * seconds) / 6)} s: ${counts.calls} requests, ${counts.lost} lost; ${sizes.join(', ')}`,
-    )
+    const sizes = running.map(({ pid }) => Math.round(rssOf(pid)))
+    rows.push([Math.round((part * seconds) / 6), counts.calls, counts.lost, ...sizes])
+    console.log(rows.at(-1)?.join(' '))
     if (part < 6) await sleep((seconds * 1000) / 6)
   }
   isOver = true
   await Promise.all(working)
-  console.log(
-    `${counts.calls} requests, ${counts.lost} lost; p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms; memory of the replicas at the start ${memory[0]}, at the end ${memory.at(-1)}`,
+  tell(...table(['s', 'requests', 'lost', 'MB of A', 'of B', 'of C'], rows), '')
+  tell(
+    `A request takes ${quantile(times, 0.5).toFixed(1)} ms at p50, ${quantile(times, 0.99).toFixed(1)} ms at p99.`,
   )
-  for (const [message, count] of problems) console.log(`  ${count} × ${message}`)
+  for (const [message, count] of problems) tell(`- lost, ${count} times: ${message}`)
   await Promise.all(clients.map((client) => client.close()))
   await balancer.close()
+}
+
+/** For the section of RESULTS.md. */
+function tell(...more: readonly string[]): void {
+  lines.push(...more)
 }
 
 function rssOf(pid: number): number {

@@ -145,7 +145,7 @@ for (const count of [200, 2000, 20_000, 100_000]) {
   ])
 }
 const start = [
-  ['import toolshelf/core', startTime(`await import('./dist/core/index.js')`)],
+  ['import toolshelf/core', startTime(`await import('./dist/entries/core.js')`)],
   ['import toolshelf', startTime(`await import('./dist/index.js')`)],
   [
     'import toolshelf and search once',
