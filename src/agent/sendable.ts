@@ -5,7 +5,7 @@ import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf } from '../lib/index.ts'
 import type { ModelError } from './ask.ts'
 
-const ID = /^[\w-]+$/
+const NOT_IN_IDS = /[^\w-]/
 const LONGEST_NAME = 128
 
 /** Gives calls unique ids and valid names; returns nothing for a reply of thinking only. */
@@ -80,7 +80,10 @@ export function isSomething({ type, text }: Fields): boolean {
 /** Gives a call a new id if the history already contains its id. */
 function callOf(block: Fields, taken: Set<unknown>): Fields {
   const given = textOf(block.id)
-  const id = ID.test(given) && !taken.has(given) ? given : `toolu_${randomUUID().replaceAll('-', '')}`
+  const id =
+    given !== '' && !NOT_IN_IDS.test(given) && !taken.has(given)
+      ? given
+      : `toolu_${randomUUID().replaceAll('-', '')}`
   taken.add(id)
   const name = textOf(block.name)
     .replace(/[^\w-]/g, '_')

@@ -8,6 +8,8 @@ import {
   directoryIn,
   filesIn,
   type Input,
+  type ScreenStreams,
+  screenOf,
   type Terminal,
   urlIn,
   windowIn,
@@ -34,7 +36,7 @@ export const chatCommand: Command = {
     'toolshelf chat --script demo',
   ],
   async run(input, terminal) {
-    if (!terminal.isInteractive || !process.stdin.isTTY)
+    if (!terminal.isInteractive || !screenOf(terminal).input.isTTY)
       throw new CommandError('a chat needs a terminal. Without one, use "toolshelf run".')
     const opened = await openClient(input, process.env)
     try {
@@ -77,8 +79,9 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   const stop = new AbortController()
   stop.signal.addEventListener('abort', chat.quit)
   const forget = onInterrupt(stop)
-  const { showChat } = await loadView()
-  const shown = showChat(chat)
+  const screen = screenOf(terminal)
+  const { showChat } = await loadView(screen)
+  const shown = showChat(chat, screen)
   let session: AgentSession | undefined
   try {
     session = await openAgentSession(options)
@@ -101,10 +104,10 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
  * Loads the view. Removes `CI` meanwhile, because Ink draws nothing if it is set, and sets `NODE_ENV`, because React runs
  * in its slow development mode without it.
  */
-async function loadView(): Promise<typeof import('./chat/view.tsx')> {
+async function loadView({ input, output }: ScreenStreams): Promise<typeof import('./chat/view.tsx')> {
   // From now on, input is not echoed; it is available once the screen is.
-  process.stdin.setRawMode(true)
-  process.stdout.write(STARTING)
+  input.setRawMode(true)
+  output.write(STARTING)
   const { env } = process
   const { CI, NODE_ENV } = env
   delete env.CI
@@ -115,7 +118,7 @@ async function loadView(): Promise<typeof import('./chat/view.tsx')> {
     if (CI !== undefined) env.CI = CI
     if (NODE_ENV === undefined) delete env.NODE_ENV
     else env.NODE_ENV = NODE_ENV
-    process.stdout.write(ERASE)
+    output.write(ERASE)
   }
 }
 

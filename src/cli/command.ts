@@ -1,5 +1,6 @@
 // Defines what a command of the CLI is, and parses its arguments.
 import type { Readable } from 'node:stream'
+import type { ReadStream, WriteStream } from 'node:tty'
 import { parseArgs } from 'node:util'
 import { closestNames, cut } from '../lib/index.ts'
 import { OptionError } from '../node/index.ts'
@@ -15,6 +16,15 @@ export type Terminal = {
   readonly ask?: (question: string) => Promise<string>
   /** Where piped input comes from; standard input if left out. */
   readonly input?: PipedInput
+  /** Where a chat or the demo is drawn; the process's own terminal if left out. */
+  readonly screen?: ScreenStreams
+}
+
+/** The two streams of a terminal. */
+export type ScreenStreams = { readonly input: ReadStream; readonly output: WriteStream }
+
+export function screenOf({ screen }: Terminal): ScreenStreams {
+  return screen ?? { input: process.stdin, output: process.stdout }
 }
 
 /** A stream that may hold a prompt. */

@@ -1,6 +1,14 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 import { modelOptions, openClient } from './client.ts'
-import { type Command, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import {
+  type Command,
+  type ExitCode,
+  foldedLine,
+  type Input,
+  screenOf,
+  type Terminal,
+  UsageError,
+} from './command.ts'
 import { MODEL } from './default-model.ts'
 import {
   type Compared,
@@ -39,29 +47,36 @@ export const demoCommand: Command = {
     'toolshelf demo --compare',
     'ANTHROPIC_API_KEY=… toolshelf demo --live',
   ],
-  async run(input, terminal) {
-    const using = readUsing(input)
-    const chosen = Object.keys(usingOptions).filter(
-      (name) => input.isSet(name) || input.text(name) !== undefined,
-    )
-    if (input.isSet('compare') && chosen.length > 0)
-      throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
-    const live = input.isSet('live') ? await openClient(input, process.env) : undefined
-    const prices = await pricesIn(input)
-    const pricedAs = input.text('model') ?? MODEL
-    const stop = new AbortController()
-    const forget = onInterrupt(stop)
-    try {
-      const packages = await provideServers({ tell: terminal.tell, signal: stop.signal })
-      if (packages === undefined) return 130
-      const playing = { packages, live, using, prices, pricedAs, signal: stop.signal }
-      if (input.isSet('compare')) await compare(playing, input, terminal)
-      else await show(playDemo(playing), live?.about, input, terminal)
-    } finally {
-      forget()
-    }
-    return stop.signal.aborted ? 130 : 0
-  },
+  run: (input, terminal) => runDemo(input, terminal),
+}
+
+/** `provide` finds or installs the servers. */
+export async function runDemo(
+  input: Input,
+  terminal: Terminal,
+  provide: typeof provideServers = provideServers,
+): Promise<ExitCode> {
+  const using = readUsing(input)
+  const chosen = Object.keys(usingOptions).filter(
+    (name) => input.isSet(name) || input.text(name) !== undefined,
+  )
+  if (input.isSet('compare') && chosen.length > 0)
+    throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
+  const live = input.isSet('live') ? await openClient(input, process.env) : undefined
+  const prices = await pricesIn(input)
+  const pricedAs = input.text('model') ?? MODEL
+  const stop = new AbortController()
+  const forget = onInterrupt(stop)
+  try {
+    const packages = await provide({ tell: terminal.tell, signal: stop.signal })
+    if (packages === undefined) return 130
+    const playing = { packages, live, using, prices, pricedAs, signal: stop.signal }
+    if (input.isSet('compare')) await compare(playing, input, terminal)
+    else await show(playDemo(playing), live?.about, input, terminal)
+  } finally {
+    forget()
+  }
+  return stop.signal.aborted ? 130 : 0
 }
 
 async function show(
@@ -73,7 +88,7 @@ async function show(
   if (input.isSet('json')) return printJson(events, terminal)
   if (terminal.isInteractive && !input.isSet('plain')) {
     const { showDemo } = await import('./demo/view.tsx')
-    return showDemo(events, live)
+    return showDemo(events, live, screenOf(terminal))
   }
   for await (const event of events) for (const line of plainLines(event, live)) print(line, terminal)
 }

@@ -16,7 +16,7 @@ import {
   thisMachine,
   userConfigFiles,
 } from '../mcp/config/index.ts'
-import type { HttpGateway, HttpOptions } from '../mcp/gateway/index.ts'
+import type { HttpGateway } from '../mcp/gateway/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import type { StateStore } from '../store/index.ts'
@@ -277,7 +277,9 @@ type HttpServing = {
 
 async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<void> {
   const { port, input, terminal, watch, store, gatewayUsers } = serving
-  const settings = { ...serviceIn(input), ...maxSessionsIn(input), ...readinessOf(store) }
+  const { createReloads, createStoreCheck } = await import('../operate/index.ts')
+  const readinessChecks = store ? [createStoreCheck(store)] : []
+  const settings = { ...serviceIn(input), ...maxSessionsIn(input), readinessChecks }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
   const { runOnHttp } = await import('../mcp/gateway/http.ts')
@@ -304,10 +306,10 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     })
   })
   gatewayUsers?.setServedUrl(served.url)
-  const { createReloads } = await import('../operate/index.ts')
   const reloads = createReloads(notify)
   reloads.onReload(watch.reload)
   reloads.onReload(served.reloadTls)
+  if (gatewayUsers) reloads.onReload(gatewayUsers.reload)
   // Who reads that it is ready may send a signal at once.
   const ended = untilSignalled({
     async reload() {
@@ -341,23 +343,6 @@ async function openStore(input: Input, isMetered: boolean) {
   const { createMcpMetrics } = await import('../mcp/gateway/mcp-metrics.ts')
   const metrics = createMcpMetrics()
   return { store: meterStore(store, metrics), metrics }
-}
-
-/** Milliseconds without a store after which a gateway is not ready. Calls go on meanwhile, and all replicas share its fate. */
-const STORE_PATIENCE_MS = 30_000
-
-function readinessOf(store: StateStore | undefined): Pick<HttpOptions, 'readinessChecks'> {
-  if (!store) return {}
-  let answeredAt = Number.NEGATIVE_INFINITY
-  async function check(answering: StateStore): Promise<void> {
-    try {
-      await answering.ping()
-      answeredAt = performance.now()
-    } catch (error) {
-      if (performance.now() - answeredAt > STORE_PATIENCE_MS) throw error
-    }
-  }
-  return { readinessChecks: [{ reason: 'store unreachable', check: () => check(store) }] }
 }
 
 /** The value of `--max-sessions`. */

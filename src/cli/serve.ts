@@ -7,6 +7,7 @@ import type { ClientKey } from '../messages/index.ts'
 import {
   createMessagesGateway,
   createMetrics,
+  type Metrics,
   type RequestRecord,
   type RunningServer,
   readSetting,
@@ -16,7 +17,7 @@ import {
   type UpstreamWire,
   wires,
 } from '../messages/index.ts'
-import { createReloads } from '../operate/index.ts'
+import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts'
 import { openAudit } from './audit.ts'
 import { auditIn, auditOption } from './audit-options.ts'
 import {
@@ -132,8 +133,8 @@ export const serveCommand: Command = {
     checkPassing(upstream, [setting, ...keys.map((key) => key.setting)])
     const metrics = createMetrics()
     const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
-    const shared = await openShared(input, notify)
-    const { users, usage } = shared
+    const shared = await openShared(input, metrics, notify)
+    const { users, usage, readinessChecks } = shared
     const secrets = keys.map(({ secret }) => secret)
     const address = input.text('address') || '127.0.0.1'
     const hosts = listIn(input, 'allow')
@@ -166,7 +167,7 @@ export const serveCommand: Command = {
       metrics,
       port,
       keys,
-      ...{ users, usage, trace: audit?.stream.trace },
+      ...{ users, usage, readinessChecks, trace: audit?.stream.trace },
       hosts,
       address,
       forward: listIn(input, 'forward'),
@@ -190,7 +191,7 @@ export const serveCommand: Command = {
       ending.abort()
       inspector?.close()
     }
-    await runUntilEnd(served, { drainDelay, notify, stop })
+    await runUntilEnd(served, { drainDelay, notify, stop, reloadUsers: shared.reload })
     await audit?.close()
     await shared.close()
     return 0
@@ -203,8 +204,9 @@ function checkPassing({ name, origin }: Upstream, settings: readonly (Setting | 
 }
 
 /** Opens the users of `--users`, and the store that they and their limits are in. */
-async function openShared(input: Input, notify: (message: string) => void) {
-  const store = await storeIn(input)
+async function openShared(input: Input, metrics: Metrics, notify: (message: string) => void) {
+  const unmetered = await storeIn(input)
+  const store = unmetered && meterStore(unmetered, metrics)
   const opened = await gatewayUsersIn(input, store, notify).catch(async (error: unknown) => {
     await store?.close()
     throw error
@@ -212,6 +214,8 @@ async function openShared(input: Input, notify: (message: string) => void) {
   return {
     users: opened?.users,
     usage: opened?.usage,
+    readinessChecks: store ? [createStoreCheck(store)] : [],
+    reload: async () => opened?.reload(),
     async close() {
       await opened?.close()
       await store?.close()
@@ -224,14 +228,17 @@ type EndOptions = {
   readonly notify: (message: string) => void
   /** Stops what runs beside the gateway. */
   readonly stop: () => void
+  readonly reloadUsers: () => Promise<void>
 }
 
-async function runUntilEnd(served: RunningServer, { drainDelay, notify, stop }: EndOptions): Promise<void> {
+async function runUntilEnd(served: RunningServer, options: EndOptions): Promise<void> {
+  const { drainDelay, notify, stop } = options
   const reloads = createReloads(notify)
   reloads.onReload(served.reloadTls)
+  reloads.onReload(options.reloadUsers)
   await untilSignalled({
     reload() {
-      notify('reading certificates again.')
+      notify('reading certificates and users again.')
       return reloads.reload()
     },
     async drain(isUrgent) {

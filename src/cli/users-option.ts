@@ -1,5 +1,6 @@
 // The option `--users`: who may use a gateway, and what they may do. Loaded only if it is given.
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { errorMessage } from '../lib/index.ts'
 import { ownConfigFile, thisMachine } from '../mcp/config/index.ts'
 import type { StateStore } from '../store/index.ts'
@@ -75,10 +76,12 @@ export function defaultUsersFile(): string {
 export type GatewayUsers = {
   readonly users: Authenticator
   readonly usage: UsageMeter
-  /** Says where clients without a token get one; undefined where no tokens are accepted. */
-  readonly protectedResource: TokenAccess | undefined
+  /** Says where clients without a token get one; without metadata while no tokens are accepted. */
+  readonly protectedResource: Pick<TokenAccess, 'metadataAt'>
   /** Sets the URL at which the gateway listens; tokens are for that one, unless a public URL was given. */
   setServedUrl(url: string): void
+  /** Reads users, profiles, keys and the OAuth settings again. */
+  reload(): Promise<void>
   close(): Promise<void>
 }
 
@@ -97,35 +100,90 @@ export async function gatewayUsersIn(
   const hasDirectory = input.text('users') !== undefined || input.isSet('users')
   const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
   let servedUrl = ''
-  const section = (await directory?.all())?.oauth
-  const opening = () =>
+  const openWith = (section: unknown) =>
     openTokens(input, {
       ...{ section, notify, servedUrl: () => servedUrl },
       profileNamed: async (name) => directory?.findProfile(name),
       address: input.text('address') || '127.0.0.1',
     })
-  const tokens = await (acceptsTokens ? opening() : undefined)?.catch(async (error: unknown) => {
-    await directory?.close()
-    throw error
-  })
   const { createKeyAuthenticator, createUsageMeter } = await import('../users/index.ts')
-  const { acceptKeysAndTokens } = await import('../users/oauth/index.ts')
-  const { createMemoryStore } = await import('../store/index.ts')
   const keys = directory && createKeyAuthenticator({ directory, notify })
-  const users = keys && tokens ? acceptKeysAndTokens(keys, tokens) : (keys ?? tokens)
-  if (!users) return undefined
+  const tokenOptions = acceptsTokens ? { openWith } : {}
+  const access = await openAccess({ directory, keys, notify, ...tokenOptions }).catch(
+    async (error: unknown) => {
+      await directory?.close()
+      throw error
+    },
+  )
+  if (!access) return undefined
+  const { createMemoryStore } = await import('../store/index.ts')
   const own = store ? undefined : createMemoryStore()
   return {
-    users,
-    protectedResource: tokens,
+    users: access.users,
+    protectedResource: { metadataAt: (path) => access.tokens()?.metadataAt(path) },
     setServedUrl(url) {
       servedUrl = url
     },
     usage: createUsageMeter({ store: store ?? own!, notify }),
+    async reload() {
+      await directory?.reload()
+      await access.followed()
+    },
     async close() {
-      await users.close()
+      await access.close()
       await directory?.close()
       await own?.close()
+    },
+  }
+}
+
+type AccessOptions = {
+  readonly directory: UserDirectory | undefined
+  readonly keys: Authenticator | undefined
+  /** Opens what accepts tokens by a section `oauth`; returns undefined if no issuer is named. Left out: no tokens are. */
+  readonly openWith?: (section: unknown) => Promise<TokenAccess | undefined>
+  readonly notify: (message: string) => void
+}
+
+/** Accepts keys, tokens or both; follows changes of the section `oauth`. Returns undefined if there are neither. */
+async function openAccess({ directory, keys, openWith, notify }: AccessOptions) {
+  const { createReplaceableAuthenticator } = await import('../users/index.ts')
+  const { acceptKeysAndTokens } = await import('../users/oauth/index.ts')
+  const combine = (accepted: TokenAccess | undefined) =>
+    keys && accepted ? acceptKeysAndTokens(keys, accepted) : (keys ?? accepted)
+  let section = openWith && (await directory?.findOAuth())
+  let tokens = await openWith?.(section)
+  const first = combine(tokens)
+  if (!first) return undefined
+  const users = createReplaceableAuthenticator(first)
+
+  async function follow(): Promise<void> {
+    const next = await directory?.findOAuth()
+    if (!openWith || isDeepStrictEqual(next, section)) return
+    // Wrong settings are reported once, not at every change of a user.
+    section = next
+    const former = tokens
+    tokens = await openWith(next)
+    users.replace(combine(tokens) ?? first!)
+    await former?.close()
+    notify('the OAuth settings have changed; clients with tokens connect again.')
+  }
+
+  let following: Promise<void> = Promise.resolve()
+  const stop = directory?.onChange(() => {
+    following = following
+      .then(follow)
+      .catch((error: unknown) => notify(`the OAuth settings stay as they were: ${errorMessage(error)}`))
+  })
+  return {
+    users,
+    tokens: () => tokens,
+    /** Resolves when every change reported so far is taken up. */
+    followed: () => following,
+    async close() {
+      stop?.()
+      await following
+      await users.close()
     },
   }
 }

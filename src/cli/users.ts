@@ -1,5 +1,6 @@
 // `toolshelf users`: lists a gateway's users, changes their profiles, and takes a file of users into a store.
-import { quote } from '../lib/index.ts'
+import { fieldsOf, quote } from '../lib/index.ts'
+import { OptionError } from '../node/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import type { UserDirectory } from '../users/index.ts'
@@ -108,18 +109,24 @@ async function remove(call: Call): Promise<ExitCode> {
   return 0
 }
 
-/** Takes profiles, users and keys of a file over; what else is there stays. */
+/** Takes profiles, users, keys and the section `oauth` of a file over; what else is there stays. */
 async function importFile({ directory, words, terminal }: Call): Promise<ExitCode> {
   const [file, ...others] = words
   if (file === undefined || others.length > 0) throw new UsageError('import takes one file.')
   const { openUserFile } = await import('../users/index.ts')
   const source = await openUserFile(file)
   try {
-    const { profiles, users, keys } = await source.all()
+    const { profiles, users, keys, oauth } = await source.all()
+    if (oauth !== undefined) await checkOAuth(oauth)
     for (const profile of profiles.values()) await directory.saveProfile(profile)
     for (const [id, user] of users) await directory.saveUser(id, user)
     for (const [id, key] of keys) await directory.saveKey(id, key)
-    const parts = [counted(profiles.size, 'profile'), counted(users.size, 'user')]
+    if (oauth !== undefined) await directory.saveOAuth(oauth)
+    const parts = [
+      counted(profiles.size, 'profile'),
+      counted(users.size, 'user'),
+      ...(oauth === undefined ? [] : ['the OAuth settings']),
+    ]
     terminal.print(
       printable(`Imported ${parts.join(', ')} and ${counted(keys.size, 'key')} into ${directory.place}.`),
     )
@@ -127,6 +134,18 @@ async function importFile({ directory, words, terminal }: Call): Promise<ExitCod
     await source.close()
   }
   return 0
+}
+
+/** A mistake is reported here, not by the gateways that read it later. Gateways may be given their issuers by an option. */
+async function checkOAuth(section: unknown): Promise<void> {
+  const { readOAuthSettings } = await import('../users/oauth/index.ts')
+  const { issuer } = fieldsOf(section)
+  const given = issuer === undefined ? { issuers: ['https://of.an.option.invalid'] } : {}
+  try {
+    readOAuthSettings(section, given)
+  } catch (error) {
+    throw error instanceof OptionError ? new CommandError(`${error.message}.`) : error
+  }
 }
 
 function userIn({ words }: Call): string {

@@ -6,7 +6,7 @@ export const MCP_PREFIX = 'mcp__'
 /** Splits at separators, digits' edges and camelCase, lower-cased; the `mcp` prefix is dropped. */
 export function splitName(name: string): string[] {
   const plain = withoutPrefix(name)
-  const edges = /^[\0-\x7f]*$/.test(plain) ? ASCII_EDGES : EDGES
+  const edges = /[^\0-\x7f]/.test(plain) ? EDGES : ASCII_EDGES
   return edges
     .reduce((text, edge) => text.replace(edge, '$1 $2'), plain)
     .toLowerCase()

@@ -103,7 +103,7 @@ const COMMON = new Set([
 ])
 
 function isLatin(text: string): boolean {
-  return /^[\p{Script=Latin}\p{Script=Common}]*$/u.test(text)
+  return !/[^\p{Script=Latin}\p{Script=Common}]/u.test(text)
 }
 
 function wordsOf(text: string): string[] {

@@ -1,6 +1,7 @@
 // Decides who may use the gateway: checks the host name and the client's key.
 import type { IncomingMessage } from 'node:http'
 import {
+  authorizationOf,
   type ClientNetwork,
   createHostAccess,
   createKeyThrottle,
@@ -126,12 +127,15 @@ const NOT_FORWARDED = new Set([
   ...['x-original-url', 'x-original-uri', 'x-rewrite-url', 'x-forwarded-uri', 'x-forwarded-prefix'],
 ])
 
-function headersOf({ headers }: IncomingMessage): Headers {
+function headersOf(incoming: IncomingMessage): Headers {
+  const { headers } = incoming
   const joined: { [name: string]: string } = {}
   for (const name of Object.keys(headers)) {
     const value = headers[name]
     joined[name] = typeof value === 'string' ? value : [value].flat().join(', ')
   }
+  const authorization = authorizationOf(incoming)
+  if (authorization !== undefined) joined.authorization = authorization
   return joined
 }
 

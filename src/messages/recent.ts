@@ -1,4 +1,5 @@
 // Small least-recently-used caches, bounded by the number or by the size of what they hold.
+import { dropOldest } from '../lib/index.ts'
 
 export type Recent<Value> = {
   readonly get: (key: string) => Value | undefined
@@ -18,8 +19,7 @@ export function createRecent<Value>(most: number): Recent<Value> {
     set(key, value) {
       values.delete(key)
       values.set(key, value)
-      const oldest = values.keys().next().value
-      if (values.size > most && oldest !== undefined) values.delete(oldest)
+      dropOldest(values, most)
     },
   }
 }

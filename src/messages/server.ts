@@ -1,10 +1,11 @@
 // The gateway's HTTP server: listens, applies limits, and reports one record per request.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TraceListener } from '../core/index.ts'
 import {
   answerNode,
   close,
+  closeGently,
   createClientNetwork,
   isForInspector,
   LOOPBACK,
@@ -128,8 +129,6 @@ const MAX_HELD_BYTES = 512_000_000
 const SILENCE = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
-/** Longer than clients keep a connection: one that we close just as a client uses it again costs the client a failed request. */
-const KEEP_ALIVE_MS = 75_000
 /** The status recorded when the client disconnects before the response. */
 const UNANSWERED = 499
 
@@ -165,7 +164,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { inspector } = options
     if (inspector && isForInspector(incoming.url ?? '')) {
-      outgoing.once('close', () => readiness.isDraining() && server.closeIdleConnections())
       return answerNode(incoming, outgoing, async (request) =>
         inspector(request, networkOf(incoming), await guard.isOperator(incoming)),
       )
@@ -178,7 +176,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
     outgoing.once('close', () => {
       active--
-      if (readiness.isDraining()) server.closeIdleConnections()
       gone.abort(new Error('the client went away'))
       over()
       const milliseconds = performance.now() - started
@@ -210,7 +207,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       readiness.drain()
       if (delayMs > 0) await pause(delayMs)
       release()
-      await finish(server, timeoutMs)
+      await closeGently(server, timeoutMs)
     },
     async close() {
       release()
@@ -248,16 +245,6 @@ function openService(
   return { tls, readiness, pages, pause, release }
 }
 
-/** Accepts no further connections; resolves when all have ended, and ends them after the timeout. */
-async function finish(server: Server, timeoutMs: number): Promise<void> {
-  const cutOff = setTimeout(() => server.closeAllConnections(), timeoutMs)
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
-  })
-  clearTimeout(cutOff)
-}
-
 function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {
   const address = addressOf(incoming)
   const path = pathOf(address)
@@ -280,12 +267,11 @@ function addressOf({ url = '/' }: IncomingMessage): URL | undefined {
   }
 }
 
-/** How long a connection may take for a request, and may be idle. */
+/** How long a connection may take for a request. */
 function connectionLimits(requestTimeout: number) {
   return {
     requestTimeout,
     headersTimeout: Math.min(requestTimeout, 60_000),
     connectionsCheckingInterval: Math.min(requestTimeout, 30_000),
-    keepAliveTimeout: KEEP_ALIVE_MS,
   }
 }

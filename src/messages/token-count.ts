@@ -23,6 +23,11 @@ const OUTPUT = ['output_tokens', 'completion_tokens']
 const SEAM = 64
 const BYTES_PER_TOKEN = 4
 
+/** The tokens of a request by its size, where no usage is reported. */
+export function tokensOfBytes(bytes: number): number {
+  return Math.ceil(bytes / BYTES_PER_TOKEN)
+}
+
 export function createTokenCount(): TokenCount {
   const most = new Map<string, number>()
   let parts = 0
@@ -48,7 +53,7 @@ export function createTokenCount(): TokenCount {
       else if (event.type === 'message_start' || event.type === 'message_delta') read(JSON.stringify(event))
     },
     total(requestBytes) {
-      const input = most.size > 0 ? sum(INPUT) : Math.ceil(requestBytes / BYTES_PER_TOKEN)
+      const input = most.size > 0 ? sum(INPUT) : tokensOfBytes(requestBytes)
       return input + (sum(OUTPUT) || parts)
     },
   }

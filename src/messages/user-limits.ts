@@ -1,8 +1,9 @@
 // Holds users to their limits: of requests in advance, of tokens by what their replies report.
+import type { IncomingMessage } from 'node:http'
 import type { TraceListener } from '../core/index.ts'
-import type { UsageMeter, User } from '../users/index.ts'
+import type { AccessRefusal, BegunUse, UsageMeter, User } from '../users/index.ts'
 import type { RequestContext } from './request-context.ts'
-import { createTokenCount } from './token-count.ts'
+import { createTokenCount, tokensOfBytes } from './token-count.ts'
 import { refused } from './user-guard.ts'
 
 export type UserLimitsOptions = {
@@ -12,6 +13,8 @@ export type UserLimitsOptions = {
 
 /** Requests for a reply of a model. */
 const SAMPLING = new Set(['/v1/messages', '/v1/chat/completions', '/v1/responses'])
+/** Tokens that a reply is expected to have while it is being written. */
+const EXPECTED_OUTPUT = 1000
 
 /** Answers a request of a user, unless they have used what they may; counts what the reply used afterwards. */
 export async function withinLimits(
@@ -21,32 +24,53 @@ export async function withinLimits(
   answer: () => Promise<void>,
 ): Promise<void> {
   if (!usage) return answer()
-  const { limits } = user.profile
-  const isPost = context.incoming.method === 'POST' && !context.path.endsWith('/count_tokens')
-  const hasTokens = isPost && (limits.tokensPerMinute ?? limits.tokensPerDay) !== undefined
-  const hasSearches = isPost && (limits.searchesPerMinute ?? limits.searchesPerDay) !== undefined
-  const refusal =
-    (await usage.take(user, 'requests')) ??
-    (hasTokens ? await usage.check(user, 'tokens') : undefined) ??
-    (hasSearches ? await usage.check(user, 'searches') : undefined)
-  if (refusal) {
-    const { status, message } = refusal
+  const begun = await begin(user, context, usage)
+  if ('status' in begun) {
+    const { status, message } = begun
     trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
-    throw refused(refusal)
+    throw refused(begun)
   }
-  if (hasTokens) context.tokens = createTokenCount()
+  if (begun.tokens) context.tokens = createTokenCount()
   try {
     await answer()
   } finally {
-    const searches = context.outcome?.searches ?? 0
-    if (hasSearches && searches > 0) await usage.add(user, 'searches', searches)
-    const total = tokensOf(context)
-    if (total > 0) await usage.add(user, 'tokens', total)
+    await begun.searches?.settle(context.outcome?.searches ?? 0)
+    await begun.tokens?.settle(tokensOf(context))
   }
 }
 
-/** The tokens of an answered request; only requests for a reply are estimated where no usage is reported. */
-function tokensOf({ tokens, outgoing, incoming, path }: RequestContext): number {
-  if (!tokens || !outgoing.headersSent || outgoing.statusCode >= 400) return 0
-  return tokens.total(SAMPLING.has(path) ? Number(incoming.headers['content-length'] ?? 0) : 0)
+/** Use of a request whose amount is known at its end; undefined where the user has no limit of it. */
+type BegunRequest = { readonly tokens?: BegunUse | undefined; readonly searches?: BegunUse | undefined }
+
+async function begin(
+  user: User,
+  { incoming, path }: RequestContext,
+  usage: UsageMeter,
+): Promise<BegunRequest | AccessRefusal> {
+  const { limits } = user.profile
+  const isPost = incoming.method === 'POST' && !path.endsWith('/count_tokens')
+  const hasTokens = isPost && (limits.tokensPerMinute ?? limits.tokensPerDay) !== undefined
+  const hasSearches = isPost && (limits.searchesPerMinute ?? limits.searchesPerDay) !== undefined
+  const refusal = await usage.take(user, 'requests')
+  if (refusal) return refusal
+  const expected = inputTokens(incoming) + EXPECTED_OUTPUT
+  const tokens = hasTokens ? await usage.begin(user, 'tokens', expected) : undefined
+  if (tokens && 'status' in tokens) return tokens
+  const searches = hasSearches ? await usage.begin(user, 'searches', 1) : undefined
+  if (!searches || !('status' in searches)) return { tokens, searches }
+  await tokens?.settle(0)
+  return searches
 }
+
+/** The tokens of an answered request; only requests for a reply are estimated where no usage is reported. */
+function tokensOf({ tokens, outgoing, incoming, path, gone, outcome }: RequestContext): number {
+  if (!tokens) return 0
+  // The upstream may have read the request before its client left.
+  if (!outgoing.headersSent) return gone.aborted && outcome && SAMPLING.has(path) ? inputTokens(incoming) : 0
+  if (outgoing.statusCode >= 400) return 0
+  return tokens.total(SAMPLING.has(path) ? sizeOf(incoming) : 0)
+}
+
+const inputTokens = (incoming: IncomingMessage) => tokensOfBytes(sizeOf(incoming))
+
+const sizeOf = ({ headers }: IncomingMessage) => Number(headers['content-length'] ?? 0)

@@ -58,10 +58,10 @@ export function openAuditFile(path: string, options: AuditFileOptions): AuditFil
   /** A descriptor that stopped working, for example because something closed it, is replaced once. */
   function append(line: string): void {
     try {
-      current.append(line, isBroken)
+      current.append(line)
     } catch (error) {
       if (!current.close()) throw error
-      current.append(line, true)
+      current.append(line)
     }
   }
 
@@ -102,8 +102,8 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
     return true
   }
 
-  /** Returns the file to append to. `isDoubtful`: it may end with half a line. */
-  function ready(isDoubtful: boolean): NonNullable<typeof opened> {
+  /** Returns the file to append to. */
+  function ready(): NonNullable<typeof opened> {
     const time = now()
     if (opened && opened.size < maxBytes && Math.abs(time - opened.checkedAt) < TRUSTED_MS) return opened
     if (isFirst) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -117,18 +117,18 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
       return opened
     }
     close()
-    opened = open(time, isFirst || isDoubtful)
+    opened = open(time)
     isFirst = false
     return opened
   }
 
-  function open(checkedAt: number, isDoubtful: boolean): NonNullable<typeof opened> {
-    // Reads only the last byte of a file that another process may have left with half a line.
+  function open(checkedAt: number): NonNullable<typeof opened> {
+    // Reads only the last byte: a process that was killed, or a full disk, may have left half a line.
     const descriptor = openSync(file, 'a+', PRIVATE)
     try {
       const { mode, size, ino: inode } = fstatSync(descriptor)
       if ((mode & 0o077) !== 0) fchmodSync(descriptor, PRIVATE)
-      if (isDoubtful && size > 0 && !endsLine(descriptor, size)) writeAll(descriptor, '\n')
+      if (size > 0 && !endsLine(descriptor, size)) writeAll(descriptor, '\n')
       return { descriptor, inode, size, checkedAt }
     } catch (error) {
       closeSync(descriptor)
@@ -138,8 +138,8 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
 
   return {
     close,
-    append(lines: string, isDoubtful: boolean): void {
-      const target = ready(isDoubtful)
+    append(lines: string): void {
+      const target = ready()
       target.size += writeAll(target.descriptor, lines)
     },
   }

@@ -15,17 +15,17 @@ const MAX_HOPS = 32
  * ignored, because clients can send it too.
  */
 export function createClientNetwork(proxies: readonly string[]): ClientNetwork {
-  if (proxies.length === 0) return networkOf
   const trusted = new BlockList()
   for (const proxy of proxies) addSubnet(trusted, proxy)
+  // It knows IPv4 addresses that are written as IPv6, too.
   const isTrusted = (address: string) => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
   return (incoming) => {
-    const peer = plain(incoming.socket.remoteAddress ?? '')
+    const peer = incoming.socket.remoteAddress ?? ''
     if (isIP(peer) === 0 || !isTrusted(peer)) return networkOf(incoming)
     const hops = [incoming.headers['x-forwarded-for'] ?? []].flat().join(',').split(',').slice(-MAX_HOPS)
     // The last address that no trusted proxy has: everything in front of it may be made up.
     const client = hops
-      .map((hop) => plain(hop.trim()))
+      .map((hop) => hop.trim())
       .reverse()
       .find((hop) => isIP(hop) === 0 || !isTrusted(hop))
     return client !== undefined && isIP(client) !== 0 ? networkOfAddress(client) : networkOf(incoming)
@@ -44,9 +44,4 @@ function addSubnet(list: BlockList, proxy: string): void {
       'write it as 10.0.0.5 or 10.0.0.0/8',
     )
   list.addSubnet(address, bits === undefined ? most : Number(bits), family)
-}
-
-/** An IPv4 address as such, also where it is written as IPv6. */
-function plain(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }

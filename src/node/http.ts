@@ -45,6 +45,24 @@ export async function close(server: Server): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()))
 }
 
+/** Milliseconds between two looks for connections that have become idle. */
+const IDLE_CHECK_MS = 20
+
+/**
+ * Accepts no further connections, and answers the requests that have arrived; closes what is left after the timeout. Who
+ * cannot connect knows that nothing of a request was seen; who is cut off does not.
+ */
+export async function closeGently(server: Server, timeoutMs: number): Promise<void> {
+  const cutOff = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+  clearTimeout(cutOff)
+  clearInterval(idle)
+}
+
 /** Compares in constant time, whatever the lengths. */
 export function isSecret(candidate: string | null | undefined, secret: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
@@ -103,11 +121,30 @@ function addressOf({ url = '/', headers, socket }: IncomingMessage): URL | undef
   return URL.canParse(url, known) ? new URL(url, known) : undefined
 }
 
+/**
+ * The value of `Authorization`. Node keeps the first of several; here they are joined, so that no key or token fits: a proxy
+ * may have checked another one than we would.
+ */
+export function authorizationOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
+  let joined: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue
+    if (joined !== undefined) joined = `${joined}, ${rawHeaders[index + 1]}`
+    else joined = headers.authorization
+  }
+  return joined
+}
+
+const AUTHORIZATION = 'authorization'
+
 function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal): Request {
   const headers = new Headers()
   for (const [name, value] of Object.entries(incoming.headers)) {
     for (const one of [value ?? []].flat()) headers.append(name, one)
   }
+  const authorization = authorizationOf(incoming)
+  if (authorization !== undefined) headers.set('authorization', authorization)
   const method = incoming.method ?? 'GET'
   const hasBody = method !== 'GET' && method !== 'HEAD'
   return new Request(address, {

@@ -18,7 +18,9 @@ export { lockFile } from './file-lock.ts'
 export { freeBuffer } from './free-buffer.ts'
 export {
   answerNode,
+  authorizationOf,
   close,
+  closeGently,
   INSPECTOR_PATH,
   type InspectorHandler,
   isForInspector,
@@ -45,6 +47,6 @@ export {
   traceIdOf,
   traceRecordOf,
 } from './trace-stream.ts'
-export { spawnGuarded, watchdog } from './watchdog.ts'
+export { createWatchdog, spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
 export { createWrongKeys, type WrongKeys } from './wrong-keys.ts'

@@ -1,5 +1,6 @@
 // Slows down key guessing without locking out those who hold a key: after several wrong keys from an address, it must wait,
 // but a right key that cannot be guessed, or was used from there before, still passes.
+import { dropOldest } from '../lib/index.ts'
 import { createWrongKeys, type WrongKeysOptions } from './wrong-keys.ts'
 
 /** What a throttle decides: seconds to wait, `wrong` for a request without a right key, undefined if it may proceed. */
@@ -31,8 +32,7 @@ export function createKeyThrottle(options: WrongKeysOptions = {}): KeyThrottle {
     if (waitSeconds > 0) return { waitSeconds }
     if (key !== undefined) {
       known.add(user)
-      const [oldest] = known
-      if (known.size > MOST_KNOWN && oldest !== undefined) known.delete(oldest)
+      dropOldest(known, MOST_KNOWN)
       return undefined
     }
     if (hasKey) wrongKeys.add(network)

@@ -9,7 +9,7 @@ import type {
   TraceListener,
   TraceRecord,
 } from '../core/index.ts'
-import { cut } from '../lib/index.ts'
+import { cut, dropOldest } from '../lib/index.ts'
 
 /** A conversation whose events carry its id. */
 export type TracedConversation = { readonly id: string; readonly trace: ConversationListener }
@@ -100,8 +100,7 @@ function createRepetitions(): (id: string, time: number) => boolean {
     if (time - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER) return true
     reported.delete(id)
     reported.set(id, time)
-    const [oldest] = reported.keys()
-    if (reported.size > MOST_REMEMBERED && oldest !== undefined) reported.delete(oldest)
+    dropOldest(reported, MOST_REMEMBERED)
     return false
   }
 }

@@ -26,27 +26,51 @@ sleep 1
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `
 
-const isSupported = process.platform !== 'win32'
-const groups = new Set<number>()
-let shell: ChildProcess | undefined
+/** A watchdog with a shell and groups of its own. */
+export function createWatchdog(): Watchdog {
+  const isSupported = process.platform !== 'win32'
+  const groups = new Set<number>()
+  let shell: ChildProcess | undefined
+
+  function begin(): void {
+    const started = spawnShell([...groups])
+    shell = started
+    const isGone = () => {
+      if (shell !== started) return
+      shell = undefined
+      if (groups.size > 0 && started.pid !== undefined) begin()
+    }
+    started.once('error', isGone)
+    started.once('exit', isGone)
+  }
+
+  /** Ends the shell by closing its stdin, when no group is left. */
+  function rest(): void {
+    const idle = shell
+    shell = undefined
+    idle?.stdin?.end()
+  }
+
+  return {
+    prepare() {
+      if (isSupported && !shell) begin()
+    },
+    guard(group) {
+      if (!isSupported) return
+      groups.add(group)
+      if (shell) shell.stdin?.write(`+ ${group}\n`)
+      else begin()
+    },
+    release(group) {
+      if (!groups.delete(group)) return
+      shell?.stdin?.write(`- ${group}\n`)
+      if (groups.size === 0) rest()
+    },
+  }
+}
 
 /** The watchdog of this process. */
-export const watchdog: Watchdog = {
-  prepare() {
-    if (isSupported && !shell) begin()
-  },
-  guard(group) {
-    if (!isSupported) return
-    groups.add(group)
-    if (shell) shell.stdin?.write(`+ ${group}\n`)
-    else begin()
-  },
-  release(group) {
-    if (!groups.delete(group)) return
-    shell?.stdin?.write(`- ${group}\n`)
-    if (groups.size === 0) rest()
-  },
-}
+export const watchdog = createWatchdog()
 
 /** Waits for a line from this process, which comes once the group is guarded, and becomes the command. */
 const HELD = 'read -r line <&3 && exec 3<&- && exec "$0" "$@"'
@@ -73,31 +97,17 @@ export function spawnGuarded(
   return child as ChildProcess as ChildProcessByStdio<null, Readable, Readable>
 }
 
-function begin(): void {
+function spawnShell(groups: readonly number[]): ChildProcess {
   // Groups are passed as arguments: if they were written to stdin, this process could die before the write.
-  const started = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...[...groups].map(String)], {
+  const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...groups.map(String)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { PATH: process.env.PATH ?? '/usr/bin:/bin' },
   })
-  shell = started
-  started.unref()
+  shell.unref()
   // stdin is really a socket, which can be unreferenced.
-  const input = started.stdin as typeof started.stdin & { unref?: () => void }
+  const input = shell.stdin as typeof shell.stdin & { unref?: () => void }
   input.unref?.()
   input.on('error', () => {})
-  const isGone = () => {
-    if (shell !== started) return
-    shell = undefined
-    if (groups.size > 0 && started.pid !== undefined) begin()
-  }
-  started.once('error', isGone)
-  started.once('exit', isGone)
-}
-
-/** Ends the shell by closing its stdin, when no group is left. */
-function rest(): void {
-  const idle = shell
-  shell = undefined
-  idle?.stdin?.end()
+  return shell
 }

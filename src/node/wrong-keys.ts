@@ -1,5 +1,6 @@
 // Rate-limits key guessing: after several wrong keys from an address, requests from it are refused without checking
 // their key. Reports wrong keys to the operator, at most once a minute.
+import { dropOldest } from '../lib/index.ts'
 
 export type WrongKeys = {
   /** Seconds until keys from this address are checked again; 0 if they are checked now. */
@@ -45,8 +46,7 @@ export function createWrongKeys({ notify, now = () => performance.now() }: Wrong
       const clear = Math.max(clearAt.get(address) ?? 0, now()) + REFILL_MS
       clearAt.delete(address)
       clearAt.set(address, clear)
-      const [oldest] = clearAt.keys()
-      if (clearAt.size > MAX_ADDRESSES && oldest !== undefined) clearAt.delete(oldest)
+      dropOldest(clearAt, MAX_ADDRESSES)
       report(address)
     },
   }

@@ -3,12 +3,16 @@ import { createServer as createPlain, type RequestListener, type Server, type Se
 import { createServer as createSecure } from 'node:https'
 import type { TlsSource } from './tls-files.ts'
 
+/** Longer than clients and balancers keep a connection: one that we close just as it is used again costs a failed request. */
+const KEEP_ALIVE_MS = 75_000
+
 /** An HTTP/1.1 server; with `tls` it speaks HTTPS alone. */
 export function createHttpServer(
   tls: TlsSource | undefined,
-  options: ServerOptions,
+  limits: ServerOptions,
   listener: RequestListener,
 ): Server {
+  const options = { keepAliveTimeout: KEEP_ALIVE_MS, ...limits }
   if (!tls) return createPlain(options, listener)
   const server = createSecure({ ...options, ...tls.options }, listener)
   tls.attach(server)

@@ -13,4 +13,5 @@ export {
 } from './registry.ts'
 export { createReloads, type Reloads } from './reloads.ts'
 export { requestSeries, storeSeries } from './series.ts'
+export { createStoreCheck, type StoreCheckOptions } from './store-check.ts'
 export { openTlsFiles, type TlsFiles, type TlsSource } from './tls-files.ts'

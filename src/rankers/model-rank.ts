@@ -11,6 +11,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PoolTool, Rank } from '../core/index.ts'
 import type { Embedder, EmbedProgress } from '../embed/index.ts'
 import { splitName } from '../lib/index.ts'
+import { withTimeout } from '../node/index.ts'
 import type { HybridParts } from '../search/index.ts'
 
 export type ModelRank = {
@@ -126,7 +127,9 @@ async function cosinesOf(
   const vectors = embedder.vectors(texts)
   if (!embedder.isLoaded || vectors.some((vector, index) => !vector && texts[index] !== '')) return undefined
   const asking = embedder.embedQuery(text)
-  const asked = await (timeoutMs === undefined ? asking : withinTime(asking, timeoutMs))
+  const asked = await (timeoutMs === undefined
+    ? asking
+    : withTimeout(asking, timeoutMs, 'too slow').catch(() => undefined))
   if (!asked) return undefined
   const cosine = ({ codes, scale }: { codes: Int8Array; scale: number }) =>
     codes.reduce((sum, code, index) => sum + code * (asked[index] ?? 0), 0) * scale
@@ -164,16 +167,4 @@ function documentOf(entry: PoolTool): string {
 function readablePart(text: string): string {
   const readable = text.replace(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu, ' ')
   return readable === text || /\p{L}/u.test(readable) ? readable.trim() : ''
-}
-
-async function withinTime<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value | undefined> {
-  let handle: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<undefined>((resolve) => {
-    handle = setTimeout(resolve, milliseconds, undefined)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(handle)
-  }
 }

@@ -51,7 +51,7 @@ function fromPython(pattern: string): string {
     }
     if (character === '[' && !isClass) {
       isClass = true
-      const head = /^\[\^?\]?/.exec(pattern.slice(index))![0]
+      const head = /\[\^?\]?/.exec(pattern.slice(index))![0]
       result += head.endsWith(']') ? `${head.slice(0, -1)}\\]` : head
       index += head.length - 1
       continue

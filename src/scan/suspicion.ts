@@ -31,7 +31,7 @@ export function plain(text: string): string {
 
 /** Printable ASCII, like nearly every text. */
 export function isPlain(text: string): boolean {
-  return /^[\t\n\r -~]*$/.test(text)
+  return !/[^\t\n\r -~]/.test(text)
 }
 
 function latin(text: string): string {

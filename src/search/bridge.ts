@@ -189,6 +189,6 @@ const REST = 0.5
 
 function sharedLength(a: string, b: string): number {
   let length = 0
-  while (length < a.length && length < b.length && a[length] === b[length]) length++
+  while (length < a.length && a[length] === b[length]) length++
   return length
 }

@@ -1,6 +1,6 @@
 // The default ranker: gathers candidates by words and by meaning, and scores them together (fusion.ts).
 // Implements S7.
-import type { Hit, Rank, Ranking } from '../core/calls/index.ts'
+import type { Hit, Rank } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import { actionOfTool, isDestructive, nameSays } from './actions.ts'
 import { ownName } from './fields.ts'
@@ -75,7 +75,6 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
     const found = translation
       ? mergeRankings(own, await rankEnglish(index, translation.text, most), translation.known)
       : own
-    if (index.tools !== given) return ofList(varied(found.hits, found.hits.length), given, limit, unread)
     const hits = varied(found.hits, limit)
     return { hits: hits.slice(0, limit), matched: Math.max(found.hits.length, found.matched()), unread }
   }
@@ -96,13 +95,6 @@ function rankByWords(index: LexicalIndex, query: string, most: number): QueryRan
 
 function bestCoverage({ evidence }: Candidates): number {
   return evidence.reduce((best, { words }) => Math.max(best, words.queryCoverage), 0)
-}
-
-/** The index is of another list, perhaps of another client's: what is not in this one is none of its business. */
-function ofList(hits: readonly Hit[], given: readonly PoolTool[], limit: number, unread: number): Ranking {
-  const own = new Set(given)
-  const found = hits.filter(({ tool }) => own.has(tool))
-  return { hits: found.slice(0, limit), matched: found.length, unread }
 }
 
 /** What one part of the fusion gave to a tool's score. */
@@ -178,10 +170,10 @@ export function gatherCandidates(
       action: actionFit(intent, actionOfTool(tools[position]!)),
       model: model?.[document] ?? 0,
     }
-    if (one.words.score > scale.bestWords) scale.bestWords = one.words.score
-    if (one.meaning > scale.bestMeaning) scale.bestMeaning = one.meaning
-    if (one.nearWords > scale.bestNearWords) scale.bestNearWords = one.nearWords
-    if (one.model > scale.bestModel) scale.bestModel = one.model
+    scale.bestWords = Math.max(scale.bestWords, one.words.score)
+    scale.bestMeaning = Math.max(scale.bestMeaning, one.meaning)
+    scale.bestNearWords = Math.max(scale.bestNearWords, one.nearWords)
+    scale.bestModel = Math.max(scale.bestModel, one.model)
     return one
   })
   return { documents, evidence, scale, matched: () => found.matched() }

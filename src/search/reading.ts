@@ -83,7 +83,18 @@ export function createReading(
     } finally {
       cancel()
     }
-    const latestTools = new Set(latest?.tools)
-    return { index: latest, unread: tools.filter((tool) => !latestTools.has(tool)).length }
+    return readBefore(tools)
+  }
+
+  /**
+   * The part of a list that was read with another one. That may have been another client's: what is only there must neither
+   * be found nor count as a tool that has a word.
+   */
+  function readBefore(tools: readonly PoolTool[]): Read {
+    const known = latest && new Set(latest.tools)
+    const common = known ? tools.filter((tool) => known.has(tool)) : []
+    const unread = tools.length - common.length
+    if (!latest || common.length === 0) return { index: undefined, unread }
+    return { index: common.length === known?.size ? latest : latest.update(common), unread }
   }
 }

@@ -76,7 +76,6 @@ const GROUPS = `
   count number
   invite invitation
   latest recent newest
-  person people
   friend contact
   team group
   author writer
@@ -90,7 +89,6 @@ const GROUPS = `
   company business firm
   law legal
   money finance financial
-  invest investment
   error problem
   fix repair
   speech voice audio
@@ -118,7 +116,7 @@ const GROUPS = `
 
 let table: ReadonlyMap<string, readonly string[]> | undefined
 
-/** The stems near a stem. The table is made at the first search: most commands start and never search. */
+/** The stems near a stem, itself among them, some more than once. The table is made at the first search: most commands start and never search. */
 export function synonymsOf(stemmed: string): readonly string[] | undefined {
   table ??= tableOf(GROUPS)
   return table.get(stemmed)
@@ -128,11 +126,7 @@ function tableOf(groups: string): Map<string, string[]> {
   const table = new Map<string, string[]>()
   for (const line of groups.trim().split('\n')) {
     const stems = line.trim().split(/\s+/).map(stem)
-    for (const one of stems) {
-      const near = table.get(one) ?? []
-      near.push(...stems.filter((other) => other !== one && !near.includes(other)))
-      table.set(one, near)
-    }
+    for (const one of stems) table.set(one, [...(table.get(one) ?? []), ...stems])
   }
   return table
 }

@@ -85,8 +85,9 @@ function createLease(store: StateStore, key: string, ttlMs: number, first: Lease
 
   function lose(reason: string): LockLostError {
     const error = lostError(key, reason)
-    controller.abort(error)
+    // First: work that ends because of the signal must not hide why.
     reject(error)
+    controller.abort(error)
     return error
   }
 

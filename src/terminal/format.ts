@@ -1,7 +1,7 @@
 // Formats numbers and untrusted text for people, the same in the terminal and on the page.
 
 export function count(value: number): string {
-  return value.toLocaleString('en-US')
+  return value.toLocaleString('en-US').replace('-', '−')
 }
 
 /** `1 tool`, `2 tools`. */

@@ -149,7 +149,7 @@ const WIDE =
 
 /** The columns that a text takes, without colour codes; wide characters take two. */
 export function columnsOf(text: string): number {
-  if (/^[ -~]*$/.test(text)) return text.length
+  if (!/[^ -~]/.test(text)) return text.length
   let columns = 0
   for (const { segment } of graphemes(text.replace(COLOUR, ''))) columns += WIDE.test(segment) ? 2 : 1
   return columns

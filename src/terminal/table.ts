@@ -19,7 +19,7 @@ export function table(
   const isNumber = header.map(
     (_, column) =>
       rows.length > 0 &&
-      rows.every((row) => typeof row[column] === 'number' || /^[\d.,±% -]+$/.test(String(row[column]))),
+      rows.every((row) => typeof row[column] === 'number' || /^[\d.,±% −-]+$/.test(String(row[column]))),
   )
   const line = (row: readonly string[]) =>
     row

@@ -110,9 +110,10 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
     },
     recall: (token) => memory.recall(keyHash(token)),
     async refresh({ keyId }) {
+      if (keyId === undefined) return undefined
       await directory.sync()
-      const record = keyId === undefined ? undefined : await directory.findKey(keyId)
-      if (!record || keyId === undefined || hasExpired(record, now())) return undefined
+      const record = await directory.findKey(keyId)
+      if (!record || hasExpired(record, now())) return undefined
       return userOf(keyId, record)
     },
     onChange: directory.onChange,

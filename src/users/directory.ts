@@ -9,10 +9,14 @@ export type UserDirectory = {
   readonly place: string
   /** Resolves when what was changed elsewhere is known here, as far as that needs a look. */
   sync(): Promise<void>
+  /** Reads everything anew because the operator asks for it, whether it seems to have changed or not. */
+  reload(): Promise<void>
   findKey(id: string): Promise<KeyRecord | undefined>
   findUser(id: string): Promise<UserRecord | undefined>
   /** Returns the same object while the profile does not change. */
   findProfile(name: string): Promise<Profile | undefined>
+  /** The section `oauth`, as it is written; undefined if there is none. */
+  findOAuth(): Promise<unknown>
   all(): Promise<UserRecords>
   /** When each key was last used, in ISO 8601, to within an hour. */
   lastUses(): Promise<ReadonlyMap<string, string>>
@@ -25,6 +29,8 @@ export type UserDirectory = {
   /** Deletes a user and all of their keys; returns false if there is no such user. */
   deleteUser(id: string): Promise<boolean>
   saveProfile(profile: Profile): Promise<void>
+  /** Saves the section `oauth`, as it is written in a file. */
+  saveOAuth(section: unknown): Promise<void>
   /** Calls the listener at each change, and when changes may have been missed. Returns how to stop that. */
   onChange(listener: () => void): () => void
   close(): Promise<void>

@@ -80,9 +80,17 @@ class FileDirectory implements UserDirectory {
     return this.#looking
   }
 
+  async reload(): Promise<void> {
+    // A look that is under way may have begun before the operator asked.
+    await this.#looking
+    this.#loaded = { ...this.#loaded, stamp: '' }
+    await this.sync()
+  }
+
   findKey = async (id: string) => this.#loaded.records.keys.get(id)
   findUser = async (id: string) => this.#loaded.records.users.get(id)
   findProfile = async (name: string) => this.#loaded.records.profiles.get(name)
+  findOAuth = async () => this.#loaded.records.oauth
   all = async () => this.#loaded.records
   onChange = this.#changes.add
 
@@ -94,36 +102,34 @@ class FileDirectory implements UserDirectory {
     this.#uses.set(keyId, new Date().toISOString())
   }
 
-  saveKey(id: string, record: KeyRecord): Promise<void> {
-    return this.#edit((file) => withEntry(file, 'keys', id, record))
+  async saveKey(id: string, record: KeyRecord): Promise<void> {
+    await this.#edit((file) => withEntry(file, 'keys', id, record))
   }
 
-  async deleteKey(id: string): Promise<boolean> {
-    let isThere = false
-    await this.#edit((file) => {
-      isThere = Object.hasOwn(fieldsOf(file.keys), id)
-      return isThere ? withEntry(file, 'keys', id, undefined) : undefined
-    })
-    return isThere
+  deleteKey(id: string): Promise<boolean> {
+    return this.#edit((file) =>
+      Object.hasOwn(fieldsOf(file.keys), id) ? withEntry(file, 'keys', id, undefined) : undefined,
+    )
   }
 
-  saveUser(id: string, { profile }: { readonly profile: string }): Promise<void> {
-    return this.#edit((file) => withEntry(file, 'users', id, { profile }))
+  async saveUser(id: string, { profile }: { readonly profile: string }): Promise<void> {
+    await this.#edit((file) => withEntry(file, 'users', id, { profile }))
   }
 
-  async deleteUser(id: string): Promise<boolean> {
-    let isThere = false
-    await this.#edit((file) => {
-      isThere = Object.hasOwn(fieldsOf(file.users), id)
-      if (!isThere) return undefined
+  deleteUser(id: string): Promise<boolean> {
+    return this.#edit((file) => {
+      if (!Object.hasOwn(fieldsOf(file.users), id)) return undefined
       const others = Object.entries(fieldsOf(file.keys)).filter(([, key]) => fieldsOf(key).user !== id)
       return { ...withEntry(file, 'users', id, undefined), keys: Object.fromEntries(others) }
     })
-    return isThere
   }
 
-  saveProfile(profile: Profile): Promise<void> {
-    return this.#edit((file) => withEntry(file, 'profiles', profile.name, profileJson(profile)))
+  async saveProfile(profile: Profile): Promise<void> {
+    await this.#edit((file) => withEntry(file, 'profiles', profile.name, profileJson(profile)))
+  }
+
+  async saveOAuth(section: unknown): Promise<void> {
+    await this.#edit((file) => ({ ...file, oauth: section }))
   }
 
   async close(): Promise<void> {
@@ -152,8 +158,12 @@ class FileDirectory implements UserDirectory {
     return readUserRecords(parse((await readBoundedFile(this.place, MAX_BYTES)).toString('utf8')))
   }
 
-  /** @param change - Returns the file's new content; undefined leaves it as it is. */
-  async #edit(change: (file: Fields) => Fields | undefined): Promise<void> {
+  /**
+   * Returns false if there was nothing to change.
+   *
+   * @param change - Returns the file's new content; undefined leaves it as it is.
+   */
+  async #edit(change: (file: Fields) => Fields | undefined): Promise<boolean> {
     const path = await realpath(this.place).catch(() => this.place)
     const unlock = await this.#lock(path)
     try {
@@ -163,7 +173,7 @@ class FileDirectory implements UserDirectory {
       })
       const file = parse(text.toString()) as Fields
       const changed = change(file)
-      if (!changed) return
+      if (!changed) return false
       readUserRecords(changed)
       await writeWhole(path, `${JSON.stringify(changed, null, 2)}\n`)
     } catch (error) {
@@ -172,6 +182,7 @@ class FileDirectory implements UserDirectory {
       await unlock()
     }
     await this.sync()
+    return true
   }
 
   async #lock(path: string): Promise<() => Promise<void>> {

@@ -5,6 +5,10 @@ export type { UserDirectory } from './directory.ts'
 export { openUserFile, type UserFileOptions } from './file-directory.ts'
 export { type CreatedKey, createKey, hasExpired, type KeyRecord } from './keys.ts'
 export { checkId, type UserRecord, type UserRecords, UsersError } from './records.ts'
+export {
+  createReplaceableAuthenticator,
+  type ReplaceableAuthenticator,
+} from './replaceable-authenticator.ts'
 export { hasSameRights, type Rights, rightsOf } from './rights.ts'
 export { openUserStore, type UserStoreOptions } from './store-directory.ts'
 export {
@@ -17,4 +21,10 @@ export {
   type UsageLimits,
   type User,
 } from './types.ts'
-export { createUsageMeter, type UsageKind, type UsageMeter, type UsageMeterOptions } from './usage.ts'
+export {
+  type BegunUse,
+  createUsageMeter,
+  type UsageKind,
+  type UsageMeter,
+  type UsageMeterOptions,
+} from './usage.ts'

@@ -19,6 +19,8 @@ const KEYS = 'key/'
 const USERS = 'user/'
 const PROFILES = 'profile/'
 const USES = 'key-use/'
+/** The section `oauth` of a users file. */
+const OAUTH = 'oauth'
 /** Values per read of a list. */
 const PAGE = 500
 /** Milliseconds between two notes that a key is in use. */
@@ -48,6 +50,8 @@ export async function openUserStore(
   const { save, find, list } = createRecordAccess(store)
   const profiles = new Map<string, { readonly json: string; readonly profile: Profile }>()
 
+  const findOAuth = () => find(OAUTH, '', (_, section) => section)
+
   async function deleteKey(id: string): Promise<boolean> {
     const isDeleted = await store.delete(KEYS + id)
     await store.publish(CHANNEL, KEYS + id)
@@ -58,6 +62,7 @@ export async function openUserStore(
   const directory: UserDirectory = {
     place: `the ${store.kind} store`,
     sync: async () => {},
+    reload: async () => changes.emit(),
     findKey: (id) => find(KEYS, id, readKey),
     findUser: (id) => find(USERS, id, readUser),
     async findProfile(name) {
@@ -69,11 +74,14 @@ export async function openUserStore(
       profiles.set(name, { json: found.value, profile })
       return profile
     },
+    findOAuth,
     async all(): Promise<UserRecords> {
+      const oauth = await findOAuth()
       return {
         profiles: await list(PROFILES, readProfile),
         users: await list(USERS, readUser),
         keys: await list(KEYS, readKey),
+        ...(oauth === undefined ? {} : { oauth }),
       }
     },
     lastUses: () => list(USES, (_, value) => String(value)),
@@ -97,6 +105,7 @@ export async function openUserStore(
       return isDeleted
     },
     saveProfile: (profile) => save(PROFILES + profile.name, profileJson(profile)),
+    saveOAuth: (section) => save(OAUTH, section),
     onChange: changes.add,
     async close() {
       for (const stop of stops) await stop()

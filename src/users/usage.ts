@@ -10,10 +10,17 @@ export type UsageKind = 'requests' | 'searches' | 'tokens'
 export type UsageMeter = {
   /** Counts use that is about to happen; returns why it may not. */
   take(user: User, kind: UsageKind, amount?: number): Promise<AccessRefusal | undefined>
-  /** Returns why there may be no more use of a kind whose amount is known only afterwards; counts nothing. */
-  check(user: User, kind: UsageKind): Promise<AccessRefusal | undefined>
-  /** Counts use that has happened. Never fails: what cannot be counted is reported. */
-  add(user: User, kind: UsageKind, amount: number): Promise<void>
+  /**
+   * Begins use whose amount is known only afterwards; returns why it may not begin. What has begun counts with its estimate
+   * until it is settled, so that many requests at once do not all begin below a limit that one of them reaches.
+   */
+  begin(user: User, kind: UsageKind, estimate: number): Promise<AccessRefusal | BegunUse>
+}
+
+/** Use that has begun. */
+export type BegunUse = {
+  /** Counts what was used in place of the estimate. Never fails: what cannot be counted is reported. */
+  settle(amount: number): Promise<void>
 }
 
 /** Options of `createUsageMeter`. */
@@ -38,6 +45,10 @@ const WINDOWS: readonly Window[] = [
 ]
 /** Milliseconds for which a counter outlives its window, because clocks differ. */
 const SLACK_MS = 60_000
+/** Estimates count in this window and the next: those of a process that was killed are forgotten then. */
+const BEGUN_MS = 300_000
+/** Seconds after which a user may try again whose requests in progress may use up a limit. */
+const BEGUN_RETRY = 2
 const UNREACHABLE: AccessRefusal = {
   status: 503,
   message: 'your use is limited, and the store that counts it does not answer; try again shortly',
@@ -62,7 +73,11 @@ export function createUsageMeter({
     return store.add(key, amount, window.ms + SLACK_MS)
   }
 
-  async function guarded(use: () => Promise<AccessRefusal | undefined>): Promise<AccessRefusal | undefined> {
+  /** Adds to the estimates of use that began in a window; returns their sum. */
+  const estimate = (user: User, kind: UsageKind, index: number, amount: number) =>
+    store.add(`limit/${nameOf(user.id)}/${kind}/begun-${index}`, amount, 2 * BEGUN_MS + SLACK_MS)
+
+  async function guarded<Value>(use: () => Promise<Value>): Promise<Value | AccessRefusal> {
     try {
       return await use()
     } catch (error) {
@@ -72,6 +87,23 @@ export function createUsageMeter({
     }
   }
 
+  /** Returns why use may not begin beside other use with these estimates. */
+  async function whyNot(user: User, kind: UsageKind, others: number): Promise<AccessRefusal | undefined> {
+    for (const { window, limit } of limitsOf(user, kind)) {
+      const used = await count(user, kind, window, 0)
+      if (used >= limit) return refusal(kind, limit, window, now())
+      if (used + others >= limit) return inProgress(kind, limit, window)
+    }
+    return undefined
+  }
+
+  async function settle(user: User, kind: UsageKind, begun: Begun, amount: number): Promise<void> {
+    await guarded(async () => {
+      if (amount > 0) for (const { window } of limitsOf(user, kind)) await count(user, kind, window, amount)
+      await estimate(user, kind, begun.index, -begun.amount)
+    })
+  }
+
   return {
     take: (user, kind, amount = 1) =>
       guarded(async () => {
@@ -79,20 +111,22 @@ export function createUsageMeter({
           if ((await count(user, kind, window, amount)) > limit) return refusal(kind, limit, window, now())
         return undefined
       }),
-    check: (user, kind) =>
+    begin: (user, kind, amount) =>
       guarded(async () => {
-        for (const { window, limit } of limitsOf(user, kind))
-          if ((await count(user, kind, window, 0)) >= limit) return refusal(kind, limit, window, now())
-        return undefined
+        if (limitsOf(user, kind).length === 0) return { settle: async () => {} }
+        const begun = { index: Math.floor(now() / BEGUN_MS), amount }
+        const sum = await estimate(user, kind, begun.index, amount)
+        const before = await estimate(user, kind, begun.index - 1, 0)
+        const why = await whyNot(user, kind, Math.max(0, sum - amount) + Math.max(0, before))
+        if (!why) return { settle: (used: number) => settle(user, kind, begun, used) }
+        await estimate(user, kind, begun.index, -amount)
+        return why
       }),
-    async add(user, kind, amount) {
-      await guarded(async () => {
-        for (const { window } of limitsOf(user, kind)) await count(user, kind, window, amount)
-        return undefined
-      })
-    },
   }
 }
+
+/** An estimate, and the window in which it counts. */
+type Begun = { readonly index: number; readonly amount: number }
 
 /** Characters of the longest id that is part of a key as it is; stores refuse long keys. */
 const MAX_NAME = 500
@@ -113,6 +147,11 @@ function refusal(kind: UsageKind, limit: number, window: Window, now: number): A
   const seconds = Math.ceil((window.ms - (now % window.ms)) / 1000)
   const message = `your limit of ${limit} ${kind} per ${window.name} is reached; try again in ${waitText(seconds)}`
   return { status: 429, message, retryAfter: seconds }
+}
+
+function inProgress(kind: UsageKind, limit: number, window: Window): AccessRefusal {
+  const message = `your requests in progress may use up your limit of ${limit} ${kind} per ${window.name}; try again when they are answered`
+  return { status: 429, message, retryAfter: BEGUN_RETRY }
 }
 
 /** `30 s`, or `7 h 50 min` where nobody counts seconds. */

@@ -76,14 +76,36 @@ export function itemLines(item: Item, { columns, isPlain }: Paper): StyledLine[]
   return [...lines, ...(item.more ?? []).map((line) => ({ ...line, indent: indent + 2 }))]
 }
 
-/** Maximum characters of one item to draw: more than any reply has, so that endless text does not block the screen. */
+/** Maximum characters and lines of one item to draw: more than any reply has, so that endless text does not block the screen. */
 const MOST = 50_000
+const MOST_LINES = 3000
 
 /** Cuts a long item; keeps the end of an item that is still growing. */
 function shortened(text: string, isOpen = false): string {
-  const left = text.length - MOST
-  if (left <= 0) return text
-  return isOpen
-    ? text.slice(left)
-    : `${text.slice(0, MOST)}\n… and ${left.toLocaleString('en-US')} more characters, which are not shown`
+  if (isOpen) return text.slice(startOfEnd(text))
+  const end = endOfStart(text)
+  const left = text.length - end
+  return left === 0
+    ? text
+    : `${text.slice(0, end)}\n… and ${left.toLocaleString('en-US')} more characters, which are not shown`
+}
+
+function endOfStart(text: string): number {
+  const most = Math.min(text.length, MOST)
+  let end = -1
+  for (let line = 0; line < MOST_LINES; line++) {
+    end = text.indexOf('\n', end + 1)
+    if (end < 0 || end >= most) return most
+  }
+  return end
+}
+
+function startOfEnd(text: string): number {
+  const least = Math.max(0, text.length - MOST)
+  let start = text.length
+  for (let line = 0; line < MOST_LINES; line++) {
+    start = text.lastIndexOf('\n', start - 1)
+    if (start <= least) return least
+  }
+  return start + 1
 }

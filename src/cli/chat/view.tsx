@@ -3,6 +3,7 @@
 import { Box, render, Static, Text, useApp, useInput, useStdout } from 'ink'
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { colour, firstRows, harmless, lastRows, visible } from '../../terminal/index.ts'
+import type { ScreenStreams } from '../command.ts'
 import type { Chat } from './chat.ts'
 import type { ChatState } from './chat-state.ts'
 import { slashHint } from './commands.ts'
@@ -16,11 +17,12 @@ import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
 import { StyledLines } from './styled-lines.tsx'
 import { runningText, spentBy, type TurnState } from './turn.ts'
 
-export async function showChat(chat: Chat): Promise<void> {
-  process.stdout.write(ASK_FOR_MARKS)
-  const screen = render(<Session chat={chat} />, { exitOnCtrlC: false })
+export async function showChat(chat: Chat, { input, output }: ScreenStreams): Promise<void> {
+  output.write(ASK_FOR_MARKS)
+  const streams = { stdin: input, stdout: output, patchConsole: output === process.stdout }
+  const screen = render(<Session chat={chat} />, { ...streams, exitOnCtrlC: false })
   await screen.waitUntilExit()
-  process.stdout.write(NO_MORE_MARKS)
+  output.write(NO_MORE_MARKS)
 }
 
 function Session({ chat }: { readonly chat: Chat }) {

@@ -2,7 +2,7 @@
 // Renders the demo in a terminal: the conversation, and next to it the cost with and without Toolshelf.
 import { Box, render, Static, Text, useStdout } from 'ink'
 import { colour, createPen } from '../../terminal/index.ts'
-import { foldedLine } from '../command.ts'
+import { foldedLine, type ScreenStreams } from '../command.ts'
 import type { LedgerTurn } from './ledger.ts'
 import { finalWords, heading, plainLines, spoken } from './plain.ts'
 import type { DemoEvent } from './play.ts'
@@ -17,9 +17,14 @@ type Shown = {
 
 const nothing: Shown = { servers: [], lines: [], speaking: '', turns: [], isDone: false }
 
-export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | undefined): Promise<void> {
+export async function showDemo(
+  events: AsyncIterable<DemoEvent>,
+  live: string | undefined,
+  { input, output }: ScreenStreams,
+): Promise<void> {
   let shown = nothing
-  const screen = render(<Demo shown={shown} live={live} />, { exitOnCtrlC: false })
+  const streams = { stdin: input, stdout: output, patchConsole: output === process.stdout }
+  const screen = render(<Demo shown={shown} live={live} />, { ...streams, exitOnCtrlC: false })
   let last: readonly string[] = []
   try {
     for await (const event of events) {
@@ -32,7 +37,7 @@ export async function showDemo(events: AsyncIterable<DemoEvent>, live: string | 
     screen.unmount()
     await screen.waitUntilExit()
   }
-  process.stdout.write(last.map((line) => `${withColour(foldedLine(line))}\n`).join(''))
+  output.write(last.map((line) => `${withColour(foldedLine(line, output.columns || undefined))}\n`).join(''))
 }
 
 /** Colours the bar of a line as the ledger does. */

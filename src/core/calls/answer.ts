@@ -187,7 +187,7 @@ function readInput(input: unknown, settings: Settings): { typed: string; query: 
   const { query, max_results: most } = (input ?? {}) as Input
   const typed = typeof query === 'string' || typeof query === 'number' ? String(query) : ''
   const text = cleanQuery(typed)
-  const isEmpty = /^[+\s]*$/.test(text) || /^select:[\s,]*$/i.test(text)
+  const isEmpty = !/[^+\s]/.test(text) || /^select:[\s,]*$/i.test(text)
   const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
   const wanted = Number.isNaN(asked) ? settings.maxResults : Math.trunc(asked)
   const limit = Math.min(MOST_RESULTS, Math.max(1, wanted))

@@ -6,6 +6,7 @@ import type { TraceListener } from '../../core/index.ts'
 import {
   answerNode,
   close,
+  closeGently,
   createBodies,
   createClientNetwork,
   LOOPBACK,
@@ -99,6 +100,8 @@ const MAX_LARGE_BODIES = 4
 /** A session needs a stream, and a connection for each running call. */
 const CONNECTIONS_PER_SESSION = 4
 const SERVER_WAIT_MS = 30_000
+/** Milliseconds for requests that arrive while a gateway ends to be refused, rather than cut off. */
+const LAST_REFUSALS_MS = 5000
 /** The status that is counted when the client disconnects before the response. */
 const UNANSWERED = 499
 
@@ -178,6 +181,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
       readiness.drain()
       await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
       await Promise.all([traffic.drain(timeoutMs), gateway.peers?.calls.drain(timeoutMs)])
+      await closeGently(server, traffic.running() > 0 ? 0 : LAST_REFUSALS_MS)
       await closeAll()
     },
     close: closeAll,

@@ -62,7 +62,7 @@ export function createSharedTransport(options: SharedTransportOptions): SharedTr
     },
     async send(message, sending) {
       if (!('method' in message)) {
-        if ('id' in message) running.delete(message.id)
+        running.delete((message as { id?: unknown }).id)
         return transport.send(message, sending)
       }
       const own = markOutgoing(message, replica)

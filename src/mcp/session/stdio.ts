@@ -248,14 +248,19 @@ function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   const throttle = createThrottle(() => performance.now())
   stream.on('error', () => {})
   stream.on('data', (chunk: Buffer) => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     const unasked = take(chunk)
     const share = Math.min(1, unasked / chunk.length)
-    const pause = throttle.spend(unasked, (performance.now() - start) * share)
+    const pause = throttle.spend(unasked, millisecondsOf(process.cpuUsage(start)) * share)
     if (pause === 0) return
     stream.pause()
     setTimeout(() => stream.resume(), pause).unref()
   })
+}
+
+/** CPU time, not the time that passes: on a busy machine that would be other programs' time. */
+function millisecondsOf({ user, system }: NodeJS.CpuUsage): number {
+  return (user + system) / 1000
 }
 
 /** Kills what is left of a process group after its leader has ended: SIGTERM, then SIGKILL after half a second. */

@@ -144,7 +144,7 @@ function shelfOptions(tools: readonly Fields[], options: ShelveOptions): ShelfOp
     descriptionLimit: Number.MAX_SAFE_INTEGER,
     capabilities: { models, withoutReferences: [] },
     ...(mark ? { cacheControl: fieldsOf(mark) } : {}),
-    ...(contextWindow === undefined ? {} : { contextWindow }),
+    contextWindow,
     rank,
     timer,
     notify,

@@ -87,8 +87,8 @@ function withPreview({ block, text, id }: LongResult, budget: number, pageSize: 
   return { ...block, content: [...shown, ...others] }
 }
 
-function isText({ type, text }: Fields): boolean {
-  return type === 'text' && typeof text === 'string'
+function isText({ type }: Fields): boolean {
+  return type === 'text'
 }
 
 function nameOfCall(messages: readonly Fields[], id: string): string {

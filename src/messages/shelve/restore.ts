@@ -1,6 +1,6 @@
 // Puts hidden searches back into a client's history, from the ids of its calls and from memory. Where neither knows of a
 // search, a call of a deferred tool implies one, because a tool that was called must have been loaded.
-
+import { isDeepStrictEqual } from 'node:util'
 import { searchNote, withRemark } from '../../core/history/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
@@ -228,34 +228,10 @@ const lastSplits = oncePerFrozen((_: Fields): { last?: { input: SplitInput; spli
 
 function splitOnce(message: Fields, input: SplitInput): Split {
   const known = lastSplits(message)
-  if (known.last && isSameInput(known.last.input, input)) return known.last.split
+  if (known.last && isDeepStrictEqual(known.last.input, input)) return known.last.split
   const { turns, results } = split(message, input)
   known.last = { input, split: { turns: turns.map((turn) => Object.freeze(turn)), results } }
   return known.last.split
-}
-
-function isSameInput(one: SplitInput, other: SplitInput): boolean {
-  return (
-    one.index === other.index &&
-    one.searchTool === other.searchTool &&
-    one.thinksByHand === other.thinksByHand &&
-    isSameList(one.isBeside, other.isBeside) &&
-    one.searches.length === other.searches.length &&
-    one.searches.every((search, index) => isSameSearch(search, other.searches[index] as RestoredSearch))
-  )
-}
-
-function isSameSearch(one: RestoredSearch, other: RestoredSearch): boolean {
-  return (
-    one.at === other.at &&
-    one.left === other.left &&
-    one.isRepeat === other.isRepeat &&
-    isSameList(one.names, other.names)
-  )
-}
-
-function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((item, index) => item === other[index])
 }
 
 /**

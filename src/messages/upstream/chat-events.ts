@@ -297,7 +297,7 @@ function idsFor({ messages }: MessagesRequest, isAlwaysNew: boolean): (id: strin
   const blocks = listOf(messages).flatMap((message) => listOf(fieldsOf(message).content))
   const taken = new Set(blocks.map((block) => fieldsOf(block).id))
   return (id) => {
-    const isTaken = isAlwaysNew || taken.has(id) || !/^[\w-]+$/.test(id)
+    const isTaken = isAlwaysNew || taken.has(id) || id === '' || /[^\w-]/.test(id)
     const fresh = !isTaken ? id : `toolu_${newDigits()}`
     taken.add(fresh)
     return fresh

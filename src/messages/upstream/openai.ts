@@ -135,7 +135,7 @@ const LONGEST_NAME = 64
 
 /** OpenAI allows 64 letters, digits, `_` and `-`; other names get a stable short name. */
 function shortName(name: string): string {
-  if (/^[\w-]*$/.test(name) && name.length <= LONGEST_NAME) return name
+  if (name.length <= LONGEST_NAME && /^[\w-]*$/.test(name)) return name
   const digest = hash(name)
   return `${name.replace(/[^\w-]/g, '_').slice(0, LONGEST_NAME - digest.length - 1)}_${digest}`
 }

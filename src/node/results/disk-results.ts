@@ -88,7 +88,8 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
       const found = path === undefined ? undefined : await aboutFile(path)
       if (path === undefined || !found || isExpired(found)) return undefined
       const bytes = await readBoundedFile(path, bytesPerOwner)
-      await utimes(path, now() / 1000, now() / 1000).catch(() => {})
+      const seconds = now() / 1000
+      await utimes(path, seconds, seconds).catch(() => {})
       return bytes.toString('utf8')
     },
     async drop(owner) {
@@ -99,13 +100,14 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
 
 /** Writes beside the file and renames, so that a file is whole or not there whenever the process ends. */
 async function writeWhole(path: string, bytes: Buffer, time: number): Promise<void> {
+  const seconds = time / 1000
   const draft = `${path}.${randomUUID()}.part`
   try {
     const file = await open(draft, 'wx', 0o600)
     try {
       await file.writeFile(bytes)
       await file.sync()
-      await file.utimes(time / 1000, time / 1000)
+      await file.utimes(seconds, seconds)
     } finally {
       await file.close()
     }

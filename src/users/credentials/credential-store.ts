@@ -138,7 +138,6 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
   }
 }
 
-/** All records whose names begin with a prefix, page by page. */
 /**
  * Removes everything that a user has, readable or not, so that a later user of the same id does not get it. Needs no key.
  * Returns the number of servers it was for.
@@ -150,13 +149,13 @@ export async function removeUserCredentials(store: StateStore, user: string): Pr
   return count
 }
 
+/** All records whose names begin with a prefix, page by page. */
 async function* recordsIn(store: StateStore, prefix: string) {
   for (let after = ''; ; ) {
     const page = await store.list(prefix, { limit: PAGE, after })
     yield* page
-    const last = page.at(-1)
-    if (!last || page.length < PAGE) return
-    after = last.key
+    if (page.length < PAGE) return
+    after = page.at(-1)?.key ?? after
   }
 }
 

@@ -226,7 +226,8 @@ function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
 
 /** The issuer's path is part of the id: one host may serve several realms, each with users of its own. */
 function userIdOf(claims: JWTPayload, issuer: string, claim: string | undefined): string | undefined {
-  if (claim === 'email' && claims.email_verified === false) return undefined
+  // Some providers write truth values as texts.
+  if (claim === 'email' && String(claims.email_verified ?? true) !== 'true') return undefined
   const value = claims[claim ?? 'sub']
   if (
     typeof value !== 'string' ||

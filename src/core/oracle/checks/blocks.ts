@@ -72,8 +72,13 @@ export const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
 
 export const COMMON_FIELDS: readonly string[] = ['type', 'cache_control']
 
-const ID = /^[a-zA-Z0-9_-]+$/
+const ID_PATTERN = '^[a-zA-Z0-9_-]+$'
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
+
+/** `ID_PATTERN` without a repetition, which overflows the stack on ids of millions of characters. */
+function isId(text: string): boolean {
+  return text !== '' && !/[^a-zA-Z0-9_-]/.test(text)
+}
 
 export function checkShape(block: unknown, place: string): Refusal | undefined {
   if (!isFields(block)) {
@@ -90,8 +95,8 @@ export function checkShape(block: unknown, place: string): Refusal | undefined {
 }
 
 function checkUse(block: Fields, place: string): Refusal | undefined {
-  if (typeof block.id !== 'string' || !ID.test(block.id)) {
-    return { message: `${place}.id: String should match pattern '${ID.source}'` }
+  if (typeof block.id !== 'string' || !isId(block.id)) {
+    return { message: `${place}.id: String should match pattern '${ID_PATTERN}'` }
   }
   if (typeof block.name !== 'string' || !NAME.test(block.name)) {
     return { message: `${place}.name: String should match pattern '${NAME.source}'` }
@@ -101,8 +106,8 @@ function checkUse(block: Fields, place: string): Refusal | undefined {
 
 function checkResult(block: Fields, place: string): Refusal | undefined {
   const { tool_use_id: id, content } = block
-  if (typeof id !== 'string' || !ID.test(id)) {
-    return { message: `${place}.tool_use_id: String should match pattern '${ID.source}'` }
+  if (typeof id !== 'string' || !isId(id)) {
+    return { message: `${place}.tool_use_id: String should match pattern '${ID_PATTERN}'` }
   }
   if (content === undefined || typeof content === 'string') return undefined
   if (!Array.isArray(content)) return { message: `${place}.content: Input should be a valid list` }

@@ -1,0 +1,9 @@
+// Bounds maps and sets that remember what was used last.
+
+/** Deletes the oldest entries beyond `most`. An entry becomes the newest if it is deleted and added again. */
+export function dropOldest<Key>(entries: Map<Key, unknown> | Set<Key>, most: number): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= most) return
+    entries.delete(key)
+  }
+}

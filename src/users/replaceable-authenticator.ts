@@ -1,0 +1,43 @@
+// An authenticator that another one can replace while a gateway uses it: for settings that change without a restart.
+import { createChangeListeners } from './directory.ts'
+import type { Authenticator } from './types.ts'
+
+/** An authenticator that can be replaced. */
+export type ReplaceableAuthenticator = Authenticator & {
+  /** Uses another one from now on, also for users who are connected. Leaves the former one open. */
+  replace(next: Authenticator): void
+}
+
+/** Creates an authenticator that asks the given one until it is replaced. Closing it closes the one in use. */
+export function createReplaceableAuthenticator(first: Authenticator): ReplaceableAuthenticator {
+  const changes = createChangeListeners()
+  let current = first
+  let stop = first.onChange(changes.emit)
+
+  /** Asks again if the one asked was replaced meanwhile: its answer may no longer hold. */
+  async function ask<Value>(question: (asked: Authenticator) => Promise<Value>): Promise<Value> {
+    for (;;) {
+      const asked = current
+      const answer = await question(asked)
+      if (asked === current) return answer
+    }
+  }
+
+  return {
+    authenticate: (token) => ask((asked) => asked.authenticate(token)),
+    recall: (token) => current.recall(token),
+    isGuessable: (token) => current.isGuessable?.(token) ?? true,
+    refresh: (user) => ask((asked) => asked.refresh(user)),
+    onChange: changes.add,
+    replace(next) {
+      stop()
+      current = next
+      stop = next.onChange(changes.emit)
+      changes.emit()
+    },
+    async close() {
+      stop()
+      await current.close()
+    },
+  }
+}
