@@ -8,32 +8,52 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const longest = [
   ...[
-    'package',
+    'conformance/gateway',
+    'clients/serve-ai-sdk',
     'inspector/page',
+    'package',
+    'cli/demo',
+    'replicas/processes',
+  ],
+  ...[
+    'replicas/stores',
+    'operate/deploy',
     'terminal/turn',
+    'mcp/hostile',
+    'terminal/interrupt',
+    'mcp/processes',
+  ],
+  ...[
     'terminal/chat',
     'mcp/hostile-output',
-    'terminal/interrupt',
+    'cli/run',
+    'mcp/host',
+    'mcp/gateway-questions',
+    'messages/faults',
   ],
-  ...['mcp/hostile', 'mcp/processes', 'cli/demo', 'cli/run', 'mcp/gateway-questions', 'clients/inspector'],
-  ...['conformance/gateway', 'clients/serve-ai-sdk', 'terminal/hostile', 'mcp/host', 'mcp/hostile-http'],
-  ...['clients/serve-openai', 'messages/faults', 'terminal/servers', 'mcp/real-servers', 'sandbox/hostile'],
   ...[
     'mcp/gateway-cli',
-    'terminal/start',
-    'clients/mcporter',
-    'mcp/gateway-tools',
-    'conformance/host-2025-11-25',
+    'sandbox/hostile',
+    'mcp/hostile-lists',
+    'mcp/hostile-questions',
+    'mcp/hostile-storms',
+  ],
+  ...['store/store', 'clients/serve-openai', 'conformance/host-2025-11-25', 'conformance/host-2026-07-28'],
+  ...[
+    'terminal/hostile',
+    'mcp/real-servers',
+    'users/personal-servers',
+    'users/gateway-users',
+    'sandbox/scripts',
   ],
   ...[
+    'mcp/gateway-http',
+    'mcp/gateway-scripts',
     'examples',
-    'mcp/gateway-resources',
-    'mcp/safety-pins',
-    'clients/serve-pi',
-    'clients/opencode',
-    'cli/servers',
+    'terminal/servers',
+    'otel/processes',
+    'agent/long',
   ],
-  ...['terminal/using', 'terminal/resume', 'agent/tools-bash', 'mcp/gateway-skills', 'otel/processes'],
 ].map((name) => `/test/${name}.test.ts`)
 
 class LongestFirst extends BaseSequencer {
@@ -47,6 +67,8 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  // A chat that a test runs in its process uses React's production build, as the package does.
+  oxc: { jsx: { runtime: 'automatic', development: false } },
   test: {
     pool: 'forks',
     include: ['test/**/*.test.ts'],

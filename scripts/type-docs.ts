@@ -40,12 +40,12 @@ const leadingComment = /^[\s|]*\/\*\*(.*?)\*\//s
 export function readTypes(places: readonly string[]): TypeDoc[] {
   const api = new API({ cwd: root })
   try {
-    const snapshot = api.updateSnapshot({ openProject: `${root}tsconfig.json` })
+    const snapshot = api.updateSnapshot({ openProject: `${root}scripts/type-docs.tsconfig.json` })
     const [project] = snapshot.getProjects()
     return places.map((place) => {
       const [file = '', name = ''] = place.split('#')
       const source = project?.program.getSourceFile(`${root}src/${file}`)
-      if (!source) throw new Error(`src/${file} is not part of tsconfig.json`)
+      if (!source) throw new Error(`src/${file} does not exist`)
       return typeIn(source, name)
     })
   } finally {

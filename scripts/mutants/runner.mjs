@@ -15,6 +15,10 @@ const STALL_MS = 1_500
 /** A mutant that survived this much work of one file's tests is tried by the tests of other files only. */
 const MAX_MS_PER_FILE = 400
 
+/** The clock of the process, whatever a test puts in its place. */
+const { setTimeout, clearTimeout } = globalThis
+const now = performance.now.bind(performance)
+
 const { ids, alone } = readJob()
 const tried = new Set(ids)
 /** What the mutated sources share with whoever activates a mutant; the name is Stryker's. */
@@ -60,12 +64,13 @@ export default class MutantRunner extends TestRunner {
       Object.assign(mutants, { activeMutant: id, hitCount: 0, hitLimit })
       writeActive(id, 60_000 + 2 * limitMs)
     }
-    Object.assign(this.#current, { cpu: process.cpuUsage(), start: performance.now() })
+    Object.assign(this.#current, { cpu: process.cpuUsage(), start: now() })
   }
 
   runTask(test) {
     // One test that notices a mutant is enough, and a mutant that makes one wait may make all of them wait.
-    if (alone && idsWithOutcome().has(alone.id)) return
+    const done = idsWithOutcome()
+    if (ids.every((id) => done.has(id))) return
     return withLimit(TestRunner.getTestFn(test)(), this.#current.limitMs)
   }
 
@@ -103,7 +108,7 @@ export default class MutantRunner extends TestRunner {
     for (const id of Object.keys(hits)) mutants.inTests.add(id)
     if (isFailed) mutants.failing.push(titleOf(test))
     const { user, system } = process.cpuUsage(current.cpu)
-    const ms = performance.now() - current.start
+    const ms = now() - current.start
     if (isFailed || test.result.state !== 'pass' || (user + system) / 1000 > SLOW_CPU_MS || ms > SLOW_MS)
       return
     const done = idsWithOutcome()
@@ -141,7 +146,7 @@ function afterMutant(current, isFailed, isEndless, test) {
 }
 
 function isStalled({ start }, originalMs) {
-  return performance.now() - start > STALL_FACTOR * originalMs + STALL_MS
+  return now() - start > STALL_FACTOR * originalMs + STALL_MS
 }
 
 /** A test that now fails without a mutant cannot be repeated, or a mutant left something behind: it proves nothing more. */

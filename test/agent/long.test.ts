@@ -31,7 +31,7 @@ import {
   shelfWith,
 } from './support.ts'
 
-const TURNS = sizeOf({ quick: 80, full: 200 })
+const TURNS = sizeOf({ quick: 45, full: 200 })
 const SERVERS = ['north', 'south', 'east', 'west', 'middle']
 const VERBS = ['open', 'close', 'paint', 'measure']
 const ALL = SERVERS.flatMap((server) => VERBS.map((verb) => ({ server, tool: `${server}_${verb}` })))

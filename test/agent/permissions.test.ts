@@ -15,7 +15,19 @@ import {
 } from '../../src/agent/index.ts'
 import { splitRules } from '../../src/agent/permissions/index.ts'
 import type { Tool } from '../../src/core/index.ts'
-import { lines, MODEL, runnerOn, said, scripted, serverTools, shelfWith, talking, textIn } from './support.ts'
+import {
+  lines,
+  MODEL,
+  over,
+  runnerOn,
+  said,
+  scripted,
+  serverTools,
+  shelfWith,
+  talking,
+  textIn,
+  whole,
+} from './support.ts'
 import { newFolder } from './tools-support.ts'
 
 type Rules = { readonly allow?: string[]; readonly ask?: string[]; readonly deny?: string[] }
@@ -66,7 +78,7 @@ function scene(
       const runner = { ...runnerOn(shelf), isReadOnly: () => more.isReadOnly ?? false }
       const isDeferred = name.startsWith('mcp__') || ['Move', 'Remove', 'Fetch'].includes(name)
       const step = { call: name, input, ...(isDeferred ? { search: `select:${name}` } : {}) }
-      const { agent } = await talking(scripted({ do: [step, { say: 'ok' }] }), {
+      const { agent } = over(whole(scripted({ do: [step, { say: 'ok' }] })), {
         shelf,
         runner,
         tools: builtInTools({ directory }),

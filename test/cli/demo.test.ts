@@ -4,28 +4,44 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { readInput } from '../../src/cli/command.ts'
 import type { Ledger } from '../../src/cli/demo/index.ts'
 import { playDemo } from '../../src/cli/demo/index.ts'
 import { demoServers, folderWithAll, packagesBeside } from '../../src/cli/demo/servers.ts'
+import { demoCommand, runDemo } from '../../src/cli/demo.ts'
+import type { runCli } from '../../src/cli/main.ts'
 import { prices } from '../../src/core/figures/index.ts'
 import { served } from '../agent/support.ts'
-import { runHere } from '../support/cli-here.ts'
+import { descendantsOf } from '../mcp/support/processes.ts'
+import { type Ran, runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
-import { binary, newPlace, noTerminal, open } from '../terminal/support.ts'
+import { binary, newPlace, noTerminal, open, openHere, type Place } from '../terminal/support.ts'
 import { lightBinary, lightPackages } from './light-demo.ts'
 
 /** Only one test starts the real servers: six of them take three seconds of CPU time. */
 const packages = lightPackages()
-const light = lightBinary()
 
-/** `onTick` is called with its process id as long as it runs. */
-async function demo(
+/** The command in this process with the light servers. */
+const withLight: typeof runCli = ([, ...words], terminal) =>
+  runDemo(readInput(demoCommand, words), terminal, async () => packages)
+
+const leftIn = ({ environment }: Place) =>
+  readdirSync(environment.TMPDIR ?? '').filter((name) => name.includes('demo'))
+
+async function demo(...words: string[]): Promise<Ran> {
+  const place = newPlace({ TMPDIR: newPlace().folder })
+  const ran = await runHere(place, ['demo', ...words], { run: withLight })
+  expect(leftIn(place)).toEqual([])
+  return ran
+}
+
+/** The binary with the real servers. `onTick` is called with its process id as long as it runs. */
+async function realDemo(
   words: readonly string[],
-  started: readonly string[] = light,
-  onTick: (root: number) => void = () => {},
+  onTick: (root: number) => void,
 ): Promise<{ code: unknown; out: string; told: string }> {
   const place = newPlace({ TMPDIR: newPlace().folder })
-  const child = spawn(process.execPath, [...started, 'demo', ...words], {
+  const child = spawn(process.execPath, [...binary, 'demo', ...words], {
     cwd: place.folder,
     env: { ...place.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -35,7 +51,7 @@ async function demo(
   const watch = setInterval(() => onTick(child.pid ?? 0), 200)
   const [code] = await once(child, 'close')
   clearInterval(watch)
-  expect(readdirSync(place.environment.TMPDIR ?? '').filter((name) => name.includes('demo'))).toEqual([])
+  expect(leftIn(place)).toEqual([])
   return { code, out: heard.out(), told: heard.told() }
 }
 
@@ -46,7 +62,7 @@ function peersOf(root: number): string[] {
       readFileSync(`/proc/net/${name}`, 'utf8').split('\n').slice(1),
     )
     const rows = table.map((line) => line.trim().split(/\s+/)).filter((fields) => fields.length > 9)
-    const sockets = new Set(treeOf(root).flatMap(socketsOf))
+    const sockets = new Set([root, ...descendantsOf(root)].flatMap(socketsOf))
     return rows
       .filter((fields) => sockets.has(fields[9] as string) && fields[3] !== LISTENING)
       .map((fields) => (fields[2] as string).split(':')[0] as string)
@@ -58,22 +74,6 @@ function peersOf(root: number): string[] {
 const LISTENING = '0A'
 /** 127.0.0.1, also as the newer protocol writes it, as the system spells them. */
 const LOOPBACK = ['0100007F', '0000000000000000FFFF00000100007F', '00000000000000000000000001000000']
-
-function treeOf(root: number): number[] {
-  const all = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-  const parentOf = (id: number) => {
-    try {
-      return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${id}/stat`, 'utf8'))?.[1])
-    } catch {
-      return 0
-    }
-  }
-  const parents = new Map(all.map((id) => [id, parentOf(id)]))
-  const isInside = (id: number): boolean => id === root || (id > 1 && isInside(parents.get(id) ?? 0))
-  return all.filter(isInside)
-}
 
 function socketsOf(id: number): string[] {
   try {
@@ -120,7 +120,7 @@ it('README, guide and picture show the demo’s figures alike', () => {
 describe('toolshelf demo', () => {
   it('prints its ledger as JSON, and speaks to this machine only', async () => {
     const found = new Set<string>()
-    const { code, out, told } = await demo(['--json'], binary, (root) => {
+    const { code, out, told } = await realDemo(['--json'], (root) => {
       for (const peer of peersOf(root)) found.add(peer)
     })
     const peers = [...found]
@@ -208,7 +208,7 @@ describe('toolshelf demo', () => {
   })
 
   it('piped, it is plain lines that end with the chart and what to do next', async () => {
-    const { code, out } = await demo([])
+    const { code, out } = await demo()
     expect(code).toBe(0)
     expect(out).not.toContain('\u001b')
     expect(out).toMatch(/^Toolshelf demo: .*a script speaks in place of a model\./)
@@ -222,7 +222,7 @@ describe('toolshelf demo', () => {
   })
 
   it('plays the task in each way of using what is deferred, and says what each costs', async () => {
-    const { code, out, told } = await demo(['--compare', '--json'])
+    const { code, out, told } = await demo('--compare', '--json')
     expect(code).toBe(0)
     expect(told.split('\n').filter((line) => line !== '')).toHaveLength(5)
     const { ways } = JSON.parse(out)
@@ -272,11 +272,12 @@ const rules = {
 }
 
 describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
+  const light = lightBinary()
+
   it('at 120 columns draws the ledger beside the conversation; Ctrl-C ends it and leaves nothing behind', async () => {
-    const temporary = newPlace().folder
-    const size = { columns: 120, rows: 45, binary: light }
-    const screen = open(newPlace({ TMPDIR: temporary }), ['demo'], size)
-    const during = await screen.shows(/turn 3 .*searches/, 90_000)
+    const place = newPlace({ TMPDIR: newPlace().folder })
+    const screen = open(place, ['demo'], { columns: 120, rows: 45, binary: light })
+    const during = await screen.shows(/turn 3 .*searches/)
     expect(during).toMatch(
       /> Write down in notes\.md.*│ Input tokens, searches included +│|│ Input tokens, searches included/,
     )
@@ -284,12 +285,12 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     screen.type('\u0003')
     expect(await screen.ended()).toBe(130)
     expect(screen.scrolled().match(/> Write down/g)).toHaveLength(1)
-    expect(readdirSync(temporary).filter((name) => name.includes('demo'))).toEqual([])
+    expect(leftIn(place)).toEqual([])
   })
 
   it('at 80 columns lets the conversation scroll away above the ledger', async () => {
-    const screen = open(newPlace(), ['demo'], { columns: 80, rows: 24, binary: light })
-    await screen.shows(/turn 3 .*searches/, 90_000)
+    const screen = openHere(newPlace(), ['demo'], { columns: 80, rows: 24, run: withLight })
+    await screen.shows(/turn 3 .*searches/)
     expect(await screen.ended()).toBe(0)
     const all = screen.scrolled()
     expect(all).toMatch(/toolshelf chat/)
@@ -310,14 +311,12 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     onTestFinished(() => void child.kill('SIGKILL'))
-    const folders = () =>
-      readdirSync(place.environment.TMPDIR ?? '').filter((name) => name.startsWith('toolshelf-demo-'))
     await once(child.stdout, 'data')
-    expect(folders()).toHaveLength(1)
+    expect(leftIn(place)).toHaveLength(1)
     if (reason === 'SIGTERM') child.kill(reason)
     else child.stdout.destroy()
     await once(child, 'exit')
-    expect(folders()).toEqual([])
+    expect(leftIn(place)).toEqual([])
   })
 })
 

@@ -7,6 +7,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace } from '../terminal/support.ts'
 
@@ -75,16 +76,28 @@ function fill(): void {
   }
 }
 
-async function toolshelf(words: readonly string[]): Promise<string> {
+const environment = () => ({ ...place.environment, ANTHROPIC_BASE_URL: `${address}/model` })
+
+/** In a process of its own, which Node and the system start in the folder. */
+async function started(words: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [...binary, ...words], {
     cwd: folder,
-    env: { ...place.environment, ANTHROPIC_BASE_URL: `${address}/model` },
+    env: environment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const heard = heardFrom(child)
   await once(child, 'close')
   return heard.out() + heard.told()
 }
+
+async function toolshelf(words: readonly string[]): Promise<string> {
+  if (words.length === 2 && OWN_PROCESS.includes(words[0] ?? '')) return started(words)
+  const { out, told } = await runHere({ folder, environment: environment() }, words)
+  return out + told
+}
+
+/** Commands that are started; `mcp` speaks over the streams of its process. */
+const OWN_PROCESS = ['run', 'mcp']
 
 describe.skipIf(process.platform === 'win32')('H7 in a hostile folder', () => {
   it.each([

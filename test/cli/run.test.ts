@@ -6,8 +6,12 @@ import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import type Anthropic from '@anthropic-ai/sdk'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { readInput } from '../../src/cli/command.ts'
+import { readPrompt } from '../../src/cli/prompt.ts'
+import { runCommand } from '../../src/cli/run.ts'
 import { scripted, served } from '../agent/support.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -239,9 +243,8 @@ describe('toolshelf run', () => {
   })
 
   it('takes what is piped in behind the words, or in their place', async () => {
-    const both = start(newPlace(), ['say'], { stdin: 'pipe' })
-    both.child.stdin?.end('piped words\n')
-    expect((await both.over).out).toContain('I heard: say\n\npiped words')
+    const both = await ranIn(newPlace(), ['say'], { piped: 'piped words\n' })
+    expect(both.out).toContain('I heard: say\n\npiped words')
     const alone = await ranIn(newPlace(), [], { piped: 'hello through a pipe' })
     expect(alone.out).toContain('Good morning.')
     const named = await ranIn(newPlace(), ['say', '-'], { piped: 'piped words' })
@@ -262,7 +265,7 @@ describe('toolshelf run', () => {
     expect(told).toContain('Put words that begin with "-" after "--".')
   })
 
-  it('takes a prompt of megabytes', async () => {
+  it('takes a prompt of megabytes through a pipe of its process', async () => {
     const long = start(newPlace(), ['-'], { stdin: 'pipe' })
     long.child.stdin?.end(`hello ${'word '.repeat(500_000)}`)
     expect(await long.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
@@ -345,7 +348,7 @@ describe('toolshelf run', () => {
   })
 
   it('has no colours and no control characters', async () => {
-    const { out, told } = await start(newPlace({ FORCE_COLOR: '1' }), ['fail']).over
+    const { out, told } = await ranIn(newPlace({ FORCE_COLOR: '1' }), ['fail'])
     expect(out + told).not.toContain('\u001b')
   })
 })
@@ -441,14 +444,14 @@ describe('the tools of toolshelf run', () => {
 // Each waits for seconds, as long as a person would.
 describe.concurrent('what toolshelf run waits for', () => {
   it('says that it waits where a pipe is all there is', async () => {
-    const started = start(newPlace(), [], { stdin: 'pipe' })
-    let told = ''
-    started.child.stderr?.on('data', (chunk) => {
-      told += chunk
-    })
-    await until(() => told.includes('waiting for the prompt'))
-    started.child.stdin?.end('hello')
-    expect(await started.over).toMatchObject({ code: 0, out: expect.stringContaining('Good morning.') })
+    const stream = new PassThrough()
+    const told: string[] = []
+    const terminal = { print() {}, tell() {}, isInteractive: false, input: { stream, isPiped: true } }
+    const prompt = readPrompt(readInput(runCommand, []), terminal, (message) => void told.push(message))
+    await until(() => told.length > 0)
+    expect(told).toEqual(['waiting for the prompt on standard input.'])
+    stream.end('hello')
+    expect(await prompt).toBe('hello')
   })
 
   it('does not wait for ever for a pipe that is open and silent, and says so', async () => {

@@ -37,6 +37,8 @@ const script = file('script.json', {
   otherwise: 'hi',
 })
 
+const users = file('users.json', { profiles: { all: {} }, users: {}, keys: {} })
+
 type Running = {
   readonly child: ChildProcess
   readonly url: string
@@ -79,7 +81,12 @@ describe('a gateway that runs', () => {
   beforeAll(async () => {
     const dead = await deadAddress()
     ;[plain, json, unreachable] = await Promise.all([
-      start(['--upstream', `script:${script}`], { TOOLSHELF_KEY: 'first=shelve,second==off+header,third' }),
+      start(
+        ['--upstream', `script:${script}`, '--users', users, '--store', `file:${join(folder, 'state')}`],
+        {
+          TOOLSHELF_KEY: 'first=shelve,second==off+header,third',
+        },
+      ),
       start(['--upstream', `script:${script}`, '--json', '--wire', 'append', '--mode', 'shelve']),
       start(['--upstream', dead.href, '--wire', 'append'], { TOOLSHELF_UPSTREAM_KEY: 'upstream-key' }),
     ])
@@ -167,10 +174,27 @@ describe('a gateway that runs', () => {
     expect(unreachable.told() + unreachable.out() + text).not.toContain('upstream-key')
   })
 
+  it('/ready asks the store, whose operations are in /metrics', async () => {
+    const get = (path: string) =>
+      send(`${plain.url}${path}`, { method: 'GET', headers: { 'x-api-key': 'first' } })
+    expect((await get('/ready')).text).toBe('{"status":"ready","reasons":[]}')
+    expect((await get('/metrics')).text).toMatch(
+      /^toolshelf_store_operations_total\{store="files",operation="ping",outcome="ok"\} [1-9]/m,
+    )
+  })
+
+  it('SIGHUP reads users again, whether their file has changed or not', async () => {
+    const reports = () => plain.told().split('last good content stays in use').length - 1
+    writeFileSync(users, '{')
+    await until(() => reports() === 1)
+    plain.child.kill('SIGHUP')
+    await until(() => reports() === 2)
+  })
+
   it.each(['SIGINT', 'SIGTERM'] as const)('%s ends it, SIGHUP reads files again', async (signal) => {
     const gateway = { SIGINT: plain, SIGTERM: json }[signal]
     gateway.child.kill('SIGHUP')
-    await until(() => gateway.told().includes('reading certificates again'))
+    await until(() => gateway.told().includes('reading certificates and users again'))
     expect((await send(`${gateway.url}/ready`, { method: 'GET' })).status).toBe(200)
     gateway.child.kill(signal)
     expect(await gateway.exit).toEqual([0, null])

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { agentEnvironment, upstreamFor } from '../../src/cli/wrap.ts'
 import { binary } from '../support/binary.ts'
+import { runHere } from '../support/cli-here.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolshelf-wrap-'))
 const file = (name: string, content: string) => {
@@ -116,7 +117,7 @@ describe('toolshelf wrap', () => {
       told: 'toolshelf wrap: no-such-agent-anywhere: there is no such program.\n',
       code: 127,
     })
-    expect(await wrap([]).done).toMatchObject({
+    expect(await runHere({ folder, environment: {} }, ['wrap'])).toMatchObject({
       code: 2,
       told: expect.stringContaining('name the agent after "--"'),
     })

@@ -1,12 +1,11 @@
 // MCP Inspector's command line against the gateway: each run connects anew, asks one thing and prints the answer, which takes a
 // second of CPU time.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isThorough } from '../support/runs.ts'
 import { gatewayCommand, type HttpGateway, makeHome, run, startHttpGateway } from './gateway.ts'
-import { prepareClients } from './install.ts'
+import { AGENTS, prepareClients } from './install.ts'
 
 const inspector = '@modelcontextprotocol/inspector/clients/launcher/build/index.js'
-const clients = await prepareClients([inspector])
+const clients = await prepareClients([inspector], AGENTS)
 const home = makeHome()
 let http: HttpGateway
 
@@ -80,8 +79,7 @@ describe.skipIf(clients.missing)('MCP Inspector', () => {
     expect(textOf(await overHttp(...calling('CallTool', remember)))).toContain('Ada')
   })
 
-  // Four runs; test/mcp/gateway-offers.test.ts and the conformance suite always have prompts and resources.
-  it.runIf(isThorough)('reads prompts and resources of the servers under names that lead back', async () => {
+  it('reads prompts and resources of the servers under names that lead back', async () => {
     const { prompts } = await overHttp('--method', 'prompts/list')
     expect(namesOf(prompts)).toContain('everything__simple-prompt')
     const asked = ['--method', 'prompts/get', '--prompt-name', 'everything__simple-prompt']

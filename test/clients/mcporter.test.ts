@@ -1,10 +1,10 @@
 // mcporter against the gateway: a command line and a library that agents use to reach MCP servers.
 import { afterAll, describe, expect, it } from 'vitest'
 import { gatewayCommand, makeHome, run } from './gateway.ts'
-import { prepareClients } from './install.ts'
+import { AGENTS, prepareClients } from './install.ts'
 
 const mcporter = 'mcporter/dist/cli.js'
-const clients = await prepareClients([mcporter])
+const clients = await prepareClients([mcporter], AGENTS)
 const home = makeHome()
 afterAll(home.remove)
 

@@ -4,15 +4,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isThorough } from '../support/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
-import { prepareClients } from './install.ts'
+import { AGENTS, prepareClients } from './install.ts'
 import { startProcess } from './process.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const opencode = `opencode-${process.platform}-${process.arch}/bin/opencode`
-const clients = await prepareClients([opencode])
+const clients = await prepareClients([opencode], AGENTS)
 
 type Part = { readonly type: string; readonly text?: string }
 type Answer = { readonly info: { readonly error?: object }; readonly parts: readonly Part[] }
@@ -78,7 +77,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-describe.skipIf(clients.missing || !isThorough)('opencode, shelved', () => {
+describe.skipIf(clients.missing)('opencode, shelved', () => {
   let home: Home
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>

@@ -4,15 +4,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sizeOf } from '../support/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
-import { prepareClients } from './install.ts'
+import { AGENTS, prepareClients } from './install.ts'
 import { type Serving, startServing } from './serving.ts'
 
 const pi = '@earendil-works/pi-coding-agent/dist/cli.js'
 const extension = fileURLToPath(new URL('./pi-servers.ts', import.meta.url))
-const clients = await prepareClients([pi])
+const clients = await prepareClients([pi], AGENTS)
 
 type Message = {
   readonly role: string
@@ -66,12 +65,12 @@ function startAgent(home: Home, url: string, model: string, isSearching: boolean
   return { ask, called, stop }
 }
 
-/** One by default, all three with TEST_EFFORT above 1; test/messages has every mode and wire without an agent. */
+/** test/messages has every mode and wire without an agent. */
 const ways = [
   { mode: 'emulate', wire: 'append', model: 'claude-opus-4-8' },
   { mode: 'emulate', wire: 'bridge', model: 'claude-opus-4-8' },
   { mode: 'shelve', wire: 'bridge', model: 'claude-sonnet-4-5' },
-].slice(0, sizeOf({ quick: 1, full: 3 }))
+]
 
 describe.skipIf(clients.missing).each(ways)('pi, $mode, wire $wire', ({ mode, wire, model }) => {
   let home: Home

@@ -1,5 +1,6 @@
 // The inspector's page in a browser, over a fixture process: every page and every action.
 // biome-ignore-all lint/performance/useDomNodeTextContent: the tests read what a person sees
+import { existsSync, readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error: plain JavaScript, part of the build
@@ -26,10 +27,19 @@ import { HOSTILE, manyTools } from './support/tools.ts'
 const CHAT = 'c'.repeat(32)
 const SERVED = 'a'.repeat(32)
 
-let files: { readonly script: string; readonly style: string }
+type Files = { readonly script: string; readonly style: string }
+
+let files: Files
 let browser: Browser
 const fixtures: Fixture[] = []
 const opened: Opened[] = []
+
+/** The page as `npm run build` left it, or bundled here. */
+async function pageFiles(): Promise<Files> {
+  const built = (name: string) => new URL(`../../dist/inspector/${name}`, import.meta.url)
+  if (!existsSync(built('page.js'))) return bundlePage()
+  return { script: readFileSync(built('page.js'), 'utf8'), style: readFileSync(built('page.css'), 'utf8') }
+}
 
 /** Starts a process with this data and opens a place of its page. */
 async function visit(hash: string, { look, data = sampleData() }: { look?: Look; data?: FixtureData } = {}) {
@@ -47,7 +57,7 @@ const SOON = { timeout: PATIENCE }
 
 describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   beforeAll(async () => {
-    files = await bundlePage()
+    files = await pageFiles()
     browser = await startBrowser()
   })
   afterAll(async () => {
@@ -342,7 +352,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('thousands of tools and events are lists of a few elements', async () => {
-    const count = sizeOf({ quick: 3000, full: 10_000 })
+    const count = sizeOf({ quick: 1500, full: 10_000 })
     const tools = manyTools(count)
     const data = { ...sampleData(), tools, servers: [], events: manyEvents(count, tools) }
     const { page } = await visit('#/try', { data })

@@ -10,8 +10,8 @@ import { endpoints, type InspectedServers } from '../../src/inspector/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
-import { listed, tool } from '../mcp/support/gateway.ts'
 import { type OpenOptions, openHost } from '../mcp/support/host.ts'
+import { listed, listedProcess, tool } from '../mcp/support/small-servers.ts'
 import { sizeOf } from '../support/runs.ts'
 import type { Loose } from '../support/talk.ts'
 import { openTestInspector } from './support/inspector.ts'
@@ -49,7 +49,9 @@ const mail = [
 
 describe('a server', () => {
   it('is shown with its costs, its problems and what can be done; its secrets are not', async () => {
-    const { config } = listed('mail', [...mail, { name: '' }], { env: { MAIL_TOKEN: 'k7Qp2mZx9Lw4Tn8v' } })
+    const { config } = listedProcess('mail', [...mail, { name: '' }], {
+      env: { MAIL_TOKEN: 'k7Qp2mZx9Lw4Tn8v' },
+    })
     const { json, ask } = await open([config], {
       untrusted: [{ name: 'odd', source: 'x.json', does: ['rm -rf'] }],
     })
@@ -66,7 +68,7 @@ describe('a server', () => {
   })
 
   it('is stopped, started, listed again and reconnected', async () => {
-    const { config, write } = listed('mail', mail)
+    const { config, write } = listedProcess('mail', mail)
     const { json, host, shelf } = await open([config])
     const act = (action: string, status = 200) =>
       json(endpoints.serverAction, { body: { server: 'mail', action } }, status)
@@ -315,8 +317,8 @@ describe('the search playground', () => {
     expect((await search({ query: 'x', expected: 'nothing' }, 404)).error).toContain('"nothing"')
   })
 
-  it('searches thousands of tools, and finds the true rank of one that is far behind', async () => {
-    const count = sizeOf({ quick: 1000, full: 10_000 })
+  it('searches hundreds or thousands of tools, and finds the true rank of one that is far behind', async () => {
+    const count = sizeOf({ quick: 300, full: 10_000 })
     const many = Array.from({ length: count }, (_, index) =>
       tool(`tool_${index}`, { server: 'many', description: `Sends a message number ${index}` }),
     )
@@ -352,7 +354,7 @@ describe('a hint', () => {
     writeFileSync(file, content)
     chmodSync(file, 0o640)
     const named = (name: string) => ({
-      ...listed(name, mail, { env: { MAIL_TOKEN: 'k7Qp2mZx9Lw4Tn8v' } }).config,
+      ...listedProcess(name, mail, { env: { MAIL_TOKEN: 'k7Qp2mZx9Lw4Tn8v' } }).config,
       source: file,
     })
     const { json } = await open([named('mail'), named('chat')], { editable: [file] })

@@ -1,9 +1,11 @@
 // Calls through the gateway, of both eras: every kind of result, progress, cancellation, time-outs, clients that go.
 import { describe, expect, it } from 'vitest'
 import type { Loose } from '../support/talk.ts'
-import { eras, listed, openDesk, openGateway, shareDesk, textOf, tool } from './support/gateway.ts'
+import { eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { here } from './support/server-here.ts'
+import { local } from './support/servers.ts'
+import { neighbour } from './support/small-servers.ts'
 
 const heardBy = async (run: (name: string) => Promise<Loose>) =>
   JSON.parse(textOf(await run('library__heard'))) as Loose[]
@@ -80,7 +82,7 @@ describe.each(eras)('results, %s', (era) => {
   })
 
   it('links and embedded resources can be read through the gateway', async () => {
-    const { run, client } = await openDesk([local('library', 'gateway-library')], { client: { era } })
+    const { run, client } = await openDesk([here('library', 'gateway-library')], { client: { era } })
     const { content } = await run('library__link')
     for (const uri of [content[0].uri, content[1].resource.uri]) {
       expect((await client.readResource({ uri })).contents).toEqual([
@@ -92,7 +94,7 @@ describe.each(eras)('results, %s', (era) => {
 
 describe.each(eras)('the course of a call, %s', (era) => {
   it('progress comes through in its order', async () => {
-    const { run } = await openDesk([local('results', 'results')], { client: { era } })
+    const { run } = await openDesk([here('results', 'results')], { client: { era } })
     const seen: Loose[] = []
     const onprogress = (step: Loose) => seen.push(step)
     expect(textOf(await run('results__slow', { steps: 3 }, { onprogress }))).toBe('3 steps')
@@ -100,7 +102,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
   })
 
   it('a cancelled call is cancelled at the server, with the reason', async () => {
-    const { run } = await openDesk([local('library', 'gateway-library')], { client: { era } })
+    const { run } = await openDesk([here('library', 'gateway-library')], { client: { era } })
     const controller = new AbortController()
     const waiting = run('library__wait', {}, { signal: controller.signal })
     const rejected = expect(waiting).rejects.toThrow('changed my mind')
@@ -114,7 +116,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
   })
 
   it('the time-out of the configuration ends a call that says nothing: an error that names it', async () => {
-    const library = local('library', 'gateway-library', { callTimeout: 2000 })
+    const library = here('library', 'gateway-library', { callTimeout: 2000 })
     const { run } = await openDesk([library], { client: { era } })
     const result = await run('library__wait')
     expect(result.isError).toBe(true)
@@ -131,7 +133,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
   })
 
   it('a client that goes in the middle of a call leaves nothing behind, and others go on', async () => {
-    const open = openGateway([local('library', 'gateway-library')])
+    const open = openGateway([here('library', 'gateway-library')])
     const [leaving, staying] = [await open.connect({ era }), await open.connect({ era })]
     await staying.names()
     await open.host.settled()
@@ -145,7 +147,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
   })
 
   it('fifty calls at once each get their own answer', async () => {
-    const { run } = await openDesk([neighbour(), listed('shop', [tool('buy')]).config], { client: { era } })
+    const { run } = await openDesk([local('neighbour', 'healthy')], { client: { era } })
     const numbers = Array.from({ length: 50 }, (_, index) => index)
     const answers = await Promise.all(numbers.map((a) => run('neighbour__add', { a, b: 1 })))
     expect(answers.map(textOf)).toEqual(numbers.map((a) => String(a + 1)))
@@ -165,9 +167,9 @@ describe('two clients', () => {
 })
 
 it('H6 a client has 500 calls running at most; another one can still call', async () => {
-  const { connect } = openGateway([local('library', 'gateway-library')])
+  const { connect, host } = openGateway([local('library', 'gateway-library')])
   const [greedy, other] = [await connect(), await connect()]
-  await greedy.names()
+  await host.settled()
   const controller = new AbortController()
   const wait = () => greedy.run('library__wait', {}, { signal: controller.signal })
   const waiting = Array.from({ length: 500 }, () => wait().catch(() => {}))

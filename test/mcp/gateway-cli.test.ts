@@ -13,9 +13,10 @@ import { runOnStdio } from '../../src/mcp/gateway/index.ts'
 import { binary } from '../support/binary.ts'
 import { runHere } from '../support/cli-here.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { connectWith, type Desk, listed, openGateway, textOf, tool } from './support/gateway.ts'
+import { connectWith, type Desk, openGateway, textOf } from './support/gateway.ts'
 import { descendantsOf, isAlive, until } from './support/processes.ts'
-import { neighbour, scriptPath } from './support/servers.ts'
+import { local, scriptPath } from './support/servers.ts'
+import { listedProcess, neighbour, tool } from './support/small-servers.ts'
 
 const healthy = { command: process.execPath, args: [scriptPath('healthy')] }
 
@@ -92,7 +93,7 @@ describe('as a process', () => {
     ['doctor', (file: string) => ['doctor', '--config', file]],
     ['import', (file: string, to: string) => ['import', '--from', file, '--to', to, '--yes']],
   ])('%s warms the cache: the first search and the lists need no server to be up', async (_, words) => {
-    const offers = listed('offers')
+    const offers = listedProcess('offers')
     const resources = [{ uri: 'x://one', name: 'one' }]
     offers.write([tool('draw')], undefined, { resources, prompts: [{ name: 'greet' }] })
     const at = home({ offers: offers.config.transport })
@@ -105,9 +106,13 @@ describe('as a process', () => {
     expect(descendantsOf(desk.transport.pid ?? 0)).toEqual([])
   })
 
-  it('tells once of rules that no tool has, with the name that may be meant', async () => {
+  it('tells once of rules that no tool has; what a server says cannot steer the terminal', async () => {
     const tools = { ad: { alwaysLoad: true }, add: { hint: 'sum' } }
-    const at = home({ calculator: { ...healthy, deny: ['delete_*'], allow: ['*'], tools } })
+    const words = 'process.stderr.write("\\u001b]0;owned\\u0007\\u009b2Jbye\\n"); process.exit(1)'
+    const at = home({
+      calculator: { ...healthy, deny: ['delete_*'], allow: ['*'], tools },
+      'rude\u001b[2J': { command: process.execPath, args: ['-e', words] },
+    })
     const desk = await start(at)
     expect(await desk.search('adds two numbers')).toContain('calculator__add')
     const lines = desk
@@ -118,14 +123,11 @@ describe('as a process', () => {
       'toolshelf mcp: server "calculator": no tool matches the rule "deny" "delete_*"',
       'toolshelf mcp: server "calculator": no tool matches the rule "tools" "ad"; did you mean "add"?',
     ])
-  })
-
-  it('what a server says, and what its file is called, cannot steer the terminal', async () => {
-    const words = 'process.stderr.write("\\u001b]0;owned\\u0007\\u009b2Jbye\\n"); process.exit(1)'
-    const desk = await start(home({ 'rude\u001b[2J': { command: process.execPath, args: ['-e', words] } }))
-    await desk.names()
     await until(() => /failed.*bye/.test(desk.told()), 'it has failed')
     expect(desk.told()).not.toMatch(/[^\P{C}\n]/u)
+  })
+
+  it('what a file is called cannot steer the terminal', async () => {
     const { told } = await refused({ ...home({}), config: '/no/such\u001b[2Jfile.json' })
     expect(told).toMatch(/no\/such\?\[2Jfile/)
     expect(told).not.toContain('\u001b')
@@ -196,7 +198,7 @@ describe('what it refuses', () => {
 
 describe('stdin and stdout', () => {
   it('a message without end ends the gateway, and its servers', async () => {
-    const { gateway, host } = openGateway([neighbour()])
+    const { gateway, host } = openGateway([local('calculator', 'healthy')])
     host.start()
     await host.settled()
     const pid = host.status()[0]?.pid ?? 0

@@ -6,10 +6,11 @@ import { describe, expect, it } from 'vitest'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { connectWith, type Era, eras, listed, openDesk, textOf, tool } from './support/gateway.ts'
+import { connectWith, type Era, eras, openDesk, textOf } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
 import { isAlive, until } from './support/processes.ts'
-import { local, neighbour, scriptPath } from './support/servers.ts'
+import { local, scriptPath } from './support/servers.ts'
+import { listed, neighbour, tool } from './support/small-servers.ts'
 
 const pidOf = (host: { status(): readonly { name: string; pid: number | undefined }[] }, name: string) =>
   host.status().find((one) => one.name === name)?.pid
@@ -25,11 +26,11 @@ async function openListening(servers: readonly ServerConfig[], era: Era, mode: '
 
 describe.each(eras)('other servers, %s', (era) => {
   it('a new one is named and found, one that is the same stays connected', async () => {
-    const desk = await openListening([neighbour()], era, 'bridge')
+    const desk = await openListening([local('neighbour', 'healthy')], era, 'bridge')
     const pid = pidOf(desk.host, 'neighbour')
     const described = async () => (await desk.client.listTools()).tools[0]?.description
     expect(await described()).not.toContain('paint')
-    await desk.host.configure([neighbour(), listed('paint', [tool('draw')]).config])
+    await desk.host.configure([local('neighbour', 'healthy'), listed('paint', [tool('draw')]).config])
     await until(
       async () => (await described())?.includes('services: neighbour, paint.') ?? false,
       'it is named',

@@ -1,5 +1,4 @@
 // The events of the MCP gateway: one conversation per client, its searches and calls, and the trace context that passes.
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { OpenTrace, TraceRecord } from '../../src/core/index.ts'
@@ -8,14 +7,15 @@ import { openPins } from '../../src/mcp/pins/index.ts'
 import { createTraceStream } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { eras, listed, openDesk, openGateway, textOf, tool } from './support/gateway.ts'
+import { eras, openDesk, openGateway, textOf } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
 import { until } from './support/processes.ts'
-import { local } from './support/servers.ts'
+import { here } from './support/server-here.ts'
+import { listed, tool } from './support/small-servers.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const traceparent = `00-${ID}-00f067aa0ba902b7-01`
-const echo = () => local('echo', 'gateway-echo')
+const echo = () => here('echo', 'gateway-echo')
 
 function listening(options: { readonly hasSpans?: boolean } = {}) {
   const records: Loose[] = []
@@ -128,9 +128,8 @@ describe.each(eras)('HTTP, %s', (era) => {
 
 it('servers report their states once each, and definitions that changed', async () => {
   const { of, stream } = listening()
-  const { config, file } = listed('shop')
-  const say = (description: string) =>
-    writeFileSync(file, JSON.stringify({ tools: [tool('buy', { description })] }))
+  const { config, write } = listed('shop')
+  const say = (description: string) => write([tool('buy', { description })])
   say('Buys.')
   const pins = openPins({ folder: join(temporaryFolder(), 'pins') })
   const { host } = openGateway([config], { pins, onChange: 'hold' })

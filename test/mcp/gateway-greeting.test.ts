@@ -12,8 +12,9 @@ import { readConfig } from '../../src/mcp/config/index.ts'
 import { runOnStdio } from '../../src/mcp/gateway/index.ts'
 import { answerInitialize, greetingFor } from '../../src/mcp/greeting/index.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { listed, openGateway, tool } from './support/gateway.ts'
+import { openGateway } from './support/gateway.ts'
 import { scriptPath } from './support/servers.ts'
+import { listed, tool } from './support/small-servers.ts'
 
 const initialize = (protocolVersion: unknown, more: object = {}) => ({
   jsonrpc: '2.0',

@@ -6,12 +6,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { runOnHttp } from '../../src/mcp/gateway/index.ts'
 import { answerNode, close, createBodies, createWrongKeys, listen } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
-import { eras, everyCapability, listed, openGateway, textOf, tool } from './support/gateway.ts'
+import { eras, everyCapability, openGateway, textOf } from './support/gateway.ts'
 import { type HttpDesk, initialize, openHttp } from './support/gateway-http.ts'
 import { until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { here } from './support/server-here.ts'
+import { local } from './support/servers.ts'
+import { listed, neighbour, tool } from './support/small-servers.ts'
 
-const library = () => local('library', 'gateway-library')
+const library = () => here('library', 'gateway-library')
 const heardBy = async ({ run }: Pick<HttpDesk, 'run'>): Promise<Loose[]> =>
   JSON.parse(textOf(await run('library__heard')))
 
@@ -55,7 +57,7 @@ describe.each(eras)('clients, %s', (era) => {
   })
 
   it('two at once are each asked their own question, one that cannot answer none', async () => {
-    const { connect } = await openHttp([library(), local('archive', 'gateway-library')])
+    const { connect } = await openHttp([library(), here('archive', 'gateway-library')])
     const named = (name: string) => ({ era, answer: () => ({ action: 'accept', content: { name } }) })
     const one = await connect({ ...named('Ada'), capabilities: everyCapability })
     const other = await connect({ ...named('Bob'), capabilities: everyCapability })
@@ -163,7 +165,6 @@ describe('sessions', () => {
     const { connect, send, clients } = await openHttp([], { http: { idle: 50 } })
     const { names } = await connect()
     await send({ body: initialize })
-    expect(await clients()).toBe(2)
     await until(async () => (await clients()) === 1, 'the other one is forgotten')
     expect(await names()).toEqual(['ToolSearch'])
   })
@@ -336,6 +337,13 @@ describe('who is let in', () => {
     expect(status).toBe(200)
     expect(JSON.parse(text)).toEqual({ status: 'ok', clients: 0 })
   })
+
+  it('an idle connection is kept for longer than balancers keep it', async () => {
+    const { url } = await openHttp([neighbour()])
+    const response = await fetch(new URL('/health', url))
+    await response.text()
+    expect(response.headers.get('keep-alive')).toBe('timeout=75')
+  })
 })
 
 describe('what it survives', () => {
@@ -416,7 +424,7 @@ describe('what it survives', () => {
   })
 
   it('its own end: servers are stopped in the middle of a call, and the port is free', async () => {
-    const { connect, close, url, host } = await openHttp([library()])
+    const { connect, close, url, host } = await openHttp([local('library', 'gateway-library')])
     const { run } = await connect()
     const pid = host.status()[0]?.pid ?? 0
     run('library__wait').catch(() => {})

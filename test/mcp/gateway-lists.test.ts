@@ -1,12 +1,13 @@
 // Lists that are known before their servers are up, corrected when those have changed, and as fresh as servers say.
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { type Desk, eras, openDesk, openGateway, tool, untilFound } from './support/gateway.ts'
+import { type Desk, eras, openDesk, openGateway, untilFound } from './support/gateway.ts'
 import { untilState } from './support/host.ts'
 import { until } from './support/processes.ts'
-import { type Given, local } from './support/servers.ts'
+import { initialized, serverHere, text } from './support/server-here.ts'
+import type { Given } from './support/servers.ts'
+import { tool } from './support/small-servers.ts'
 
 type Lists = { readonly [field: string]: unknown }
 
@@ -17,25 +18,55 @@ const full: Lists = {
   resourceTemplates: [{ uriTemplate: 'book://{title}', name: 'any' }],
 }
 
-/** A server whose lists a test writes; not ready before it has. */
+/** A server whose lists a test writes; not ready before it has. Its tool `tell` sends a notification. */
 function shop(lists: Lists | undefined, given: Given = {}) {
-  const folder = temporaryFolder()
-  const [file, log, starts] = ['lists.json', 'log', 'starts'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ]
-  const write = (now: Lists) => writeFileSync(file, JSON.stringify(now))
-  if (lists) write(lists)
-  const linesOf = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [])
-  const env = { LISTS_FILE: file, LOG_FILE: log, STARTS_FILE: starts }
+  let now = lists
+  let starts = 0
+  const waiting: (() => void)[] = []
+  const log: string[] = []
+  const list = (method: string, field: string, own: readonly object[] = []) => ({
+    [method]() {
+      log.push(method)
+      const { [field]: entries = [], ttlMs } = now as Loose
+      const freshness = ttlMs === undefined ? {} : { ttlMs, cacheScope: 'public' }
+      return { [field]: [...own, ...entries], ...freshness }
+    },
+  })
+  const config = serverHere(
+    'shop',
+    ({ notify }) => ({
+      async initialize(params) {
+        starts += 1
+        if (!now) await new Promise<void>((resolve) => waiting.push(resolve))
+        return initialized(params, { prompts: { listChanged: true }, resources: { listChanged: true } })
+      },
+      'tools/call'({ name, arguments: input = {} }) {
+        if (name === 'tell') notify(input.method)
+        return text(`called ${name}`)
+      },
+      'prompts/get': ({ name }) => ({
+        messages: [{ role: 'user', content: { type: 'text', text: name } }],
+      }),
+      ...list('tools/list', 'tools', [tool('tell')]),
+      ...list('prompts/list', 'prompts'),
+      ...list('resources/list', 'resources'),
+      ...list('resources/templates/list', 'resourceTemplates'),
+    }),
+    given,
+  )
   return {
-    config: local('shop', 'gateway-lists', { ...given, env }),
-    write,
-    remove: () => rmSync(file),
+    config,
+    write(next: Lists) {
+      now = next
+      for (const begin of waiting.splice(0)) begin()
+    },
+    /** It is not ready any more. */
+    remove() {
+      now = undefined
+    },
     /** How often this list was asked for. */
-    asked: (method: string) => linesOf(log).filter((line) => line === method).length,
-    starts: () => linesOf(starts).length,
+    asked: (method: string) => log.filter((line) => line === method).length,
+    starts: () => starts,
   }
 }
 

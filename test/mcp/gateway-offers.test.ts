@@ -2,11 +2,12 @@
 import { describe, expect, it } from 'vitest'
 import { joinInstructions } from '../../src/mcp/greeting/index.ts'
 import type { Loose } from '../support/talk.ts'
-import { type Desk, eras, listed, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
+import { type Desk, eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { here } from './support/server-here.ts'
+import { listed, neighbour } from './support/small-servers.ts'
 
-const library = (name = 'library') => local(name, 'gateway-library')
+const library = (name = 'library') => here(name, 'gateway-library')
 const heardBy = async ({ run }: Pick<Desk, 'run'>, name = 'library'): Promise<Loose[]> =>
   JSON.parse(textOf(await run(`${name}__heard`)))
 const tell = ({ run }: Pick<Desk, 'run'>, method: string, params: object = {}) =>
@@ -84,7 +85,7 @@ describe.each(eras)('resources and prompts, %s', (era) => {
   })
 
   it('a server that declares what it does not have costs only its own lists', async () => {
-    const empty = local('empty', 'gateway-hollow')
+    const empty = here('empty', 'gateway-hollow')
     const { client } = await openDesk([empty, library()], { client: { era } })
     expect((await client.listResources()).resources).toHaveLength(2)
     expect((await client.listPrompts()).prompts).toHaveLength(2)

@@ -3,9 +3,9 @@ import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { describe, expect, it } from 'vitest'
 import { eras, openDesk, openGateway, textOf } from './support/gateway.ts'
 import { openHost, statusOf } from './support/host.ts'
-import { local } from './support/servers.ts'
+import { here } from './support/server-here.ts'
 
-const app = (name = 'app') => local(name, `gateway-pages ${name}`)
+const app = (name = 'app') => here(name, `gateway-pages ${name}`)
 const UI = 'io.modelcontextprotocol/ui'
 const withPages = {
   extensions: { [UI]: { mimeTypes: ['text/html;profile=mcp-app'] }, 'com.example/notes': {} },
@@ -37,7 +37,7 @@ describe.each(eras)('tools for pages, %s', (era) => {
   })
 
   it('H3 keep names of their own where server and tool join to the same', async () => {
-    const servers = [local('a', 'gateway-pages a b__refresh'), local('a__b', 'gateway-pages a__b')]
+    const servers = [here('a', 'gateway-pages a b__refresh'), here('a__b', 'gateway-pages a__b')]
     const { call, raw } = await openDesk(servers, { client: { era, capabilities: withPages } })
     const names: string[] = (await raw('tools/list')).tools
       .map(({ name }: { name: string }) => name)

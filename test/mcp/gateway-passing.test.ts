@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { Loose } from '../support/talk.ts'
 import { type ClientOptions, eras, openDesk, openGateway, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
-import { local } from './support/servers.ts'
+import { here } from './support/server-here.ts'
 
-const echo = () => local('echo', 'gateway-echo')
+const echo = () => here('echo', 'gateway-echo')
 const opened = (client: ClientOptions) => openDesk([echo()], { client })
 
 const trace = {

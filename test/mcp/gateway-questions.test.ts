@@ -18,6 +18,7 @@ import {
   textOf,
 } from './support/gateway.ts'
 import { until } from './support/processes.ts'
+import { here } from './support/server-here.ts'
 import { local } from './support/servers.ts'
 
 const elicitation = {
@@ -48,7 +49,9 @@ function named(question: { method: string; params?: Loose }): Loose {
 }
 
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-const library = (name = 'library', given = {}) => local(name, 'gateway-library', given)
+const library = (name = 'library') => local(name, 'gateway-library')
+/** Its questions come in the stream of their call, so that nobody has to tell whose they are. */
+const libraryHere = (given = {}) => here('library', 'gateway-library', given)
 const able: ClientOptions = { capabilities: everyCapability }
 
 const ask = async ({ run }: Desk, question: object, server = 'library'): Promise<Loose> =>
@@ -58,8 +61,8 @@ const heardBy = async ({ run }: Desk, server = 'library'): Promise<Loose[]> =>
   JSON.parse(textOf(await run(`${server}__heard`)))
 
 describe.each(eras)('in a call, %s', (era) => {
-  const ableDesk = shareDesk([library()], { client: { ...able, era } })
-  const unableDesk = shareDesk([library()], { client: { era } })
+  const ableDesk = shareDesk([libraryHere()], { client: { ...able, era } })
+  const unableDesk = shareDesk([libraryHere()], { client: { era } })
 
   it.each(questions)('$method reaches the client, and its answer the server', async (question) => {
     const desk = ableDesk()
@@ -86,7 +89,7 @@ describe.each(eras)('in a call, %s', (era) => {
   })
 
   it('only what the client can do is offered to the servers', async () => {
-    const desk = await openDesk([library()], { client: { era, capabilities: { roots: {} } } })
+    const desk = await openDesk([libraryHere()], { client: { era, capabilities: { roots: {} } } })
     expect((await ask(desk, roots)).result.roots).toHaveLength(1)
     expect((await ask(desk, elicitation)).error).toBeDefined()
     expect(desk.asked).toHaveLength(1)
@@ -94,13 +97,13 @@ describe.each(eras)('in a call, %s', (era) => {
 
   it('a person who declines is an answer like any other', async () => {
     const answer = () => ({ action: 'decline' })
-    const desk = await openDesk([library()], { client: { ...able, era, answer } })
+    const desk = await openDesk([libraryHere()], { client: { ...able, era, answer } })
     expect((await ask(desk, elicitation)).result).toEqual({ action: 'decline' })
   })
 
   it('a client whose answer fails is an error for the server, and the call goes on', async () => {
     const answer = () => Promise.reject(new Error('the user has left'))
-    const desk = await openDesk([library()], { client: { ...able, era, answer } })
+    const desk = await openDesk([libraryHere()], { client: { ...able, era, answer } })
     const outcome = await desk.run('library__ask', elicitation).then(textOf, String)
     expect(outcome).toContain('the user has left')
     expect(await heardBy(desk)).toBeDefined()
@@ -121,11 +124,11 @@ describe.each(eras)('in a call, %s', (era) => {
 
   it('the time that a person takes to answer is not the server’s', async () => {
     const answer = async (question: Loose) => {
-      await sleep(5500)
+      await sleep(2500)
       return defaultAnswer(question)
     }
     // Time enough for a server on a busy machine, and less than the person takes.
-    const desk = await openDesk([library('library', { callTimeout: 5000 })], {
+    const desk = await openDesk([libraryHere({ callTimeout: 2000 })], {
       client: { ...able, era, answer },
     })
     expect((await ask(desk, elicitation)).result).toMatchObject({ action: 'accept' })
@@ -136,7 +139,7 @@ describe.each(eras)('in a call, %s', (era) => {
       await sleep(400)
       return defaultAnswer(question)
     }
-    const desk = await openDesk([library()], { client: { ...able, era, answer } })
+    const desk = await openDesk([libraryHere()], { client: { ...able, era, answer } })
     expect(textOf(await desk.run('library__ask_and_go', elicitation))).toBe('call 1')
     expect(textOf(await desk.run('library__ask_and_go', elicitation))).toBe('call 2')
     expect(desk.asked).toHaveLength(2)
@@ -156,7 +159,7 @@ describe('a question that is open', () => {
 
   it('a call that is cancelled while its question is open is cancelled at the server', async () => {
     const answer = () => new Promise(() => {})
-    const desk = await openDesk([library('library', patient)], { client: { ...able, answer } })
+    const desk = await openDesk([libraryHere(patient)], { client: { ...able, answer } })
     const controller = new AbortController()
     const calling = desk.run('library__ask', elicitation, { signal: controller.signal })
     const rejected = expect(calling).rejects.toThrow()
@@ -169,7 +172,7 @@ describe('a question that is open', () => {
 
   it('a client that goes while its question is open leaves nothing behind', async () => {
     const answer = () => new Promise(() => {})
-    const open = openGateway([library('library', patient)])
+    const open = openGateway([libraryHere(patient)])
     const [leaving, staying] = [await open.connect({ ...able, answer }), await open.connect(able)]
     await open.host.settled()
     leaving.run('library__ask', elicitation).catch(() => {})

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { createSubscriptions } from '../../src/mcp/gateway/subscriptions.ts'
 import type { McpHost } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
-import { eras, listed, openDesk, openGateway, tool } from './support/gateway.ts'
-import { neighbour } from './support/servers.ts'
+import { eras, openDesk, openGateway } from './support/gateway.ts'
+import { listed, neighbour, tool } from './support/small-servers.ts'
 
 type Offer = { readonly uris?: readonly string[]; readonly templates?: readonly string[] }
 

@@ -7,9 +7,9 @@ import type { Loose } from '../support/talk.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Desk, eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
-import { local } from './support/servers.ts'
+import { here } from './support/server-here.ts'
 
-const server = () => local('long', 'long-results')
+const server = () => here('long', 'long-results')
 const rows = (count: number, note = '') =>
   JSON.stringify({ items: Array.from({ length: count }, (_, id) => ({ id, title: `Row ${id} ${note} 😀` })) })
 const long = rows(500)
@@ -131,7 +131,7 @@ describe('long results', () => {
   })
 
   it('more than a message can hold is put on the shelf instead of being refused', async () => {
-    const { run, call } = await openDesk([local('results', 'results')], { results: {} })
+    const { run, call } = await openDesk([here('results', 'results')], { results: {} })
     const output = await run('results__give', { kind: 'large' })
     expect(output.isError === true ? textOf(output) : undefined).toBeUndefined()
     const page = await call('ReadResult', { handle: handleIn(output), page: 440 })

@@ -5,18 +5,19 @@ import type { Trace } from '../../src/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { eras, everyCapability, listed, openDesk, shareDesk, textOf, tool } from './support/gateway.ts'
-import { local } from './support/servers.ts'
+import { eras, everyCapability, openDesk, shareDesk, textOf } from './support/gateway.ts'
+import { here } from './support/server-here.ts'
+import { listed, tool } from './support/small-servers.ts'
 
 const tracker = (given: object = {}) =>
-  local('issues', 'issues', { trustAnnotations: true, deny: ['secret'], ...given })
+  here('issues', 'issues', { trustAnnotations: true, deny: ['secret'], ...given })
 const texts = ({ content }: Loose): string[] => content.map(({ text }: Loose) => text)
 const count =
   'const pages = await Promise.all([1, 2, 3].map((page) => tools.issues.list({ page }))); const n = {}; for (const { label } of pages.flat()) n[label] = (n[label] ?? 0) + 1; return n'
 const write = 'for (const title of ["a", "b", "c"]) await tools.issues.create({ title }); return "done"'
 
 describe.each(eras)('inner calls, %s', (era) => {
-  const desk = shareDesk([tracker(), local('far', 'issues')], {
+  const desk = shareDesk([tracker(), here('far', 'issues')], {
     mode: 'bridge',
     batches: true,
     scripts: true,

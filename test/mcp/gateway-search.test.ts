@@ -1,13 +1,13 @@
 // Searches through the gateway: honest about what they do not show, and patient with servers that are still connecting.
-import { rmSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createLearnedSearch, rankers } from '../../src/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { listed, openDesk, openGateway, textOf, tool, untilFound } from './support/gateway.ts'
+import { openDesk, openGateway, textOf, untilFound } from './support/gateway.ts'
 import { untilState } from './support/host.ts'
 import { until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { local } from './support/servers.ts'
+import { listed, neighbour, tool } from './support/small-servers.ts'
 
 /** Time that passes when the test says so; it knows how long a search would have waited. */
 function patience() {
@@ -180,7 +180,7 @@ describe('waiting for servers', () => {
     const first = await openDesk([server.config], { cacheFolder })
     await first.client.close()
     await first.over
-    rmSync(server.file)
+    server.hide()
     const { asked, timer } = patience()
     const { connect, gateway } = openGateway([server.config], { cacheFolder, on: { timer } })
     await gateway.host.prime()

@@ -1,13 +1,18 @@
 // Skills of servers through the gateway: one search, one list, texts only as their digests say; by clients of both eras.
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills'
 import { describe, expect, it } from 'vitest'
 import { estimateTokens } from '../../src/core/index.ts'
+import type { ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import type { OfferedSkill } from '../../src/mcp/skills/index.ts'
 import { makeFolder } from './support/folder.ts'
 import { eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { until } from './support/processes.ts'
+import { here, initialized, serverHere } from './support/server-here.ts'
 import { local } from './support/servers.ts'
+import { neighbour, tool } from './support/small-servers.ts'
 
 const manual = (name: string, description: string, body = `How to do ${name}.`) =>
   `---\nname: ${name}\ndescription: ${description}\nallowed-tools: Bash\n---\n\n${body}\n`
@@ -17,15 +22,67 @@ const FILES = {
   'acme/travel/booking/SKILL.md': manual('booking', 'Book a journey'),
   'acme/hotel/booking/SKILL.md': manual('booking', 'Book a room'),
 }
-const shop = (name = 'shop', files: object = FILES) =>
-  local(name, 'skills', { env: { SKILLS: JSON.stringify(files) } })
-const hostile = (kind: string) => local('bad', `hostile-skills ${kind}`)
+/** A process made with the official library. */
+const shop = () => local('shop', 'skills', { env: { SKILLS: JSON.stringify(FILES) } })
+const hostile = (kind: string) => here('bad', `hostile-skills ${kind}`)
+
+/** The same without the official library and a process, 500 skills a page. */
+function plainShop(name = 'shop', given: Files = FILES): ServerConfig {
+  const files = { ...given }
+  return serverHere(name, ({ notify }) => ({
+    initialize: (params) =>
+      initialized(params, { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } }),
+    'skills/list'({ cursor = '0' }) {
+      const [skills, start] = [entriesOf(files), Number(cursor)]
+      const next = start + 500
+      return { skills: skills.slice(start, next), ...(next < skills.length ? { nextCursor: `${next}` } : {}) }
+    },
+    'skills/get': ({ uri }) => ({ skill: entriesOf(files).find((skill) => skill.uri === uri) }),
+    'resources/list': () => ({ resources: [] }),
+    'resources/templates/list': () => ({ resourceTemplates: [] }),
+    'resources/read': ({ uri }) => ({ contents: [{ uri, text: files[uri.slice('skill://'.length)] }] }),
+    'tools/list': () => ({ tools: [tool('replace')] }),
+    'tools/call'({ arguments: { path, text } }) {
+      files[path] = text
+      notify('notifications/resources/list_changed')
+      return { content: [] }
+    },
+  }))
+}
+
+type Files = { [path: string]: string }
+
+function entriesOf(files: Files) {
+  const folders = new Map<string, [string, string][]>()
+  for (const [path, text] of Object.entries(files)) {
+    const folder = ownerOf(path, files)
+    folders.set(folder, [...(folders.get(folder) ?? []), [path, text]])
+  }
+  return [...folders].map(([folder, own]) => ({
+    uri: `skill://${folder}/SKILL.md`,
+    frontmatter: frontmatterOf(files[`${folder}/SKILL.md`] ?? ''),
+    resources: own.map(([path, text]) => ({
+      uri: `skill://${path}`,
+      digest: `sha256:${createHash('sha256').update(text).digest('hex')}`,
+      size: Buffer.byteLength(text),
+    })),
+  }))
+}
+
+/** The folder of the skill that a file belongs to. */
+function ownerOf(path: string, files: Files): string {
+  const folder = dirname(path)
+  return files[`${folder}/SKILL.md`] === undefined ? ownerOf(folder, files) : folder
+}
+
+const frontmatterOf = (text: string) =>
+  Object.fromEntries([...text.matchAll(/^([a-z-]+): (.*)$/gm)].map(([, key, value]) => [key, value]))
 
 const untilListed = async (open: { host: { status(): readonly { skills?: unknown }[] } }) =>
   until(() => open.host.status().every(({ skills }) => Array.isArray(skills)), 'the skills are listed')
 
 describe.each(eras)('skills of servers, %s', (era) => {
-  const desk = shareDesk([shop(), shop('other', { 'refunds/SKILL.md': FILES['refunds/SKILL.md'] })], {
+  const desk = shareDesk([shop(), plainShop('other', { 'refunds/SKILL.md': FILES['refunds/SKILL.md'] })], {
     client: { era },
   })
 
@@ -86,13 +143,18 @@ describe.each(eras)('skills of servers, %s', (era) => {
 
 describe('skills', () => {
   it('without a server that offers skills there are no tools for them', async () => {
-    const { names, client } = await openDesk([local('neighbour', 'healthy')])
+    const { names, client } = await openDesk([neighbour()])
     expect(await names()).not.toContain('DiscoverSkills')
     expect(new SkillsClient(client).supported).toBe(false)
   })
 
   it('1,500 skills cost a few hundred tokens', async () => {
-    const desk = await openDesk([local('team', 'skills 1500')])
+    const teams = ['billing', 'shipping', 'hiring', 'travel']
+    const files = Array.from({ length: 1500 }, (_, index) => {
+      const about = `Handles case ${index} of the ${teams[index % 4]} team, step by step, with checks before and after.`
+      return [`task-${index}/SKILL.md`, manual(`task-${index}`, about)]
+    })
+    const desk = await openDesk([plainShop('team', Object.fromEntries(files))])
     await untilListed(desk)
     const { tools } = await desk.client.listTools()
     const own = tools.filter(({ name }) => ['DiscoverSkills', 'Skill'].includes(name))
@@ -109,7 +171,7 @@ describe('skills', () => {
   })
 
   it('what one client discovered, another has not', async () => {
-    const open = openGateway([shop()])
+    const open = openGateway([plainShop()])
     const [one, two] = [await open.connect(), await open.connect()]
     await one.names()
     await open.host.settled()
@@ -128,7 +190,7 @@ describe('skills', () => {
       read: async () => `Text of ${name}.`,
     })
     const skills = { others: async () => [other('refunds', false), other('far', true)] }
-    const { call, ...desk } = await openDesk([shop()], { skills })
+    const { call, ...desk } = await openDesk([plainShop()], { skills })
     await untilListed(desk)
     expect(await call('Skill', { skill: 'far' })).toMatchObject({ isError: true })
     const found = textOf(await call('DiscoverSkills', { query: 'refund an order' }))
@@ -146,7 +208,7 @@ describe('changed skills', () => {
   }
 
   it('a changed digest is reported, and the new text is read', async () => {
-    const { call, run, notices, ...desk } = await openDesk([shop()], {
+    const { call, run, notices, ...desk } = await openDesk([plainShop()], {
       pins: openPins({ folder: undefined }),
     })
     await untilListed(desk)
@@ -163,7 +225,7 @@ describe('changed skills', () => {
     const folder = makeFolder()
     const pins = () => openPins({ folder: folder.path })
     const options = () => ({ pins: pins(), onChange: 'hold' as const, times: { refresh: 20, accepted: 20 } })
-    const first = await openDesk([shop()], options())
+    const first = await openDesk([plainShop()], options())
     await untilListed(first)
     await first.call('DiscoverSkills', { query: 'refund an order' })
     await first.run('shop__replace', changed)
@@ -177,7 +239,7 @@ describe('changed skills', () => {
     )
 
     await first.gateway.close()
-    const later = await openDesk([shop('shop', { ...FILES, [changed.path]: changed.text })], options())
+    const later = await openDesk([plainShop('shop', { ...FILES, [changed.path]: changed.text })], options())
     await untilListed(later)
     expect(textOf(await later.call('DiscoverSkills', { query: 'refund an order' }))).not.toContain(
       'shop/refunds',

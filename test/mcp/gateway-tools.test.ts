@@ -5,18 +5,9 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/
 import { describe, expect, it } from 'vitest'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import type { Loose } from '../support/talk.ts'
-import {
-  type Desk,
-  eras,
-  listed,
-  openDesk,
-  openGateway,
-  shareDesk,
-  textOf,
-  tool,
-  untilFound,
-} from './support/gateway.ts'
-import { local, neighbour } from './support/servers.ts'
+import { type Desk, eras, openDesk, openGateway, shareDesk, textOf, untilFound } from './support/gateway.ts'
+import { local } from './support/servers.ts'
+import { listed, neighbour, tool } from './support/small-servers.ts'
 
 const bridge = { client: { name: 'cursor' } }
 

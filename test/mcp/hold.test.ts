@@ -1,14 +1,14 @@
 // `"onChange": "hold"`: instructions, prompts and the mark of tools that are always loaded, besides definitions, stay as
 // they were first seen until a person accepts them, and a running gateway takes that up.
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { pinsCommand } from '../../src/cli/pins.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { listed, type OpenOptions, openDesk, openGateway, tool } from './support/gateway.ts'
+import { type OpenOptions, openDesk, openGateway } from './support/gateway.ts'
 import { until } from './support/processes.ts'
+import { listed, tool } from './support/small-servers.ts'
 
 const times = { refresh: 20, accepted: 20 }
 const review = (description: string, more: object = {}) => ({ name: 'review', description, ...more })
@@ -22,9 +22,8 @@ type Said = {
 
 /** A server whose every text a test writes, known to pins in a folder from an earlier run. */
 async function known(first: Said) {
-  const { config, file } = listed('shop')
-  const say = ({ tools = [tool('buy')], ...rest }: Said) =>
-    writeFileSync(file, JSON.stringify({ tools, ...rest }))
+  const { config, write } = listed('shop')
+  const say = ({ tools = [tool('buy')], instructions, ...rest }: Said) => write(tools, instructions, rest)
   const folder = join(temporaryFolder(), 'pins')
   const cacheFolder = temporaryFolder()
   const open = (onChange: 'hold' | 'report' = 'hold', more: OpenOptions = {}) =>

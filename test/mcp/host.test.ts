@@ -15,7 +15,9 @@ import {
   untilState,
 } from './support/host.ts'
 import { isAlive, startsIn, until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { here, initialized, noAnswer, serverHere, text } from './support/server-here.ts'
+import { type Given, local } from './support/servers.ts'
+import { neighbour, tool } from './support/small-servers.ts'
 
 /** A server that is known by the file to which it writes its starts. */
 function counted(script: string, given = {}) {
@@ -24,6 +26,24 @@ function counted(script: string, given = {}) {
     config: local('one', script, { env: { STARTS_FILE: file }, ...given }),
     starts: () => startsIn(file),
   }
+}
+
+/** The same in this process, which counts how often it is connected to. */
+function countedHere(given: Given = {}) {
+  const starts: number[] = []
+  const config = serverHere(
+    'one',
+    () => ({
+      initialize(params) {
+        starts.push(starts.length)
+        return initialized(params)
+      },
+      'tools/list': () => ({ tools: [tool('echo'), tool('add', { description: 'Adds two numbers' })] }),
+      'tools/call': ({ arguments: { a, b } }) => text(a + b),
+    }),
+    given,
+  )
+  return { config, starts: () => starts }
 }
 
 const soon: OpenOptions = { times: { firstRetry: 20, longestRetry: 100, refresh: 20 } }
@@ -227,9 +247,8 @@ describe('H4 lists and connections that change', () => {
 describe('lazy servers and kept definitions', () => {
   const listed = ['mcp__one__echo', 'mcp__one__add']
 
-  async function knownServer(given = {}) {
+  async function knownServer({ config, starts } = countedHere({ lazy: true })) {
     const cacheFolder = temporaryFolder()
-    const { config, starts } = counted('healthy', given)
     const first = openHost([config], { cacheFolder })
     await first.host.settled()
     await until(() => readdirSync(cacheFolder).some((file) => file.endsWith('.json')), 'it is kept')
@@ -239,7 +258,7 @@ describe('lazy servers and kept definitions', () => {
   }
 
   it('a lazy server known from before is found without a process, and started by its first call', async () => {
-    const { config, cacheFolder, starts } = await knownServer({ lazy: true })
+    const { config, cacheFolder, starts } = await knownServer(counted('healthy', { lazy: true }))
     const { host, shelf } = openHost([config], { cacheFolder })
     await host.settled()
     expect(statusOf(host, 'one')).toMatchObject({ state: 'idle', isCached: true, pid: undefined })
@@ -252,7 +271,7 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('many first calls at once start it once', async () => {
-    const { config, cacheFolder, starts } = await knownServer({ lazy: true })
+    const { config, cacheFolder, starts } = await knownServer()
     const { host } = openHost([config], { cacheFolder })
     await host.settled()
     const calls = Array.from({ length: 10 }, (_, a) => host.call('one', 'add', { a, b: 0 }))
@@ -261,7 +280,7 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('a lazy server stops when it was idle for long, and starts again', async () => {
-    const { config, cacheFolder, starts } = await knownServer({ lazy: true })
+    const { config, cacheFolder, starts } = await knownServer(counted('healthy', { lazy: true }))
     const { host, shelf } = openHost([config], { cacheFolder, times: { idle: 100 } })
     await host.settled()
     await host.call('one', 'echo', { text: 'hello' })
@@ -288,7 +307,7 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('definitions from before are there at once, until the server says what it has now', async () => {
-    const { config, cacheFolder } = await knownServer()
+    const { config, cacheFolder } = await knownServer(countedHere())
     const { host, events } = openHost([config], { cacheFolder })
     await host.settled()
     const tools = events.flatMap((event) => (event.type === 'tools' ? [event.status] : []))
@@ -298,8 +317,8 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('a search finds the tools of a server that is still starting', async () => {
-    const { config, cacheFolder } = await knownServer()
-    const hanging = local('slow', 'hang start')
+    const { config, cacheFolder } = await knownServer(countedHere())
+    const hanging = serverHere('slow', () => ({ initialize: () => noAnswer }))
     const { host, shelf } = openHost([hanging, config], { cacheFolder, concurrency: 1 })
     await until(() => toolsOf(host, 'one').length === 2, 'the kept list is there')
     await until(async () => (await found(shelf, 'adds two numbers')).length > 0, 'it is found')
@@ -314,9 +333,9 @@ describe('lazy servers and kept definitions', () => {
     '{"version":1}',
     '{"version":1,"at":0,"server":{"tools":[null,7,{}]}}',
     '\u0000',
-  ])('a broken cache (%j) is ignored and written anew', async (text) => {
-    const { config, cacheFolder, starts } = await knownServer({ lazy: true })
-    for (const file of readdirSync(cacheFolder)) writeFileSync(join(cacheFolder, file), text)
+  ])('a broken cache (%j) is ignored and written anew', async (broken) => {
+    const { config, cacheFolder, starts } = await knownServer()
+    for (const file of readdirSync(cacheFolder)) writeFileSync(join(cacheFolder, file), broken)
     const all = openHost([config], { cacheFolder })
     await all.host.settled()
     expect(textOf(await all.host.call('one', 'add', { a: 1, b: 1 }))).toBe('2')
@@ -325,8 +344,8 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('a server that is configured otherwise is another one', async () => {
-    const { config, cacheFolder } = await knownServer({ lazy: true })
-    const { transport } = local('one', 'results')
+    const { config, cacheFolder } = await knownServer()
+    const { transport } = here('one', 'results')
     const { host } = openHost([{ ...config, transport }], { cacheFolder })
     await host.settled()
     expect(toolsOf(host, 'one')).toEqual(['give', 'slow'])

@@ -1,7 +1,9 @@
 // Bad servers over HTTP beside a healthy process: states with reasons, bounded memory, calls that end.
 import { describe, expect, it } from 'vitest'
+import { sizeOf } from '../support/runs.ts'
 import {
   expectWholeNeighbour,
+  type OpenOptions,
   openHost,
   shareHost,
   statusOf,
@@ -11,11 +13,8 @@ import {
   untilState,
 } from './support/host.ts'
 import { until } from './support/processes.ts'
-import { remote, shareRemote } from './support/remote.ts'
-import { neighbour } from './support/servers.ts'
-
-const open = async (behaviour: string, given = {}) =>
-  openHost([await remote('bad', behaviour, { connectTimeout: 10_000, ...given }), neighbour()])
+import { shareRemote } from './support/remote.ts'
+import { neighbour } from './support/small-servers.ts'
 
 describe('H6 servers over HTTP', () => {
   const silent = [
@@ -35,6 +34,8 @@ describe('H6 servers over HTTP', () => {
   const failingCalls = ['hang-call', 'drop-call']
 
   const behaving = shareRemote()
+  const open = (behaviour: string, given = {}, options: OpenOptions = {}) =>
+    openHost([behaving('bad', behaviour, { connectTimeout: 10_000, ...given }), neighbour()], options)
   /** Servers named after their behaviour, all at once beside one neighbour. */
   const shared = shareHost(
     () => [
@@ -61,12 +62,6 @@ describe('H6 servers over HTTP', () => {
     await expectWholeNeighbour(shared())
   })
 
-  it('endless-events: it fails by its time-out or its size', async () => {
-    const all = await open('endless-events', { connectTimeout: 1500 })
-    await untilFailed(all, 'bad', /did not answer within|more than \d+ MB/)
-    await expectWholeNeighbour(all)
-  })
-
   it.each(failing)('%s: the reason says what came back', async (name, reason) => {
     await untilFailed(shared(), name, reason)
     await expectWholeNeighbour(shared())
@@ -83,27 +78,30 @@ describe('H6 servers over HTTP', () => {
   })
 
   it.each(['endless', 'endless-events', 'endless-event'])(
-    '%s: what it sends does not fill the memory',
+    '%s: it fails by its time-out or its size, and what it sends does not fill the memory',
     async (behaviour) => {
       const before = process.memoryUsage.rss()
       let highest = before
       const watch = setInterval(() => {
         highest = Math.max(highest, process.memoryUsage.rss())
       }, 20)
-      const all = await open(behaviour, { connectTimeout: 4000 })
+      const limits = { longestLine: sizeOf({ quick: 4_000_000, full: 32_000_000 }), grace: 1000 }
+      const all = open(behaviour, { connectTimeout: 2000 }, { limits })
       await expectWholeNeighbour(all)
       await untilState(all.host, 'bad', 'failed')
       clearInterval(watch)
-      expect(statusOf(all.host, 'bad').reason).toBeTruthy()
+      expect(statusOf(all.host, 'bad').reason).toMatch(/did not answer within|more than \d+ MB/)
       expect(highest - before).toBeLessThan(300 * 2 ** 20)
       await expectWholeNeighbour(all)
     },
   )
 
   it('behind-events: a flood of events is listened to with pauses, and what comes behind it comes late', async () => {
-    const all = await open('behind-events', { callTimeout: 4000 })
+    const all = open('behind-events')
     await untilState(all.host, 'bad', 'connected')
-    const late = expect(all.host.call('bad', 'fetch_page', {})).rejects.toThrow('did not answer within 4 s')
+    const late = expect(all.host.call('bad', 'fetch_page', {}, { timeout: 2000 })).rejects.toThrow(
+      'did not answer within 2 s',
+    )
     await expectWholeNeighbour(all)
     await late
     await expectWholeNeighbour(all)

@@ -2,6 +2,7 @@
 // costs only itself.
 import { describe, expect, it } from 'vitest'
 import { listPages } from '../../src/mcp/session/listing.ts'
+import { sizeOf } from '../support/runs.ts'
 import {
   expectWholeNeighbour,
   found,
@@ -15,7 +16,8 @@ import {
   untilState,
 } from './support/host.ts'
 import { until } from './support/processes.ts'
-import { local, neighbour } from './support/servers.ts'
+import { local } from './support/servers.ts'
+import { neighbour } from './support/small-servers.ts'
 
 const open = (script: string, given = {}) => openHost([local('bad', script, given), neighbour()])
 
@@ -40,19 +42,21 @@ describe('H6 lists without measure', () => {
     neighbour(),
   ])
 
-  it('ten thousand tools in pages of 500 are all there, and found (H4)', async () => {
-    const all = await connected('lists many', { maxTools: 10_000 })
-    expect(toolsOf(all.host, 'bad')).toHaveLength(10_000)
-    expect(new Set(toolsOf(all.host, 'bad')).size).toBe(10_000)
-    expect(await found(all.shelf, 'item number 7351')).toContain('mcp__bad__item_7351')
-    expect(textOf(await all.host.call('bad', 'item_9999', {}))).toBe('item_9999')
+  const MANY = sizeOf({ quick: 2000, full: 10_000 })
+
+  it('thousands of tools in pages of 500 are all there, and found (H4)', async () => {
+    const all = await connected(`lists many ${MANY}`, { maxTools: MANY })
+    expect(toolsOf(all.host, 'bad')).toHaveLength(MANY)
+    expect(new Set(toolsOf(all.host, 'bad')).size).toBe(MANY)
+    expect(await found(all.shelf, 'item number 1351')).toContain('mcp__bad__item_1351')
+    expect(textOf(await all.host.call('bad', `item_${MANY - 1}`, {}))).toBe(`item_${MANY - 1}`)
     await expectWholeNeighbour(all)
   })
 
-  it('ten thousand tools of which all but one are hidden do not make every look at them long', async () => {
-    const all = await connected('lists many', { allow: ['item_7'] })
+  it('thousands of tools of which all but one are hidden do not make every look at them long', async () => {
+    const all = await connected(`lists many ${MANY}`, { allow: ['item_7'] })
     for (let look = 0; look < 1000; look += 1) expect(toolsOf(all.host, 'bad')).toEqual(['item_7'])
-    expect(statusOf(all.host, 'bad').hidden).toHaveLength(9999)
+    expect(statusOf(all.host, 'bad').hidden).toHaveLength(MANY - 1)
     await expect(all.host.call('bad', 'item_8', {})).rejects.toThrow('not allowed')
   })
 
@@ -125,7 +129,7 @@ describe('H6 lists that never rest', () => {
 
   it('a storm of list_changed does not become a storm of lists', async () => {
     const all = await stormy()
-    for (let time = 0; time < 5; time += 1) await expectWholeNeighbour(all)
+    for (let time = 0; time < 3; time += 1) await expectWholeNeighbour(all)
     const before = all.events.filter((event) => event.type === 'tools' && event.server === 'bad').length
     expect(before).toBeLessThan(10)
     expect(textOf(await all.host.call('bad', 'steady', {}))).toBe('steady')

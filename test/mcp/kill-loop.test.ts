@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/folder.ts'
 import { isAlive, startsIn, until } from './support/processes.ts'
 import { scriptPath } from './support/servers.ts'
 
-const RUNS = runs(3)
+const RUNS = runs(2)
 const LONGEST = Math.max(300_000, 20_000 * RUNS)
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 /** A client that speaks to the gateway and, killed, cannot say goodbye. */

@@ -1,9 +1,10 @@
 // What one server may take: tools always loaded on its own word, tools in all, and the size of a client's list.
 import { describe, expect, it } from 'vitest'
 import { mcp, quietShelf } from '../support/talk.ts'
-import { listed, openDesk, openGateway, tool } from './support/gateway.ts'
+import { openDesk, openGateway } from './support/gateway.ts'
 import { openHost, statusOf, toolsOf, untilState } from './support/host.ts'
 import { local } from './support/servers.ts'
+import { listed, tool } from './support/small-servers.ts'
 
 const marked = { _meta: { 'anthropic/alwaysLoad': true } }
 const loud = (name: string, count: number, more: object = {}) =>
@@ -97,11 +98,11 @@ describe('H6 lists that no client could read', () => {
   })
 
   it('H6 of more than 5,000 tools the first are used; the doctor and a notice say so', async () => {
-    const { host, notices } = openHost([local('bad', 'lists many')])
+    const { host, notices } = openHost([local('bad', 'lists many 5100')])
     await untilState(host, 'bad', 'connected')
     expect(toolsOf(host, 'bad')).toHaveLength(5000)
     const told =
-      /it lists 10000 tools, and only the first 5000 are used; choose with "allow", or raise "maxTools"/
+      /it lists 5100 tools, and only the first 5000 are used; choose with "allow", or raise "maxTools"/
     expect(statusOf(host, 'bad').problems).toMatchObject([
       { kind: 'limited', message: expect.stringMatching(told) },
     ])
@@ -109,9 +110,11 @@ describe('H6 lists that no client could read', () => {
   })
 
   it('H6 tools that rules hide do not count', async () => {
-    const { host } = openHost([local('bad', 'lists many', { deny: ['item_1*', 'item_2*'], maxTools: 8000 })])
+    const { host } = openHost([
+      local('bad', 'lists many 1000', { deny: ['item_1*', 'item_2*'], maxTools: 800 }),
+    ])
     await untilState(host, 'bad', 'connected')
-    expect(toolsOf(host, 'bad')).toHaveLength(10_000 - 2222)
+    expect(toolsOf(host, 'bad')).toHaveLength(1000 - 222)
     expect(statusOf(host, 'bad').problems).toEqual([])
   })
 })

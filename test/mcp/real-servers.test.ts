@@ -7,6 +7,7 @@ import type { ServerStatus } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { type Desk, type Open, openGateway, textOf } from './support/gateway.ts'
 import { realServer, tenServers } from './support/real-servers.ts'
+import { listed } from './support/small-servers.ts'
 
 let open: Open
 let desk: Desk
@@ -123,7 +124,9 @@ describe('definitions', () => {
       expect(entryOf(`github__${name}`).server).toBe('github')
       expect(entryOf(`gitlab__${name}`).server).toBe('gitlab')
     }
-    const turned = openGateway([realServer('gitlab', folder), realServer('github', folder)])
+    // The same tools again, from servers that come in another order.
+    const again = (name: string) => listed(name, [...statusOf(name).tools] as object[]).config
+    const turned = openGateway([again('gitlab'), again('github')])
     await turned.connect()
     await turned.host.settled()
     const names = ({ shelf }: Open) =>

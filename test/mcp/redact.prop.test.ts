@@ -124,7 +124,7 @@ describe('H8 a secret', () => {
         for (let at = 0; at + 12 <= secret.length; at++)
           expect(shown.toLowerCase()).not.toContain(secret.slice(at, at + 12).toLowerCase())
       }),
-      { numRuns: runs(4) },
+      { numRuns: runs(2) },
     )
   })
 

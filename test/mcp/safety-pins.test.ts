@@ -1,7 +1,18 @@
 // Pins: a definition is remembered as it was first seen, and a change is told until it is accepted.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -117,18 +128,6 @@ describe('a change', () => {
     expect(twice).toMatchObject({ changed: [{ name: 'list', after: { description: 'another' } }] })
   })
 
-  it.each([
-    ['after it', (crowd: ListedTool[], send: ListedTool) => [[send], [], crowd, []]],
-    ['before it', (crowd: ListedTool[], send: ListedTool) => [[send], [...crowd, send], [send], []]],
-  ])('is not laundered by a crowd of new tools that comes and goes %s', async (_, looksOf) => {
-    const pins = openPins({ folder: undefined })
-    const crowd = Array.from({ length: 10_001 }, (_, index) => tool(`crowd_${index}`))
-    for (const look of looksOf(crowd, tool('send'))) await pins.judge('files', [tool('other'), ...look])
-    const { changed } = await pins.judge('files', [tool('send', 'Sends, and a copy to me.')])
-    expect(changed).toMatchObject([{ name: 'send' }])
-    expect((await pins.list())[0]?.tools).toHaveLength(10_001)
-  })
-
   it('is accepted by name, and leaves the others waiting', async () => {
     const pins = openPins({ folder: newFolder() })
     await pins.judge('files', [tool('read'), tool('list')])
@@ -139,18 +138,40 @@ describe('a change', () => {
     ])
   })
 
+  it('is accepted and taken back by name and kind, and leaves the others as they are', async () => {
+    const pins = openPins({ folder: undefined })
+    const judge = (description: string) => [
+      pins.judge('files', [tool('read', description), tool('list', description)]),
+      pins.judge('files', [tool('read', description)], 'prompt'),
+    ]
+    const waiting = async () => {
+      await Promise.all(judge('new'))
+      return (await pins.list())[0]?.changed.map(({ kind, name }) => `${kind} ${name}`)
+    }
+    await Promise.all(judge('old'))
+    expect(await waiting()).toEqual(['tool read', 'tool list', 'prompt read'])
+    expect(await pins.hold('files', ['read'])).toEqual([])
+    expect(await pins.accept('files', ['read'], 'prompt')).toEqual(['read'])
+    expect(await waiting()).toEqual(['tool read', 'tool list'])
+    expect(await pins.accept('files')).toEqual(['read', 'list'])
+    expect(await waiting()).toEqual([])
+    expect(await pins.hold('files', ['list'])).toEqual(['list'])
+    expect(await pins.hold('files', ['list'], 'prompt')).toEqual([])
+    expect(await waiting()).toEqual(['tool list'])
+    expect(await pins.hold('files', ['read', 'list'], 'prompt')).toEqual(['read'])
+    expect(await waiting()).toEqual(['tool list', 'prompt read'])
+    expect(await pins.accept('nobody')).toEqual([])
+  })
+
   it('of one server does not touch another, whatever they are called', async () => {
     const folder = newFolder()
-    const pins = openPins({ folder })
-    for (const server of ['a/b', 'a_b', '__proto__', '../up', '']) await pins.judge(server, [tool('read')])
-    expect((await pins.list()).map(({ server }) => server).sort()).toEqual([
-      '',
-      '../up',
-      '__proto__',
-      'a/b',
-      'a_b',
-    ])
-    expect(readdirSync(folder)).toHaveLength(5)
+    const told: string[] = []
+    const pins = openPins({ folder, notify: (message) => told.push(message) })
+    const servers = ['', '../up', '__proto__', 'a/b', 'a_b', 'x'.repeat(300)]
+    for (const server of servers.toReversed()) await pins.judge(server, [tool('read')])
+    expect((await pins.list()).map(({ server }) => server)).toEqual(servers)
+    expect(readdirSync(folder)).toHaveLength(6)
+    expect(told).toEqual([])
     expect(await pins.forget('a/b')).toBe(true)
     expect(await pins.forget('a/b')).toBe(false)
     expect((await pins.judge('a_b', [tool('read', 'new')])).changed).toHaveLength(1)
@@ -230,76 +251,51 @@ describe('on disk', () => {
     expect((await pins.list()).map(({ server }) => server)).toEqual(['files', 'mail'])
   })
 
-  it('a file that is there and cannot be read is never overwritten', async () => {
+  it('a file that is there and cannot be read is never overwritten, and counts again once it can be', async () => {
     const folder = newFolder()
     await openPins({ folder }).judge('files', [tool('read')])
     const path = onlyFile(folder)
-    rmSync(path)
-    mkdirSync(path)
+    renameSync(path, `${path}.kept`)
+    symlinkSync(path, path)
     const told: string[] = []
     const pins = openPins({ folder, notify: (message) => told.push(message) })
-    expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
+    expect(await pins.judge('files', [tool('read', 'other')])).toEqual(quiet)
     expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
-    expect(statSync(path).isDirectory()).toBe(true)
-    expect(told).toHaveLength(1)
+    expect(lstatSync(path).isSymbolicLink()).toBe(true)
+    expect(told).toEqual([expect.stringContaining('ELOOP')])
+    await pins.forget('files')
+    renameSync(`${path}.kept`, path)
+    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(readFileSync(path, 'utf8')).toContain('new')
+    await pins.accept('files')
+    expect(await openPins({ folder }).judge('files', [tool('read', 'new')])).toEqual(quiet)
+  })
+
+  it('what cannot be deleted, listed or set aside is told, and what is not there is not', async () => {
+    const folder = newFolder()
+    const told: string[] = []
+    const open = () => openPins({ folder, notify: (message) => told.push(message) })
+    expect([await open().forget('files'), await open().list(), told]).toEqual([false, [], []])
+    await open().judge('files', [tool('read')])
+    const path = onlyFile(folder)
+    mkdirSync(join(`${path}.broken`, 'full'), { recursive: true })
+    writeFileSync(path, 'no')
+    expect(await open().judge('files', [])).toEqual(quiet)
+    expect(told.splice(0)).toEqual([
+      expect.stringContaining('is broken'),
+      expect.stringContaining('cannot store'),
+    ])
+    rmSync(path, { force: true })
+    mkdirSync(path)
+    expect(await open().forget('files')).toBe(false)
+    expect(await open().list()).toEqual([])
+    expect(told).toEqual([expect.stringContaining('cannot store'), expect.stringContaining('cannot store')])
   })
 
   it('without a folder pins hold in memory', async () => {
     const pins = openPins({ folder: undefined })
     await pins.judge('files', [tool('read')])
     expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
-  })
-
-  it('H6 thousands of tools are pinned, and large or deep ones by their hash', async () => {
-    const folder = newFolder()
-    const many = Array.from({ length: sizeOf({ quick: 2000, full: 10_000 }) }, (_, index) =>
-      tool(`tool_${index}`),
-    )
-    let deep: object = {}
-    for (let level = 0; level < 50_000; level++) deep = { not: deep }
-    const monsters = (word: string) => [
-      tool('large', word.repeat(70_000)),
-      tool('deep', word, { inputSchema: deep }),
-    ]
-    await openPins({ folder }).judge('files', [...many, ...monsters('a')])
-    expect(statSync(onlyFile(folder)).size).toBeLessThan(5_000_000)
-    const { changed } = await openPins({ folder }).judge('files', [
-      ...many.slice(1),
-      tool('tool_0', 'new'),
-      ...monsters('b'),
-    ])
-    expect(changed.map(({ name, isWhole }) => [name, isWhole])).toEqual([
-      ['tool_0', true],
-      ['large', false],
-      ['deep', false],
-    ])
-  })
-
-  it('processes that write at the same time, and one that is killed, leave whole files', async () => {
-    const folder = newFolder()
-    const text = `
-      import { openPins } from './src/mcp/pins/pins.ts'
-      const pins = openPins({ folder: ${JSON.stringify(folder)}, notify: (message) => console.log(message) })
-      const tools = (round) => Array.from({ length: 300 }, (_, index) => ({ name: 'tool_' + index, title: 'x' + round }))
-      for (let round = 0; round < Number(process.argv[2]); round++) {
-        await pins.judge('files', tools(round))
-        await pins.accept('files')
-        if (round === 0) console.log('writing')
-      }`
-    const program = await bundled({ text })
-    const killed = spawn(process.execPath, [program, '1000000'])
-    const ended = once(killed, 'exit')
-    await once(killed.stdout, 'data')
-    const others = ['one', 'two'].map(() => promisify(execFile)(process.execPath, [program, '20']))
-    const told: string[] = []
-    const reader = openPins({ folder, notify: (message) => told.push(message) })
-    for (let round = 0; round < 20; round++)
-      expect(await reader.list()).toMatchObject([{ server: 'files', tools: { length: 300 } }])
-    killed.kill('SIGKILL')
-    await ended
-    for (const { stdout } of await Promise.all(others)) expect(stdout).toBe('writing\n')
-    expect(await reader.list()).toMatchObject([{ tools: { length: 300 } }])
-    expect(told).toEqual([])
   })
 
   it('looks at one server in a row do not lose each other', async () => {
@@ -359,5 +355,72 @@ describe('what changed', () => {
     })
     expect(old).toMatch(/^- …(word )+end$/)
     expect(young).toMatch(/^\+ …(word )+\\u\{1b\}\[8mnew\\u\{200b\}$/)
+  })
+})
+
+describe('at length', () => {
+  it.each([
+    ['after it', (crowd: ListedTool[], send: ListedTool) => [[send], [], crowd, []]],
+    ['before it', (crowd: ListedTool[], send: ListedTool) => [[send], [...crowd, send], [send], []]],
+  ])('a change is not laundered by a crowd of new tools that comes and goes %s', async (_, looksOf) => {
+    const pins = openPins({ folder: undefined })
+    const crowd = Array.from({ length: 10_001 }, (_, index) => tool(`crowd_${index}`))
+    for (const look of looksOf(crowd, tool('send'))) await pins.judge('files', [tool('other'), ...look])
+    const { changed } = await pins.judge('files', [tool('send', 'Sends, and a copy to me.')])
+    expect(changed).toMatchObject([{ name: 'send' }])
+    expect((await pins.list())[0]?.tools).toHaveLength(10_001)
+  })
+
+  it('H6 thousands of tools are pinned, and large or deep ones by their hash', async () => {
+    const folder = newFolder()
+    const many = Array.from({ length: sizeOf({ quick: 2000, full: 10_000 }) }, (_, index) =>
+      tool(`tool_${index}`),
+    )
+    let deep: object = {}
+    for (let level = 0; level < 50_000; level++) deep = { not: deep }
+    const monsters = (word: string) => [
+      tool('large', word.repeat(70_000)),
+      tool('deep', word, { inputSchema: deep }),
+    ]
+    await openPins({ folder }).judge('files', [...many, ...monsters('a')])
+    expect(statSync(onlyFile(folder)).size).toBeLessThan(5_000_000)
+    const { changed } = await openPins({ folder }).judge('files', [
+      ...many.slice(1),
+      tool('tool_0', 'new'),
+      ...monsters('b'),
+    ])
+    expect(changed.map(({ name, isWhole }) => [name, isWhole])).toEqual([
+      ['tool_0', true],
+      ['large', false],
+      ['deep', false],
+    ])
+  })
+
+  it('processes that write at the same time, and one that is killed, leave whole files', async () => {
+    const folder = newFolder()
+    const text = `
+      import { openPins } from './src/mcp/pins/pins.ts'
+      const pins = openPins({ folder: ${JSON.stringify(folder)}, notify: (message) => console.log(message) })
+      const tools = (round) => Array.from({ length: 100 }, (_, index) => ({ name: 'tool_' + index, title: 'x' + round }))
+      for (let round = 0; round < Number(process.argv[2]); round++) {
+        await pins.judge('files', tools(round))
+        await pins.accept('files')
+        if (round === 0) console.log('writing')
+      }`
+    const program = await bundled({ text })
+    const killed = spawn(process.execPath, [program, '1000000'])
+    const ended = once(killed, 'exit')
+    await once(killed.stdout, 'data')
+    const rounds = String(sizeOf({ quick: 6, full: 20 }))
+    const others = ['one', 'two'].map(() => promisify(execFile)(process.execPath, [program, rounds]))
+    const told: string[] = []
+    const reader = openPins({ folder, notify: (message) => told.push(message) })
+    for (let round = 0; round < 10; round++)
+      expect(await reader.list()).toMatchObject([{ server: 'files', tools: { length: 100 } }])
+    killed.kill('SIGKILL')
+    await ended
+    for (const { stdout } of await Promise.all(others)) expect(stdout).toBe('writing\n')
+    expect(await reader.list()).toMatchObject([{ tools: { length: 100 } }])
+    expect(told).toEqual([])
   })
 })

@@ -41,6 +41,14 @@ describe('the pool', () => {
       pool.giveBack(one)
       expect(pool.take(size).buffer).not.toBe(one.buffer)
     }
+    for (const size of [65_536, 4_194_304]) {
+      const wide = createBufferPool(4_194_304)
+      const edge = wide.take(size)
+      for (let time = 0; time < 65; time++) {
+        wide.giveBack(edge)
+        expect(wide.take(size).buffer).toBe(edge.buffer)
+      }
+    }
     const all = Array.from({ length: 4 }, () => pool.take(131_072))
     for (const one of all) pool.giveBack(one)
     const known = new Set(all.map(({ buffer }) => buffer))
@@ -51,16 +59,16 @@ describe('the pool', () => {
 
 describe('a buffer that is freed', () => {
   it('is empty, if it is large and has its memory to itself', () => {
-    const alone = Buffer.allocUnsafeSlow(65_536)
-    freeBuffer(alone)
-    expect(alone.length).toBe(0)
+    const all = [16_384, 65_536].map((size) => Buffer.allocUnsafeSlow(size))
+    for (const alone of all) freeBuffer(alone)
+    expect(all.map(({ length }) => length)).toEqual([0, 0])
   })
 
   it('is left alone, if it is small, freed already or shares its memory', () => {
-    const [small, whole] = [Buffer.from('a few bytes'), Buffer.alloc(65_536, 'x')]
+    const [small, whole] = [Buffer.allocUnsafeSlow(16_383), Buffer.alloc(65_536, 'x')]
     const shared = Buffer.from(new SharedArrayBuffer(65_536))
     for (const one of [small, whole.subarray(0, 20_000), shared, Buffer.alloc(0)]) freeBuffer(one)
-    expect([small, whole, shared].map(({ length }) => length)).toEqual([11, 65_536, 65_536])
+    expect([small, whole, shared].map(({ length }) => length)).toEqual([16_383, 65_536, 65_536])
   })
 })
 

@@ -18,7 +18,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Trace, TraceRecord } from '../../src/core/index.ts'
-import { type AuditFileOptions, createTraceStream, openAuditFile, traceIdOf } from '../../src/node/index.ts'
+import {
+  type AuditFileOptions,
+  createChildSpan,
+  createTraceStream,
+  type EventStamp,
+  openAuditFile,
+  traceIdOf,
+  traceRecordOf,
+} from '../../src/node/index.ts'
 
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = `00-${ID}-00f067aa0ba902b7-01`
@@ -71,6 +79,68 @@ describe('the stream', () => {
     expect(one.id).toMatch(/^[0-9a-f]{32}$/)
   })
 
+  it('reports the tools that conversations share once an hour, and as of no conversation', () => {
+    const HOUR = 3_600_000
+    const records: TraceRecord[] = []
+    let now = 0
+    const stream = createTraceStream((one) => void records.push(one), { now: () => now })
+    const { trace } = stream.open('mcp')
+    const pool = (id: string, at: number) => {
+      now = at
+      trace({ type: 'pool', id } as Trace)
+    }
+    pool('a', 0)
+    pool('b', 0)
+    pool('a', HOUR - 1)
+    pool('a', HOUR)
+    trace({ type: 'tools', id: 'c' } as Trace)
+    pool('b', 2 * HOUR - 1)
+    pool('a', now)
+    const told = records.slice(1).map((record) => ('id' in record ? record.id : ''))
+    expect(told).toEqual(['a', 'b', 'a', 'c', 'b'])
+    expect(records.slice(1).some((record) => 'conversation' in record)).toBe(false)
+    // Of ten thousand that are remembered, the one that was reported longest ago goes first.
+    for (let number = 0; number < 9_998; number++) pool(String(number), now)
+    const before = records.length
+    pool('a', now)
+    pool('b', now)
+    expect(records.length - before).toBe(1)
+  })
+
+  it('stamps each moment with its own time, in whatever order they come', () => {
+    const times = [0, 999, 1000, 1_700_000_000_042, 999, -1, -1000, -1001]
+    const written = times.map((at) => traceRecordOf(warning(), { at, sequence: 1, conversation: undefined }))
+    expect(written.map(({ time }) => time)).toEqual(times.map((at) => new Date(at).toISOString()))
+  })
+
+  it('hands events and stamps to those who make no records, shortens clients, and has ids for spans', () => {
+    const kept: unknown[] = []
+    const keep = (event: Trace, stamp: EventStamp) => void kept.push(event, stamp)
+    const stream = createTraceStream(undefined, { keep, hasSpans: true, now: () => 5 })
+    const client = { name: 'n'.repeat(200), version: 'v'.repeat(200) }
+    const { trace } = stream.open('mcp', { client, user: 'ann', traceparent: PARENT })
+    const short = { name: expect.stringMatching(/^n{99}…$/), version: expect.stringMatching(/^v{99}…$/) }
+    expect(kept).toEqual([
+      { type: 'opened', kind: 'mcp', client: short, user: 'ann', traceparent: PARENT },
+      { at: 5, sequence: 1, conversation: ID },
+    ])
+    expect(trace.traceId).toBe(ID)
+    expect(createTraceStream(undefined).open('mcp').trace.traceId).toBeUndefined()
+    stream.open('mcp', { client: { name: 'c' } })
+    expect(kept[2]).toMatchObject({ client: { name: 'c' } })
+    expect(kept[2]).not.toHaveProperty('client.version')
+  })
+
+  it.each([
+    [undefined, `00-${'f'.repeat(32)}-<span>-01`],
+    [PARENT.replace(/01$/, '00'), `00-${ID}-<span>-00`],
+    [PARENT.replace(/^00/, 'ff'), `00-${'f'.repeat(32)}-<span>-01`],
+  ])('makes a span below %s', (parent, expected) => {
+    const { spanId, traceparent } = createChildSpan('f'.repeat(32), parent)
+    expect(spanId).toMatch(/^[0-9a-f]{16}$/)
+    expect(traceparent.replace(spanId, '<span>')).toBe(expected)
+  })
+
   it.each([
     [PARENT, ID],
     [`01-${ID}-00f067aa0ba902b7-01-more`, ID],
@@ -117,6 +187,22 @@ describe('a line', () => {
       { content: { '[hidden]': ['my [hidden]'], n: 1 } },
       { message: 'the [hidden] again' },
     ])
+  })
+
+  it.each([
+    [16_000, 'object'],
+    [16_001, 'string'],
+  ])('has content of %i characters as %s', (length, type) => {
+    const file = place()
+    const { trace } = opened(file, { hasContent: true })
+    trace({ ...call, content: ['x'.repeat(length - 4)] })
+    expect(typeof read(file)[0].content).toBe(type)
+  })
+
+  it('has no secrets in its head', () => {
+    const file = place()
+    opened(file, { redact: (text) => text.replaceAll('processId', '[hidden]') }).trace(warning())
+    expect(read(file)).toMatchObject([{ processId: process.pid }])
   })
 
   it('stays short, whatever an event holds', () => {
@@ -225,6 +311,13 @@ describe('the file', () => {
 })
 
 describe('a long line', () => {
+  it('may have no text at all in its end', () => {
+    const file = place()
+    const names = Array.from({ length: 3000 }, (_, number) => number)
+    opened(file).trace({ type: 'loaded', by: 'search', names } as unknown as Trace)
+    expect(read(file)).toMatchObject([{ names }])
+  })
+
   it('may have many texts, of which each is short', () => {
     const file = place()
     const asked: string[] = []

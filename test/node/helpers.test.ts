@@ -50,6 +50,8 @@ describe('a bounded file', () => {
     const path = join(newFolder(), 'file')
     writeFileSync(path, 'x'.repeat(10_000))
     expect((await readBoundedFile(path, 10_000)).length).toBe(10_000)
+    // A high limit takes no more memory than the file needs.
+    expect((await readBoundedFile(path, 64_000_000)).buffer.byteLength).toBeLessThan(20_000)
     await expect(readBoundedFile(path, 9_999)).rejects.toThrow('has 10000 bytes, more than 9999')
     writeFileSync(path, '')
     expect((await readBoundedFile(path, 0)).length).toBe(0)
@@ -349,7 +351,10 @@ describe('a capability table', () => {
     writeFileSync(path, '{"a":1}')
     expect(await capabilitiesFromFile(path)()).toEqual({ a: 1 })
     const answering = (body: string, status = 200) =>
-      capabilitiesFromUrl('http://x.example/', (async () => new Response(body, { status })) as typeof fetch)
+      capabilitiesFromUrl('http://x.example/', (async (_: string, { signal }: RequestInit) => {
+        expect(signal?.aborted).toBe(false)
+        return new Response(body, { status })
+      }) as typeof fetch)
     expect(await answering('{"a":2}')()).toEqual({ a: 2 })
     await expect(answering('{}', 404)()).rejects.toThrow('http://x.example/ answered 404')
     expect(await answering(`"${'x'.repeat(999_998)}"`)()).toHaveLength(999_998)

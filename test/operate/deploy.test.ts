@@ -90,6 +90,8 @@ it('compose.yaml: pinned images, files that exist, health checks, options of thi
     if (isOwn) {
       expectOptionsOfMcp(service.command)
       expect(service.cap_drop).toEqual(['ALL'])
+      // Docker mounts with `noexec` otherwise, and no program that npx downloads would start.
+      expect(service.tmpfs).toContainEqual(expect.stringMatching(/^\/home\/node:(?:.*,)?exec,/))
       expect(read('Caddyfile')).toContain(`${name}:3399`)
     } else {
       expect(isPinned(service.image)).toBe(true)
@@ -186,7 +188,10 @@ it('local.mjs: the processes of compose.yaml come up, answer, and end', async ()
   expect(store !== undefined).toBe(hasStore)
   if (store !== undefined) {
     process.kill(store, 'SIGKILL')
-    const isLost = async () => (await Promise.all([ready(), ready()])).every(({ status }) => status === 503)
+    const isLost = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 250))
+      return (await Promise.all([ready(), ready()])).every(({ status }) => status === 503)
+    }
     await until(isLost, 'both gateways notice that the store is gone')
     expect(await (await ready()).json()).toEqual({ status: 'not ready', reasons: ['store unreachable'] })
     expect((await fetch(new URL('/health', url))).status).toBe(200)

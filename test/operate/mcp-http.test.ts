@@ -3,10 +3,11 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { runOnHttp } from '../../src/mcp/gateway/index.ts'
-import { eras, listed, openGateway, textOf, tool } from '../mcp/support/gateway.ts'
+import { eras, openGateway, textOf } from '../mcp/support/gateway.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { local, neighbour } from '../mcp/support/servers.ts'
+import { local } from '../mcp/support/servers.ts'
+import { listed, neighbour, tool } from '../mcp/support/small-servers.ts'
 import { connectTo } from './support/clients.ts'
 import { problemsIn } from './support/prometheus.ts'
 
@@ -136,6 +137,31 @@ it('waits for balancers first: not ready, but everything is served, on connectio
   expect([first.status, first.headers.connection]).toEqual([200, 'close'])
   expect(await (await connect()).names()).toEqual(['ToolSearch'])
   await served.close()
+  await drained
+})
+
+it('a request that is arriving when it ends is refused, not cut off', async () => {
+  const { served } = await openDraining(neighbour())
+  const body = JSON.stringify(initialize)
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const sent = request(served.url, {
+    ...{ method: 'POST', agent: false },
+    headers: { ...headers, 'content-length': body.length, expect: '100-continue' },
+  })
+  const answered = new Promise<string>((resolve, reject) => {
+    sent.on('error', reject)
+    sent.on('response', async (response) => resolve(`${response.statusCode} ${await text(response)}`))
+  })
+  await new Promise((resolve) => sent.once('continue', resolve))
+  const drained = served.drain(60_000)
+  const isRefused = () =>
+    fetch(new URL('/health', served.url)).then(
+      () => false,
+      () => true,
+    )
+  await until(isRefused, 'nobody can connect any more')
+  sent.end(body)
+  expect(await answered).toMatch(/^503 .*this gateway is stopping/)
   await drained
 })
 

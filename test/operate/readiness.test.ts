@@ -1,6 +1,6 @@
 // Readiness, reloads and the addresses of clients, without a server.
 import type { IncomingMessage } from 'node:http'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createClientNetwork } from '../../src/node/index.ts'
 import { createReadiness, createReloads } from '../../src/operate/index.ts'
 
@@ -41,6 +41,43 @@ describe('readiness', () => {
     expect((await report()).body.status).toBe('ready')
     expect((await report()).httpStatus).toBe(200)
     expect(asked).toBe(3)
+  })
+})
+
+describe('readiness over time', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it('uses an answer for a second, unless told otherwise', async () => {
+    for (const [options, ms] of [
+      [{}, 1000],
+      [{ reuseMs: 50 }, 50],
+    ] as const) {
+      let asked = 0
+      const { report } = createReadiness({
+        checks: [{ reason: 'x', check: async () => asked++ }],
+        ...options,
+      })
+      await report()
+      vi.advanceTimersByTime(ms - 1)
+      await report()
+      expect(asked).toBe(1)
+      vi.advanceTimersByTime(1)
+      await report()
+      expect(asked).toBe(2)
+    }
+  })
+
+  it('says that it drains although a check was under way', async () => {
+    const { report, drain, isDraining } = createReadiness({
+      checks: [{ reason: 'store unreachable', check: () => new Promise(() => {}) }],
+    })
+    const asked = report()
+    expect(isDraining()).toBe(false)
+    drain()
+    expect(isDraining()).toBe(true)
+    await vi.advanceTimersByTimeAsync(2000)
+    expect((await asked).body.reasons).toEqual(['draining'])
   })
 })
 

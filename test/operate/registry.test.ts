@@ -16,19 +16,33 @@ it('adds up counters, sorts values into buckets and reads gauges when asked', ()
   const registry = createMetricRegistry<keyof typeof table>(table)
   let now = 3
   registry.read('some_now', () => [{ value: now }, { labels: { kind: 'b' }, value: 1 }])
-  registry.add('some_total', { kind: 'a' })
-  registry.add('some_total', { kind: 'a' }, 2)
+  registry.add('some_total', { kind: 'a', of: 'b' })
+  registry.add('some_total', { kind: 'a', of: 'b' }, 2)
+  registry.add('some_total', {})
   for (const value of [0.001, 0.2, 0.25, 1000]) registry.observe('some_seconds', { kind: 'a' }, value)
   now = 4
   const text = registry.text()
-  expect(text).toContain('some_total{kind="a"} 3\n')
-  expect(text).toContain('some_now 4\nsome_now{kind="b"} 1\n')
-  expect(text).toContain('some_seconds_bucket{kind="a",le="0.005"} 1\n')
-  expect(text).toContain('some_seconds_bucket{kind="a",le="0.25"} 3\n')
-  expect(text).toContain('some_seconds_bucket{kind="a",le="60"} 3\n')
-  expect(text).toContain('some_seconds_bucket{kind="a",le="+Inf"} 4\n')
-  expect(text).toContain('some_seconds_sum{kind="a"} 1000.451\nsome_seconds_count{kind="a"} 4\n')
+  expect(text.replaceAll(/some_seconds_bucket\{kind="a",le="([^"]+)"\} /g, '$1: ')).toBe(
+    [
+      ...[
+        '# HELP some_total Some.',
+        '# TYPE some_total counter',
+        'some_total{kind="a",of="b"} 3',
+        'some_total 1',
+      ],
+      ...['# HELP some_seconds Time.', '# TYPE some_seconds histogram'],
+      ...['0.005: 1', '0.01: 1', '0.025: 1', '0.05: 1', '0.1: 1', '0.25: 3', '0.5: 3', '1: 3', '2.5: 3'],
+      ...['5: 3', '10: 3', '30: 3', '60: 3', '+Inf: 4'],
+      ...['some_seconds_sum{kind="a"} 1000.451', 'some_seconds_count{kind="a"} 4'],
+      ...['# HELP some_now Now.', '# TYPE some_now gauge', 'some_now 4', 'some_now{kind="b"} 1', ''],
+    ].join('\n'),
+  )
   expect(problemsIn(text)).toEqual([])
+  registry.observe('some_seconds', {}, 2)
+  expect(registry.text()).toContain(
+    'some_seconds_bucket{le="1"} 0\nsome_seconds_bucket{le="2.5"} 1\nsome_seconds_bucket{le="5"} 1\n',
+  )
+  expect(registry.text()).toContain('le="+Inf"} 1\nsome_seconds_sum 2\nsome_seconds_count 1\n')
 })
 
 it('keeps a bounded number of combinations of labels', () => {
@@ -38,10 +52,12 @@ it('keeps a bounded number of combinations of labels', () => {
     registry.observe('some_seconds', { index: String(index) }, 1)
   }
   registry.add('some_total', { index: '7' })
+  registry.observe('some_seconds', { index: '7' }, 1)
   const lines = registry.text().split('\n')
   expect(lines.filter((line) => line.startsWith('some_total{'))).toHaveLength(1000)
   expect(lines.filter((line) => line.startsWith('some_seconds_count'))).toHaveLength(1000)
   expect(lines).toContain('some_total{index="7"} 2')
+  expect(lines).toContain('some_seconds_count{index="7"} 2')
 })
 
 it('both gateways use one naming: what both count has the same kind and words', () => {
@@ -59,41 +75,91 @@ it('both gateways use one naming: what both count has the same kind and words', 
   expect([...problemsIn(mcp), ...problemsIn(messages)]).toEqual([])
 })
 
-it('reports the process', async () => {
+it('reports the process, in the units that the names say', async () => {
+  const secondsOf = ({ user, system } = process.cpuUsage()) => (user + system) / 1e6
+  const before = secondsOf()
   const watched = watchProcess()
-  const text = await watched.text()
+  const text = (await watched.text()) && (await watched.text())
   watched.close()
   expect(problemsIn(text)).toEqual([])
-  const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
-  expect(value('process_cpu_seconds_total')).toBeGreaterThan(0)
-  expect(value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
-  expect(value('process_start_time_seconds')).toBeGreaterThan(1.7e9)
-  expect(text).toMatch(/^toolshelf_event_loop_delay_seconds\{quantile="0.99"\} \S+$/m)
+  const value = (name: string) =>
+    Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${name} `))
+        ?.split(' ')[1],
+    )
+  expect(value('process_cpu_seconds_total')).toBeGreaterThanOrEqual(before)
+  expect(value('process_cpu_seconds_total')).toBeLessThanOrEqual(secondsOf())
+  expect(value('process_resident_memory_bytes')).toBeGreaterThan(value('toolshelf_heap_used_bytes'))
+  expect(value('toolshelf_heap_used_bytes')).toBeGreaterThan(1_000_000)
+  expect(value('process_start_time_seconds')).toBe(performance.timeOrigin / 1000)
+  if (process.platform === 'linux') expect(value('process_open_fds')).toBeGreaterThan(3)
+  for (const name of [
+    ...['0.5', '0.99', '1'].map((quantile) => `toolshelf_event_loop_delay_seconds{quantile="${quantile}"}`),
+    'toolshelf_event_loop_utilization',
+  ]) {
+    expect(value(name)).toBeGreaterThanOrEqual(0)
+    expect(value(name)).toBeLessThan(name.endsWith('utilization') ? 1.01 : 1000)
+  }
 })
 
 it('a metered store does the same, and counts operations, failures and bytes', async () => {
+  const startedAt = performance.now()
   const metrics = createMcpMetrics()
   const memory = createMemoryStore()
+  const gaps: (() => void)[] = []
   const failing = async () => {
     throw new StoreError('gone')
   }
-  const store = meterStore({ ...memory, ping: failing }, metrics)
-  await store.set('session/a', 'äb')
-  expect(await store.get('session/a')).toMatchObject({ value: 'äb' })
-  expect(await store.list('session/')).toHaveLength(1)
+  const onGap = (listener: () => void) => {
+    gaps.push(listener)
+    return () => void gaps.pop()
+  }
+  const store = meterStore({ ...memory, onGap, ping: failing }, metrics)
+  expect(store.kind).toBe('memory')
+  const version = await store.set('session/a', 'äb', { ttlMs: 1000 })
+  expect(await store.set('session/a', 'cd', { ifVersion: null })).toBeUndefined()
+  expect(await store.get('session/a')).toEqual({ value: 'äb', version })
+  expect(await store.get('session/none')).toBeUndefined()
+  await store.set('session/b', 'ef')
+  expect(await store.list('session/', { limit: 1 })).toMatchObject([{ key: 'session/a' }])
+  expect(await store.touch('session/a', 5000)).toBe(true)
+  expect(await store.delete('session/a', { ifVersion: 'x' })).toBe(false)
+  expect(await store.add('count', 2, 1000)).toBe(2)
   const heard: string[] = []
   const stop = await store.subscribe('channel', (message) => heard.push(message))
   await store.publish('channel', 'hello')
   await expect.poll(() => heard).toEqual(['hello'])
   await stop()
   await expect(store.ping()).rejects.toThrow('gone')
+  const stopGaps = store.onGap(() => heard.push('gap'))
+  gaps[0]?.()
+  stopGaps()
+  expect([heard, gaps.length]).toEqual([['hello', 'gap'], 0])
   await store.close()
+  expect(await memory.list('')).toEqual([])
   const text = metrics.text()
-  expect(text).toContain('toolshelf_store_operations_total{store="memory",operation="set",outcome="ok"} 1\n')
-  expect(text).toContain(
-    'toolshelf_store_operations_total{store="memory",operation="ping",outcome="failed"} 1\n',
+  const lines = text
+    .split('\n')
+    .filter((line) => /^toolshelf_store_(?:operations|bytes|seconds_count)/.test(line))
+  const [operations, seconds] = ['operations_total', 'seconds_count'].map((name) =>
+    lines.flatMap((line) => {
+      const [, operation, outcome = '', count] =
+        new RegExp(
+          `^toolshelf_store_${name}{store="memory",operation="(.*?)"(?:,outcome="(.*)")?} (.*)$`,
+        ).exec(line) ?? []
+      return operation === undefined ? [] : [`${operation}${outcome && ` ${outcome}`} ${count}`]
+    }),
   )
-  expect(text).toContain('toolshelf_store_bytes_total{store="memory",direction="out"} 8\n')
+  expect(operations).toEqual([
+    ...['set ok 3', 'get ok 2', 'list ok 1', 'touch ok 1', 'delete ok 1', 'add ok 1', 'subscribe ok 1'],
+    ...['publish ok 1', 'ping failed 1'],
+  ])
+  const sums = [...text.matchAll(/^toolshelf_store_seconds_sum\{.*\} (.*)$/gm)].map(([, sum]) => Number(sum))
+  expect(sums.reduce((all, sum) => all + sum)).toBeLessThan((performance.now() - startedAt) / 1000)
+  expect(seconds).toEqual(operations?.map((line) => line.replace(/ ok| failed/, '')))
+  expect(text).toContain('toolshelf_store_bytes_total{store="memory",direction="out"} 12\n')
   expect(text).toContain('toolshelf_store_bytes_total{store="memory",direction="in"} 11\n')
   expect(problemsIn(text)).toEqual([])
 })

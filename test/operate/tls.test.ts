@@ -1,6 +1,6 @@
 // HTTPS on both gateways: by files, renewed while it runs, and with certificates of clients.
-import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { request } from 'node:https'
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { request, type Server } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
@@ -12,7 +12,7 @@ import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openGateway } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { neighbour } from '../mcp/support/servers.ts'
+import { neighbour } from '../mcp/support/small-servers.ts'
 import { hasOpenssl, makeCertificate } from './support/certificates.ts'
 
 type Served = { readonly url: string; reloadTls(): void; close(): Promise<void> }
@@ -73,6 +73,38 @@ describe.skipIf(!hasOpenssl)('files of certificates', () => {
     copyFileSync(next.cert, tls.cert)
     const renewed = readFileSync(next.cert, 'utf8')
     await until(() => source.options.cert === renewed, 'the new certificate is in use')
+    expect(source.options).toMatchObject({ requestCert: false, rejectUnauthorized: false })
+  })
+
+  it('are reported and handed to servers only if one of them changed', () => {
+    const folder = temporaryFolder()
+    const tls = makeCertificate(folder, 'own')
+    const ca = join(folder, 'ca.crt')
+    copyFileSync(tls.cert, ca)
+    const told: string[] = []
+    const source = openTlsFiles(
+      { ...tls, ca },
+      { notify: (message) => told.push(message), intervalMs: 600_000 },
+    )
+    onTestFinished(() => source.close())
+    const used: unknown[] = []
+    source.attach({ setSecureContext: (context: unknown) => used.push(context) } as unknown as Server)
+    expect(source.options).toMatchObject({ requestCert: true, rejectUnauthorized: true })
+    source.reload()
+    expect(told).toEqual([])
+    for (const file of [ca, tls.key, tls.cert]) {
+      writeFileSync(file, `${readFileSync(file, 'utf8')}\n`)
+      source.reload()
+      expect(told.splice(0)).toEqual([`using the new certificate in ${tls.cert}.`])
+      expect(used.splice(0)).toMatchObject([{ minVersion: 'TLSv1.2', ca: readFileSync(ca, 'utf8') }])
+    }
+    writeFileSync(ca, 'none')
+    rmSync(tls.key)
+    source.reload()
+    expect(told).toEqual([
+      expect.stringMatching(/^cannot read the TLS key file .*; the certificate in use stays\.$/),
+    ])
+    expect(used).toEqual([])
   })
 
   it('clients need a certificate where authorities are given', async () => {

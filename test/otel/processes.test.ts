@@ -8,6 +8,7 @@ import { isTelemetryOn } from '../../src/cli/telemetry.ts'
 import { connectWith, textOf } from '../mcp/support/gateway.ts'
 import { until } from '../mcp/support/processes.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
+import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import type { Loose } from '../support/talk.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
@@ -44,22 +45,11 @@ it('run: one root per turn, its samplings, searches and calls below it; servers 
   const call = { call: 'mcp__echo__meta', input: {}, search: 'meta' }
   const rules = [{ when: 'go', do: [call, { say: '{{result}}' }] }]
   const script = place.file('script.json', { rules, otherwise: 'hi' })
-  const words = [
-    'run',
-    '--script',
-    script,
-    '--config',
-    echoIn(place),
-    '--allow',
-    'mcp__echo__*',
-    '--json',
-    'go',
-  ]
-  const child = start(place, ...words)
-  const heard = heardFrom(child)
-  await once(child, 'close')
+  const allowed = ['--allow', 'mcp__echo__*']
+  const words = ['run', '--script', script, '--config', echoIn(place), ...allowed, '--json', 'go']
+  const { out, told } = await runHere(place, words)
   expect(receiver.wrong).toEqual([])
-  expect(heard.told()).not.toContain('OpenTelemetry')
+  expect(told).not.toContain('OpenTelemetry')
   const { spans } = receiver
   const roots = spans.filter(({ parentSpanId }) => parentSpanId === undefined)
   expect(roots.map(({ name }) => name)).toEqual(['invoke_agent toolshelf'])
@@ -69,7 +59,7 @@ it('run: one root per turn, its samplings, searches and calls below it; servers 
     expect(byName(spans, name).parentSpanId).toBe(root.spanId)
   expect(spans.filter(({ name }) => name.startsWith('chat ')).length).toBeGreaterThan(1)
   const { spanId } = byName(spans, 'execute_tool mcp__echo__meta')
-  expect(heard.out()).toContain(`00-${root.traceId}-${spanId}-01`)
+  expect(out).toContain(`00-${root.traceId}-${spanId}-01`)
   expect(receiver.metrics.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['gen_ai.client.operation.duration', 'gen_ai.execute_tool.duration']),
   )

@@ -278,7 +278,7 @@ describe('the view', () => {
         'prompt tokens # # #',
         'of these definitions # # #',
         'largest prompt # # #',
-        'requests # # -#',
+        'requests # # −#',
         'list price # # #',
         'Searches: # recorded, # simulated. Prompt cache broken: # times.',
         '',

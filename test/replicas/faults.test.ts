@@ -4,7 +4,7 @@ import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import { textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { neighbour } from '../mcp/support/servers.ts'
+import { neighbour } from '../mcp/support/small-servers.ts'
 import { type FaultyStore, faultyStore } from '../support/faulty-store.ts'
 import { openReplicas, type Replicas } from './support.ts'
 

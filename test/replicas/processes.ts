@@ -10,6 +10,7 @@ export type ReplicaProcess = {
   readonly pid: number
   /** What it says to its operator. */
   told(): string
+  signal(signal: NodeJS.Signals): void
   /** Signals it, and resolves when it has ended. */
   end(signal: NodeJS.Signals): Promise<void>
 }
@@ -56,6 +57,7 @@ export async function startReplica(options: ReplicaProcessOptions): Promise<Repl
     url,
     pid: child.pid ?? 0,
     told,
+    signal: (signal) => void child.kill(signal),
     async end(signal) {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal)
       await ended

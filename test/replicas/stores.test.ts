@@ -1,11 +1,16 @@
 // Replicas on real servers of Redis and Postgres, each with a connection of its own.
+import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openStateStore, type StateStore } from '../../src/store/index.ts'
+import { createKey, createKeyAuthenticator, createUsageMeter, openUserStore } from '../../src/users/index.ts'
 import { everyCapability, textOf } from '../mcp/support/gateway.ts'
+import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { local, neighbour } from '../mcp/support/servers.ts'
+import { local } from '../mcp/support/servers.ts'
+import { neighbour } from '../mcp/support/small-servers.ts'
 import { type SlowProxy, startSlowProxy } from '../support/slow-proxy.ts'
 import { type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
+import { profileOf } from '../users/support.ts'
 import { openReplicas, type Replicas } from './support.ts'
 
 const library = () => local('library', 'gateway-library')
@@ -110,11 +115,13 @@ describe.each([
 
   it('a server that restarts empty gets the sessions again', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
-    if (kind === 'postgres' || !server.isOwn) return skip('it keeps its data, or is not ours')
+    if (!server.isOwn) return skip('it is not ours')
     const { connect, balancer } = await open()
     balancer.only(0)
     const desk = await connect()
     await desk.search('select:neighbour__add')
+    // Postgres keeps its data; somebody else empties it.
+    if (kind === 'postgres') await dropAll(server.url)
     await server.kill()
     expect(textOf(await desk.run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
     await server.restart()
@@ -122,4 +129,60 @@ describe.each([
     const names = () => desk.names().catch((): string[] => [])
     await until(async () => (await names()).includes('neighbour__add'), 'the other replica has it')
   })
+
+  it('users are the same at all replicas: limits hold over all, a revoked key is refused at once', async ({
+    skip,
+  }) => {
+    if (!server) return skip(`${kind} is not there`)
+    const limit = 100
+    const { send, key, directory } = await openWithUser(server.url, limit)
+    const statuses = await Promise.all(Array.from({ length: 1.5 * limit }, (_, index) => send(index % 2)))
+    const admitted = statuses.filter((status) => status === 400).length
+    expect(statuses.filter((status) => status === 429)).toHaveLength(statuses.length - admitted)
+    expect(Math.abs(admitted - limit)).toBeLessThanOrEqual(limit / 100)
+    await directory.deleteKey(key.id)
+    for (const index of [0, 1]) await until(async () => (await send(index)) === 401, `refused at ${index}`)
+  })
 })
+
+/** Two replicas and a user with a key who may send so many requests a day; requests to them get 400 if they are admitted. */
+async function openWithUser(url: string, limit: number) {
+  const stores = await Promise.all([0, 1].map(() => openStateStore(url)))
+  const directories = await Promise.all(stores.map((store) => openUserStore(store)))
+  const [directory] = directories as [(typeof directories)[number]]
+  const key = createKey('ada')
+  await directory.saveProfile(profileOf({ name: 'some', limits: { requestsPerDay: limit } }))
+  await directory.saveUser('ada', { profile: 'some' })
+  await directory.saveKey(key.id, key.record)
+  // The day does not end in the middle of the test.
+  const now = () => Date.parse('2026-01-01T12:00:00Z')
+  const { gateways } = await openReplicas(() => [], {
+    storeOf: (index) => stores[index] as StateStore,
+    httpOf: (index) => ({
+      users: createKeyAuthenticator({ directory: directories[index]! }),
+      usage: createUsageMeter({ store: stores[index] as StateStore, now }),
+    }),
+  })
+  onTestFinished(async () => {
+    await Promise.all(stores.map((store) => store.close()))
+  })
+  const headers = {
+    authorization: `Bearer ${key.token}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  }
+  // Without a session there is nothing to answer, and so nothing else that takes time.
+  const body = JSON.stringify({ ...initialize, method: 'ping' })
+  const send = async (index: number) => {
+    const response = await fetch(gateways[index]?.url ?? '', { method: 'POST', headers, body })
+    await response.body?.cancel()
+    return response.status
+  }
+  return { send, key, directory }
+}
+
+async function dropAll(connectionString: string): Promise<void> {
+  const client = new Client({ connectionString })
+  await client.connect()
+  await client.query('drop schema toolshelf cascade').finally(() => client.end())
+}

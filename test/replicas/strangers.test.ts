@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import type { Authenticator } from '../../src/users/index.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
-import { neighbour } from '../mcp/support/servers.ts'
+import { neighbour } from '../mcp/support/small-servers.ts'
 import { profileOf } from '../users/support.ts'
 import { openReplicas } from './support.ts'
 

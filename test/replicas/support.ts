@@ -17,6 +17,8 @@ export type ReplicasOptions = {
   readonly store?: StateStore
   readonly count?: number
   readonly http?: Partial<HttpOptions>
+  /** Options of each replica, in addition. */
+  readonly httpOf?: (index: number) => Partial<HttpOptions>
   readonly open?: Parameters<typeof openGateway>[1]
   /** The store of each replica; the shared one if left out. */
   readonly storeOf?: (index: number) => StateStore
@@ -33,7 +35,7 @@ export async function openReplicas(
   const gateways = await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const own = openGateway(servers(index), { ...open, store: options.storeOf?.(index) ?? store })
-      const served = await runOnHttp(own.gateway, { port: 0, ...http })
+      const served = await runOnHttp(own.gateway, { port: 0, ...http, ...options.httpOf?.(index) })
       onTestFinished(() => served.close())
       await own.host.settled()
       return { ...own, url: served.url, close: served.close }

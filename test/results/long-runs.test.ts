@@ -13,6 +13,7 @@ const known = [
   ['preview', 'x'],
   ['printableLine', ' '],
   ['cleanText', '\u200b'],
+  ['oracle', 'A'],
 ]
 /** With more effort, everything on everything. */
 const units = [
@@ -39,10 +40,17 @@ const others = units.flatMap((unit) =>
 
 const program = (all: readonly string[][]) => `
 import { cleanText, unsafeKinds } from './src/lib/index.ts'
+import { validateRequest } from './src/core/oracle/index.ts'
 import { previewOf } from './src/core/results/index.ts'
 import { printableLine } from './src/terminal/index.ts'
 
-const uses = { cleanText, unsafeKinds, printableLine, preview: (text) => previewOf(text, 5000) }
+const oracle = (data) => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }
+  const call = { type: 'tool_use', id: data, name: 'Read', input: {} }
+  const messages = [{ role: 'user', content: [image] }, { role: 'assistant', content: [call] }]
+  for (const one of messages) validateRequest({ model: 'claude-opus-4-6', max_tokens: 1, messages: [one] })
+}
+const uses = { oracle, cleanText, unsafeKinds, printableLine, preview: (text) => previewOf(text, 5000) }
 for (const [use, unit] of ${JSON.stringify(all)}) {
   const text = unit.slice(0, -1) + unit.slice(-1).repeat(${LENGTH})
   try {

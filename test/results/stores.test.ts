@@ -110,6 +110,19 @@ describe('a store on disk', () => {
     expect(readdirSync(folder)).toHaveLength(1)
   })
 
+  test('keeps what was read for as long again', async () => {
+    const store = createDiskResults({ folder: newFolder(), now, maxAge: 60_000 })
+    await store.put('me', A, 'read')
+    for (const [wait, found] of [
+      [50_000, 'read'],
+      [50_000, 'read'],
+      [120_000, undefined],
+    ] as const) {
+      time += wait
+      expect(await store.get('me', A)).toBe(found)
+    }
+  })
+
   test('takes no id that could be a path', async () => {
     const store = createDiskResults({ folder: newFolder(), now })
     await expect(store.put('me', '../../x', 'text')).rejects.toThrow('letters and digits')

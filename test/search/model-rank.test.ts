@@ -70,7 +70,7 @@ describe('a search', () => {
   test('goes on as hybrid while the model loads, which the search starts', async () => {
     const { embedded, rank } = setUp({ wait: new Promise<void>(() => {}) })
     const tools = many(30)
-    expect((await rank(tools, 'tool a 0', 1)).hits[0]?.tool).toBe(tools[0])
+    expect((await rank(tools, 'tool a 0', 1)).hits.map(({ tool }) => tool)).toEqual([tools[0]])
     await until(() => embedded.length > 0)
     expect((await rank(tools, 'tool a 0', 1)).hits[0]?.tool).toBe(tools[0])
   })
@@ -163,6 +163,20 @@ describe('a search', () => {
     expect(hits.map(({ tool }) => tool.name)).toContain('送信')
     expect(embedded.at(-1)).toBe('send')
     expect(fused.map((scores) => [...scores].map((score) => score > 0))).toEqual([[false, true]])
+  })
+
+  test.each([1, 30])('has its best twenty read, also where %d are asked for', async (limit) => {
+    const { embedded, patient } = setUp()
+    const { hits } = await patient()(many(40), 'tool', limit)
+    expect(hits).toHaveLength(limit)
+    expect(embedded.slice(-2)).toEqual(['ready', 'tool'])
+    expect(embedded).toHaveLength(22)
+  })
+
+  test('may be of digits alone', async () => {
+    const { embedded, patient } = setUp()
+    await patient()(toolsOf({ name: 'x', description: '2024' }), '2024', 1)
+    expect(embedded).toEqual(['x. 2024', 'ready', '2024'])
   })
 
   test('that is patient reads what it finds and nothing else, and uses it', async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { classicRank } from '../../src/entries/core.ts'
 import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
-import { rankers, whenIndexed } from '../../src/rankers/index.ts'
+import { explainHits, findWithScores, rankers, scorePartLabel, whenIndexed } from '../../src/rankers/index.ts'
 import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'
 import { office, toolsOf } from './tools.ts'
 
@@ -70,6 +70,7 @@ describe('regex', () => {
     ['create_event\\Z', 'mcp__calendar__create_event'],
     ['\\w+_channels$', 'mcp__slack__list_channels'],
     ['[\\w]+_issue', 'mcp__github__create_issue'],
+    ['[s]en\\w_[m]', 'mcp__slack__send_message'],
     ['github|nothing', 'mcp__github__create_issue'],
   ])('wire 19 %s as Python would', async (pattern, name) => {
     expect((await names(regex, office, pattern))[0]).toBe(name)
@@ -79,6 +80,11 @@ describe('regex', () => {
     const tools = toolsOf({ name: 'a', description: 'José' }, { name: 'b', description: 'x]' })
     expect(await names(regex, tools, 'jos\\w$')).toEqual(['a'])
     expect(await names(regex, tools, 'x[]]')).toEqual(['b'])
+  })
+
+  test('a description that a tool does not have matches nothing', async () => {
+    const tools = toolsOf({ name: 'a' }, { name: 'b', description: 'x' }, { name: 'c', arguments: { d: {} } })
+    expect(await names(regex, tools, '^x?$')).toEqual(['b'])
   })
 
   test('a match in the name comes first, else the order of the pool', async () => {
@@ -154,4 +160,50 @@ test('where a search may wait, it ranks once all tools are indexed', async () =>
   ]
   expect(await whenIndexed(() => rankings.shift()!)(office, 'send', 5)).toMatchObject({ matched: 2 })
   expect(rankings).toEqual([])
+})
+
+describe('a search with scores', () => {
+  const notices: string[] = []
+  const search = (rank: Rank, query: string, limit = 5) =>
+    findWithScores(rank, office, query, { limit, notify: (message) => notices.push(message) })
+  const scores = ({ hits }: Awaited<ReturnType<typeof search>>) =>
+    hits.map(({ tool, score }) => [tool.name, score])
+
+  test('has those of the ranker, in its order and up to the limit', async () => {
+    const found = await search(lexical, 'send a slack message', 2)
+    const { hits } = await lexical(office, 'send a slack message', 2)
+    expect(found).toEqual({ hits, matched: expect.any(Number), unknown: [], failure: undefined })
+    expect(found.matched).toBeGreaterThan(2)
+    expect(hits[0]?.score).toBeGreaterThan(0)
+  })
+
+  test('has none for names, and says which are unknown', async () => {
+    const found = await search(lexical, 'select:mcp__email__send_email,mcp__slack__send_messag')
+    expect(scores(found)).toEqual([['mcp__email__send_email', 0]])
+    expect(found.unknown).toEqual([
+      { name: 'mcp__slack__send_messag', near: expect.arrayContaining(['mcp__slack__send_message']) },
+    ])
+    expect(notices).toEqual([])
+  })
+
+  test('says why the ranker failed, and has what a search falls back to', async () => {
+    const error = new Error('broken')
+    const found = await search(() => Promise.reject(error), 'send email')
+    expect(found.failure).toBe(error)
+    expect(scores(found)[0]).toEqual(['mcp__email__send_email', 0])
+    expect(notices).toEqual([expect.stringContaining('broken')])
+  })
+
+  test('is explained by the words of each hit', async () => {
+    const [message, channels] = office
+    const [stranger] = toolsOf({ name: 'send' })
+    const hits = [message!, channels!, stranger!]
+    const { translation, whys } = await explainHits(office, 'send messages', hits, 'lexical')
+    expect(translation).toBeUndefined()
+    const words = (tool: PoolTool | undefined) => whys.get(tool!)?.words.map(({ word }) => word)
+    expect([words(channels), words(stranger), words(office[2])]).toEqual([[], [], undefined])
+    expect(new Set(words(message))).toEqual(new Set(['send', 'messages']))
+    expect(whys.get(message!)?.parts).toEqual([])
+    expect([scorePartLabel('meaning'), scorePartLabel('model')]).toEqual(['its meaning', 'model'])
+  })
 })

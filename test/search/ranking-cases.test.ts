@@ -1,7 +1,7 @@
 // A small catalogue and queries of every kind: how each is understood, what it finds, in which order and why. Where the
 // ranking changes on purpose, `npx vitest run -u` writes the tables anew; read the difference.
 import { beforeAll, describe, expect, it } from 'vitest'
-import { explainHybrid, rankers, translateQuery } from '../../src/rankers/index.ts'
+import { explainHits, explainHybrid, rankers, translateQuery } from '../../src/rankers/index.ts'
 import {
   actionOfTool,
   createLexicalIndex,
@@ -170,6 +170,25 @@ describe('queries of every kind', () => {
       }
     }
     await expect(written(lines)).toMatchFileSnapshot(file(`hybrid-${half}`))
+  })
+
+  it('are explained in both languages, by words and by the parts of a score', async () => {
+    const index = createLexicalIndex(tools, LEXICAL)
+    const mail = tools.find(({ name }) => name === 'mcp__email__send_email')!
+    for (const [query, language] of [
+      ['send an email', undefined],
+      ['enviar un correo a recipients', 'es'],
+    ] as const) {
+      const { translation, whys } = await explainHits(tools, query, [mail], 'hybrid')
+      const english = translation?.text ?? query
+      const texts = [...new Set([query, english])]
+      expect(translation?.language).toBe(language)
+      expect(whys.get(mail)).toEqual({
+        words: texts.flatMap((text) => index.explain(mail, text)?.words),
+        parts: (await explainHybrid(index, english, [mail])).get(mail),
+      })
+      expect(whys.get(mail)?.parts.length).toBeGreaterThan(3)
+    }
   })
 
   it('find the best of many tools, and every word of a long text', async () => {

@@ -97,6 +97,15 @@ describe.each([
       expect(score).toBeCloseTo(plainScore(fields, fields[place]!, clausesOf(query), settings), 3)
     })
   })
+
+  test.each(QUERIES)(
+    'S7 those with the highest scores come first, equal ones in the order of the pool: %s',
+    (query) => {
+      const all = index.measure(query, [...fields.keys()]).hits.filter(({ score }) => score > 0)
+      all.sort((a, b) => b.score - a.score || a.document - b.document)
+      for (const limit of [1, 7, 60]) expect(index.search(query, limit).hits).toEqual(all.slice(0, limit))
+    },
+  )
 })
 
 describe('the best', () => {

@@ -94,6 +94,27 @@ describe('tools that are read in slices', () => {
     gate.open()
   })
 
+  it('nor does it show what words the tools of that other list have', async () => {
+    const own = many(5)
+    const hidden = many(40)
+    const more = [...own, ...many(2000, 'letter')]
+    const lateAfter = async (before: ReturnType<typeof many>) => {
+      const { breaks, gate, given } = counted()
+      const rank = createHybrid({ vectors: undefined, breaks: given })
+      await rank(before, 'record', 5)
+      gate.isShut = true
+      const late = rank(more, 'catalogue of record number 3', 5)
+      breaks.end()
+      const found = await late
+      gate.isShut = false
+      gate.open()
+      return found
+    }
+    const alone = await lateAfter(own)
+    expect(alone.hits).toHaveLength(5)
+    expect(await lateAfter([...hidden, ...own])).toEqual(alone)
+  })
+
   it('a small list does not wait for a large one', async () => {
     const { gate, given } = counted()
     const rank = createHybrid({ vectors: undefined, breaks: given })

@@ -195,6 +195,7 @@ describe('what a query in another language forbids', () => {
   it('needs a part that wants to look, and one that denies', () => {
     expect(text('lösche die Zweige, zeige die Zweige')).toBe('delete branch list')
     expect(text('lösche nichts')).toBe('delete nothing')
+    expect(text('lösche die Zweige, zeige nichts, zeige die Zweige')).not.toContain('do not delete')
   })
 
   it('a tool that does it does not come first', async () => {

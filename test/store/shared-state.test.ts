@@ -124,17 +124,87 @@ describe('pins', () => {
     expect(verdicts.filter(({ changed }) => changed.length === 0)).toHaveLength(1)
   })
 
-  test('while the store is away, the pins last read count', async () => {
+  test('while the store is away, the pins last read count, and it is said once', async () => {
     const store = fragileStore()
     const told: string[] = []
     const pins = openPins({ folder: undefined, store, notify: (message) => told.push(message) })
+    const changes = async () => (await pins.judge('notes', [tool('Steals.')])).changed.length
     await pins.judge('notes', [tool('Reads.')])
+    await pins.judge('mail', [tool('Sends.')])
     store.isAway = true
-    expect((await pins.judge('notes', [tool('Steals.')])).changed).toHaveLength(1)
-    expect(told).toHaveLength(1)
-    expect(told[0]).toContain('the store is away')
+    expect(await changes()).toBe(1)
+    expect((await pins.list()).map(({ server }) => server)).toEqual(['notes', 'mail'])
+    expect(await pins.accept('notes')).toEqual(['read'])
+    expect(await changes()).toBe(0)
+    expect([await pins.forget('mail'), await pins.forget('mail')]).toEqual([true, false])
+    expect(told).toEqual([expect.stringContaining('the store is away')])
     store.isAway = false
-    expect((await pins.judge('notes', [tool('Steals.')])).changed).toHaveLength(1)
+    // What was decided meanwhile is not in the store.
+    expect(await changes()).toBe(1)
+    expect((await pins.list()).map(({ server }) => server)).toEqual(['mail', 'notes'])
+    store.isAway = true
+    expect(await changes()).toBe(1)
+    expect(told).toHaveLength(2)
+  })
+
+  test('pins that somebody else deleted or spoilt are not remembered', async () => {
+    const store = fragileStore()
+    const told: string[] = []
+    const pins = openPins({ folder: undefined, store, notify: (message) => told.push(message) })
+    const changes = async (description: string) =>
+      (await pins.judge('notes', [tool(description)])).changed.length
+    await pins.judge('mail', [tool('Sends.')])
+    expect(await changes('Reads.')).toBe(0)
+    await store.set('pins/notes', '{}')
+    expect((await pins.list()).map(({ server }) => server)).toEqual(['mail'])
+    expect(await changes('Reads all.')).toBe(0)
+    const broken =
+      'the stored pins of "notes" are broken (it is of another version); its tools are pinned again.'
+    expect(told).toEqual([broken, broken])
+    await store.delete('pins/notes')
+    expect(await pins.accept('notes')).toEqual([])
+    store.isAway = true
+    expect(await changes('Reads more.')).toBe(0)
+  })
+
+  test('work that the store interrupts is not run twice', async () => {
+    const store = newStore()
+    let reads = 0
+    /** Lets the lock expire as soon as the work under it has begun. */
+    const losing = new Proxy(store, {
+      get: (target, name) => {
+        const found = target[name as keyof StateStore]
+        if (name !== 'get') return found
+        return async (key: string) => {
+          reads++
+          vi.setSystemTime(Date.now() + 60_000)
+          return target.get(key)
+        }
+      },
+    })
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const pins = openPins({ folder: undefined, store: losing })
+    expect((await pins.judge('notes', [tool('Reads.')])).changed).toEqual([])
+    expect(reads).toBe(1)
+  })
+
+  test('whoever watches hears of a gap, until they stop', async () => {
+    const store = newStore()
+    const gaps = new Set<() => void>()
+    const heard: (string | undefined)[] = []
+    const onGap: StateStore['onGap'] = (listener) => {
+      gaps.add(listener)
+      return () => gaps.delete(listener)
+    }
+    const stop = await watchPins({ ...store, onGap }, (server) => heard.push(server))
+    for (const gap of gaps) gap()
+    expect(heard).toEqual([undefined])
+    await stop()
+    expect(gaps.size).toBe(0)
+    await store.publish('pins', 'notes')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(heard).toEqual([undefined])
   })
 
   test('toolshelf pins accepts those of the store', async () => {

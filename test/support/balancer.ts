@@ -18,11 +18,21 @@ export type Balancer = {
   rotate(indexes?: readonly number[]): void
   /** Chooses the server by the request; undefined for the next in turn. */
   choose(rule: ((request: IncomingMessage, body: string) => number | undefined) | undefined): void
+  /** Whether a server has said that it takes requests. */
+  isReady(index: number): boolean
+  /** Whether a server has said that it takes no more, and has answered all it had; streams of notifications do not count. */
+  isLeft(index: number): boolean
   close(): Promise<void>
 }
 
 /** Milliseconds between two looks at a server. */
 const HEALTH_MS = 100
+/** Milliseconds for an answer. */
+const CHECK_TIMEOUT_MS = 500
+
+/** What a server said of itself when it was last asked; `late` if it has not answered in time. */
+type Health = 'ready' | 'late' | 'not ready'
+
 const IDLE_MS = 600_000
 
 /** Starts a balancer in front of servers, given by the URLs that clients would use. */
@@ -35,39 +45,47 @@ export async function startBalancer(
   let turn = targets.map((_, index) => index)
   let rule: Parameters<Balancer['choose']>[0]
   let next = 0
-  const unhealthy = new Set<number>()
+  const healths = targets.map((): Health => 'ready')
+  const waiting = targets.map(() => 0)
 
   async function look(index: number): Promise<void> {
     const target = targets[index]
-    const isHealthy = await fetch(new URL(healthPath ?? '/', target), {
-      signal: AbortSignal.timeout(1000),
+    const health = await fetch(new URL(healthPath ?? '/', target), {
+      signal: AbortSignal.timeout(CHECK_TIMEOUT_MS),
     }).then(
-      (response) => response.ok,
-      () => false,
+      (response) => (response.ok ? 'ready' : 'not ready'),
+      ({ name }: Error) => (name === 'TimeoutError' ? 'late' : 'not ready'),
     )
-    if (isHealthy) unhealthy.delete(index)
-    else unhealthy.add(index)
+    if (health !== 'late' || healths[index] === 'ready') healths[index] = health
   }
 
   const looking = setInterval(() => {
     if (healthPath) for (const index of targets.keys()) void look(index)
   }, HEALTH_MS)
 
-  function nextInTurn(): number {
-    const healthy = turn.filter((index) => !unhealthy.has(index))
-    const all = healthy.length > 0 ? healthy : turn
-    return all[next++ % all.length] ?? 0
+  /** The next in turn of those that are ready, or at least not known to be otherwise. */
+  function nextInTurn(tried: readonly number[]): number {
+    const rest = turn.filter((index) => !tried.includes(index))
+    const best = (['ready', 'late', 'not ready'] as const)
+      .map((health) => rest.filter((index) => healths[index] === health))
+      .find((some) => some.length > 0)
+    return best?.[next++ % best.length] ?? turn[next++ % turn.length] ?? 0
   }
 
-  function pick(incoming: IncomingMessage, body: Buffer): number {
-    const wanted = rule?.(incoming, body.toString())
-    const index = wanted ?? nextInTurn()
+  function pick(incoming: IncomingMessage, body: Buffer, tried: readonly number[]): number {
+    const index = rule?.(incoming, body.toString()) ?? nextInTurn(tried)
     chosen.push(index)
     return index
   }
 
-  function pass(incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer, attempts: number): void {
-    const target = targets[pick(incoming, body)]
+  function pass(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    body: Buffer,
+    tried: readonly number[] = [],
+  ): void {
+    const index = pick(incoming, body, tried)
+    const target = targets[index]
     if (!target) return void outgoing.writeHead(502).end()
     const headers = { ...incoming.headers, host: target.host, 'x-forwarded-for': '127.0.0.1' }
     const options = { method: incoming.method, headers, path: incoming.url, agent: false }
@@ -77,19 +95,32 @@ export async function startBalancer(
       answer.on('error', () => outgoing.destroy())
     })
     sent.on('error', (error: NodeJS.ErrnoException) => {
+      const isRefused = error.code === 'ECONNREFUSED'
+      if (isRefused) healths[index] = 'not ready'
       // A server that does not listen has seen nothing of the request.
-      if (error.code === 'ECONNREFUSED' && attempts > 1) return pass(incoming, outgoing, body, attempts - 1)
+      if (isRefused && tried.length + 1 < targets.length)
+        return pass(incoming, outgoing, body, [...tried, index])
       if (outgoing.headersSent) outgoing.destroy()
-      else outgoing.writeHead(502).end()
+      else outgoing.writeHead(502).end(`server ${index}: ${error.message}`)
     })
-    outgoing.on('close', () => sent.destroy())
+    if (incoming.method === 'POST') waiting[index]!++
+    let isOver = false
+    const over = () => {
+      if (incoming.method === 'POST' && !isOver) waiting[index]!--
+      isOver = true
+    }
+    sent.on('close', over)
+    outgoing.on('close', () => {
+      sent.destroy()
+      over()
+    })
     sent.end(body)
   }
 
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
-    pass(incoming, outgoing, Buffer.concat(chunks), targets.length)
+    pass(incoming, outgoing, Buffer.concat(chunks))
   })
   // A client may use a connection in the very moment in which it is closed for being idle.
   server.keepAliveTimeout = IDLE_MS
@@ -108,6 +139,8 @@ export async function startBalancer(
     choose: (given) => {
       rule = given
     },
+    isReady: (index) => healths[index] === 'ready',
+    isLeft: (index) => healths[index] === 'not ready' && waiting[index] === 0,
     async close() {
       clearInterval(looking)
       server.closeAllConnections()

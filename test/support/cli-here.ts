@@ -5,22 +5,22 @@ import { runCli } from '../../src/cli/main.ts'
 
 export type Ran = { readonly code: number; readonly out: string; readonly told: string }
 
-type Where = {
+export type Where = {
   readonly folder: string
   readonly environment: { readonly [name: string]: string }
 }
 
-/** `piped`: what comes through standard input; without it there is no pipe. */
+/** `piped`: what comes through standard input; without it there is no pipe. `run`: in place of the whole command line. */
 export async function runHere(
   { folder, environment }: Where,
   words: readonly string[],
-  { piped }: { readonly piped?: string } = {},
+  { piped, run = runCli }: { readonly piped?: string; readonly run?: typeof runCli } = {},
 ): Promise<Ran> {
   const leave = enter(folder, environment)
   let out = ''
   let told = ''
   try {
-    const code = await runCli(words, {
+    const code = await run(words, {
       print: (text) => {
         out += `${text}\n`
       },
@@ -41,14 +41,17 @@ export async function runHere(
 
 let isTaken = false
 
-/** Folder and environment belong to the whole process: one run at a time. */
-function enter(folder: string, environment: Where['environment']): () => void {
-  if (isTaken) throw new Error('runHere is in use: wait for one run before you start the next')
+/** Folder and environment belong to the whole process: one run at a time. Returns how to leave again. */
+export function enter(folder: string, environment: Where['environment']): () => void {
+  if (isTaken) throw new Error('a command runs in this process: wait for its end before you start the next')
   isTaken = true
   const before = { folder: process.cwd(), environment: { ...process.env } }
   replaceEnvironment(environment)
   process.chdir(folder)
+  let isInside = true
   return () => {
+    if (!isInside) return
+    isInside = false
     process.chdir(before.folder)
     replaceEnvironment(before.environment)
     isTaken = false

@@ -1,9 +1,9 @@
 // How much the tests try: little by default so that the suite stays quick, more when somebody has the time.
 
-/** TEST_EFFORT=10 tries every property ten times as often and runs load tests at full size. */
-const effort = Number(process.env.TEST_EFFORT ?? 1)
+/** A half if nobody says; TEST_EFFORT=10 tries every property twenty times as often and runs load tests at full size. */
+const effort = Number(process.env.TEST_EFFORT ?? 0.5)
 
-/** How often a property is tried. PROPERTY_RUNS overrides it, to try one property for long. */
+/** How often a property is tried, given how often it is with an effort of one. PROPERTY_RUNS overrides it, to try one property for long. */
 export function runs(usual: number): number {
   return Number(process.env.PROPERTY_RUNS ?? Math.ceil(usual * effort))
 }

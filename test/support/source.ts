@@ -24,6 +24,8 @@ const quoted = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/y
 // A slash starts a regular expression only where a value may start.
 const regex =
   /(?<=(?:^|[=(,:[!&|?{};>\n]|\breturn)[ \t]*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/y
+/** What begins none of these. */
+const plain = /[^'"`/{}]+/y
 const templateText = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*/y
 
 /** Drops comments, regular expressions and template text; keeps what stands in `${…}`. */
@@ -44,6 +46,8 @@ export function stripSource(text: string, strings: 'keep' | 'drop'): string {
     out += ' '
   }
   while (at < text.length) {
+    out += take(plain) ?? ''
+    if (at >= text.length) break
     const string = take(quoted)
     if (string !== undefined) {
       out += strings === 'keep' ? string : "''"

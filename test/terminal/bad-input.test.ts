@@ -1,11 +1,11 @@
 // What can be wrong around a chat: each a sentence that says what to do, and nothing is lost.
-import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { binary, keys, newPlace, noTerminal, open, type Place } from './support.ts'
+import { runHere } from '../support/cli-here.ts'
+import { keys, newPlace, openHere, type Place } from './support.ts'
 
 const scriptIn = (place: Place) =>
   place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }] })
@@ -25,11 +25,11 @@ async function refusing(status: number, type: string, message: string): Promise<
 
 const isRoot = process.getuid?.() === 0
 
-describe.skipIf(noTerminal)('bad input to a chat', () => {
+describe('bad input to a chat', () => {
   it('a configuration that cannot be read is named, and the chat works', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', '{ "mcpServers": { oops')
-    const screen = open(place, ['chat', '--script', scriptIn(place), '--config', `${config},none.json`], {
+    const screen = openHere(place, ['chat', '--script', scriptIn(place), '--config', `${config},none.json`], {
       rows: 40,
     })
     const text = await screen.shows(/Servers +none/)
@@ -42,7 +42,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
   it('an unknown model is told with what to do, and another can be chosen', async () => {
     const url = await refusing(404, 'not_found_error', 'model: no-such-model')
     const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
-    const screen = open(place, ['chat', '--base-url', url, '--model', 'no-such-model'])
+    const screen = openHere(place, ['chat', '--base-url', url, '--model', 'no-such-model'])
     await screen.shows(/Servers +none/)
     await screen.enter('hello')
     const text = await screen.shows('Check the name of the model')
@@ -54,7 +54,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
   it('a key that is refused is told with what to do, and the message is kept', async () => {
     const url = await refusing(401, 'authentication_error', 'invalid x-api-key')
     const place = newPlace({ ANTHROPIC_API_KEY: 'wrong' })
-    const screen = open(place, ['chat', '--base-url', url])
+    const screen = openHere(place, ['chat', '--base-url', url])
     await screen.shows(/Servers +none/)
     await screen.enter('hello there')
     const text = await screen.shows('check ANTHROPIC_API_KEY')
@@ -64,28 +64,28 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
   })
 
   it('without any model it says how to get one', async () => {
-    const screen = open(newPlace(), ['chat'])
+    const screen = openHere(newPlace(), ['chat'])
     expect(await screen.ended()).toBe(1)
     await screen.shows('Set ANTHROPIC_API_KEY')
   })
 
   it('a script that is wrong is told, and nothing starts', async () => {
     const place = newPlace()
-    const screen = open(place, ['chat', '--script', place.file('bad.json', '{')])
+    const screen = openHere(place, ['chat', '--script', place.file('bad.json', '{')])
     expect(await screen.ended()).toBe(1)
     await screen.shows('bad.json')
   })
 
   it('a folder that does not exist is told', async () => {
     const place = newPlace()
-    const screen = open(place, ['chat', '--script', scriptIn(place), '--directory', '/no/such/folder'])
+    const screen = openHere(place, ['chat', '--script', scriptIn(place), '--directory', '/no/such/folder'])
     expect(await screen.ended()).toBe(1)
     await screen.shows('the folder /no/such/folder does not exist')
   })
 
   it('a disk that takes nothing is told once, and the chat goes on', async () => {
     const place = newPlace({ XDG_DATA_HOME: isRoot ? '/dev/full' : '/proc' })
-    const screen = open(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
+    const screen = openHere(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
     await screen.shows(/Servers +none/)
     await screen.shows('the conversation is not being saved')
     for (const word of ['one', 'two']) {
@@ -103,7 +103,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
     const data = join(place.folder, 'data')
     mkdirSync(data)
     chmodSync(data, 0o500)
-    const screen = open(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
+    const screen = openHere(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
     await screen.shows('the conversation is not being saved')
     await screen.shows('/help shows')
     await screen.enter('hello')
@@ -119,7 +119,7 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
       mkdirSync(join(place.folder, '.agents/skills', name), { recursive: true })
       writeFileSync(join(place.folder, '.agents/skills', name, 'SKILL.md'), text)
     }
-    const screen = open(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
+    const screen = openHere(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
     // What cannot be used needs no trust.
     const asked = await screen.shows('Trust this content?')
     expect(asked).toContain('(1 skill)')
@@ -130,13 +130,10 @@ describe.skipIf(noTerminal)('bad input to a chat', () => {
     await screen.shows(/whole {2}Does it all/)
   })
 
-  it('without a terminal it points to run', () => {
+  it('without a terminal it points to run', async () => {
     const place = newPlace()
-    const { status, stderr } = spawnSync(process.execPath, [...binary, 'chat', '--script', scriptIn(place)], {
-      env: { ...place.environment },
-      encoding: 'utf8',
-    })
-    expect(status).toBe(1)
-    expect(stderr).toContain('a chat needs a terminal. Without one, use "toolshelf run".')
+    const { code, told } = await runHere(place, ['chat', '--script', scriptIn(place)])
+    expect(code).toBe(1)
+    expect(told).toContain('a chat needs a terminal. Without one, use "toolshelf run".')
   })
 })

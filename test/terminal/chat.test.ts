@@ -1,6 +1,16 @@
 // A chat in a real terminal: what a person types and sees.
 import { describe, expect, it } from 'vitest'
-import { keys, newPlace, noTerminal, open, type Place, rest, type Size, shareScreen } from './support.ts'
+import {
+  keys,
+  newPlace,
+  noTerminal,
+  open,
+  openHere,
+  type Place,
+  rest,
+  type Size,
+  shareScreen,
+} from './support.ts'
 
 const rules = [
   { when: '^hello', do: [{ say: 'Good morning.' }] },
@@ -54,18 +64,17 @@ const rules = [
   { when: 'Summarise this conversation', do: [{ say: 'They greeted.' }] },
 ]
 
-/** A chat whose servers have been told of. */
+/** A chat whose servers have been told of; `isProcess` starts the binary. */
 async function chat(
-  size: Size = {},
+  { isProcess, ...size }: Size & { readonly isProcess?: boolean } = {},
   script: object = {},
-  words: readonly string[] = [],
   place: Place = newPlace(),
 ) {
   place.file('a.txt', 'alpha')
   place.file('b.txt', 'beta')
   place.file('c.txt', 'gamma')
   const file = place.file('script.json', { rules, otherwise: 'I heard: {{user}}', ...script })
-  const screen = open(place, ['chat', '--script', file, ...words], size)
+  const screen = (isProcess ? open : openHere)(place, ['chat', '--script', file], size)
   await screen.shows(/Servers +none/)
   return Object.assign(screen, { place })
 }
@@ -73,7 +82,7 @@ async function chat(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours
 const PAINTED = /\u001b\[(3|9)\d/
 
-describe.skipIf(noTerminal)('toolshelf chat', () => {
+describe('toolshelf chat', () => {
   const shared = shareScreen(() => chat({ rows: 50, isShared: true }))
 
   it('welcomes with the model, the folder, the session and the servers', async () => {
@@ -300,7 +309,7 @@ describe.skipIf(noTerminal)('toolshelf chat', () => {
   })
 })
 
-describe.skipIf(noTerminal)('toolshelf chat with a model that takes its time', () => {
+describe('toolshelf chat with a model that takes its time', () => {
   const shared = shareScreen(() => chat({ isShared: true }, { delay: 150 }))
 
   it('streams what the model says, and tells what it took', async () => {
@@ -338,9 +347,22 @@ describe.skipIf(noTerminal)('toolshelf chat with a model that takes its time', (
   })
 })
 
-describe.skipIf(noTerminal)('toolshelf chat in another terminal', () => {
+describe.skipIf(noTerminal)('toolshelf chat in a process of its own', () => {
+  const shared = shareScreen(() =>
+    chat({ columns: 80, rows: 30, isProcess: true, isShared: true }, {}, newPlace({ CI: 'true' })),
+  )
+
+  it('works where CI is set, and leaves it set, and has colours', async () => {
+    const screen = shared()
+    expect(screen.raw()).toMatch(PAINTED)
+    await screen.enter('which ci')
+    await screen.shows('[y] yes')
+    screen.type('y')
+    await screen.shows(/Heard: CI is true.*\d out/s)
+  })
+
   it('a narrower and a wider terminal garble nothing', async () => {
-    const screen = await chat({ columns: 80, rows: 30 })
+    const screen = shared()
     await screen.enter('say one two three four five six seven eight nine ten eleven')
     await screen.shows(/\d out/)
     await screen.enter('shout')
@@ -361,17 +383,5 @@ describe.skipIf(noTerminal)('toolshelf chat in another terminal', () => {
     await screen.enter('hello')
     await screen.shows(/Good morning.*\d out/s)
     expect(screen.text().match(/\/help shows the commands/g)).toHaveLength(1)
-  })
-
-  it('works where CI is set, and leaves it set, and has colours', async () => {
-    const screen = await chat({}, {}, ['--allow', 'Bash'], newPlace({ CI: 'true' }))
-    expect(screen.raw()).toMatch(PAINTED)
-    await screen.enter('which ci')
-    await screen.shows('Heard: CI is true')
-  })
-
-  it('has no colours where NO_COLOR is set', async () => {
-    const plain = await chat({}, {}, [], newPlace({ NO_COLOR: '1' }))
-    expect(plain.raw()).not.toMatch(PAINTED)
   })
 })

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { keys, newPlace, noTerminal, open, rest, shareScreen } from './support.ts'
+import { keys, newPlace, noTerminal, open, openHere, rest, shareScreen } from './support.ts'
 
 const seconds = () => 100_000 + Math.floor(Math.random() * 800_000)
 
@@ -20,7 +20,7 @@ async function until(isSo: () => boolean, what: string): Promise<void> {
 
 async function chat(script: object, words: readonly string[] = [], place = newPlace(), isShared = false) {
   const file = place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }], ...script })
-  const screen = open(place, ['chat', '--script', file, ...words], { isShared })
+  const screen = openHere(place, ['chat', '--script', file, ...words], { isShared })
   await screen.shows(/Servers +none/)
   return Object.assign(screen, { place, script: file })
 }
@@ -35,7 +35,7 @@ const sleeping = (pause: number) => ({
   ],
 })
 
-describe.skipIf(noTerminal)('Ctrl-C', () => {
+describe('Ctrl-C', () => {
   const pause = seconds()
   const write = { call: 'Write', input: { path: 'new.txt', content: 'x' } }
   const { otherwise, rules } = sleeping(pause)
@@ -95,7 +95,7 @@ describe.skipIf(noTerminal)('Ctrl-C', () => {
   })
 })
 
-describe.skipIf(noTerminal)('the end of a chat', () => {
+describe('the end of a chat', () => {
   it('Ctrl-D ends, and tells how to go on', async () => {
     const place = newPlace()
     const screen = await chat({}, [], place)
@@ -119,7 +119,7 @@ describe.skipIf(noTerminal)('the end of a chat', () => {
     await until(() => !isRunning(`sleep ${pause}`), 'the end of the command')
   })
 
-  it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
+  it.skipIf(noTerminal).each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
     '%s in the middle of a command leaves nothing behind, no command and no server',
     async (signal) => {
       const pause = seconds()

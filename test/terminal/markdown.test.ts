@@ -5,7 +5,7 @@ import { markdownLines } from '../../src/cli/chat/markdown.ts'
 import { brokenSpans, type Looks, plainText, type StyledLine } from '../../src/cli/chat/styled.ts'
 import { columnsOf } from '../../src/terminal/index.ts'
 import { runs } from '../support/runs.ts'
-import { newPlace, noTerminal, open, type Size } from './support.ts'
+import { newPlace, noTerminal, open, openHere, type Size } from './support.ts'
 
 /** Looks as marks, so that a line can be compared with a text. */
 function drawn({ lead = '', hasEdge, indent = 0, spans }: StyledLine): string {
@@ -168,25 +168,28 @@ describe('Markdown', () => {
   })
 })
 
-async function answered(
-  said: string,
-  size: Size = {},
-  environment: { [name: string]: string } = {},
-  delay = 0,
-) {
+type Given = Size & {
+  readonly environment?: { readonly [name: string]: string }
+  /** Milliseconds between words. */
+  readonly delay?: number
+  /** Whether to start the binary: colours depend on the process. */
+  readonly isProcess?: boolean
+}
+
+async function answered(said: string, { environment, delay = 0, isProcess, ...size }: Given = {}) {
   const place = newPlace(environment)
   const script = place.file('script.json', { delay, rules: [{ do: [{ say: said }] }] })
-  const screen = open(place, ['chat', '--script', script], size)
+  const screen = (isProcess ? open : openHere)(place, ['chat', '--script', script], size)
   await screen.shows(/Servers +none/)
   await screen.enter('go')
   return screen
 }
 
-describe.skipIf(noTerminal)('Markdown in a chat', () => {
-  it('is drawn: without its marks, with lists, edges and looks', async () => {
+describe('Markdown in a chat', () => {
+  it.skipIf(noTerminal)('is drawn: without its marks, with lists, edges and looks', async () => {
     const screen = await answered(
       '## Plan\n\nUse **bold** and `code`.\n\n1. a line that is so long that it goes on in the next row of this narrow terminal\n- b\n\n```sh\nls *.md\n```',
-      { columns: 60 },
+      { columns: 60, isProcess: true },
     )
     const text = await screen.shows(/ls \*\.md.*\d out/s)
     expect(text).toContain('Plan\n\nUse bold and code.\n\n1. a line')
@@ -195,16 +198,18 @@ describe.skipIf(noTerminal)('Markdown in a chat', () => {
     expect(screen.raw()).toContain('\u001b[36mcode\u001b[39m')
   })
 
-  it('is shown as it was written where there are no colours', async () => {
-    const screen = await answered('Use **bold**.\n- `b`', {}, { NO_COLOR: '1' })
+  it.skipIf(noTerminal)('is shown as it was written, in no colours, where NO_COLOR is set', async () => {
+    const screen = await answered('Use **bold**.\n- `b`', { environment: { NO_COLOR: '1' }, isProcess: true })
     await screen.shows('Use **bold**.\n- `b`')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours
+    expect(screen.raw()).not.toMatch(/\u001b\[(3|9)\d/)
   })
 
   it('a long answer stays within the screen while it comes, and is all there to scroll to, once', async () => {
     const part = (number: number) =>
       `## Part ${number}\n\nSome **bold** words, ${'日本 '.repeat(30)}\n\n\`\`\`js\nconst a${number} = '${'x'.repeat(100)}'\n\`\`\`\n\n- item ${number}`
     const parts = Array.from({ length: 12 }, (_, index) => index + 1)
-    const screen = await answered(parts.map(part).join('\n\n'), { columns: 80, rows: 24 }, {}, 15)
+    const screen = await answered(parts.map(part).join('\n\n'), { columns: 80, rows: 24, delay: 15 })
     await screen.shows(/item 12\n.*\d out/s)
     const count = (wanted: RegExp) => screen.scrolled().match(wanted)?.length
     for (const number of parts) {

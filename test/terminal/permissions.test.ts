@@ -2,7 +2,16 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newPlace, noTerminal, open, type Place, type Screen, shareScreen } from './support.ts'
+import {
+  keys,
+  newPlace,
+  noTerminal,
+  open,
+  openHere,
+  type Place,
+  type Screen,
+  shareScreen,
+} from './support.ts'
 
 const before = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join('\n')
 const edit = { path: 'a.txt', old: 'line 10', new: 'changed\u001b[2J' }
@@ -23,7 +32,8 @@ const rules = [
   { when: 'hidden', do: [{ call: 'Bash', input: { command: 'echo $(echo hidden)' } }, { say: 'Over.' }] },
 ]
 
-function scene(isShared = false): { readonly place: Place; readonly chat: () => Promise<Screen> } {
+/** In a process of its own if colours matter. */
+function scene(isProcess = false): { readonly place: Place; readonly chat: () => Promise<Screen> } {
   const root = newPlace()
   const folder = join(root.folder, 'project')
   mkdirSync(folder)
@@ -32,8 +42,9 @@ function scene(isShared = false): { readonly place: Place; readonly chat: () => 
   writeFileSync(join(folder, 'script.json'), JSON.stringify({ rules }))
   const place = { ...root, folder }
   const chat = async () => {
-    const size = { columns: 110, rows: 45, isShared }
-    const screen = open(place, ['chat', '--script', 'script.json', '--audit', 'audit.jsonl'], size)
+    const size = { columns: 110, rows: 45, isShared: isProcess }
+    const words = ['chat', '--script', 'script.json', '--audit', 'audit.jsonl']
+    const screen = isProcess ? open(place, words, size) : openHere(place, words, size)
     await screen.shows(/Servers +none/)
     return screen
   }
@@ -107,7 +118,7 @@ describe.skipIf(noTerminal)('a question', () => {
   })
 })
 
-describe.skipIf(noTerminal)('an answer', () => {
+describe('an answer', () => {
   it('can be given for everywhere, which the next session knows, and /permissions shows and removes', async () => {
     const { place, chat } = scene()
     const first = await chat()
@@ -120,6 +131,8 @@ describe.skipIf(noTerminal)('an answer', () => {
     await first.shows('Heard: loud')
     const file = join(place.folder, '../home/.config/toolshelf/permissions.json')
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ allow: ['Bash(echo loud)'] })
+    first.type(keys.ctrlD)
+    await first.ended()
     const second = await chat()
     await second.enter('again')
     await second.shows('Heard: loud')

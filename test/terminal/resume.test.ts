@@ -2,7 +2,7 @@
 import { appendFileSync, copyFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { keys, newPlace, noTerminal, open, type Place } from './support.ts'
+import { keys, newPlace, openHere, type Place } from './support.ts'
 
 const rules = [
   {
@@ -17,7 +17,7 @@ const rules = [
 
 async function started(place: Place, words: readonly string[], isShared = false) {
   const script = place.file('script.json', { rules, otherwise: 'I heard: {{user}}' })
-  const screen = open(place, ['chat', '--script', script, '--allow', 'Move', ...words], {
+  const screen = openHere(place, ['chat', '--script', script, '--allow', 'Move', ...words], {
     rows: 40,
     isShared,
   })
@@ -43,7 +43,7 @@ function sessionOf({ folder }: Place): string {
   return join(sessions, names.find((name) => name.endsWith('.jsonl')) ?? '')
 }
 
-describe.skipIf(noTerminal)('toolshelf chat --resume', () => {
+describe('toolshelf chat --resume', () => {
   const place = newPlace()
   let session: string
   let damaged: string
@@ -101,16 +101,16 @@ describe.skipIf(noTerminal)('toolshelf chat --resume', () => {
   it('says so where there is nothing to go on from, and changes no other file', async () => {
     const place = newPlace()
     const script = place.file('script.json', { rules: [{ do: [{ say: 'hi' }] }] })
-    const none = open(place, ['chat', '--script', script, '--resume', 'last'])
+    const none = openHere(place, ['chat', '--script', script, '--resume', 'last'])
     expect(await none.ended()).toBe(1)
     expect(none.text()).toContain('no session to resume in')
     const other = join(place.folder, 'notes.md')
     writeFileSync(other, '# Notes')
-    const wrong = open(place, ['chat', '--script', script, '--resume', 'notes.md'])
+    const wrong = openHere(place, ['chat', '--script', script, '--resume', 'notes.md'])
     expect(await wrong.ended()).toBe(1)
     expect(wrong.text()).toMatch(/notes\.md is\s+not a session/)
     expect(readFileSync(other, 'utf8')).toBe('# Notes')
-    const missing = open(place, ['chat', '--script', script, '--resume', 'no.jsonl'])
+    const missing = openHere(place, ['chat', '--script', script, '--resume', 'no.jsonl'])
     expect(await missing.ended()).toBe(1)
     expect(missing.text()).toContain('no such file')
   })

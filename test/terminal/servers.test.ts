@@ -1,8 +1,21 @@
-// A chat with real MCP servers: six of them in one conversation, and one that is killed in the middle.
+// A chat with MCP servers: six of them in one conversation, some real, and one that is killed in the middle.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newPlace, noTerminal, open, type Place, serverScript } from './support.ts'
+import { isThorough } from '../support/runs.ts'
+import { newPlace, openHere, type Place, serverScript } from './support.ts'
+
+const wire = new URL('../mcp/servers/wire.mjs', import.meta.url).href
+
+/** A server with one tool that starts in no time, in place of a real one, unless there is time for that. */
+function lightOr(real: object, place: Place, tool: string, description: string): object {
+  if (isThorough) return real
+  const source = `import { serve, text, tool } from ${JSON.stringify(wire)}
+const tools = [tool(${JSON.stringify(tool)}, { description: ${JSON.stringify(description)} })]
+serve({ 'tools/list': () => ({ tools }), 'tools/call': () => text('5') })
+`
+  return { command: process.execPath, args: [place.file(`${tool}.mjs`, source)] }
+}
 
 /** With the ids of their processes, as the servers' own wrapper notes them. */
 function servers(place: Place): object {
@@ -18,13 +31,25 @@ function servers(place: Place): object {
   const official = '@modelcontextprotocol/server-'
   return {
     filesystem: server('filesystem', `${official}filesystem/dist/index.js`, [place.folder]),
-    archive: server('archive', `${official}filesystem/dist/index.js`, [join(place.folder, 'home')]),
+    archive: lightOr(
+      server('archive', `${official}filesystem/dist/index.js`, [join(place.folder, 'home')]),
+      ...([place, 'list_allowed_directories', 'Returns the directories that it may access.'] as const),
+    ),
     memory: server('memory', `${official}memory/dist/index.js`, [], {
       MEMORY_FILE_PATH: join(place.folder, 'memory.jsonl'),
     }),
-    everything: server('everything', `${official}everything/dist/index.js`),
-    thinking: server('thinking', `${official}sequential-thinking/dist/index.js`),
-    github: server('github', `${official}github/dist/index.js`, [], { GITHUB_PERSONAL_ACCESS_TOKEN: 'none' }),
+    everything: lightOr(
+      server('everything', `${official}everything/dist/index.js`),
+      ...([place, 'get-sum', 'Returns the sum of two numbers.'] as const),
+    ),
+    thinking: lightOr(
+      server('thinking', `${official}sequential-thinking/dist/index.js`),
+      ...([place, 'sequentialthinking', 'Solves problems by sequential thinking.'] as const),
+    ),
+    github: lightOr(
+      server('github', `${official}github/dist/index.js`, [], { GITHUB_PERSONAL_ACCESS_TOKEN: 'none' }),
+      ...([place, 'search_code', 'Search for code across GitHub repositories.'] as const),
+    ),
     broken: { command: 'no-such-program' },
   }
 }
@@ -57,18 +82,18 @@ function rules(folder: string): object[] {
   ]
 }
 
-describe.skipIf(noTerminal)('servers of a chat', () => {
-  it('six real servers in one conversation, one killed in the middle and back again', async () => {
+describe('servers of a chat', () => {
+  it('six servers in one conversation, one killed in the middle and back again', async () => {
     const place = newPlace()
     const script = place.file('script.json', { rules: rules(place.folder), otherwise: 'I heard: {{user}}' })
     const config = place.file('mcp.json', { mcpServers: servers(place) })
     const words = ['chat', '--script', script, '--config', config, '--allow', 'mcp__*']
-    const screen = open(place, words, { columns: 120, rows: 60 })
-    const welcome = await screen.shows(/Servers +(\w+ \d+,\s+){5}\w+ \d+ \(tools\)/, 90_000)
+    const screen = openHere(place, words, { columns: 120, rows: 60 })
+    const welcome = await screen.shows(/Servers +(\w+ \d+,\s+){5}\w+ \d+ \(tools\)/)
     expect(welcome.match(/broken failed/g)).toHaveLength(1)
     expect(welcome).toMatch(/the command "no-such-program" was not found/)
     await screen.enter('use them all')
-    const used = await screen.shows(/All were used\..*\d out/s, 60_000)
+    const used = await screen.shows(/All were used\..*\d out/s)
     expect(used.match(/● mcp__(filesystem|memory|everything|thinking|archive)__/g)).toHaveLength(5)
     expect(used).not.toContain('✗')
     expect(readFileSync(join(place.folder, 'notes.txt'), 'utf8')).toBe('written')
@@ -78,7 +103,7 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
     await screen.shows(/memory disconnected/)
     await screen.enter('hello')
     await screen.shows('I heard: hello')
-    await screen.shows('memory is back', 60_000)
+    await screen.shows('memory is back')
     expect(memory().length).toBeGreaterThan(1)
     await screen.enter('recall')
     await screen.shows(/Recalled: .*Ada/s)
@@ -93,7 +118,7 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
     const server = place.file('silent.mjs', 'process.stdin.resume()')
     const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
     const script = place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }] })
-    const screen = open(place, ['chat', '--script', script, '--config', config])
+    const screen = openHere(place, ['chat', '--script', script, '--config', config])
     await screen.shows('servers: 1 starting')
     await screen.enter('/tools')
     await screen.shows(/Pending +silent/)
@@ -112,7 +137,7 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
       },
     })
     const script = place.file('script.json', { rules: [{ do: [{ say: 'I heard: {{user}}' }] }] })
-    const screen = open(place, ['chat', '--script', script, '--config', config], { rows: 50 })
+    const screen = openHere(place, ['chat', '--script', script, '--config', config], { rows: 50 })
     await screen.shows('servers: 2 starting')
     await screen.enter('/search zyxwvut')
     await screen.shows(/searching; waiting for (silent|late)/)
@@ -129,7 +154,9 @@ describe.skipIf(noTerminal)('servers of a chat', () => {
     const script = place.file('script.json', {
       rules: [{ do: [{ call: 'mcp__fragile__fall', search: 'fall' }, { say: 'It says: {{result}}' }] }],
     })
-    const screen = open(place, ['chat', '--script', script, '--config', config, '--allow', '*'], { rows: 40 })
+    const screen = openHere(place, ['chat', '--script', script, '--config', config, '--allow', '*'], {
+      rows: 40,
+    })
     await screen.shows(/Servers +fragile 1/)
     await screen.enter('go')
     const text = await screen.shows(/It says: .*\d out/s)

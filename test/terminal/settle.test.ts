@@ -6,7 +6,7 @@ import { type Item, itemLines } from '../../src/cli/chat/items.ts'
 import { finalItems, settle } from '../../src/cli/chat/settle.ts'
 import { applyEvent, newTurn, withAside } from '../../src/cli/chat/turn.ts'
 import { runs } from '../support/runs.ts'
-import { newPlace, noTerminal, open } from './support.ts'
+import { newPlace, openHere } from './support.ts'
 
 /** What happens in a turn: an event, or something that is told in between. */
 type Step = AgentEvent | { readonly type: 'aside'; readonly text: string }
@@ -185,11 +185,11 @@ describe('what is certain of a turn', () => {
 
 const LINES = Array.from({ length: 60 }, (_, index) => `reason ${index + 1}`)
 
-describe.skipIf(noTerminal)('a long answer in a small terminal', () => {
+describe('a long answer in a small terminal', () => {
   async function chat(rules: object[], delay = 0) {
     const place = newPlace()
     const script = place.file('script.json', { delay, rules })
-    const screen = open(place, ['chat', '--script', script], { columns: 80, rows: 24 })
+    const screen = openHere(place, ['chat', '--script', script], { columns: 80, rows: 24 })
     await screen.shows(/Servers +none/)
     await screen.enter('go')
     const reasons = () =>

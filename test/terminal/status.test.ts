@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Status, statusLine } from '../../src/cli/chat/status.ts'
 import { noFigures } from '../../src/core/figures/index.ts'
 import { served } from '../agent/support.ts'
-import { newPlace, noTerminal, open } from './support.ts'
+import { newPlace, openHere } from './support.ts'
 
 const figures = {
   ...noFigures,
@@ -54,7 +54,7 @@ describe('the status line', () => {
   })
 })
 
-describe.skipIf(noTerminal)('in a chat', () => {
+describe('in a chat', () => {
   it('a turn and the status line show model, context and what was saved, in tokens and money', async () => {
     const { client } = await served({ rules: [{ do: [{ say: 'Good morning.' }] }] })
     const place = newPlace({ ANTHROPIC_API_KEY: 'x' })
@@ -65,7 +65,7 @@ describe.skipIf(noTerminal)('in a chat', () => {
       '--model',
       'claude-sonnet-5-5',
     ]
-    const screen = open(place, words, { columns: 140, rows: 30 })
+    const screen = openHere(place, words, { columns: 140, rows: 30 })
     await screen.shows(/Servers +none/)
     await screen.enter('hello')
     const saved = String.raw`claude-sonnet-5-5 · context \d\.\d % of 200k · (saved|cost) [\d,]+ tokens( more)? \(−?\$\d\.\d+\)`

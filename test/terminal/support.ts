@@ -1,13 +1,19 @@
-// What the terminal tests share: the real binary in a real pseudo-terminal, typed into and read like a person would.
+// What the terminal tests share: commands in a terminal, typed into and read like a person would. Either the real binary
+// in a real pseudo-terminal, or a command in this process.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { PassThrough, Writable } from 'node:stream'
+import type { ReadStream, WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import { runCli } from '../../src/cli/main.ts'
 import { binary } from '../support/binary.ts'
+import { enter } from '../support/cli-here.ts'
 
 const pty = loadPty()
 
@@ -65,7 +71,6 @@ export function newPlace(environment: { readonly [name: string]: string } = {}):
 }
 
 export type Screen = {
-  readonly process: IPty
   readonly type: (keys: string) => void
   /** Types a line as a person does: the words, and then Enter. */
   readonly enter: (line: string) => Promise<void>
@@ -82,22 +87,40 @@ export type Screen = {
   /** The bytes as they came. */
   readonly raw: () => string
   readonly resize: (columns: number, rows: number) => void
-  /** Waits until the process has ended, and answers with its exit code. */
+  /** Waits until the command has ended, and answers with its exit code. */
   readonly ended: (patience?: number) => Promise<number>
+  /** Ends the command if it has not. */
+  readonly close: () => Promise<void> | void
 }
+
+export type ProcessScreen = Screen & { readonly process: IPty }
 
 export type Size = {
   readonly columns?: number
   readonly rows?: number
-  /** A file of the place that takes stderr; the terminal if left out. */
-  readonly stderr?: string
-  /** Arguments of Node that start another binary. */
-  readonly binary?: readonly string[]
   /** Whether several tests share the screen; it is ended with the file. */
   readonly isShared?: boolean
 }
 
-const PATIENCE = 90_000
+export type HereSize = Size & {
+  /** In place of the whole command line. */
+  readonly run?: typeof runCli
+}
+
+export type ProcessSize = Size & {
+  /** A file of the place that takes stderr; the terminal if left out. */
+  readonly stderr?: string
+  /** Arguments of Node that start another binary. */
+  readonly binary?: readonly string[]
+}
+
+/** On a machine that is very busy the first chat takes minutes to load; the suite's own limit is 300,000. */
+const PATIENCE = 250_000
+/** What an ended screen may take: another test must not wait for longer, or find the process taken. */
+const CLOSING = 30_000
+
+/** Ends what runs in this process, whoever started it. */
+let closeHere: () => Promise<void> | void = () => {}
 
 /** One screen for all tests of a group, in their order: starting it takes longer than most of them. */
 export function shareScreen<Opened extends Screen>(start: () => Promise<Opened>): () => Opened {
@@ -105,7 +128,8 @@ export function shareScreen<Opened extends Screen>(start: () => Promise<Opened>)
   beforeAll(async () => {
     screen = await start()
   })
-  afterAll(() => screen?.process.kill('SIGKILL'))
+  // The start may have failed half-way.
+  afterAll(() => screen?.close() ?? closeHere())
   beforeEach(async () => {
     await screen.hides('Ctrl-C stops')
     screen.wipe()
@@ -114,10 +138,9 @@ export function shareScreen<Opened extends Screen>(start: () => Promise<Opened>)
 }
 
 /** Starts the binary with words in a terminal. It is ended with the test, or with the file if tests share it. */
-export function open(place: Place, words: readonly string[], size: Size = {}): Screen {
+export function open(place: Place, words: readonly string[], size: ProcessSize = {}): ProcessScreen {
   const { columns = 80, rows = 30, binary: started = binary } = size
   if (!pty) throw new Error(noTerminal)
-  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 5000, allowProposedApi: true })
   const redirected = ['/bin/sh', '-c', `exec "$0" "$@" 2>${size.stderr}`]
   const [program = '', ...given] = [
     ...(size.stderr ? redirected : []),
@@ -132,20 +155,86 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
     cwd: place.folder,
     env: { ...place.environment },
   })
-  let raw = ''
-  let code: number | undefined
-  child.onData((data) => {
-    raw += data
-    terminal.write(data)
+  const { screen, show, end, isEnded } = createScreen({
+    ...{ columns, rows },
+    type: (keys) => child.write(keys),
+    resize: (next, height) => child.resize(next, height),
+    close: () => child.kill('SIGKILL'),
   })
-  child.onExit(({ exitCode }) => {
-    code = exitCode
-  })
+  child.onData(show)
+  child.onExit(({ exitCode }) => end(exitCode))
   if (!size.isShared)
     onTestFinished(() => {
-      if (code === undefined) child.kill('SIGKILL')
+      if (!isEnded()) child.kill('SIGKILL')
     })
+  return { ...screen, process: child }
+}
 
+/**
+ * Runs a command in this process, in a terminal that is drawn like a real one: to start a process takes a CPU second. It
+ * is ended with the test, or with the file if tests share it; one can run at a time.
+ */
+export function openHere(place: Place, words: readonly string[], size: HereSize = {}): Screen {
+  const { columns = 80, rows = 30, isShared, run = runCli } = size
+  const leave = enter(place.folder, place.environment)
+  const input = Object.assign(new PassThrough(), { isTTY: true }) as unknown as ReadStream
+  for (const name of ['setRawMode', 'ref', 'unref'] as const) input[name] = () => input
+  const drawn = new Writable({
+    decodeStrings: false,
+    write(chunk, _, done) {
+      show(String(chunk))
+      done()
+    },
+  })
+  const output = Object.assign(drawn, { isTTY: true, columns, rows }) as unknown as WriteStream
+  const { screen, show, end, isEnded } = createScreen({
+    ...{ columns, rows },
+    type: (keys) => void (input as unknown as PassThrough).write(keys),
+    resize(next, height) {
+      Object.assign(output, { columns: next, rows: height })
+      output.emit('resize')
+    },
+    // The first stops a turn, the others end the chat.
+    async close() {
+      for (const end = Date.now() + CLOSING; !isEnded() && Date.now() < end; await rest(20))
+        screen.type(keys.ctrlC)
+      leave()
+    },
+  })
+  closeHere = screen.close
+  const say = (text: string) => void output.write(`${text}\n`)
+  const ask = async (question: string) => {
+    const lines = createInterface({ input, output })
+    try {
+      return await lines.question(question)
+    } finally {
+      lines.close()
+    }
+  }
+  void run(words, { print: say, tell: say, isInteractive: true, ask, screen: { input, output } }).then(
+    (code) => {
+      leave()
+      end(code)
+    },
+  )
+  if (!isShared) onTestFinished(() => screen.close())
+  return screen
+}
+
+type Driven = {
+  readonly columns: number
+  readonly rows: number
+  readonly type: (keys: string) => void
+  readonly resize: (columns: number, rows: number) => void
+  readonly close: () => Promise<void> | void
+}
+
+/** `show` takes what the command prints, `end` its exit code. */
+function createScreen({ columns, rows, type, resize, close }: Driven) {
+  const options = { cols: columns, rows, scrollback: 5000, allowProposedApi: true, convertEol: true }
+  const terminal = new xterm.Terminal(options)
+  let raw = ''
+  let code: number | undefined
   const rowsFrom = (first: number): string => {
     const buffer = terminal.buffer.active
     const lines: string[] = []
@@ -156,8 +245,11 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
   /** Keeps its row while rows above it are dropped. */
   let first: ReturnType<typeof terminal.registerMarker> | undefined
   const text = () => rowsFrom(Math.max(first?.line ?? 0, terminal.buffer.active.baseY))
+  /** Waits until all that was printed so far is on the screen. */
+  const drawn = () => new Promise<void>((resolve) => terminal.write('', resolve))
   const until = async (isSo: () => boolean, what: string, patience: number): Promise<string> => {
     for (const end = Date.now() + patience; Date.now() < end; await rest(25)) {
+      await drawn()
       if (isSo()) return text()
     }
     throw new Error(`${what} within ${patience} ms. The screen:\n${text()}`)
@@ -165,14 +257,13 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
   const isIn = (wanted: string | RegExp) =>
     typeof wanted === 'string' ? text().includes(wanted) : wanted.test(text())
   const screen: Screen = {
-    process: child,
-    type: (keys) => child.write(keys),
+    type,
     async enter(line) {
       // During a turn only commands are taken.
       if (!line.startsWith('/')) await screen.hides('Ctrl-C stops')
-      child.write(line)
+      type(line)
       await until(() => squeezed(text()).includes(squeezed(line)), `"${line}" was not typed`, PATIENCE)
-      child.write('\r')
+      type('\r')
     },
     shows: (wanted, patience = PATIENCE) =>
       until(() => isIn(wanted), `The screen did not show ${String(wanted)}`, patience),
@@ -188,14 +279,24 @@ export function open(place: Place, words: readonly string[], size: Size = {}): S
     raw: () => raw,
     resize(next, height) {
       terminal.resize(next, height)
-      child.resize(next, height)
+      resize(next, height)
     },
     async ended(patience = PATIENCE) {
-      await until(() => code !== undefined, 'The process did not end', patience)
+      await until(() => code !== undefined, 'The command did not end', patience)
       return code as number
     },
+    close,
   }
-  return screen
+  const show = (data: string) => {
+    raw += data
+    terminal.write(data)
+  }
+  /** What was printed before is drawn first. */
+  const end = (exitCode: number) =>
+    void drawn().then(() => {
+      code = exitCode
+    })
+  return { screen, show, end, isEnded: () => code !== undefined }
 }
 
 export const keys = {

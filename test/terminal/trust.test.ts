@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scriptPath } from '../mcp/support/servers.ts'
-import { keys, newPlace, noTerminal, open, type Place } from './support.ts'
+import { keys, newPlace, noTerminal, open, openHere, type Place } from './support.ts'
 
 const HEALTHY = scriptPath('healthy')
 
@@ -27,28 +27,28 @@ function folder(): Place {
 
 const chat = ['chat', '--script', 'script.json']
 
-describe.skipIf(noTerminal)('H7 a chat in a folder that nobody trusts', () => {
+describe('H7 a chat in a folder that nobody trusts', () => {
   it('asks once, shows what would run, and then starts it', async () => {
     const place = folder()
-    const first = open(place, chat, { columns: 120 })
+    const first = openHere(place, chat, { columns: 120 })
     const asked = await first.shows('Trust this content?')
     expect(asked).toMatch(/server every\?\[31mthing .*\n +runs node/)
     expect(asked).toContain('server marking (.mcp.json)')
     expect(existsSync(join(place.folder, 'ran'))).toBe(false)
     await first.enter('y')
-    await first.shows(/Servers +every.*\d+ \(tools\)/, 60_000)
+    await first.shows(/Servers +every.*\d+ \(tools\)/)
     await first.enter('hello')
     await first.shows('I heard you.')
     first.type(keys.ctrlD)
     expect(await first.ended()).toBe(0)
-    const second = open(place, chat, { columns: 120 })
-    await second.shows(/Servers +every.*\d+ \(tools\)/, 60_000)
+    const second = openHere(place, chat, { columns: 120 })
+    await second.shows(/Servers +every.*\d+ \(tools\)/)
     expect(second.scrolled()).not.toContain('Trust this content?')
   })
 
   it('goes on without them after no, and says so', async () => {
     const place = folder()
-    const screen = open(place, chat, { columns: 120 })
+    const screen = openHere(place, chat, { columns: 120 })
     await screen.shows('Trust this content?')
     screen.type('\r')
     await screen.shows(/2 servers of .* are not used/)
@@ -58,7 +58,7 @@ describe.skipIf(noTerminal)('H7 a chat in a folder that nobody trusts', () => {
     expect(existsSync(join(place.folder, 'ran'))).toBe(false)
   })
 
-  it.each([
+  it.skipIf(noTerminal).each([
     ['Ctrl-C ends it', keys.ctrlC, 130],
     ['the end of the input is no answer', keys.ctrlD, undefined],
   ])('%s', async (_, key, code) => {
@@ -71,7 +71,7 @@ describe.skipIf(noTerminal)('H7 a chat in a folder that nobody trusts', () => {
     expect(existsSync(join(place.folder, 'ran'))).toBe(false)
   })
 
-  it('a run asks too, and gives the answer where it was not', async () => {
+  it.skipIf(noTerminal)('a run asks too, and gives the answer where it was not', async () => {
     const place = folder()
     const screen = open(place, ['run', 'hello', '--script', 'script.json'], { columns: 80 })
     const asked = await screen.shows('Trust this content?')

@@ -1,12 +1,13 @@
 // A turn in a chat as it goes on: what happens stands where it happened, commands are answered, the clock is fair.
 import { describe, expect, it } from 'vitest'
-import { newPlace, noTerminal, open, rest, shareScreen } from './support.ts'
+import { itemLines } from '../../src/cli/chat/items.ts'
+import { newPlace, openHere, rest, shareScreen } from './support.ts'
 
 async function chat(script: object, isShared = false) {
   const place = newPlace()
   place.file('a.txt', 'alpha')
   const file = place.file('script.json', script)
-  const screen = open(place, ['chat', '--script', file], { rows: 40, isShared })
+  const screen = openHere(place, ['chat', '--script', file], { rows: 40, isShared })
   await screen.shows(/Servers +none/)
   return screen
 }
@@ -31,7 +32,7 @@ const quick = [
   { when: 'delegate', do: [agent, { say: 'All over.' }] },
 ]
 
-describe.skipIf(noTerminal)('a turn', () => {
+describe('a turn', () => {
   const shared = shareScreen(() => chat({ rules: quick }, true))
 
   it('shows a failure that passes where it happened, and when it is tried again', async () => {
@@ -87,7 +88,7 @@ describe.skipIf(noTerminal)('a turn', () => {
   })
 })
 
-describe.skipIf(noTerminal)('a turn that takes its time', () => {
+describe('a turn that takes its time', () => {
   const rules = [
     { when: 'think', do: [{ think: `I ponder ${BRIEF}` }, { say: 'Done.' }] },
     { do: [{ say: LONG }] },
@@ -134,8 +135,8 @@ describe.skipIf(noTerminal)('a turn that takes its time', () => {
     await screen.enter('think again')
     expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
     await screen.shows(/I ponder.*word19\n.*Done\..*\d out/s)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: what makes it dim
-    expect(screen.raw()).toMatch(/\u001b\[2m[^\n]*I ponder/)
+    const [line] = itemLines({ kind: 'thought', text: 'I ponder' }, { columns: 80, isPlain: false })
+    expect(line?.spans).toMatchObject([{ text: 'I ponder', dim: true }])
   })
 
   it('/quit stops it, shows what it came to, and ends', async () => {

@@ -2,11 +2,13 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newPlace, noTerminal, open, serverScript } from './support.ts'
+import { lightPackages } from '../cli/light-demo.ts'
+import { newPlace, openHere } from './support.ts'
+
+const script = join(lightPackages(), '@modelcontextprotocol/server-everything/dist/index.js')
 
 function place() {
   const made = newPlace()
-  const script = serverScript('@modelcontextprotocol/server-everything/dist/index.js')
   const config = made.file('mcp.json', {
     mcpServers: { everything: { command: process.execPath, args: [script] } },
   })
@@ -14,10 +16,10 @@ function place() {
   return { made, words: ['chat', '--script', rules, '--config', config] }
 }
 
-describe.skipIf(noTerminal)('using what is deferred, in a chat', () => {
+describe('using what is deferred, in a chat', () => {
   it('a tool that a message names is loaded, and /tools and /using say why', async () => {
     const { made, words } = place()
-    const screen = open(made, [...words, '--remind', '2'], { columns: 120 })
+    const screen = openHere(made, [...words, '--remind', '2'], { columns: 120 })
     await screen.shows(/everything \d+/)
     await screen.enter('get-sum would add two numbers for me')
     await screen.shows('I heard: get-sum')
@@ -36,7 +38,7 @@ describe.skipIf(noTerminal)('using what is deferred, in a chat', () => {
 
   it('each can be switched off and on', async () => {
     const { made, words } = place()
-    const screen = open(made, words, { columns: 120 })
+    const screen = openHere(made, words, { columns: 120 })
     await screen.shows(/everything \d+/)
     await screen.enter('/using preload off')
     await screen.shows('preload is off.')
@@ -63,7 +65,7 @@ describe.skipIf(noTerminal)('using what is deferred, in a chat', () => {
     const usage = { version: 1, sessions: [session, session, session], forgotten: [] }
     mkdirSync(join(made.folder, 'data', 'toolshelf'), { recursive: true })
     made.file(join('data', 'toolshelf', 'usage.json'), usage)
-    const screen = open(made, [...words, '--learn'], { columns: 120 })
+    const screen = openHere(made, [...words, '--learn'], { columns: 120 })
     await screen.shows(/everything \d+/)
     await screen.enter('/tools')
     await screen.shows(/Working set .*mcp__everything__get-sum/s)
@@ -73,7 +75,7 @@ describe.skipIf(noTerminal)('using what is deferred, in a chat', () => {
     await screen.shows('no longer kept loaded, from the next session on')
     await screen.enter('/quit')
     expect(await screen.ended()).toBe(0)
-    const again = open(made, [...words, '--learn'], { columns: 120 })
+    const again = openHere(made, [...words, '--learn'], { columns: 120 })
     await again.shows(/everything \d+/)
     await again.enter('/using')
     expect(await again.shows('To switch')).not.toContain('get-sum')

@@ -1,7 +1,7 @@
 // Keys, users and profiles: who a key belongs to, whatever keeps it, and that a revoked one stops at once.
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
 import {
@@ -180,6 +180,98 @@ describe('a file', () => {
     expect(notices).toEqual([expect.stringContaining('its last good content stays in use')])
   })
 
+  test('says once that its content cannot be used, whatever is wrong, and uses it again when it is mended', async () => {
+    const notices: string[] = []
+    const content = { profiles: { p: {} }, users: { ada: { profile: 'p' } } }
+    const path = await fileIn(content)
+    const directory = await openUserFile(path, { notify: (message) => notices.push(message) })
+    closing.push(() => directory.close())
+    let changes = 0
+    directory.onChange(() => changes++)
+    for (const wrong of [undefined, { users: { ada: { profile: 'q' } } }]) {
+      await rm(path, { force: true })
+      if (wrong) await writeFile(path, JSON.stringify(wrong))
+      await directory.sync()
+      await directory.sync()
+    }
+    expect(notices).toEqual([
+      `${path}: the file or its folder is gone; its last good content stays in use`,
+      expect.stringMatching(/users\.ada\.profile is "q".*; its last good content stays in use$/),
+    ])
+    expect(changes).toBe(0)
+    await writeFile(path, JSON.stringify({ ...content, users: { bob: { profile: 'p' } } }))
+    await directory.sync()
+    expect(await directory.findUser('bob')).toEqual({ profile: 'p' })
+    expect(changes).toBe(1)
+    await directory.sync()
+    expect([changes, notices.length]).toEqual([1, 2])
+  })
+
+  test('is left as it is by a change of nothing or a wrong one; a deleted user leaves the keys of others', async () => {
+    const directory = await fileDirectory()
+    const { id } = await withAda(directory)
+    await directory.saveUser('bob', { profile: 'developer' })
+    const key = createKey('bob')
+    await directory.saveKey(key.id, key.record)
+    const before = await stat(directory.place)
+    expect(await directory.deleteKey('f'.repeat(16))).toBe(false)
+    expect(await directory.deleteUser('nobody')).toBe(false)
+    await expect(directory.saveUser('carl', { profile: 'none' })).rejects.toThrow('profiles has developer')
+    expect((await stat(directory.place)).ino).toBe(before.ino)
+    expect(await directory.deleteUser('bob')).toBe(true)
+    expect([...(await directory.all()).keys.keys()]).toEqual([id])
+    await rm(directory.place)
+    await directory.saveProfile(developer)
+    expect(JSON.parse(await readFile(directory.place, 'utf8'))).toMatchObject({ profiles: { developer: {} } })
+    expect(await readdir(dirname(directory.place))).toEqual(['users.json'])
+  })
+
+  test('keeps when its keys were used beside it, together with what others noted', async () => {
+    const directory = await fileDirectory()
+    const { id } = await withAda(directory)
+    const path = `${directory.place}.last-used`
+    await writeFile(path, JSON.stringify({ [id]: '2026-01-01T00:00:00Z', gone: '2026', other: 7 }))
+    expect(await directory.lastUses()).toEqual(
+      new Map([
+        [id, '2026-01-01T00:00:00Z'],
+        ['gone', '2026'],
+      ]),
+    )
+    const other = await openUserFile(directory.place)
+    await other.close()
+    expect(await readFile(path, 'utf8')).toContain('gone')
+    directory.noteUse(id)
+    const used = (await directory.lastUses()).get(id)
+    expect(used).not.toBe('2026-01-01T00:00:00Z')
+    await directory.close()
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({ [id]: used })
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect((await readdir(dirname(path))).sort()).toEqual(['users.json', 'users.json.last-used'])
+    await writeFile(path, '[')
+    expect(await directory.lastUses()).toEqual(new Map())
+  })
+
+  test('behind a link is changed where it is, and in a folder that is made for it', async () => {
+    const folder = dirname(await fileIn(undefined))
+    const place = join(folder, 'new', 'users.json')
+    const directory = await openUserFile(place, { mayCreate: true })
+    closing.push(() => directory.close())
+    await directory.saveProfile(developer)
+    expect((await stat(dirname(place))).mode & 0o777).toBe(0o700)
+    const link = join(folder, 'link.json')
+    await symlink(place, link)
+    const linked = await openUserFile(link)
+    closing.push(() => linked.close())
+    await linked.saveUser('ada', { profile: 'developer' })
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    await directory.sync()
+    expect(await directory.findUser('ada')).toEqual({ profile: 'developer' })
+    const nowhere = await openUserFile(join(folder, 'none', 'users.json'), { mayCreate: true })
+    closing.push(() => nowhere.close())
+    expect((await nowhere.all()).users.size).toBe(0)
+    await expect(openUserFile(folder)).rejects.toThrow(folder)
+  })
+
   test('takes edits of many at once', async () => {
     const directory = await fileDirectory()
     await withAda(directory)
@@ -274,14 +366,15 @@ describe('a store', () => {
   test('is not flooded: of many keys at once, most are refused without a read', async () => {
     const { store, counts } = countingStore()
     const directory = await storeDirectory(store)
-    await withAda(directory)
+    const { token } = await withAda(directory)
     const users = authenticatorOf(directory)
     counts.reads = 0
     const answers = await Promise.all(
       Array.from({ length: 500 }, () => users.authenticate(createKey('x').token)),
     )
-    expect(counts.reads).toBeLessThanOrEqual(100)
-    expect(answers).toContainEqual(expect.objectContaining({ status: 503 }))
+    expect(counts.reads).toBe(100)
+    expect(answers.filter((answer) => 'status' in answer && answer.status === 503)).toHaveLength(400)
+    expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
   })
 
   test('that is away: remembered keys go on, others get 503; after a gap all are read again', async () => {
@@ -297,6 +390,182 @@ describe('a store', () => {
     expect(await users.authenticate(token)).toMatchObject({ status: 503 })
     counts.isAway = false
     expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
+  })
+
+  test('is asked again for a good key after five minutes, and for a wrong one after half a minute', async () => {
+    const { store, counts } = countingStore()
+    const directory = await storeDirectory(store)
+    const { token } = await withAda(directory)
+    let now = 0
+    const users = authenticatorOf(directory, () => now)
+    const wrong = createKey('ada').token
+    const readsFor = async (key: string) => {
+      counts.reads = 0
+      await users.authenticate(key)
+      return counts.reads
+    }
+    for (const [key, reads, ms] of [
+      [token, 3, 300_000],
+      [wrong, 1, 30_000],
+    ] as const) {
+      expect(await readsFor(key)).toBe(reads)
+      now += ms - 1
+      expect(await readsFor(key)).toBe(0)
+      now++
+      expect(await readsFor(key)).toBe(reads)
+    }
+  })
+
+  test('is asked again for the wrong key that was forgotten for 2,000 newer ones', async () => {
+    const { store, counts } = countingStore()
+    const users = authenticatorOf(await storeDirectory(store))
+    const given = (index: number) => `tsk_${'0'.repeat(16)}_${String(index).padStart(43, 'A')}`
+    for (let index = 0; index <= 2000; index++) await users.authenticate(given(index))
+    for (const [index, reads] of [
+      [1, 0],
+      [2000, 0],
+      [0, 1],
+      [1, 1],
+      [3, 0],
+    ] as const) {
+      counts.reads = 0
+      await users.authenticate(given(index))
+      expect(counts.reads).toBe(reads)
+    }
+  })
+
+  test('that changes while a key is looked up is read again; if it does so all the time, the client comes back later', async () => {
+    const store = memoryStore()
+    const directory = await storeDirectory(store)
+    const { token } = await withAda(directory)
+    let changes = 1
+    const users = authenticatorOf({
+      ...directory,
+      async findProfile(name) {
+        const found = await directory.findProfile(name)
+        if (changes-- > 0) await directory.saveUser('bob', { profile: 'developer' })
+        return found
+      },
+    })
+    expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
+    expect(changes).toBe(-1)
+    await directory.saveUser('bob', { profile: 'developer' })
+    changes = 4
+    expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
+    expect(changes).toBe(-1)
+    await directory.saveUser('bob', { profile: 'developer' })
+    changes = 5
+    expect(await users.authenticate(token)).toEqual({
+      status: 503,
+      message: 'too many keys are being checked; try again in a second',
+      retryAfter: 1,
+    })
+    expect(users.recall(token)).toBeUndefined()
+  })
+
+  test('without the profile of a user refuses their keys, and says so', async () => {
+    const store = memoryStore()
+    const directory = await storeDirectory(store)
+    const { token, id } = await withAda(directory)
+    await directory.saveUser('ada', { profile: 'gone' })
+    const said: string[] = []
+    const users = createKeyAuthenticator({ directory, notify: (message) => said.push(message) })
+    closing.push(() => users.close())
+    expect(await users.authenticate(token)).toMatchObject({ status: 401 })
+    expect(said).toEqual(['user "ada" has the profile "gone", which does not exist; their keys are refused'])
+    expect(await users.refresh({ id: 'ada', profile: developer, keyId: id })).toBeUndefined()
+    await store.delete('user/ada')
+    expect(await users.authenticate(token)).toMatchObject({ status: 401 })
+    expect(said).toHaveLength(2)
+  })
+
+  test('with a record that cannot be read answers 503 and says why; what else goes wrong is thrown', async () => {
+    const store = memoryStore()
+    const directory = await storeDirectory(store)
+    const { token } = await withAda(directory)
+    await store.set('user/ada', '{')
+    const said: string[] = []
+    const notify = (message: string) => void said.push(message)
+    const users = createKeyAuthenticator({ directory, notify })
+    closing.push(() => users.close())
+    expect(await users.authenticate(token)).toMatchObject({ status: 503, retryAfter: 5 })
+    expect(said).toEqual([
+      'a key cannot be checked: the value of "user/ada" in the store is not JSON; write it again with "toolshelf users import"',
+    ])
+    const findUser = () => Promise.reject(new RangeError('a mistake'))
+    const broken = createKeyAuthenticator({ directory: { ...directory, findUser }, notify })
+    closing.push(() => broken.close())
+    await expect(broken.authenticate(token)).rejects.toThrow(RangeError)
+  })
+
+  test('a user who stays connected is known as they are now, until their key expires or is gone', async () => {
+    const directory = await storeDirectory()
+    await withAda(directory)
+    let now = Date.parse('2026-01-01T00:00:00Z')
+    const { id, token, record } = createKey('ada', { expires: new Date(now + 1000) })
+    await directory.saveKey(id, record)
+    const users = authenticatorOf(directory, () => now)
+    const user = await users.authenticate(token)
+    if ('status' in user) throw new Error(user.message)
+    expect(user.expiresAt).toBe(now + 1000)
+    expect(await users.refresh(user)).toEqual(user)
+    await directory.saveProfile({ ...developer, name: 'guest' })
+    await directory.saveUser('ada', { profile: 'guest' })
+    expect((await users.refresh(user))?.profile.name).toBe('guest')
+    expect(await users.refresh({ id: 'ada', profile: developer })).toBeUndefined()
+    now += 1000
+    expect(await users.refresh(user)).toBeUndefined()
+  })
+
+  test('notes the use of a key once an hour, and forgets it with the key', async () => {
+    const store = memoryStore()
+    let now = Date.parse('2026-01-01T00:00:00Z')
+    const directory = await openUserStore(store, { now: () => now })
+    closing.push(() => directory.close())
+    const { id, token } = await withAda(directory)
+    const users = authenticatorOf(directory, () => now)
+    await users.authenticate(createKey('ada').token)
+    expect(await directory.lastUses()).toEqual(new Map())
+    const usedAt = async () => {
+      await users.authenticate(token)
+      return (await directory.lastUses()).get(id)
+    }
+    expect(await usedAt()).toBe('2026-01-01T00:00:00.000Z')
+    now += 3_599_999
+    expect(await usedAt()).toBe('2026-01-01T00:00:00.000Z')
+    now++
+    expect(await usedAt()).toBe('2026-01-01T01:00:00.000Z')
+    await directory.deleteKey(id)
+    expect(await directory.lastUses()).toEqual(new Map())
+  })
+
+  test('of more than a page of keys is read whole, and a deleted user leaves those of others', async () => {
+    const store = memoryStore()
+    const directory = await storeDirectory(store)
+    const { record } = await withAda(directory)
+    const idOf = (index: number) => index.toString(16).padStart(16, '0')
+    for (let index = 0; index < 1000; index++)
+      await store.set(`key/${idOf(index)}`, JSON.stringify({ ...record, user: index % 2 ? 'bob' : 'ada' }))
+    expect((await directory.all()).keys.size).toBe(1001)
+    expect(await directory.deleteUser('bob')).toBe(false)
+    expect((await directory.all()).keys.size).toBe(501)
+    expect(await directory.findKey(idOf(999))).toBeUndefined()
+    expect(await directory.findKey(idOf(998))).toBeDefined()
+  })
+
+  test('that is closed tells of changes no more', async () => {
+    const store = memoryStore()
+    const directory = await openUserStore(store)
+    let changes = 0
+    const stop = directory.onChange(() => changes++)
+    await store.publish('users', 'key/1')
+    expect(changes).toBe(1)
+    stop()
+    await store.publish('users', 'key/1')
+    directory.onChange(() => changes++)
+    await directory.close()
+    await store.publish('users', 'key/1')
+    expect(changes).toBe(1)
   })
 
   test('tells every replica of a revoked key', async () => {

@@ -1,8 +1,8 @@
 // Credentials of users: encrypted under a key from the environment, bound to their user and server, and rotated.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore } from '../../src/store/index.ts'
-import { openCredentialStore, openKeyring } from '../../src/users/credentials/index.ts'
+import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
+import { openCredentialStore, openKeyring, removeUserCredentials } from '../../src/users/credentials/index.ts'
 
 const newKey = () => randomBytes(32).toString('base64')
 
@@ -24,6 +24,13 @@ describe('the keyring', () => {
       if (wrong) expect(() => openKeyring(wrong)).not.toThrow(wrong)
     }
     expect(() => openKeyring(`${newKey()},nonsense`)).toThrow('key 2 of TOOLSHELF_SECRET_KEY')
+    const hex = key.toString('hex')
+    for (const wrong of [`${hex}0`, `0${hex}`, `${newKey()}=`, `.${newKey().slice(1)}`, `${newKey()},`])
+      expect(() => openKeyring(wrong)).toThrow('does not have 32 bytes')
+    const keys = Array.from({ length: 21 }, newKey)
+    const [last = ''] = keys.slice(19)
+    expect(openKeyring(keys.slice(0, 20).join()).open('a', openKeyring(last).seal('a', 'text'))).toBe('text')
+    expect(() => openKeyring(keys.join())).toThrow('more than 20 keys')
   })
 
   test('seals the same text differently each time, and shows nothing of it', () => {
@@ -53,7 +60,11 @@ describe('the keyring', () => {
       expect(() =>
         ring.open('credential/ann/github', `1.${id}.${bytes.subarray(0, length).toString('base64url')}`),
       ).toThrow('was changed')
-    expect(() => ring.open('x', 'plain text')).toThrow('not an encrypted record')
+    for (const plain of ['plain text', '', `${sealed}!`, `x${sealed}`, `2${sealed.slice(1)}`]) {
+      expect(() => ring.open('credential/ann/github', plain)).toThrow('not an encrypted record')
+      expect(ring.keyIdOf(plain)).toBeUndefined()
+    }
+    expect(ring.keyIdOf(sealed)).toBe(ring.currentId)
   })
 
   test('names the key that is missing, by its id', () => {
@@ -129,5 +140,121 @@ describe('the store of credentials', () => {
     expect((await after.read('ann', 's'))?.values).toEqual({ A: 'ann' })
     expect((await after.read('bob', 's'))?.values).toEqual({ A: 'bob', B: '2' })
     await expect(before.read('ann', 's')).rejects.toThrow('which is not in TOOLSHELF_SECRET_KEY')
+  })
+
+  test('changes, deletes and removals are told, with their user; a quiet change is not', async () => {
+    const store = newStore()
+    let gap = () => {}
+    const onGap = (listener: () => void) => {
+      gap = listener
+      return () => {
+        gap = () => {}
+      }
+    }
+    const credentials = openCredentialStore({ ...store, onGap }, openKeyring(newKey()))
+    const heard: (string | undefined)[] = []
+    const stop = await credentials.watch((user) => void heard.push(user))
+    const set = (
+      user: string,
+      values: { [name: string]: string } | undefined,
+      options?: { isQuiet: boolean },
+    ) => credentials.update(user, 's', () => values && { values, login: { token: 1 } }, options)
+    await set('ann', { A: '1' })
+    await set('bob', { A: '1' }, { isQuiet: true })
+    expect(await credentials.read('bob', 's')).toEqual({ values: { A: '1' }, login: { token: 1 } })
+    expect(await credentials.list('bob')).toMatchObject([{ hasLogin: true }])
+    gap()
+    await set('ann', undefined)
+    expect(await credentials.read('ann', 's')).toBeUndefined()
+    await set('carl', undefined)
+    await credentials.remove('dora', 's')
+    await credentials.remove('bob', 's')
+    await stop()
+    gap()
+    await set('ann', { A: '1' })
+    expect(heard).toEqual(['ann', undefined, 'ann', 'carl', 'bob'])
+  })
+
+  test('removes all that a user has, page by page, and nothing of others', async () => {
+    const store = newStore()
+    const heard: string[] = []
+    await store.subscribe('credentials', (user) => heard.push(user))
+    for (let index = 0; index < 501; index++) await store.set(`credential/ann/${index}`, 'unreadable')
+    await store.set('credential/anna/s', 'unreadable')
+    const credentials = openCredentialStore(store, openKeyring(newKey()))
+    expect(await credentials.list('ann')).toHaveLength(501)
+    expect((await credentials.list()).at(-1)).toEqual({
+      ...{ user: 'anna', server: 's', names: [], hasLogin: false },
+      problem: 'credential/anna/s is not an encrypted record; remove it and set it again',
+    })
+    expect(await removeUserCredentials(store, 'ann')).toBe(501)
+    expect(await removeUserCredentials(store, 'ann')).toBe(0)
+    expect(heard).toEqual(['ann'])
+    expect(await credentials.list()).toHaveLength(1)
+  })
+
+  test('a record has at most 100 values and 100,000 characters', async () => {
+    const credentials = openCredentialStore(newStore(), openKeyring(newKey()))
+    const set = (values: { [name: string]: string }) => credentials.update('ann', 's', () => ({ values }))
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`V${i}`, '']))
+    const frame = JSON.stringify({ values: { A: '' } }).length
+    await set(many(100))
+    await set({ A: 'x'.repeat(100_000 - frame) })
+    await expect(set(many(101))).rejects.toThrow('more than 100000 characters or 100 values')
+    await expect(set({ A: 'x'.repeat(100_001 - frame) })).rejects.toThrow('credential/ann/s would have')
+    expect((await credentials.read('ann', 's'))?.values).toHaveProperty('A')
+  })
+
+  test('a change that others overtake each time is given up after ten tries', async () => {
+    const store = newStore()
+    let tries = 0
+    const set: StateStore['set'] = async (...given) => (++tries < 11 ? undefined : store.set(...given))
+    const credentials = openCredentialStore({ ...store, set }, openKeyring(newKey()))
+    const change = () => credentials.update('ann', 's', () => ({ values: {} }))
+    await expect(change()).rejects.toThrow('credential/ann/s is being changed by others; try again')
+    expect(tries).toBe(10)
+    await change()
+    expect(tries).toBe(11)
+  })
+
+  test('a record that was changed while all are resealed is left to whoever changed it', async () => {
+    const store = newStore()
+    const [first, second] = [newKey(), newKey()]
+    await openCredentialStore(store, openKeyring(first)).update('ann', 's', () => ({ values: { A: '1' } }))
+    const ring = openKeyring(`${second},${first}`)
+    const set: StateStore['set'] = async () => undefined
+    expect(await openCredentialStore({ ...store, set }, ring).reseal()).toBe(0)
+    expect(await openCredentialStore(store, ring).reseal()).toBe(1)
+  })
+
+  test('only texts are values, and none is inherited', async () => {
+    const store = newStore()
+    const ring = openKeyring(newKey())
+    const credentials = openCredentialStore(store, ring)
+    const seal = (text: string) => store.set('credential/ann/s', ring.seal('credential/ann/s', text))
+    await seal('{"values":{"A":7}}')
+    await expect(credentials.read('ann', 's')).rejects.toThrow('credential/ann/s is not as expected')
+    await seal('{}')
+    const found = await credentials.read('ann', 's')
+    expect(found).toEqual({ values: {} })
+    expect(found?.values.constructor).toBeUndefined()
+    await seal('{')
+    await expect(credentials.readAll('ann')).rejects.toThrow(SyntaxError)
+  })
+
+  test('work for one record is done by one at a time, for two at once', async () => {
+    const credentials = openCredentialStore(newStore(), openKeyring(newKey()))
+    let running = 0
+    let most = 0
+    const work = async () => {
+      most = Math.max(most, ++running)
+      await new Promise((resolve) => setImmediate(resolve))
+      running--
+      return most
+    }
+    await Promise.all([credentials.alone('ann', 's', work), credentials.alone('ann', 's', work)])
+    expect(most).toBe(1)
+    await Promise.all([credentials.alone('ann', 's', work), credentials.alone('bob', 's', work)])
+    expect(most).toBe(2)
   })
 })

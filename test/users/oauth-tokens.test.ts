@@ -1,9 +1,8 @@
 // Access tokens of a real identity provider: which are accepted, whose they are, and why the others are refused.
-import { generateKeyPairSync } from 'node:crypto'
-import { decodeJwt, decodeProtectedHeader, exportJWK, SignJWT, UnsecuredJWT } from 'jose'
+import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import type { AccessRefusal, Profile, User } from '../../src/users/index.ts'
-import { createTokenAccess, readOAuthSettings, type TokenAccessOptions } from '../../src/users/oauth/index.ts'
+import { createTokenAccess, type TokenAccessOptions } from '../../src/users/oauth/index.ts'
 import { type IdentityProvider, startIdentityProvider, TOKEN_SECONDS } from './identity-provider.ts'
 
 const RESOURCE = 'https://tools.example.com/mcp'
@@ -107,43 +106,6 @@ describe('tokens', () => {
       .sign(new TextEncoder().encode(JSON.stringify(keys[0])))
     expect(asRefusal(await authenticate(forged)).message).toContain('not allowed')
   })
-
-  test('a token without the scopes is refused as insufficient, unless there is a profile for it', async () => {
-    const provider = await startIdentityProvider()
-    const token = await provider.token(RESOURCE, '')
-    const refusal = asRefusal(await open(provider).authenticate(token))
-    expect(refusal.status).toBe(403)
-    expect(refusal.challenge).toContain('error="insufficient_scope"')
-    expect(refusal.challenge).toContain('scope="tools:write tools:read"')
-    const { profile } = asUser(await open(provider, { profile: 'reader' }).authenticate(token))
-    expect(profile.name).toBe('reader')
-    const missing = open(provider, { profile: 'nobody' })
-    expect(asRefusal(await missing.authenticate(token)).status).toBe(403)
-    expect(missing.said).toEqual(['the profile "nobody" of the OAuth settings does not exist'])
-  })
-})
-
-describe('users who stay connected', () => {
-  test('are known while one of their tokens is valid, with their profile as it is now', async () => {
-    const provider = await startIdentityProvider()
-    let reader = profiles.reader
-    const { authenticate, refresh, recall, wait } = open(provider, { profileNamed: async () => reader })
-    const token = await provider.token(RESOURCE)
-    expect(recall(token)).toBeUndefined()
-    const user = asUser(await authenticate(token))
-    expect(recall(token)).toEqual(user)
-    expect(await refresh(user)).toEqual(user)
-    reader = profiles.writer
-    expect((await refresh(user))?.profile.name).toBe('writer')
-    reader = undefined
-    expect(await refresh(user)).toBeUndefined()
-    reader = profiles.reader
-    wait(61_000)
-    expect(recall(token)).toBeUndefined()
-    expect(await refresh(user)).toEqual(user)
-    wait(TOKEN_SECONDS * 1000)
-    expect(await refresh(user)).toBeUndefined()
-  })
 })
 
 describe('keys of the provider', () => {
@@ -188,53 +150,6 @@ describe('keys of the provider', () => {
     asUser(await authenticate(unknown))
   })
 
-  test('a provider that was never reached gets one request in ten seconds, and each client 503', async () => {
-    const provider = await startIdentityProvider()
-    const token = await provider.token(RESOURCE)
-    await provider.goDown()
-    const { authenticate, wait } = open(provider)
-    expect(asRefusal(await authenticate(token)).status).toBe(503)
-    await provider.comeUp()
-    expect(asRefusal(await authenticate(token)).status).toBe(503)
-    wait(10_000)
-    asUser(await authenticate(token))
-  })
-
-  test('keys are fetched anew in the background after ten minutes, and end after a day without their provider', async () => {
-    const provider = await startIdentityProvider()
-    const key = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const list = { keys: [{ ...(await exportJWK(key.publicKey)), kid: 'own', alg: 'ES256' }] }
-    let asked = 0
-    let isUp = true
-    const fetchKeys = async (address: unknown) => {
-      if (!isUp) throw new Error('down')
-      const isList = String(address).endsWith('/keys')
-      if (isList) asked++
-      return Response.json(isList ? list : { issuer: provider.issuer, jwks_uri: `${provider.issuer}/keys` })
-    }
-    const { authenticate, wait } = open(provider, { fetch: fetchKeys as typeof fetch })
-    const sign = () =>
-      new SignJWT({ scope: 'tools:read' })
-        .setProtectedHeader({ alg: 'ES256', kid: 'own', typ: 'at+jwt' })
-        .setIssuer(provider.issuer)
-        .setAudience([RESOURCE, 'another'])
-        .setSubject('ann')
-        .setExpirationTime('2d')
-        .sign(key.privateKey)
-    const token = await sign()
-    asUser(await authenticate(token))
-    wait(11 * 60_000)
-    asUser(await authenticate(token))
-    expect(asked).toBe(2)
-    isUp = false
-    await new Promise((resolve) => setImmediate(resolve))
-    wait(23 * 3_600_000)
-    asUser(await authenticate(token))
-    await new Promise((resolve) => setImmediate(resolve))
-    wait(2 * 3_600_000)
-    expect(asRefusal(await authenticate(token)).status).toBe(503)
-  })
-
   test('keys are not fetched from an address that is not safe, too long, redirected, or of another issuer', async () => {
     const issuer = 'https://id.example.com'
     const answers: { readonly [reason: string]: (address: string) => Response } = {
@@ -254,93 +169,5 @@ describe('keys of the provider', () => {
       expect(asRefusal(await authenticate(token)).status).toBe(503)
       expect(said.join()).toContain(reason)
     }
-  })
-})
-
-describe('users of tokens', () => {
-  async function signer(issuer: string) {
-    const key = generateKeyPairSync('ed25519')
-    const list = { keys: [await exportJWK(key.publicKey)] }
-    const answer = (async (address: unknown) =>
-      Response.json(
-        String(address).endsWith('/keys') ? list : { issuer, jwks_uri: `${issuer}/keys` },
-      )) as typeof fetch
-    const sign = (claims: { [name: string]: unknown }, typ = 'at+jwt') =>
-      new SignJWT(claims)
-        .setProtectedHeader({ alg: 'EdDSA', typ })
-        .setIssuer(issuer)
-        .setAudience(RESOURCE)
-        .setExpirationTime('1h')
-        .sign(key.privateKey)
-    return { answer, sign }
-  }
-
-  test('the id names the realm of the issuer, or is the claim that was chosen', async () => {
-    const issuer = 'https://id.example.com/realms/a'
-    const { answer, sign } = await signer(issuer)
-    const plain = open({ issuer }, { fetch: answer })
-    const scp = ['tools:read']
-    expect(asUser(await plain.authenticate(await sign({ sub: 'ann', scp }))).id).toBe(
-      'id.example.com/realms/a|ann',
-    )
-    const byMail = open({ issuer }, { fetch: answer, userClaim: 'email' })
-    const claims = { sub: '1', scp, email: 'ann@example.com' }
-    expect(asUser(await byMail.authenticate(await sign(claims))).id).toBe('ann@example.com')
-    for (const wrong of [
-      { ...claims, email: undefined },
-      { ...claims, email: 'a\nb' },
-      { ...claims, email: 'a'.repeat(300) },
-      { ...claims, email: ['ann'] },
-      { ...claims, email_verified: false },
-    ])
-      expect(asRefusal(await byMail.authenticate(await sign(wrong))).status).toBe(401)
-  })
-
-  test('a JWT of another kind, or without a subject, is no access token', async () => {
-    const issuer = 'https://id.example.com'
-    const { answer, sign } = await signer(issuer)
-    const { authenticate } = open({ issuer }, { fetch: answer })
-    const scope = 'tools:read'
-    expect(asRefusal(await authenticate(await sign({ sub: 'ann', scope }, 'logout+jwt'))).message).toContain(
-      'not an access token',
-    )
-    expect(asRefusal(await authenticate(await sign({ scope }))).message).toContain('"sub"')
-    const early = { sub: 'ann', scope, nbf: Math.floor(Date.now() / 1000) + 120 }
-    expect(asRefusal(await authenticate(await sign(early))).message).toContain('"nbf"')
-    asUser(await authenticate(await sign({ sub: 'ann', scope }, 'JWT')))
-  })
-})
-
-describe('settings', () => {
-  test('are read from the users file; the command line comes first', () => {
-    const section = {
-      issuer: 'https://id.example.com',
-      audience: 'tools',
-      scopes: { 'tools:read': 'reader' },
-      userClaim: 'email',
-    }
-    const { issuer, ...rest } = section
-    expect(readOAuthSettings(section)).toEqual({ ...rest, issuers: [issuer] })
-    const issuers = ['http://localhost:9/a', 'https://id.example.com/b']
-    expect(readOAuthSettings(section, { issuers, audience: 'other' })).toMatchObject({
-      issuers,
-      audience: 'other',
-    })
-  })
-
-  test.each([
-    [undefined, '0 issuers'],
-    [[], 'not an object'],
-    [{ issuer: 'http://id.example.com' }, 'https'],
-    [{ issuer: 'https://ann:secret@id.example.com' }, 'cannot be used'],
-    [{ issuer: 'https://id.example.com?x' }, 'without a query'],
-    [{ issuer: 7 }, 'not a text'],
-    [{ issuer: 'https://id.example.com', audience: '' }, '"audience"'],
-    [{ issuer: 'https://id.example.com', scopes: { 'a b': 'reader' } }, '"scopes"'],
-    [{ issuer: 'https://id.example.com', scopes: { a: 1 } }, '"scopes"'],
-    [{ issuer: 'https://id.example.com', scopes: {} }, '"scopes"'],
-    [{ issuer: 'https://id.example.com', scope: {} }, 'unknown key "scope"'],
-  ])('refuses %j', (section, reason) => {
-    expect(() => readOAuthSettings(section)).toThrow(reason)
   })
 })

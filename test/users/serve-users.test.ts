@@ -29,6 +29,7 @@ async function startUpstream() {
   const server = createServer(async (incoming, outgoing) => {
     const body = await text(incoming)
     seen.push({ headers: incoming.headers, body })
+    if (body.includes(' hang"')) return
     if (!JSON.parse(body || '{}').stream) {
       outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(REPLY))
       return
@@ -107,17 +108,19 @@ async function openServe(profiles: { readonly [user: string]: Partial<Profile> }
     })
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
-  /** Waits until so many tokens are counted, which follows the end of the response. */
+  /** Waits until so many tokens are counted and nothing is in progress, which follows the end of the response. */
   const counted = async (sum: number) => {
-    let found: string | undefined
-    void (async () => {
-      while (found !== String(sum)) {
-        found = (await store.list('limit/ada/tokens/'))[0]?.value
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-    })()
+    const tokens = async () => {
+      const counters = await store.list('limit/ada/tokens/')
+      const of = (kind: string) => counters.find(({ key }) => key.includes(`/${kind}-`))?.value ?? '0'
+      return `${of('day')} used, ${of('begun')} in progress`
+    }
+    let found = ''
     await until(
-      () => found === String(sum),
+      async () => {
+        found = await tokens()
+        return found === `${sum} used, 0 in progress`
+      },
       () => `${sum} tokens are counted; there are ${found}`,
     )
   }
@@ -191,6 +194,33 @@ test.each([
   })
   expect(events).toContainEqual(expect.objectContaining({ type: 'refused', user: 'ada', status: 429 }))
   expect((await asked('bob')).status).toBe(200)
+})
+
+test('requests at once do not all pass a limit of tokens that one of them reaches', async () => {
+  const { post, tokens, counted } = await openServe({ ada: { limits: { tokensPerDay: 150 } } })
+  const all = Array.from({ length: 8 }, () => post({ 'x-api-key': tokens.ada ?? '' }))
+  const answers = await Promise.all(all)
+  const passed = answers.filter(({ status }) => status === 200).length
+  expect([1, 2]).toContain(passed)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(8 - passed)
+  await counted(passed * 100)
+})
+
+test('a reply that nobody waits for counts as what was sent for it', async () => {
+  const { url, tokens, counted, seen } = await openServe({ ada: { limits: { tokensPerDay: 100_000 } } })
+  const controller = new AbortController()
+  const messages = [{ role: 'user', content: `${'x'.repeat(4000)} hang` }]
+  const body = JSON.stringify({ model: 'claude-x', max_tokens: 10, messages })
+  const lost = fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': tokens.ada ?? '' },
+    body,
+    signal: controller.signal,
+  }).catch(() => {})
+  await until(() => seen.length === 1, 'the upstream has the request')
+  controller.abort()
+  await lost
+  await counted(Math.ceil(body.length / 4))
 })
 
 test('a limit of requests is refused in the shape of each API', async () => {

@@ -1,7 +1,13 @@
 // Limits in fixed windows: exact over replicas, and without a store access where there is no limit.
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
-import { createUsageMeter, type UsageLimits, type User } from '../../src/users/index.ts'
+import {
+  type AccessRefusal,
+  type BegunUse,
+  createUsageMeter,
+  type UsageLimits,
+  type User,
+} from '../../src/users/index.ts'
 import { profileOf } from './support.ts'
 
 const userWith = (limits: UsageLimits, id = 'ada'): User => ({ id, profile: profileOf({ limits }) })
@@ -62,14 +68,106 @@ test('what a minute refuses does not count for the day; users and kinds count ap
   expect(await usage.take(userWith(user.profile.limits, 'ada/requests'), 'requests')).toBeUndefined()
 })
 
-test('tokens are checked before and added after', async () => {
+/** What has begun; throws if it may not. */
+function asBegun(outcome: AccessRefusal | BegunUse): BegunUse {
+  if ('status' in outcome) throw new Error(outcome.message)
+  return outcome
+}
+
+test('tokens are checked before and counted after', async () => {
   const usage = open().meter()
   const user = userWith({ tokensPerMinute: 100 })
-  expect(await usage.check(user, 'tokens')).toBeUndefined()
-  await usage.add(user, 'tokens', 99)
-  expect(await usage.check(user, 'tokens')).toBeUndefined()
-  await usage.add(user, 'tokens', 5)
-  expect(await usage.check(user, 'tokens')).toMatchObject({ status: 429, retryAfter: 30 })
+  await asBegun(await usage.begin(user, 'tokens', 5000)).settle(99)
+  await asBegun(await usage.begin(user, 'tokens', 5000)).settle(5)
+  expect(await usage.begin(user, 'tokens', 1)).toMatchObject({ status: 429, retryAfter: 30 })
+})
+
+test('requests at once, at any replicas, begin only as far as their estimates fit', async () => {
+  const { meter } = open()
+  const replicas = [meter(), meter()]
+  const user = userWith({ tokensPerDay: 1000 })
+  const begin = (index: number) => replicas[index % 2]!.begin(user, 'tokens', 300)
+  const all = await Promise.all(Array.from({ length: 40 }, (_, index) => begin(index)))
+  const begun = all.flatMap((one) => ('status' in one ? [] : [one]))
+  const refused = all.find((one) => 'status' in one)
+  // The last one begins below the limit, with 900 of 1,000 expected.
+  expect(begun.length).toBeLessThanOrEqual(4)
+  expect(refused).toEqual({
+    status: 429,
+    message:
+      'your requests in progress may use up your limit of 1000 tokens per day; try again when they are answered',
+    retryAfter: 2,
+  })
+  await Promise.all(begun.map((one) => one.settle(10)))
+  const next = await Promise.all([begin(0), begin(1), begin(2)])
+  for (const one of next) await asBegun(one).settle(0)
+})
+
+test('estimates of a replica that was killed are forgotten after ten minutes', async () => {
+  const { clock, meter } = open()
+  const user = userWith({ tokensPerDay: 1000 })
+  asBegun(await meter().begin(user, 'tokens', 1000))
+  const begin = () => meter().begin(user, 'tokens', 1)
+  clock.pass(300_000)
+  expect(await begin()).toMatchObject({ status: 429 })
+  clock.pass(300_000)
+  const late = asBegun(await begin())
+  clock.pass(3_600_000)
+  // One that is settled when its estimate is long forgotten frees nothing that others have begun.
+  const other = asBegun(await meter().begin(user, 'tokens', 999))
+  await late.settle(1)
+  expect(await meter().begin(user, 'tokens', 1)).toMatchObject({ status: 429 })
+  await other.settle(0)
+})
+
+test('a use of many counts as many, in both windows, and up to the limit', async () => {
+  const { clock, meter } = open()
+  const usage = meter()
+  const user = userWith({ requestsPerMinute: 5, requestsPerDay: 8, tokensPerMinute: 5, tokensPerDay: 8 })
+  expect(await usage.take(user, 'requests', 5)).toBeUndefined()
+  await asBegun(await usage.begin(user, 'tokens', 1)).settle(4)
+  clock.pass(60_000)
+  expect(await usage.take(user, 'requests', 4)).toMatchObject({
+    message: expect.stringContaining('your limit of 8 requests per day is reached'),
+  })
+  await asBegun(await usage.begin(user, 'tokens', 1)).settle(4)
+  expect(await usage.begin(user, 'tokens', 1)).toMatchObject({
+    message: expect.stringContaining('your limit of 8 tokens per day is reached'),
+  })
+})
+
+test.each([
+  ['23:59:00', '60 s'],
+  ['23:58:00', '120 s'],
+  ['23:57:59', '3 min'],
+  ['23:01:00', '59 min'],
+  ['23:00:30', '1 h 0 min'],
+  ['00:00:00', '24 h 0 min'],
+])('at %s the next day comes in %s', async (time, wait) => {
+  const { clock, meter } = open()
+  clock.pass(Date.parse(`2026-01-02T${time}Z`) - clock.now())
+  const refusal = await meter().take(userWith({ requestsPerDay: 0 }), 'requests')
+  expect(refusal?.message).toBe(`your limit of 0 requests per day is reached; try again in ${wait}`)
+})
+
+test('counters outlive their window by a minute, since clocks differ', async () => {
+  const { clock, meter, store } = open()
+  await meter().take(userWith({ requestsPerMinute: 1, requestsPerDay: 1 }), 'requests')
+  const windows = async () =>
+    (await store.list('limit/')).map(({ key }) => key.split('/').slice(1, 4).join(' '))
+  const [day, minute] = await windows()
+  expect([day, minute]).toEqual([
+    expect.stringMatching(/^ada requests day-\d+$/),
+    expect.stringMatching(/^ada requests minute-\d+$/),
+  ])
+  clock.pass(119_999)
+  expect(await windows()).toEqual([day, minute])
+  clock.pass(1)
+  expect(await windows()).toEqual([day])
+  clock.pass(86_400_000 - 60_001)
+  expect(await windows()).toEqual([day])
+  clock.pass(1)
+  expect(await windows()).toEqual([])
 })
 
 test('a user without a limit does not touch the store', async () => {
@@ -77,26 +175,46 @@ test('a user without a limit does not touch the store', async () => {
   const usage = meter()
   const user = userWith({ searchesPerDay: 1 })
   expect(await usage.take(user, 'requests')).toBeUndefined()
-  expect(await usage.check(user, 'tokens')).toBeUndefined()
-  await usage.add(user, 'tokens', 10)
+  await asBegun(await usage.begin(user, 'tokens', 10)).settle(10)
   expect(counts.adds).toBe(0)
 })
 
-test('a store that is away: 503 with when to come back, and adding does not fail', async () => {
-  const away = async () => {
-    throw new StoreError('the store is away')
+test('a store that is away: 503 with when to come back; what has happened is counted as far as possible', async () => {
+  let isAway = false
+  const { meter, store } = open()
+  const fragile: StateStore = {
+    ...store,
+    async add(...counted) {
+      if (isAway) throw new StoreError('the store is away')
+      return store.add(...counted)
+    },
   }
-  const usage = open({ add: away }).meter()
+  const said: string[] = []
+  const usage = createUsageMeter({ store: fragile, notify: (message) => void said.push(message) })
   const user = userWith({ requestsPerDay: 1, tokensPerDay: 1 })
+  const begun = asBegun(await usage.begin(user, 'tokens', 10))
+  isAway = true
   expect(await usage.take(user, 'requests')).toMatchObject({ status: 503, retryAfter: 5 })
-  await usage.add(user, 'tokens', 10)
+  expect(await usage.begin(user, 'tokens', 10)).toMatchObject({ status: 503, retryAfter: 5 })
+  await begun.settle(10)
+  expect(said).toEqual(Array(3).fill('limits cannot be counted: the store is away'))
+  expect(await meter().take(user, 'requests')).toBeUndefined()
+  const broken = open({ add: () => Promise.reject(new RangeError('a mistake')) })
+  await expect(broken.meter().take(user, 'requests')).rejects.toThrow(RangeError)
 })
 
 test('a user with the longest id is counted as others are', async () => {
-  const { meter } = open()
+  const { meter, store } = open()
   const user = userWith({ requestsPerMinute: 1 }, '語'.repeat(200))
   expect(await meter().take(user, 'requests')).toBeUndefined()
   expect(await meter().take(user, 'requests')).toMatchObject({ status: 429 })
   const other = userWith({ requestsPerMinute: 1 }, `${'語'.repeat(199)}文`)
   expect(await meter().take(other, 'requests')).toBeUndefined()
+  for (const length of [500, 501])
+    expect(
+      await meter().take(userWith({ requestsPerMinute: 1 }, 'a'.repeat(length)), 'requests'),
+    ).toBeUndefined()
+  const names = (await store.list('limit/')).map(({ key }) => key.split('/')[1])
+  expect(names.filter((name) => name?.startsWith('~'))).toHaveLength(3)
+  expect(names).toContain('a'.repeat(500))
 })

@@ -28,10 +28,13 @@ type Given = {
   readonly options?: OpenOptions
   readonly http?: object
   readonly store?: StateStore
+  /** The clock by which keys are checked. */
+  readonly now?: () => number
 }
 
 /** A gateway with two servers, and users with a key each. */
-export async function openWithUsers({ profiles = { ada: {}, bob: {} }, options, http, store }: Given = {}) {
+export async function openWithUsers(given: Given = {}) {
+  const { profiles = { ada: {}, bob: {} }, options, http, store, now = Date.now } = given
   const running = await startCatalogue([shop('github'), shop('payroll')])
   onTestFinished(() => running.close())
   const shared = store ?? createMemoryStore()
@@ -45,7 +48,7 @@ export async function openWithUsers({ profiles = { ada: {}, bob: {} }, options, 
     await directory.saveKey(key.id, record)
     keys[id] = key
   }
-  const users = createKeyAuthenticator({ directory })
+  const users = createKeyAuthenticator({ directory, now })
   const usage = createUsageMeter({ store: shared })
   const events: Trace[] = []
   const trace = (event: Trace) => void events.push(event)

@@ -1,4 +1,4 @@
-// A browser for the tests of the page: started once, a fresh context per page, and nothing may go wrong in it unnoticed.
+// A browser for the tests of the page: started once, one context per look, and nothing may go wrong in it unnoticed.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -46,19 +46,27 @@ export async function openPage(
     key = KEY,
   }: { hash?: string; look?: Look; key?: string } = {},
 ): Promise<Opened> {
-  const viewport = { width: look.width, height: 860 }
-  const context = await browser.newContext({ viewport, colorScheme: look.theme, acceptDownloads: true })
-  context.setDefaultTimeout(PATIENCE)
-  const page = await context.newPage()
+  const page = await (await contextFor(browser, look)).newPage()
   const [errors, strangers] = watch(page, url)
   await page.goto(key === '' ? `${url}${hash}` : `${url}#key=${key}`)
   if (key !== '') await page.locator('.connection.live, .connection.ended').waitFor()
   if (key !== '' && hash !== '') await goTo(page, hash)
-  return { page, errors, strangers, close: () => closeContext(context) }
+  return { page, errors, strangers, close: () => page.close() }
 }
 
-async function closeContext(context: BrowserContext): Promise<void> {
-  await context.close()
+const contexts = new WeakMap<Browser, Map<string, BrowserContext>>()
+
+/** Pages share one: each fixture has a port and so a storage of its own, and a new context takes long. */
+async function contextFor(browser: Browser, { theme, width }: Look): Promise<BrowserContext> {
+  const opened = contexts.get(browser) ?? new Map<string, BrowserContext>()
+  contexts.set(browser, opened)
+  const found = opened.get(`${theme} ${width}`)
+  if (found) return found
+  const viewport = { width, height: 860 }
+  const context = await browser.newContext({ viewport, colorScheme: theme, acceptDownloads: true })
+  context.setDefaultTimeout(PATIENCE)
+  opened.set(`${theme} ${width}`, context)
+  return context
 }
 
 function watch(page: Page, url: string): [string[], string[]] {

@@ -36,7 +36,7 @@ async function flood(stream, chunk, times = Number.POSITIVE_INFINITY) {
 }
 
 const calls = {
-  big: () => text(megabyte.repeat(100)),
+  big: ({ megabytes }) => text(megabyte.repeat(megabytes)),
   small: () => text('still here'),
   behind: async () => {
     await flood(process.stdout, answers, 12)
@@ -49,7 +49,7 @@ serve({
     setTimeout(() => kinds[behaviour]?.(), 50)
     return { tools: Object.keys(calls).map((name) => tool(name)) }
   },
-  'tools/call': ({ name }) => calls[name](),
+  'tools/call': ({ name, arguments: input }) => calls[name](input),
 })
 
 process.stdout.on('error', () => process.exit(1))

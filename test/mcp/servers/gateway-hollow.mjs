@@ -1,7 +1,11 @@
 // Declares resources and prompts, and has neither.
-import { initialized, serve, tool } from './wire.mjs'
+import { initialized, run, tool } from './wire.mjs'
 
-serve({
-  initialize: (params) => initialized(params, { resources: {}, prompts: {}, completions: {} }),
-  'tools/list': () => ({ tools: [tool('nothing')] }),
-})
+export function server() {
+  return {
+    initialize: (params) => initialized(params, { resources: {}, prompts: {}, completions: {} }),
+    'tools/list': () => ({ tools: [tool('nothing')] }),
+  }
+}
+
+run(import.meta, server)

@@ -1,10 +1,6 @@
 // A server whose skills are wrong, in the way that its argument says.
 import { createHash } from 'node:crypto'
-import { Server } from '@modelcontextprotocol/server'
-import { serveStdio } from '@modelcontextprotocol/server/stdio'
-
-const [kind] = process.argv.slice(2)
-const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value: value ?? {} }) } }
+import { initialized, run } from './wire.mjs'
 
 const textOf = (name, body = 'Do it.') => `---\nname: ${name}\ndescription: About ${name}\n---\n\n${body}\n`
 const digestOf = (text) => `sha256:${createHash('sha256').update(text).digest('hex')}`
@@ -50,22 +46,23 @@ const SKILLS = {
     null,
   ],
 }
-const skills = SKILLS[kind]()
 
-serveStdio(() => {
-  const capabilities = { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } }
-  const server = new Server({ name: 'hostile', version: '1.0.0' }, { capabilities })
+export function server(kind) {
+  const skills = SKILLS[kind]()
   const cache = { ttlMs: 0, cacheScope: 'private' }
-  server.setRequestHandler('skills/list', { params: any }, () => ({ skills, ...cache }))
-  server.setRequestHandler('skills/get', { params: any }, ({ uri }) => ({
-    skill: skills.find((skill) => skill?.uri === uri),
-    ...cache,
-  }))
-  server.setRequestHandler('resources/list', () => ({ resources: [] }))
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }))
-  server.setRequestHandler('resources/read', ({ params: { uri } }) => {
-    const name = uri.split('/').at(-2)
-    return { contents: [{ uri, text: name === 'large' ? large : textOf(name) }], ...cache }
-  })
-  return server
-})
+  return {
+    initialize: (params) =>
+      initialized(params, { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } }),
+    'skills/list': () => ({ skills, ...cache }),
+    'skills/get': ({ uri }) => ({ skill: skills.find((skill) => skill?.uri === uri), ...cache }),
+    'resources/list': () => ({ resources: [] }),
+    'resources/templates/list': () => ({ resourceTemplates: [] }),
+    'resources/read'({ uri }) {
+      const name = uri.split('/').at(-2)
+      return { contents: [{ uri, text: name === 'large' ? large : textOf(name) }], ...cache }
+    },
+    'tools/list': () => ({ tools: [] }),
+  }
+}
+
+run(import.meta, server)

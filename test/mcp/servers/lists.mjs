@@ -1,4 +1,4 @@
-// Lists tools in odd ways: many (10,000 in pages of 500) | paged (3 pages) | same-cursor | new-cursor (without end) |
+// Lists tools in odd ways: many (as many as its second argument says, in pages of 500) | paged (3 pages) | same-cursor | new-cursor (without end) |
 // long-cursor (10 MB, without end) | odd-cursor (a number) | growing | changing (every 50 ms) | storm (1,000 list_changed a second) | failing (after the
 // first) | tearing (an error on the second page, after the first whole list).
 import { behaviour, notify, serve, text, tool } from './wire.mjs'
@@ -8,7 +8,7 @@ let grown = 0
 let age = 0
 
 const kinds = {
-  many: ({ cursor }) => page(10_000, 500, cursor),
+  many: ({ cursor }) => page(Number(process.argv[3]), 500, cursor),
   paged: ({ cursor }) => page(5, 2, cursor),
   'same-cursor': () => ({ tools: [tool('again')], nextCursor: 'same' }),
   'new-cursor': ({ cursor = '0' }) => ({

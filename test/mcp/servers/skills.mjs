@@ -5,12 +5,6 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import * as z from 'zod/v4'
 
 const files = JSON.parse(process.env.SKILLS ?? '{}')
-const [count = 0] = process.argv.slice(2).map(Number)
-for (let index = 0; index < count; index++) {
-  const name = `task-${index}`
-  const about = `Handles case ${index} of the ${['billing', 'shipping', 'hiring', 'travel'][index % 4]} team, step by step, with checks before and after.`
-  files[`${name}/SKILL.md`] = `---\nname: ${name}\ndescription: ${about}\n---\n\nDo ${index}.\n`
-}
 const skills = await SkillsExtension.load(memorySkillFiles(files), { pageSize: 500 })
 
 serveStdio(() => {

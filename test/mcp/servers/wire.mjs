@@ -1,6 +1,7 @@
 // What the test servers share: JSON-RPC over stdio in a few lines, without an SDK that would mend what they break.
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
 /** What the server is to do; each file says which words it knows. */
 export const behaviour = process.argv[2] ?? ''
@@ -42,7 +43,7 @@ export function ask(method, params) {
   })
 }
 
-export const noAnswer = Symbol('no answer')
+export const noAnswer = Symbol.for('no answer')
 
 /** Answers each method by its handler, given (params, message); the rest is refused. Ends with its input. */
 export function serve(handlers, { onEnd = () => process.exit(0) } = {}) {
@@ -50,6 +51,15 @@ export function serve(handlers, { onEnd = () => process.exit(0) } = {}) {
   createInterface({ input: process.stdin })
     .on('line', (line) => receive(JSON.parse(line), all))
     .on('close', onEnd)
+}
+
+/**
+ * For files that are servers both as processes and in the process of the tests (support/server-here.ts): runs the
+ * process. `serverOf(behaviour, { ask, notify }, …arguments)` gives the handlers.
+ */
+export function run({ url }, serverOf) {
+  if (process.argv[1] === fileURLToPath(url))
+    serve(serverOf(behaviour, { ask, notify }, ...process.argv.slice(3)))
 }
 
 async function receive(message, handlers) {

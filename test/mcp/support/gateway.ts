@@ -1,6 +1,4 @@
 // A gateway with real small servers behind it, and the official client in front, of both protocol eras.
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import {
   Client,
@@ -25,9 +23,8 @@ import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.
 import type { McpHost, ServerConfig } from '../../../src/mcp/index.ts'
 import type { User } from '../../../src/users/index.ts'
 import type { Loose } from '../../support/talk.ts'
-import { makeFolder, temporaryFolder } from './folder.ts'
+import { makeFolder } from './folder.ts'
 import { until } from './processes.ts'
-import { type Given, local } from './servers.ts'
 
 export type Open = {
   readonly gateway: McpGateway
@@ -289,30 +286,6 @@ export function defaultAnswer({ method }: Question): Loose {
 
 export const textOf = (result: Loose): string =>
   result.content.map(({ text = '' }: Loose) => text as string).join('')
-
-export type Listed = {
-  readonly config: ServerConfig
-  readonly file: string
-  /** Makes it ready at first, and changes its list later. */
-  write(tools: readonly object[], instructions?: string, more?: object): void
-}
-
-/** A server whose list of tools a test writes; not ready before it has. */
-export function listed(name: string, tools?: readonly object[], given: Given = {}): Listed {
-  const file = join(temporaryFolder(), 'tools.json')
-  const write = (now: readonly object[], instructions?: string, more: object = {}) =>
-    writeFileSync(file, JSON.stringify({ tools: now, ...(instructions ? { instructions } : {}), ...more }))
-  if (tools) write(tools)
-  const env = { ...given.env, TOOLS_FILE: file, NAME: name }
-  return { config: local(name, 'gateway-listed', { ...given, env }), file, write }
-}
-
-export const tool = (name: string, more: object = {}) => ({
-  name,
-  description: `The tool ${name}`,
-  inputSchema: { type: 'object', properties: {} },
-  ...more,
-})
 
 /** Until the gateway has taken over what a server lists. */
 export const untilFound = (shelf: Shelf, name: string, isThere = true) =>

@@ -2,6 +2,7 @@
 // "ready" when all servers are connected. Endings: close | exit | throw | reject | wait (for a signal) | start (waits,
 // and is ready while its server is not).
 import { createMcpHost } from '../../../src/mcp/host/index.ts'
+import type { ServerConfig } from '../../../src/mcp/index.ts'
 import { quietShelf } from '../../support/talk.ts'
 import { startsIn, until } from './processes.ts'
 import { local } from './servers.ts'
@@ -9,15 +10,18 @@ import { local } from './servers.ts'
 const [ending = 'close', file = ''] = process.argv.slice(2)
 
 const env = { STARTS_FILE: file }
-const servers =
-  ending === 'start'
-    ? [local('hanging', 'hang deaf', { env })]
-    : [local('healthy', 'healthy', { env }), local('family', 'stubborn family', { env })]
+const family = local('family', 'stubborn family', { env })
+const serversFor: { readonly [ending: string]: readonly ServerConfig[] } = {
+  start: [local('hanging', 'hang deaf', { env })],
+  close: [local('healthy', 'healthy', { env }), family],
+}
+const servers = serversFor[ending] ?? [family]
 const host = createMcpHost({ shelf: quietShelf(), servers, cacheFolder: false })
 host.start()
 
-const SERVERS = servers.length === 1 ? 1 : 3
-await until(() => startsIn(file).length >= SERVERS, 'all servers are started')
+/** The family has a child. */
+const processes = servers.length + (servers.includes(family) ? 1 : 0)
+await until(() => startsIn(file).length >= processes, 'all servers are started')
 if (ending !== 'start') await host.settled()
 console.log('ready')
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
-import { defaults, type Given, scriptPath } from './servers.ts'
+import { type Given, httpServer, scriptPath } from './servers.ts'
 
 type RemoteOptions = Given & { readonly script?: string }
 
@@ -12,11 +12,11 @@ type RemoteOptions = Given & { readonly script?: string }
 export async function remote(
   name: string,
   behaviour: string,
-  { env: _, script = 'http', ...given }: RemoteOptions = {},
+  { script = 'http', ...given }: RemoteOptions = {},
 ): Promise<ServerConfig> {
   const { url, stop } = await startServer(script, behaviour)
   onTestFinished(stop)
-  return configFor(name, url, given)
+  return httpServer(name, url, given)
 }
 
 /** One process of http.mjs for all tests of a file: `shared('bad', 'hang')` is the address at which it behaves so. */
@@ -26,7 +26,7 @@ export function shareRemote(): (name: string, behaviour: string, given?: Given) 
     server = await startServer('http', 'healthy')
   })
   afterAll(() => server?.stop())
-  return (name, behaviour, { env: _, ...given } = {}) => configFor(name, `${server.url}?${behaviour}`, given)
+  return (name, behaviour, given = {}) => httpServer(name, `${server.url}?${behaviour}`, given)
 }
 
 async function startServer(script: string, behaviour: string) {
@@ -36,8 +36,4 @@ async function startServer(script: string, behaviour: string) {
   const stop = () => void child.stdin.end()
   const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   return { url, stop }
-}
-
-function configFor(name: string, url: string, given: Given): ServerConfig {
-  return { ...defaults(name), transport: { kind: 'http', url, headers: {} }, ...given }
 }

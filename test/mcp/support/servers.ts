@@ -22,7 +22,10 @@ export function local(name: string, script: string, { env = {}, ...given }: Give
   return { ...defaults(name), transport, ...given }
 }
 
-export const neighbour = (given: Given = {}) => local('neighbour', 'healthy', given)
+/** A server at an address. */
+export function httpServer(name: string, url: string, { env: _, ...given }: Given = {}): ServerConfig {
+  return { ...defaults(name), transport: { kind: 'http', url, headers: {} }, ...given }
+}
 
 export function scriptPath(file: string): string {
   return fileURLToPath(new URL(`../servers/${file}.mjs`, import.meta.url))

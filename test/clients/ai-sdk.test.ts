@@ -1,0 +1,62 @@
+// The AI SDK's own MCP client against the gateway, on stdio and over HTTP: not the SDK that the gateway is built with.
+import { pathToFileURL } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { gatewayCommand, makeHome, startHttpGateway } from './gateway.ts'
+import { prepareClients } from './install.ts'
+
+const modules = { mcp: '@ai-sdk/mcp/dist/index.mjs', stdio: '@ai-sdk/mcp/dist/mcp-stdio/index.mjs' }
+const clients = await prepareClients(Object.values(modules))
+const home = makeHome()
+afterAll(home.remove)
+
+type Tool = { execute(input: unknown, options: object): Promise<{ content: { text?: string }[] }> }
+type McpClient = { tools(): Promise<{ [name: string]: Tool }>; close(): Promise<void> }
+
+const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
+
+async function connect(transport: unknown): Promise<McpClient> {
+  return (await load('mcp')).createMCPClient({ transport })
+}
+
+async function onStdio() {
+  const { Experimental_StdioMCPTransport: Transport } = await load('stdio')
+  const command = gatewayCommand(process.execPath, home.config)
+  const client = await connect(new Transport({ ...command, env: home.environment, stderr: 'ignore' }))
+  return { client, close: () => client.close() }
+}
+
+async function overHttp() {
+  const gateway = await startHttpGateway(process.execPath, home)
+  const client = await connect({ type: 'http', url: gateway.url })
+  return { client, close: () => client.close().then(gateway.stop) }
+}
+
+describe.skipIf(clients.missing).each([
+  { way: 'on stdio', open: onStdio },
+  { way: 'over HTTP', open: overHttp },
+])('the AI SDK as an MCP client, $way', ({ open }) => {
+  it('S8 sees two tools, searches, and calls what it found on two servers', async () => {
+    const { client, close } = await open()
+    try {
+      const tools = await client.tools()
+      expect(Object.keys(tools)).toEqual(['ToolSearch', 'CallTool'])
+      const use = async (name: string, input: object) => {
+        const { content } = (await tools[name]?.execute(input, { toolCallId: 'one', messages: [] })) ?? {
+          content: [],
+        }
+        return content.map(({ text }) => text ?? '').join('\n')
+      }
+      // A busy machine takes longer to start a server than a search waits for it.
+      let found = 'still connecting'
+      while (found.includes('still connecting'))
+        found = await use('ToolSearch', { query: 'sum of two numbers' })
+      expect(found).toContain('everything__get-sum')
+      const sum = { name: 'everything__get-sum', arguments: { a: 3, b: 4 } }
+      expect(await use('CallTool', sum)).toContain('The sum of 3 and 4 is 7')
+      const note = { name: 'files__read_text_file', arguments: { path: `${home.files}/note.txt` } }
+      expect(await use('CallTool', note)).toContain('the note says seven')
+    } finally {
+      await close()
+    }
+  })
+})
