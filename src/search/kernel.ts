@@ -1,32 +1,34 @@
 // Many vectors of signed bytes and their dot products with one: WebAssembly SIMD where there is, else plain numbers.
-// Both give the same results to the last bit: sums of integers are exact, and the two roundings after are the same.
+// Both give the same results to the last bit: sums of integers are exact, and the roundings after are the same.
 
 export interface Dense {
   readonly count: number
   /** Appends a vector; answers its row. */
   add(vector: Float32Array): number
-  /** Dot products of all rows with the query, in order. Valid until the next call. */
-  scores(query: Float32Array): Float32Array
-  /** Replaces all rows by copies of another's, in the given order. */
-  copyFrom(other: Dense, rows: ArrayLike<number>): void
-  /** The rows as they are kept, four signed bytes a number, and what one step of each is worth. Valid until the next `add`. */
-  kept(): { readonly codes: Int32Array; readonly scales: Float32Array }
+  /** Multiplies what `scores` gives for each row from now on; to be called once, when all rows are there. */
+  stretch(factors: Float32Array): void
+  /** Dot products of all rows with the query, less `shift`, stretched. In order. Valid until the next call. */
+  scores(query: Float32Array, shift?: number): Float32Array
+  /** Dot products of the rows with these numbers, each listed at most once, not stretched. Valid until the next call. */
+  scoresOf(rows: Uint32Array, query: Float32Array): Float32Array
 }
 
-/** Where things lie in the memory, in bytes, for rows of `width` numbers. */
+/** Where things lie in the memory, in bytes, for rows of `width` numbers. The query is at its beginning. */
 interface Layout {
   readonly capacity: number
   readonly codes: number
-  readonly scales: number
+  readonly gains: number
+  readonly offsets: number
+  readonly rows: number
   readonly scores: number
   readonly size: number
 }
 
-type Scan = (layout: Layout, count: number, factor: number) => void
-
+/** What the kernel's two functions do; `count` is a multiple of four. */
 interface Memory {
   readonly buffer: ArrayBuffer
-  readonly scan: Scan
+  scan(count: number, factor: number, shift: number): void
+  scanRows(count: number, factor: number): void
 }
 
 /** What is used of the global `WebAssembly`; the language's own types do not know it. */
@@ -36,7 +38,7 @@ interface Assembly {
   readonly Instance: new (
     module: object,
     imports: object,
-  ) => { readonly exports: { readonly scan: (...numbers: number[]) => void } }
+  ) => { readonly exports: Readonly<Record<'scan' | 'scanRows', (...numbers: number[]) => void>> }
 }
 
 interface Globals {
@@ -46,16 +48,21 @@ interface Globals {
 
 /** Made by scripts/distil/kernel.mjs, which is its readable source. */
 export const KERNEL =
-  'AGFzbQEAAAABCwFgB39/f39/f30AAhABBGhvc3QGbWVtb3J5AgABAwIBAAcIAQRzY2FuAAAKvgUBuwUCBH8HeyAEQQRPBEADQP0MAAAAAAAAAAAA' +
-  'AAAAAAAAACEO/QwAAAAAAAAAAAAAAAAAAAAAIQ/9DAAAAAAAAAAAAAAAAAAAAAAhEP0MAAAAAAAAAAAAAAAAAAAAACERIAEgBWohCCAIIAVqIQkg' +
-  'CSAFaiEKQQAhBwNAIAAgB2r9AAAAIg39hwEhCyAN/YgBIQwgASAHav0AAAAiDf2HASAL/boBIA39iAEgDP26Af2uASAO/a4BIQ4gCCAHav0AAAAi' +
-  'Df2HASAL/boBIA39iAEgDP26Af2uASAP/a4BIQ8gCSAHav0AAAAiDf2HASAL/boBIA39iAEgDP26Af2uASAQ/a4BIRAgCiAHav0AAAAiDf2HASAL' +
-  '/boBIA39iAEgDP26Af2uASAR/a4BIREgB0EQaiIHIAVJDQALIAMgDv0bACAO/RsBaiAO/RsCaiAO/RsDarIgAioCAJQgBpQ4AgAgAyAP/RsAIA/9' +
-  'GwFqIA/9GwJqIA/9GwNqsiACKgIElCAGlDgCBCADIBD9GwAgEP0bAWogEP0bAmogEP0bA2qyIAIqAgiUIAaUOAIIIAMgEf0bACAR/RsBaiAR/RsC' +
-  'aiAR/RsDarIgAioCDJQgBpQ4AgwgASAFaiEBIAEgBWohASABIAVqIQEgASAFaiEBIAJBEGohAiADQRBqIQMgBEEEayIEQQRPDQALCyAEBEADQP0M' +
-  'AAAAAAAAAAAAAAAAAAAAACEOQQAhBwNAIAAgB2r9AAAAIg39hwEhCyAN/YgBIQwgASAHav0AAAAiDf2HASAL/boBIA39iAEgDP26Af2uASAO/a4B' +
-  'IQ4gB0EQaiIHIAVJDQALIAMgDv0bACAO/RsBaiAO/RsCaiAO/RsDarIgAioCAJQgBpQ4AgAgASAFaiEBIAJBBGohAiADQQRqIQMgBEEBayIEDQAL' +
-  'Cws='
+  'AGFzbQEAAAABGAJgCX9/f39/f31/fQBgCH9/f39/f31/AAIQAQRob3N0Bm1lbW9yeQIAAQMDAgABBxMCBHNjYW4AAAhzY2FuUm93cwABCpQJApkEAgZ/' +
+  'B3sgBARAA0AgASELIAsgBWohDCAMIAVqIQ0gDSAFaiEOIAP9DAAAAAAAAAAAAAAAAAAAAAAhEv0MAAAAAAAAAAAAAAAAAAAAACET/QwAAAAAAAAAAAAA' +
+  'AAAAAAAAIRT9DAAAAAAAAAAAAAAAAAAAAAAhFUEAIQkDQCAAIAlBAXRqIgr9AAAAIQ8gCv0AABAhECALIAlq/QAAACIRIBD9ugEgEUEI/YsBIA/9ugH9' +
+  'rgEgEv2uASESIAwgCWr9AAAAIhEgEP26ASARQQj9iwEgD/26Af2uASAT/a4BIRMgDSAJav0AAAAiESAQ/boBIBFBCP2LASAP/boB/a4BIBT9rgEhFCAO' +
+  'IAlq/QAAACIRIBD9ugEgEUEI/YsBIA/9ugH9rgEgFf2uASEVIAlBEGoiCSAFSQ0ACyASIBP9DQABAgMQERITBAUGBxQVFhcgEiAT/Q0ICQoLGBkaGwwN' +
+  'Dg8cHR4f/a4BIQ8gFCAV/Q0AAQIDEBESEwQFBgcUFRYXIBQgFf0NCAkKCxgZGhsMDQ4PHB0eH/2uASEQIA8gEP0NAAECAwQFBgcQERITFBUWFyAPIBD9' +
+  'DQgJCgsMDQ4PGBkaGxwdHh/9rgH9+gEgAv0AAAD95gEgBv0T/eYBIAf9AAAAIAj9E/3mAf3lAf0LAAAgDiAFaiEBIAJBEGohAiAHQRBqIQcgA0EQaiED' +
+  'IARBBGsiBA0ACwsL9gQCBn8HeyAEBEADQCABIAcoAgAgBWxqIQogASAHKAIEIAVsaiELIAEgBygCCCAFbGohDCABIAcoAgwgBWxqIQ0gA/0MAAAAAAAA' +
+  'AAAAAAAAAAAAACER/QwAAAAAAAAAAAAAAAAAAAAAIRL9DAAAAAAAAAAAAAAAAAAAAAAhE/0MAAAAAAAAAAAAAAAAAAAAACEUQQAhCANAIAAgCEEBdGoi' +
+  'Cf0AAAAhDiAJ/QAAECEPIAogCGr9AAAAIhAgD/26ASAQQQj9iwEgDv26Af2uASAR/a4BIREgCyAIav0AAAAiECAP/boBIBBBCP2LASAO/boB/a4BIBL9' +
+  'rgEhEiAMIAhq/QAAACIQIA/9ugEgEEEI/YsBIA79ugH9rgEgE/2uASETIA0gCGr9AAAAIhAgD/26ASAQQQj9iwEgDv26Af2uASAU/a4BIRQgCEEQaiII' +
+  'IAVJDQALIBEgEv0NAAECAxAREhMEBQYHFBUWFyARIBL9DQgJCgsYGRobDA0ODxwdHh/9rgEhDiATIBT9DQABAgMQERITBAUGBxQVFhcgEyAU/Q0ICQoL' +
+  'GBkaGwwNDg8cHR4f/a4BIQ8gDiAP/Q0AAQIDBAUGBxAREhMUFRYXIA4gD/0NCAkKCwwNDg8YGRobHB0eH/2uAf36Af0MAAAAAAAAAAAAAAAAAAAAACEQ' +
+  'IAIgBygCAEECdGogEP1WAgAAIRAgAiAHKAIEQQJ0aiAQ/VYCAAEhECACIAcoAghBAnRqIBD9VgIAAiEQIAIgBygCDEECdGogEP1WAgADIRAgEP3mASAG' +
+  '/RP95gH9CwAAIAdBEGohByADQRBqIQMgBEEEayIEDQALCws='
 
 const PAGE = 65_536
 const FIRST_CAPACITY = 64
@@ -74,7 +81,7 @@ export function createDense(dimensions: number, { plain = false } = {}): Dense {
     const larger = allocate(next, width)
     const bytes = new Uint8Array(larger.buffer)
     bytes.set(new Uint8Array(memory.buffer, layout.codes, count * width), next.codes)
-    bytes.set(new Uint8Array(memory.buffer, layout.scales, count * 4), next.scales)
+    bytes.set(new Uint8Array(memory.buffer, layout.gains, count * 4), next.gains)
     layout = next
     memory = larger
   }
@@ -85,69 +92,104 @@ export function createDense(dimensions: number, { plain = false } = {}): Dense {
     },
     add(vector) {
       if (count === layout.capacity) grow()
-      const codes = new Int8Array(memory.buffer, layout.codes + count * width, dimensions)
-      new Float32Array(memory.buffer, layout.scales)[count] = quantize(vector, codes)
+      const codes = new Int8Array(memory.buffer, layout.codes + count * width, width)
+      new Float32Array(memory.buffer, layout.gains)[count] = pack(vector, codes)
       return count++
     },
-    kept: () => ({
-      codes: new Int32Array(memory.buffer, layout.codes, (count * width) / 4),
-      scales: new Float32Array(memory.buffer, layout.scales, count),
-    }),
-    copyFrom(other, rows) {
-      count = 0
-      while (layout.capacity < rows.length) grow()
-      count = rows.length
-      const from = other.kept()
-      const codes = new Int32Array(memory.buffer, layout.codes, (count * width) / 4)
-      const scales = new Float32Array(memory.buffer, layout.scales, count)
-      const step = width / 4
-      for (let to = 0; to < count; to++) {
-        const row = rows[to]!
-        scales[to] = from.scales[row]!
-        for (let i = 0; i < step; i++) codes[to * step + i] = from.codes[row * step + i]!
-      }
+    stretch(factors) {
+      const gains = new Float32Array(memory.buffer, layout.gains, count)
+      for (let row = 0; row < count; row++) gains[row]! *= factors[row]!
+      new Float32Array(memory.buffer, layout.offsets, count).set(factors)
     },
-    scores(query) {
-      const factor = quantize(query, new Int8Array(memory.buffer, 0, dimensions))
-      memory.scan(layout, count, factor)
+    scores(query, shift = 0) {
+      const factor = writeQuery(query, new Int16Array(memory.buffer, 0, width))
+      memory.scan(inFours(count), factor, shift)
       return new Float32Array(memory.buffer, layout.scores, count)
+    },
+    scoresOf(rows, query) {
+      const factor = writeQuery(query, new Int16Array(memory.buffer, 0, width))
+      const list = new Uint32Array(memory.buffer, layout.rows, inFours(rows.length))
+      list.set(rows)
+      list.fill(0, rows.length)
+      memory.scanRows(list.length, factor)
+      return new Float32Array(memory.buffer, layout.scores, rows.length)
     },
   }
 }
 
+const inFours = (count: number) => Math.ceil(count / 4) * 4
+
 function layoutOf(capacity: number, width: number): Layout {
-  const codes = width
-  const scales = codes + capacity * width
-  const scores = scales + capacity * 4
-  return { capacity, codes, scales, scores, size: scores + capacity * 4 }
+  const codes = width * 2
+  const gains = codes + capacity * width
+  const [offsets, rows, scores, size] = [1, 2, 3, 4].map((place) => gains + place * capacity * 4) as [
+    ...[number, number, number, number],
+  ]
+  return { capacity, codes, gains, offsets, rows, scores, size }
 }
 
-/** Rounds the vector to signed bytes; answers what one step is worth. */
-function quantize(vector: Float32Array, codes: Int8Array): number {
+/**
+ * Rounds a row to signed bytes; answers what one step is worth. Two bytes are read as one number of 16 bits, in which the
+ * first counts as a fraction of the second: the second is rounded with that taken off.
+ */
+function pack(vector: Float32Array, codes: Int8Array): number {
+  const largest = largestOf(vector)
+  const steps = largest > 0 ? LARGEST / largest : 0
+  for (let i = 0; i < vector.length; i += 2) {
+    const low = Math.round(vector[i]! * steps)
+    codes[i] = low
+    codes[i + 1] = Math.round((vector[i + 1] ?? 0) * steps - (low & 255) / 256)
+  }
+  return largest / LARGEST
+}
+
+/** Writes the query as the kernel reads it, as finely as no sum can overflow; answers what one step is worth. */
+function writeQuery(query: Float32Array, into: Int16Array): number {
+  const finest = Math.floor(0xffff / into.length)
+  const largest = largestOf(query)
+  const steps = largest > 0 ? finest / largest : 0
+  for (let i = 0; i < into.length; i++) into[placeInQuery(i)] = Math.round((query[i] ?? 0) * steps)
+  return Math.fround(largest / finest / 256)
+}
+
+/** Of sixteen numbers, those of even places come first. */
+const placeInQuery = (i: number) => (i & ~15) + ((i & 1) << 3) + ((i & 15) >> 1)
+
+function largestOf(vector: Float32Array): number {
   let largest = 0
-  for (let i = 0; i < codes.length; i++) {
+  for (let i = 0; i < vector.length; i++) {
     const size = Math.abs(vector[i]!)
     if (size > largest) largest = size
   }
-  const steps = largest > 0 ? LARGEST / largest : 0
-  for (let i = 0; i < codes.length; i++) codes[i] = Math.round(vector[i]! * steps)
-  return Math.fround(largest / LARGEST)
+  return largest
 }
 
 function plainMemory(layout: Layout, width: number): Memory {
   const buffer = new ArrayBuffer(layout.size)
-  const codes = new Int8Array(buffer)
-  const scan: Scan = ({ codes: from, scales, scores }, count, factor) => {
-    const scaleOf = new Float32Array(buffer, scales, count)
-    const scoreOf = new Float32Array(buffer, scores, count)
-    for (let row = 0; row < count; row++) {
-      const at = from + row * width
-      let sum = 0
-      for (let i = 0; i < width; i++) sum += codes[i]! * codes[at + i]!
-      scoreOf[row] = Math.fround(sum * scaleOf[row]!) * factor
+  const query = new Int16Array(buffer, 0, width)
+  const codes = new Int8Array(buffer, layout.codes, layout.capacity * width)
+  const [gains, offsets, scores] = [layout.gains, layout.offsets, layout.scores].map(
+    (from) => new Float32Array(buffer, from, layout.capacity),
+  ) as [Float32Array, Float32Array, Float32Array]
+  const rows = new Uint32Array(buffer, layout.rows, layout.capacity)
+  const scoreOf = (row: number, factor: number) => {
+    let sum = 0
+    for (let i = 0; i < width; i += 2) {
+      const [low, high] = [codes[row * width + i]!, codes[row * width + i + 1]!]
+      sum += 256 * low * query[placeInQuery(i)]! + ((low & 255) + 256 * high) * query[placeInQuery(i + 1)]!
     }
+    return Math.fround(Math.fround(Math.fround(sum) * gains[row]!) * factor)
   }
-  return { buffer, scan }
+  return {
+    buffer,
+    scan(count, factor, shift) {
+      for (let row = 0; row < count; row++)
+        scores[row] = scoreOf(row, factor) - Math.fround(Math.fround(shift) * offsets[row]!)
+    },
+    scanRows(count, factor) {
+      for (let place = 0; place < count; place++) scores[place] = scoreOf(rows[place]!, factor)
+    },
+  }
 }
 
 function fastMemory(layout: Layout, width: number): Memory {
@@ -155,11 +197,12 @@ function fastMemory(layout: Layout, width: number): Memory {
   if (kernel === undefined) return plainMemory(layout, width)
   try {
     const memory = new kernel.assembly.Memory({ initial: Math.ceil(layout.size / PAGE) })
-    const { scan } = new kernel.assembly.Instance(kernel.module, { host: { memory } }).exports
+    const { scan, scanRows } = new kernel.assembly.Instance(kernel.module, { host: { memory } }).exports
+    const { codes, gains, offsets, rows, scores } = layout
     return {
       buffer: memory.buffer,
-      scan: ({ codes, scales, scores }, count, factor) =>
-        scan(0, codes, scales, scores, count, width, factor),
+      scan: (count, factor, shift) => scan(0, codes, gains, scores, count, width, factor, offsets, shift),
+      scanRows: (count, factor) => scanRows(0, codes, gains, scores, count, width, factor, rows),
     }
   } catch {
     return plainMemory(layout, width) // so many memories are held that no further one can be reserved

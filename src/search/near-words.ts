@@ -23,7 +23,6 @@ export function createNearWords(
   meaning: Meaning,
 ): (tools: readonly PoolTool[], words: readonly WeightedWord[]) => Float32Array {
   let vocabulary = createVocabularyOfVectors(meaning)
-  const shown = createDense(meaning.dimensions)
   return (tools, words) => {
     const scores = new Float32Array(tools.length)
     const asked = tellingWords(words)
@@ -32,10 +31,9 @@ export function createNearWords(
     if (asked.length === 0) return scores
     if (vocabulary.size() > MOST_KNOWN) vocabulary = createVocabularyOfVectors(meaning)
     const { rows, places, ends } = vocabulary.gather(tools)
-    shown.copyFrom(vocabulary.dense, rows)
     const total = asked.reduce((sum, { weight }) => sum + weight, 0)
     for (const { vector, weight } of asked) {
-      const near = shown.scores(vector)
+      const near = vocabulary.dense.scoresOf(rows, vector)
       let from = 0
       for (let index = 0; index < tools.length; index++) {
         const end = ends[index]!
@@ -88,6 +86,7 @@ function createVocabularyOfVectors(meaning: Meaning) {
   let placeOf = new Uint32Array(0)
   let rounds = new Uint32Array(0)
   let round = 0
+  let distinct = new Uint32Array(0)
   let places = new Uint32Array(0)
   return {
     dense,
@@ -95,10 +94,10 @@ function createVocabularyOfVectors(meaning: Meaning) {
     vectorOf: (word: string) => meaning.embed(word),
     /**
      * The distinct rows of all words of the tools; the place of each word among them, tool by tool, and where each tool's
-     * end. The places are valid until the next call.
+     * end. Rows and places are valid until the next call.
      */
     gather(tools: readonly PoolTool[]): {
-      readonly rows: readonly number[]
+      readonly rows: Uint32Array
       readonly places: Uint32Array
       readonly ends: readonly number[]
     } {
@@ -106,24 +105,26 @@ function createVocabularyOfVectors(meaning: Meaning) {
       if (placeOf.length < dense.count) {
         placeOf = new Uint32Array(dense.count * 2)
         rounds = new Uint32Array(dense.count * 2)
+        distinct = new Uint32Array(dense.count * 2)
       }
       const size = found.reduce((sum, { length }) => sum + length, 0)
       if (places.length < size) places = new Uint32Array(size * 2)
       round++
-      const rows: number[] = []
+      let count = 0
       let end = 0
       const ends = found.map((own) => {
         for (let index = 0; index < own.length; index++) {
           const row = own[index]!
           if (rounds[row] !== round) {
             rounds[row] = round
-            placeOf[row] = rows.push(row) - 1
+            placeOf[row] = count
+            distinct[count++] = row
           }
           places[end++] = placeOf[row]!
         }
         return end
       })
-      return { rows, places, ends }
+      return { rows: distinct.subarray(0, count), places, ends }
     },
   }
 }

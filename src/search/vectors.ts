@@ -30,11 +30,10 @@ export type Vectors = {
   nearWords(tools: readonly PoolTool[], words: readonly WeightedWord[]): Float32Array
 }
 
-/** The vectors of a list of tools, their mean, what centring makes of each tool's length, and room for scores. */
+/** The vectors of a list of tools, stretched to the lengths that centring gives them; their mean; room for scores. */
 type Rows = {
   readonly dense: Dense
   readonly mean: Float32Array
-  readonly stretch: Float32Array
   readonly scores: Float32Array
 }
 
@@ -99,12 +98,14 @@ function centred(
   vectorOf: (tool: PoolTool) => Float32Array,
 ): Rows {
   const square = dot(mean, mean)
-  const stretch = Float32Array.from(tools, (tool) => {
-    const vector = vectorOf(tool)
-    if (vector.every((value) => value === 0)) return 0
-    return 1 / Math.sqrt(Math.max(1e-6, 1 - 2 * dot(vector, mean) + square))
-  })
-  return { dense, mean, stretch, scores: new Float32Array(tools.length) }
+  dense.stretch(
+    Float32Array.from(tools, (tool) => {
+      const vector = vectorOf(tool)
+      if (vector.every((value) => value === 0)) return 0
+      return 1 / Math.sqrt(Math.max(1e-6, 1 - 2 * dot(vector, mean) + square))
+    }),
+  )
+  return { dense, mean, scores: new Float32Array(tools.length) }
 }
 
 function dot(first: Float32Array, second: Float32Array): number {
@@ -122,32 +123,24 @@ function clausesOf(query: string): string[] {
 }
 
 function bestOfClauses(rows: Rows, queries: readonly Float32Array[], requests: Float32Array): Float32Array {
-  queries.forEach((query, index) => {
-    addScores(rows, query, requests, index === 0)
-  })
-  return rows.scores
+  const [first, ...others] = queries.filter((query) => query.some((value) => value !== 0))
+  const best = rows.scores
+  if (!first) return best.fill(0)
+  if (others.length === 0) return scoresOf(rows, first, requests)
+  best.set(scoresOf(rows, first, requests))
+  for (const other of others) {
+    const scores = scoresOf(rows, other, requests)
+    for (let row = 0; row < best.length; row++) if (scores[row]! > best[row]!) best[row] = scores[row]!
+  }
+  return best
 }
 
-/** Writes the cosines of one query, or raises what is there to them. */
-function addScores(
-  { dense, mean, stretch, scores: best }: Rows,
-  query: Float32Array,
-  requests: Float32Array,
-  isFirst: boolean,
-): void {
-  if (query.every((value) => value === 0)) {
-    if (isFirst) best.fill(0)
-    return
-  }
+/** The cosines of one query with all rows. */
+function scoresOf({ dense, mean }: Rows, query: Float32Array, requests: Float32Array): Float32Array {
   const rest = query.map((value, i) => value - MEAN_OF_QUERY * (mean[i]! + requests[i]!))
   const length = Math.sqrt(dot(rest, rest)) || 1
   const unit = rest.map((value) => value / length)
-  const common = dot(unit, mean)
-  const scores = dense.scores(unit)
-  for (let row = 0; row < best.length; row++) {
-    const score = (scores[row]! - common) * stretch[row]!
-    if (isFirst || score > best[row]!) best[row] = score
-  }
+  return dense.scores(unit, dot(unit, mean))
 }
 
 function toolVector(tool: PoolTool, meaning: Meaning): Float32Array {

@@ -23,23 +23,43 @@ describe('the dense scan', () => {
         const plain = createDense(query.length, { plain: true })
         for (const row of rows) expect(fast.add(row)).toBe(plain.add(row))
         expect([...fast.scores(query)]).toEqual([...plain.scores(query)])
+        const some = Uint32Array.from(rows.keys()).filter((row) => row % 3 !== 1)
+        expect([...fast.scoresOf(some, query)]).toEqual([...plain.scoresOf(some, query)])
+        const factors = Float32Array.from(rows, (row) => row[0]!)
+        for (const dense of [fast, plain]) dense.stretch(factors)
+        expect([...fast.scores(query, 0.3)]).toEqual([...plain.scores(query, 0.3)])
       }),
       { numRuns: runs(25) },
     )
   })
 
-  test('copied rows score as their originals, in the order asked for', () => {
+  test('chosen rows score as among all, in the order asked for', () => {
     const all = createDense(32)
     for (let row = 0; row < 200; row++)
       all.add(Float32Array.from({ length: 32 }, (_, i) => Math.sin(row + i * row)))
     const query = Float32Array.from({ length: 32 }, (_, i) => Math.cos(i))
     const scores = [...all.scores(query)]
-    const some = createDense(32)
-    for (const rows of [[3, 199, 3], Array.from({ length: 150 }, (_, row) => 199 - row), []]) {
-      some.copyFrom(all, rows)
-      expect(some.count).toBe(rows.length)
-      expect([...some.scores(query)]).toEqual(rows.map((row) => scores[row]))
+    for (const rows of [[3, 199, 0], Array.from({ length: 150 }, (_, row) => 199 - row), [7], []])
+      expect([...all.scoresOf(Uint32Array.from(rows), query)]).toEqual(rows.map((row) => scores[row]))
+  })
+
+  test('the largest numbers overflow nothing', () => {
+    const ones = new Float32Array(256).fill(1)
+    for (const plain of [false, true]) {
+      const dense = createDense(256, { plain })
+      dense.add(ones)
+      dense.add(ones.map((value) => -value))
+      expect([...dense.scores(ones)].map((score) => Math.round(score / 8))).toEqual([32, -32])
     }
+  })
+
+  test('scores are shifted and then stretched', () => {
+    const dense = createDense(16)
+    dense.add(new Float32Array(16).fill(0.5))
+    dense.add(new Float32Array(16).fill(-0.25))
+    dense.stretch(Float32Array.of(2, 4))
+    const scores = dense.scores(new Float32Array(16).fill(1), 3)
+    expect([...scores].map((score) => Math.round(score * 10) / 10)).toEqual([10, -28])
   })
 
   test('comes near the exact dot product, also after growing', () => {
