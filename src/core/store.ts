@@ -1,5 +1,6 @@
 // What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
 // Implements D1, D2, G3, G6.
+import { dropOldest } from '../lib/index.ts'
 import { attempt, isLate, quietly } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
 import { type Settings, type Timer, wrong } from './options.ts'
@@ -167,8 +168,8 @@ const MAX_MESSAGES = 1000
 function withoutFaults(settings: Settings): Settings {
   const told = new Set<string>()
   const remember = (message: string) => {
-    const [first] = told.add(message)
-    if (told.size > MAX_MESSAGES && first !== undefined) told.delete(first)
+    told.add(message)
+    dropOldest(told, MAX_MESSAGES)
   }
   const trace = settings.trace && quietly(settings.trace)
   const notify = (message: string) => {

@@ -1,9 +1,11 @@
 // Stores vectors by text, in memory and on disk, so that each tool is embedded only once. One append-only file per model:
 // any number of processes may write to it, at worst duplicating a record.
+
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { dropOldest } from '../lib/index.ts'
 import { decode, encode, keyIn, keyOf, quantize, recordSize, recordsIn, type Vector } from './records.ts'
 
 export interface VectorStore {
@@ -73,10 +75,7 @@ export async function openStore(options: StoreOptions): Promise<VectorStore> {
         records.set(key, record)
         added.push(record)
       }
-      for (const oldest of records.keys()) {
-        if (records.size <= maxRecords) break
-        records.delete(oldest)
-      }
+      dropOldest(records, maxRecords)
       if (added.length > 0) disk.append(Buffer.concat(added))
     },
     flush: () => disk.flush(),

@@ -1,6 +1,8 @@
 // Turns events into metrics. The SDK bounds how many series a hostile choice of names can make.
+
 import type { Meter } from '@opentelemetry/api'
 import type { ConversationKind, TraceRecord } from '../core/index.ts'
+import { dropOldest } from '../lib/index.ts'
 import { chatAttributes, inputTokens, toolAttributes } from './attributes.ts'
 
 const TOKEN_BOUNDARIES = Array.from({ length: 14 }, (_, power) => 4 ** power)
@@ -44,8 +46,7 @@ export function createMetricsReader(
     switch (record.type) {
       case 'opened': {
         if (record.conversation !== undefined) kinds.set(record.conversation, record.kind)
-        const [oldest] = kinds.keys()
-        if (kinds.size > MOST_CONVERSATIONS && oldest !== undefined) kinds.delete(oldest)
+        dropOldest(kinds, MOST_CONVERSATIONS)
         return
       }
       case 'sampled':

@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { ConversationKind, TraceRecord } from '../core/index.ts'
-import { cut, toJson } from '../lib/index.ts'
+import { cut, dropOldest, toJson } from '../lib/index.ts'
 import {
   chatAttributes,
   type ResultEvent,
@@ -284,6 +284,5 @@ function flagsIn(traceparent: string): number {
 
 function keepRecent<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.set(key, value)
-  const [oldest] = map.keys()
-  if (map.size > MOST_REMEMBERED && oldest !== undefined) map.delete(oldest)
+  dropOldest(map, MOST_REMEMBERED)
 }

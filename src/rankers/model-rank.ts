@@ -10,7 +10,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PoolTool, Rank } from '../core/index.ts'
 import type { Embedder, EmbedProgress } from '../embed/index.ts'
-import { splitName } from '../lib/index.ts'
+import { dropOldest, splitName } from '../lib/index.ts'
 import { withTimeout } from '../node/index.ts'
 import type { HybridParts } from '../search/index.ts'
 
@@ -96,10 +96,7 @@ function createReader(embedder: Embedder) {
         recent.delete(text)
         recent.add(text)
       }
-      for (const oldest of recent) {
-        if (recent.size <= MOST_RECENT) break
-        recent.delete(oldest)
-      }
+      dropOldest(recent, MOST_RECENT)
       if (embedder.state.status !== 'working' && queued.get(tools) !== embedder.version) {
         queued.set(tools, embedder.version)
         embedder.prepare(tools.map(documentOf).filter((text) => text !== ''))

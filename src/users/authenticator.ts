@@ -1,6 +1,6 @@
 // Finds the user of a key. Remembers good keys, so that a request costs no look into the store, and forgets them at every
 // change: a revoked key stops at once.
-import { errorMessage } from '../lib/index.ts'
+import { dropOldest, errorMessage } from '../lib/index.ts'
 import { StoreError } from '../store/index.ts'
 import type { UserDirectory } from './directory.ts'
 import { hasExpired, isKeyOf, type KeyRecord, keyHash, keyIdOf } from './keys.ts'
@@ -184,8 +184,7 @@ function createKeyMemory(directory: UserDirectory, now: () => number) {
 function remember<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
   map.delete(key)
   map.set(key, value)
-  const [oldest] = map.keys()
-  if (map.size > most && oldest !== undefined) map.delete(oldest)
+  dropOldest(map, most)
 }
 
 /** Only the holder of the key learns that it has expired. */

@@ -1,4 +1,5 @@
 // Keeps profiles, users and keys in the store that replicas share, and tells the other replicas of each change.
+import { dropOldest } from '../lib/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
 import type { KeyRecord } from './keys.ts'
@@ -89,8 +90,7 @@ export async function openUserStore(
       if (now() - (noted.get(keyId) ?? Number.NEGATIVE_INFINITY) < USE_GAP_MS) return
       noted.delete(keyId)
       noted.set(keyId, now())
-      const [oldest] = noted.keys()
-      if (noted.size > MOST_NOTED && oldest !== undefined) noted.delete(oldest)
+      dropOldest(noted, MOST_NOTED)
       // A note that is lost costs only the note.
       void store.set(USES + keyId, JSON.stringify(new Date(now()).toISOString())).catch(() => {})
     },

@@ -1,6 +1,6 @@
 // The automatic threshold (T): decides whether the deferrable tools are large enough to defer.
 // Implements T1, T2, T3, T4, T5.
-import { hash } from '../../lib/index.ts'
+import { dropOldest, hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'
 import { FEWEST_CHARACTERS_PER_TOKEN } from '../tokens.ts'
@@ -43,7 +43,7 @@ ${contentOf(partition)}`
   if (known) return known
   const counting = askCounter(partition, model, settings)
   counts.set(key, counting)
-  for (const old of counts.keys()) if (counts.size > MOST_COUNTS) counts.delete(old)
+  dropOldest(counts, MOST_COUNTS)
   return counting
 }
 

@@ -1,7 +1,7 @@
 // The session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../../core/index.ts'
-import { type Fields, fieldsOf } from '../../lib/index.ts'
+import { dropOldest, type Fields, fieldsOf } from '../../lib/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import {
   CALL,
@@ -203,8 +203,7 @@ class Session implements ClientSession {
 
   #see(name: string): void {
     this.#seen.add(name)
-    const [first] = this.#seen
-    if (this.#seen.size > MAX_SEEN && first !== undefined) this.#seen.delete(first)
+    dropOldest(this.#seen, MAX_SEEN)
   }
 
   /** What batches and scripts need to make ordinary calls. */

@@ -3,7 +3,7 @@
 
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { ClientIdentity } from '../../core/index.ts'
-import { type Fields, fieldsOf } from '../../lib/index.ts'
+import { dropOldest, type Fields, fieldsOf } from '../../lib/index.ts'
 
 export type Identities = {
   /** Returns the same object for the same client. */
@@ -27,8 +27,7 @@ export function createIdentities(): Identities {
       const client = known.get(key) ?? {}
       known.delete(key)
       known.set(key, client)
-      const [oldest] = known.keys()
-      if (known.size > MOST_KNOWN && oldest !== undefined) known.delete(oldest)
+      dropOldest(known, MOST_KNOWN)
       return client
     },
   }

@@ -1,7 +1,9 @@
 // Keeps the tools that a client's searches put on its list. The list is bounded: tools that were not used for a while
 // make room for new ones, and return when they are called.
 // Implements S17.
+
 import { estimateTokens, type PoolTool } from '../../core/index.ts'
+import { dropOldest } from '../../lib/index.ts'
 
 export type LoadedToolsLimits = {
   /** Above these, a search drops tools that were not used for `unusedMs`. */
@@ -92,8 +94,7 @@ export function createLoadedTools(
     changes.remove(name)
     gone.delete(name)
     gone.add(name)
-    const [first] = gone
-    if (gone.size > MAX_REMEMBERED && first !== undefined) gone.delete(first)
+    dropOldest(gone, MAX_REMEMBERED)
   }
 
   return {

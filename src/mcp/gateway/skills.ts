@@ -7,6 +7,7 @@ import {
   cleanText,
   closestNames,
   cut,
+  dropOldest,
   type Fields,
   fieldsOf,
   oneLine,
@@ -144,7 +145,7 @@ function createDiscovered() {
         names.delete(name)
         names.add(name)
       }
-      for (const name of names) if (names.size > MOST_REMEMBERED) names.delete(name)
+      dropOldest(names, MOST_REMEMBERED)
     },
   }
 }

@@ -4,6 +4,7 @@
 
 import type { Server } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
+import { dropOldest } from '../../lib/index.ts'
 import type { McpHost, QuestionHandler } from '../types.ts'
 
 export type UrlElicitations = {
@@ -49,8 +50,7 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
   function remember(server: string, elicitations: readonly Elicitation[], client: Server): void {
     for (const { id } of elicitations) {
       clients.set(keyOf(server, id), client)
-      const [oldest] = clients.keys()
-      if (clients.size > MOST_REMEMBERED && oldest !== undefined) clients.delete(oldest)
+      dropOldest(clients, MOST_REMEMBERED)
     }
   }
 

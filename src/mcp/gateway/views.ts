@@ -1,6 +1,8 @@
 // What a client sees of the gateway: everything, or what the rights of its user leave. Users with the same rights share one
 // view, with one search index.
+
 import type { Shelf } from '../../core/index.ts'
+import { dropOldest } from '../../lib/index.ts'
 import { type Rights, rightsOf, type User } from '../../users/index.ts'
 import type { PersonalHosts, UserLayer } from '../personal/index.ts'
 import type { McpHost } from '../types.ts'
@@ -79,8 +81,7 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
     const view = views.get(rights.id) ?? restricted(rights, { ...options, id: rights.id })
     views.delete(rights.id)
     views.set(rights.id, view)
-    const [oldest] = views.keys()
-    if (views.size > MOST_VIEWS && oldest !== undefined) views.delete(oldest)
+    dropOldest(views, MOST_VIEWS)
     return view
   }
 }

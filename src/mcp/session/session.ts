@@ -15,6 +15,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import type { Fields } from '../../lib/index.ts'
+import { dropOldest } from '../../lib/index.ts'
 import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type ClientCall,
@@ -296,8 +297,7 @@ function noteAnswers(transport: Transport): void {
   transport.send = (message, options) => {
     const call = 'method' in message && 'id' in message ? currentCall() : undefined
     if (call) calls.set((message as { id?: unknown }).id, call)
-    const [oldest] = calls.keys()
-    if (calls.size > MOST_NOTED) calls.delete(oldest)
+    dropOldest(calls, MOST_NOTED)
     return send(message, options)
   }
   transport.onmessage = (message) => {

@@ -2,7 +2,7 @@
 // clients without one where to get it.
 import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import { bindMethods } from '../../lib/index.ts'
+import { bindMethods, dropOldest } from '../../lib/index.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type Profile, type User } from '../types.ts'
 import type { OAuthSettings } from './settings.ts'
 import { createTokenCheck, type VerifiedToken } from './token.ts'
@@ -183,8 +183,7 @@ class OAuthAccess implements TokenAccess {
 function rememberLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key)
   map.set(key, value)
-  const [oldest] = map.keys()
-  if (map.size > MAX_RECALLED && oldest !== undefined) map.delete(oldest)
+  dropOldest(map, MAX_RECALLED)
 }
 
 const hashOfToken = (token: string) => createHash('sha256').update(token).digest('base64')
