@@ -4,6 +4,7 @@ import { dropOldest } from '../lib/index.ts'
 export type Recent<Value> = {
   readonly get: (key: string) => Value | undefined
   readonly set: (key: string, value: Value) => void
+  readonly delete: (key: string) => void
 }
 
 export function createRecent<Value>(most: number): Recent<Value> {
@@ -21,6 +22,7 @@ export function createRecent<Value>(most: number): Recent<Value> {
       values.set(key, value)
       dropOldest(values, most)
     },
+    delete: (key) => void values.delete(key),
   }
 }
 

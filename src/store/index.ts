@@ -1,5 +1,6 @@
 // Public API of store for other folders.
 
+export { entriesIn } from './entries.ts'
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts'
 export { openStateStore, type StateStoreOptions } from './open.ts'
 export { createStoredResults, type StoredResultOptions } from './stored-results.ts'

@@ -1,6 +1,6 @@
 // Keeps profiles, users and keys in the store that replicas share, and tells the other replicas of each change.
 import { dropOldest } from '../lib/index.ts'
-import type { StateStore } from '../store/index.ts'
+import { entriesIn, type StateStore } from '../store/index.ts'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
 import type { KeyRecord } from './keys.ts'
 import {
@@ -22,8 +22,6 @@ const PROFILES = 'profile/'
 const USES = 'key-use/'
 /** The section `oauth` of a users file. */
 const OAUTH = 'oauth'
-/** Values per read of a list. */
-const PAGE = 500
 /** Milliseconds between two notes that a key is in use. */
 const USE_GAP_MS = 3_600_000
 /** Keys whose last note is remembered; above this number the oldest are forgotten, and noted once more. */
@@ -127,16 +125,11 @@ function createRecordAccess(store: StateStore) {
     },
     async list<Value>(prefix: string, read: Read<Value>): Promise<Map<string, Value>> {
       const values = new Map<string, Value>()
-      let after = ''
-      while (true) {
-        const entries = await store.list(prefix, { limit: PAGE, after })
-        for (const { key, value } of entries) {
-          const name = key.slice(prefix.length)
-          values.set(name, read(name, parse(key, value)))
-        }
-        after = entries.at(-1)?.key ?? ''
-        if (entries.length < PAGE) return values
+      for await (const { key, value } of entriesIn(store, prefix)) {
+        const name = key.slice(prefix.length)
+        values.set(name, read(name, parse(key, value)))
       }
+      return values
     },
   }
 }

@@ -54,7 +54,8 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
     async all() {
       const found = new Map<string, PinnedTools>()
       try {
-        for (const { key, value } of await store.list(PREFIX)) {
+        const { entriesIn } = await import('../../store/index.ts')
+        for await (const { key, value } of entriesIn(store, PREFIX)) {
           const server = key.slice(PREFIX.length)
           const pins = read(server, value)
           if (pins) found.set(server, pins)

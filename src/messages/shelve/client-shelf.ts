@@ -57,6 +57,7 @@ export function createClientShelves(options: ShelveOptions): ClientShelves {
     const key = createHash('sha256').update(JSON.stringify(tools)).digest('base64')
     const shelf = byJson.get(key) ?? openShelf(tools, options, slice)
     byJson.set(key, shelf)
+    shelf.catch(() => byJson.delete(key))
     return shelf
   }
   return {

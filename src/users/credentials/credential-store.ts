@@ -1,5 +1,5 @@
 // Keeps the credentials that a user has for a server, encrypted, in the store: values by name, and an OAuth login.
-import { type StateStore, withLock } from '../../store/index.ts'
+import { entriesIn, type StateStore, withLock } from '../../store/index.ts'
 import { CredentialError, type Keyring } from './keyring.ts'
 
 /** What a user has for one server. */
@@ -48,7 +48,6 @@ export type CredentialStore = {
 const PREFIX = 'credential/'
 const CHANNEL = 'credentials'
 const MAX_TRIES = 10
-const PAGE = 500
 /** Bytes of what a user has for a server. */
 const MAX_CHARACTERS = 100_000
 const MAX_VALUES = 100
@@ -64,7 +63,7 @@ const LOCK_MS = 20_000
 export function openCredentialStore(store: StateStore, keyring: Keyring): CredentialStore {
   const read = (name: string, sealed: string) => parse(name, keyring.open(name, sealed))
 
-  const records = (prefix: string) => recordsIn(store, prefix)
+  const records = (prefix: string) => entriesIn(store, prefix)
 
   async function write(name: string, credentials: UserCredentials, version: string | null): Promise<boolean> {
     const text = JSON.stringify(credentials)
@@ -144,19 +143,9 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
  */
 export async function removeUserCredentials(store: StateStore, user: string): Promise<number> {
   let count = 0
-  for await (const { key } of recordsIn(store, prefixOf(user))) if (await store.delete(key)) count++
+  for await (const { key } of entriesIn(store, prefixOf(user))) if (await store.delete(key)) count++
   if (count > 0) await store.publish(CHANNEL, user)
   return count
-}
-
-/** All records whose names begin with a prefix, page by page. */
-async function* recordsIn(store: StateStore, prefix: string) {
-  for (let after = ''; ; ) {
-    const page = await store.list(prefix, { limit: PAGE, after })
-    yield* page
-    if (page.length < PAGE) return
-    after = page.at(-1)?.key ?? after
-  }
 }
 
 const encode = (part: string) => encodeURIComponent(part.toWellFormed())
