@@ -82,16 +82,24 @@ function timeOf(search: (query: string) => unknown, queries: readonly string[], 
   return median(rounds)
 }
 
-/** The same for a ranker: words, static meaning and fusion together. */
-async function rankTime(tools: readonly PoolTool[], queries: readonly string[]): Promise<number> {
+/** Microseconds of a ranker, words, static meaning and fusion together: of each query's first time, and later. */
+async function rankTimes(
+  tools: readonly PoolTool[],
+  queries: readonly string[],
+): Promise<{ readonly first: number; readonly later: number }> {
   await rankers.hybrid(tools, queries[0] ?? '', 5)
-  const times: number[] = []
-  for (const query of queries.slice(0, 200)) {
-    const begin = performance.now()
-    await rankers.hybrid(tools, query, 5)
-    times.push((performance.now() - begin) * 1000)
-  }
-  return median(times)
+  const first: number[] = []
+  const later: number[] = []
+  const end = performance.now() + 3000
+  do {
+    const times = first.length === 0 ? first : later
+    for (const query of queries) {
+      const begin = performance.now()
+      await rankers.hybrid(tools, query, 5)
+      times.push((performance.now() - begin) * 1000)
+    }
+  } while (later.length === 0 || performance.now() < end)
+  return { first: median(first), later: median(later) }
 }
 
 /** Milliseconds of a fresh process until a line has run. */
@@ -129,14 +137,15 @@ for (const count of [200, 2000, 20_000, 100_000]) {
   const peer = build(miniSearch, tools)
   const ownTime = timeOf(own.search, queries, 1500)
   const peerTime = timeOf(peer.search, queries, 4000)
-  const wholeTime = await rankTime(tools, queries)
+  const whole = await rankTimes(tools, queries)
   rows.push([
     count.toLocaleString('en'),
     ownTime.toFixed(1),
     peerTime.toFixed(0),
     `1/${Math.round(peerTime / ownTime)}`,
-    wholeTime.toFixed(0),
-    `${(wholeTime / peerTime).toFixed(2)}×`,
+    whole.first.toFixed(0),
+    whole.later.toFixed(0),
+    `${(whole.later / peerTime).toFixed(2)}×`,
     own.buildTime.toFixed(0),
     peer.buildTime.toFixed(0),
     own.megabytes.toFixed(1),
@@ -154,7 +163,8 @@ const start = [
 ] as const
 
 report('Speed of search', 'npm run bench speed', [
-  'Top 5 of three-word queries over made-up tools, against MiniSearch 7.2.0 in the same run. Update: 50 tools added.',
+  'Top 5 of three-word queries over made-up tools, against MiniSearch 7.2.0 in the same run. First: the first time that a query is',
+  'asked; all other times are of queries asked before. Update: 50 tools added.',
   '',
   ...table(
     [
@@ -162,7 +172,8 @@ report('Speed of search', 'npm run bench speed', [
       'words µs',
       'MiniSearch µs',
       'ratio',
-      'hybrid µs',
+      'hybrid first µs',
+      'later µs',
       'ratio',
       'build ms',
       'MiniSearch',
