@@ -270,17 +270,21 @@ function isMatch({ words, meaning, nearWords, model }: Evidence): boolean {
 }
 
 /** The places of the highest positive scores, best first; of equals the earlier place. */
-function bestPlaces(scores: Float32Array, most: number): number[] {
-  const places: number[] = []
-  let least = 0
+function bestPlaces(scores: Float32Array, most: number): Uint32Array {
+  const places = new Uint32Array(most)
+  const best = new Float32Array(most)
+  let [count, least] = [0, 0]
   for (let place = 0; place < scores.length; place++) {
     const score = scores[place]!
     if (score <= least) continue
-    if (places.length === most) places.pop()
-    let at = places.length
-    while (at > 0 && scores[places[at - 1]!]! < score) at--
-    places.splice(at, 0, place)
-    if (places.length === most) least = scores[places[most - 1]!]!
+    let at = count < most ? count++ : most - 1
+    for (; at > 0 && best[at - 1]! < score; at--) {
+      best[at] = best[at - 1]!
+      places[at] = places[at - 1]!
+    }
+    best[at] = score
+    places[at] = place
+    if (count === most) least = best[most - 1]!
   }
-  return places
+  return places.subarray(0, count)
 }
