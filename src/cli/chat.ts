@@ -15,6 +15,7 @@ import {
   windowIn,
 } from './command.ts'
 import { onInterrupt } from './interrupt.ts'
+import { loadView } from './load-view.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
 import { type AgentSession, openAgentSession } from './session.ts'
@@ -80,7 +81,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   stop.signal.addEventListener('abort', chat.quit)
   const forget = onInterrupt(stop)
   const screen = screenOf(terminal)
-  const { showChat } = await loadView(screen)
+  const { showChat } = await loadChat(screen)
   const shown = showChat(chat, screen)
   let session: AgentSession | undefined
   try {
@@ -100,24 +101,14 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   return stop.signal.aborted ? 130 : 0
 }
 
-/**
- * Loads the view. Removes `CI` meanwhile, because Ink draws nothing if it is set, and sets `NODE_ENV`, because React runs
- * in its slow development mode without it.
- */
-async function loadView({ input, output }: ScreenStreams): Promise<typeof import('./chat/view.tsx')> {
+/** Loads the view; meanwhile a line says that the chat starts. */
+async function loadChat({ input, output }: ScreenStreams): Promise<typeof import('./chat/view.tsx')> {
   // From now on, input is not echoed; it is available once the screen is.
   input.setRawMode(true)
   output.write(STARTING)
-  const { env } = process
-  const { CI, NODE_ENV } = env
-  delete env.CI
-  env.NODE_ENV = 'production'
   try {
-    return await import('./chat/view.tsx')
+    return await loadView(() => import('./chat/view.tsx'))
   } finally {
-    if (CI !== undefined) env.CI = CI
-    if (NODE_ENV === undefined) delete env.NODE_ENV
-    else env.NODE_ENV = NODE_ENV
     output.write(ERASE)
   }
 }

@@ -12,16 +12,20 @@ import {
 import { MODEL } from './default-model.ts'
 import {
   type Compared,
+  type ConfigIn,
   comparedLines,
   compareWays,
   type DemoEvent,
   type DemoOptions,
+  demoConfig,
   heading,
+  type InstallOptions,
   plainLines,
   playDemo,
   provideServers,
 } from './demo/index.ts'
 import { onInterrupt } from './interrupt.ts'
+import { loadView } from './load-view.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { readUsing, usingOptions } from './using-options.ts'
 
@@ -50,11 +54,17 @@ export const demoCommand: Command = {
   run: (input, terminal) => runDemo(input, terminal),
 }
 
+/** Finds or installs the demo's servers; undefined if the user interrupted. */
+async function provideConfig(options: InstallOptions): Promise<ConfigIn | undefined> {
+  const packages = await provideServers(options)
+  return packages === undefined ? undefined : (folder) => demoConfig(packages, folder)
+}
+
 /** `provide` finds or installs the servers. */
 export async function runDemo(
   input: Input,
   terminal: Terminal,
-  provide: typeof provideServers = provideServers,
+  provide: typeof provideConfig = provideConfig,
 ): Promise<ExitCode> {
   const using = readUsing(input)
   const chosen = Object.keys(usingOptions).filter(
@@ -68,9 +78,9 @@ export async function runDemo(
   const stop = new AbortController()
   const forget = onInterrupt(stop)
   try {
-    const packages = await provide({ tell: terminal.tell, signal: stop.signal })
-    if (packages === undefined) return 130
-    const playing = { packages, live, using, prices, pricedAs, signal: stop.signal }
+    const configIn = await provide({ tell: terminal.tell, signal: stop.signal })
+    if (configIn === undefined) return 130
+    const playing = { configIn, live, using, prices, pricedAs, signal: stop.signal }
     if (input.isSet('compare')) await compare(playing, input, terminal)
     else await show(playDemo(playing), live?.about, input, terminal)
   } finally {
@@ -87,14 +97,14 @@ async function show(
 ): Promise<void> {
   if (input.isSet('json')) return printJson(events, terminal)
   if (terminal.isInteractive && !input.isSet('plain')) {
-    const { showDemo } = await import('./demo/view.tsx')
+    const { showDemo } = await loadView(() => import('./demo/view.tsx'))
     return showDemo(events, live, screenOf(terminal))
   }
   for await (const event of events) for (const line of plainLines(event, live)) print(line, terminal)
 }
 
 async function compare(
-  { packages, live, prices, pricedAs, signal }: DemoOptions,
+  { configIn, live, prices, pricedAs, signal }: DemoOptions,
   input: Input,
   terminal: Terminal,
 ): Promise<void> {
@@ -102,7 +112,7 @@ async function compare(
   if (!isJson) terminal.print(`${heading(live?.about)}\n`)
   const onBegin = (name: string, index: number, total: number) =>
     terminal.tell(`${index} of ${total}: ${name} …`)
-  const compared = await compareWays({ packages, live, prices, pricedAs, signal, onBegin })
+  const compared = await compareWays({ configIn, live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
   if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
   else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)

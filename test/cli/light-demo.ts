@@ -1,8 +1,9 @@
 // The demo with servers that start in no time: the names and tools that its script needs, and enough others to defer.
-import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { demoServers } from '../../src/cli/demo/servers.ts'
+import { type ConfigIn, demoServers } from '../../src/cli/demo/servers.ts'
+import { serveHere, text } from '../mcp/support/server-here.ts'
 import { binary } from '../support/binary.ts'
 
 const wire = new URL('../mcp/servers/wire.mjs', import.meta.url).href
@@ -46,14 +47,31 @@ export function lightPackages(folder = mkdtempSync(join(tmpdir(), 'toolshelf-lig
   return folder
 }
 
-function sourceOf(server: string): string {
+/** The same servers in this process. */
+export function lightConfig(): ConfigIn {
+  const servers = Object.keys(demoServers).map((name) => {
+    const tools = toolsOf(name)
+    return [
+      name,
+      { url: serveHere(() => ({ 'tools/list': () => ({ tools }), 'tools/call': () => text('done') })) },
+    ]
+  })
+  return () => ({ mcpServers: Object.fromEntries(servers) })
+}
+
+function toolsOf(server: string): object[] {
   const own = Object.entries(needed[server] ?? {})
   const others = Array.from({ length: OTHERS }, (_, index) => [
     `routine_${index}`,
     `${subjects[server]}${padding}`,
   ])
-  return `import { serve, text, tool } from ${JSON.stringify(wire)}
-const tools = ${JSON.stringify([...own, ...others])}.map(([name, description]) => tool(name, { description }))
+  const inputSchema = { type: 'object', properties: {} }
+  return [...own, ...others].map(([name, description]) => ({ name, description, inputSchema }))
+}
+
+function sourceOf(server: string): string {
+  return `import { serve, text } from ${JSON.stringify(wire)}
+const tools = ${JSON.stringify(toolsOf(server))}
 serve({ 'tools/list': () => ({ tools }), 'tools/call': () => text('done') })
 `
 }
@@ -66,8 +84,10 @@ export function lightBinary(): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-light-'))
   const dist = dirname(dirname(built))
   const root = dirname(dist)
-  for (const part of ['package.json', 'data', relative(root, dist)])
-    cpSync(join(root, part), join(folder, part), { recursive: true })
+  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
+  symlinkSync(join(root, 'data'), join(folder, 'data'), 'junction')
+  const isCode = (path: string) => !path.endsWith('.d.ts')
+  cpSync(dist, join(folder, relative(root, dist)), { recursive: true, filter: isCode })
   lightPackages(join(folder, 'node_modules'))
   return [join(folder, relative(root, built))]
 }

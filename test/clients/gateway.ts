@@ -29,6 +29,9 @@ export type Home = {
   remove(): void
 }
 
+/** Clients are started again and again; a newer Node keeps here what it compiled. */
+export const compiledClients = join(tmpdir(), 'toolshelf-clients-compiled')
+
 const office = fileURLToPath(new URL('./office-server.mjs', import.meta.url))
 
 /** A hundred tools beside the others. */
@@ -59,8 +62,7 @@ export function makeHome(more: Home['servers'] = {}): Home {
     PATH: process.env.PATH ?? '',
     HOME: folder,
     MCP_INSPECTOR_SECRET_STORE: 'memory',
-    // Clients are started again and again; a newer Node keeps what it compiled.
-    NODE_COMPILE_CACHE: join(tmpdir(), 'toolshelf-clients-compiled'),
+    NODE_COMPILE_CACHE: compiledClients,
     XDG_CONFIG_HOME: join(folder, 'config'),
     XDG_DATA_HOME: join(folder, 'data'),
     XDG_STATE_HOME: join(folder, 'state'),

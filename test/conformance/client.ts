@@ -1,11 +1,13 @@
-// Our host as the client of the conformance suite: one process plays all scenarios, since starting it takes longer than most.
-// For each the suite starts relay.mjs, which posts the scenario here; the client connects to the scenario's server and uses
-// all that the server offers. The suite watches the wire.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+// Our host as the client of the conformance suite: the test's process plays all scenarios, since starting one takes longer
+// than most. For each the suite starts relay.sh, which hands the scenario over; the client connects to the scenario's server
+// and uses all that the server offers. The suite watches the wire.
+import { execFileSync } from 'node:child_process'
+import { constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { createShelf } from '../../src/core/index.ts'
 import { createMcpHost } from '../../src/mcp/host/index.ts'
 import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
@@ -180,12 +182,30 @@ async function playInTurn(scenario: Scenario) {
   }
 }
 
-const server = createServer(async (request, response) => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  const scenario = JSON.parse(Buffer.concat(chunks).toString()) as Scenario
-  response.end(JSON.stringify(await playInTurn(scenario)))
-})
-server.listen(0, '127.0.0.1', () => {
-  console.log(`ready at http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-})
+export type ListeningClient = {
+  /** What relay.sh needs to know. */
+  readonly folder: string
+  close(): void
+}
+
+/** Plays what relay.sh hands over through pipes in a folder, until it is closed. */
+export function listen(): ListeningClient {
+  const folder = mkdtempSync(join(tmpdir(), 'toolshelf-conformance-'))
+  const pipe = join(folder, 'scenarios')
+  execFileSync('mkfifo', [pipe])
+  // Open for writing too: it does not end when a relay does.
+  const handed = new Socket({ fd: openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK) })
+  createInterface(handed).on('line', async (line) => {
+    const [id, name = '', url = ''] = line.split(' ')
+    const context = JSON.parse(await readFile(join(folder, `${id}.context`), 'utf8'))
+    const { code, told } = await playInTurn({ name, context, url })
+    await writeFile(join(folder, `${id}.answer`), `${code}\n${told}`)
+  })
+  return {
+    folder,
+    close() {
+      handed.destroy()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

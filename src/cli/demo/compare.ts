@@ -7,6 +7,7 @@ import type { OpenedClient } from '../client.ts'
 import { temporaryFolder } from './folder.ts'
 import type { Ledger, LedgerTurn } from './ledger.ts'
 import { playDemo } from './play.ts'
+import type { ConfigIn } from './servers.ts'
 
 type Way = { readonly name: string; readonly using: UsingOptions }
 
@@ -28,7 +29,7 @@ export type Compared = {
 }
 
 export type ComparingOptions = {
-  readonly packages: string
+  readonly configIn: ConfigIn
   readonly live: OpenedClient | undefined
   readonly prices: PriceTable
   readonly pricedAs: string

@@ -15,7 +15,7 @@ import { version } from '../version.ts'
 import { temporaryFolder } from './folder.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type LongResultFigures, measureLongResult } from './long-result.ts'
-import { demoConfig } from './servers.ts'
+import type { ConfigIn } from './servers.ts'
 import { DEMO_PROMPTS, demoScript } from './task.ts'
 
 export type DemoEvent =
@@ -36,8 +36,7 @@ export type DemoEvent =
     }
 
 export type DemoOptions = {
-  /** The folder of packages that contains the servers (install.ts). */
-  readonly packages: string
+  readonly configIn: ConfigIn
   /** A real model; the script by default. */
   readonly live: OpenedClient | undefined
   readonly using: UsingOptions
@@ -67,10 +66,10 @@ export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent>
 async function* playIn(
   folder: string,
   { client, model, isScript }: OpenedClient,
-  { packages, using: wanted, prices, pricedAs, memory = folder, signal }: DemoOptions,
+  { configIn, using: wanted, prices, pricedAs, memory = folder, signal }: DemoOptions,
 ): AsyncGenerator<DemoEvent> {
   const file = join(folder, 'mcp.json')
-  await writeFile(file, JSON.stringify(demoConfig(packages, folder)))
+  await writeFile(file, JSON.stringify(configIn(folder)))
   const { servers } = await readConfig([file])
   const notify = () => {}
   const shelf = createShelf({

@@ -66,7 +66,10 @@ export function folderWithAll(folders: readonly string[]): string | undefined {
   )
 }
 
-/** A typical configuration. The servers write only into `folder`, nothing into the home folder. */
+/** Returns the configuration of servers that write only into `folder`, nothing into the home folder. */
+export type ConfigIn = (folder: string) => object
+
+/** A typical configuration. */
 export function demoConfig(packages: string, folder: string): object {
   const entries = Object.entries(demoServers).map(([name, server]) => [
     name,

@@ -28,8 +28,9 @@ export async function showDemo(
   let last: readonly string[] = []
   try {
     for await (const event of events) {
+      const before = shown
       shown = next(shown, event, live)
-      screen.rerender(<Demo shown={shown} live={live} />)
+      if (shown !== before) screen.rerender(<Demo shown={shown} live={live} />)
       if (event.type === 'done') last = finalWords(event.ledger, event.longResult)
       if (event.type === 'prompt') await pause(LOOK)
     }

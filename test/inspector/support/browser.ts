@@ -46,12 +46,23 @@ export async function openPage(
     key = KEY,
   }: { hash?: string; look?: Look; key?: string } = {},
 ): Promise<Opened> {
-  const page = await (await contextFor(browser, look)).newPage()
+  const context = await contextFor(browser, look)
+  const page = idle.get(context)?.pop() ?? (await context.newPage())
   const [errors, strangers] = watch(page, url)
   await page.goto(key === '' ? `${url}${hash}` : `${url}#key=${key}`)
   if (key !== '') await page.locator('.connection.live, .connection.ended').waitFor()
   if (key !== '' && hash !== '') await goTo(page, hash)
-  return { page, errors, strangers, close: () => page.close() }
+  return { page, errors, strangers, close: () => leave(page) }
+}
+
+/** Pages that tests have left, for the next: a new one takes long. */
+const idle = new WeakMap<BrowserContext, Page[]>()
+
+async function leave(page: Page): Promise<void> {
+  await page.goto('about:blank')
+  for (const event of ['pageerror', 'console', 'dialog', 'request']) page.removeAllListeners(event)
+  const context = page.context()
+  idle.set(context, [...(idle.get(context) ?? []), page])
 }
 
 const contexts = new WeakMap<Browser, Map<string, BrowserContext>>()
