@@ -57,13 +57,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
     server = await start()
     if (!server) return
     // In this process: as processes they would be started again with each replica.
-    const servers = [
-      neighbour(),
-      here('library', 'gateway-library'),
-      // A server that several clients call cannot ask one of them.
-      here('other', 'gateway-library'),
-      pinned.config,
-    ]
+    const servers = [neighbour(), here('library', 'gateway-library'), pinned.config]
     const mcpServers = Object.fromEntries(servers.map(({ name, transport }) => [name, transport]))
     writeFileSync(
       join(folder.path, 'servers.json'),
@@ -204,7 +198,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
       return { action: 'accept', content: { name: 'Ada' } }
     }
     const asked = await connect({ era: 'modern', capabilities: everyCapability, answer: answer as never })
-    const lost = asked.run('other__wait').then(
+    const lost = asked.run('library__wait').then(
       () => 'answered',
       () => 'failed',
     )
