@@ -31,7 +31,7 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
 
   it.each(['initialize', 'list'])('during its own %s: nobody is asked', async (behaviour) => {
     const desk = await openDesk([server(behaviour)], { client: { ...able, era } })
-    expect(await outcome(desk, 'before')).toMatchObject({ answered: 0, refused: 84 })
+    expect(await outcome(desk, 'before')).toMatchObject({ answered: 0, refused: 31 })
     expect(desk.asked).toEqual([])
   })
 
@@ -42,7 +42,7 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
       const desk = await connect({ ...able, era })
       await desk.names()
       const calling = outcome(desk, 'before')
-      expect(await calling).toMatchObject({ answered: 0, refused: 84 })
+      expect(await calling).toMatchObject({ answered: 0, refused: 31 })
       expect(desk.asked).toEqual([])
       expect(host.status()[0]?.state).toBe('connected')
     },

@@ -1,4 +1,4 @@
-// Hostile: asks its client far too much and at the wrong time: initialize (84 questions before it is ready) | list (as many
+// Hostile: asks its client far too much and at the wrong time: initialize (31 questions before it is ready, more than a minute allows) | list (as many
 // whenever it is listed) | quiet. The tool `flood` asks `count` questions in a row, each when the one before is answered,
 // `flood_at_once` all together; both give { answered, refused, reason }. `pages` fails with `count` pages to open first. `before` gives the same of the questions at the wrong time.
 import { initialized, run, text, tool } from './wire.mjs'
@@ -47,11 +47,11 @@ export function server(behaviour, { ask }) {
 
   return {
     async initialize(params) {
-      if (behaviour === 'initialize') await askAll(84, early)
+      if (behaviour === 'initialize') await askAll(31, early)
       return initialized(params)
     },
     async 'tools/list'() {
-      if (behaviour === 'list') await askAll(84, early)
+      if (behaviour === 'list') await askAll(31, early)
       return { tools: Object.keys(calls).map((name) => tool(name)) }
     },
     'tools/call': ({ name, arguments: input = {} }) => calls[name](input),
