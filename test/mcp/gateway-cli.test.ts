@@ -108,10 +108,10 @@ describe('as a process', () => {
 
   it('tells once of rules that no tool has; what a server says cannot steer the terminal', async () => {
     const tools = { ad: { alwaysLoad: true }, add: { hint: 'sum' } }
-    const words = 'process.stderr.write("\\u001b]0;owned\\u0007\\u009b2Jbye\\n"); process.exit(1)'
+    const words = 'printf "\\033]0;owned\\007\\302\\2332Jbye\\n" >&2; exit 1'
     const at = home({
-      calculator: { ...healthy, deny: ['delete_*'], allow: ['*'], tools },
-      'rude\u001b[2J': { command: process.execPath, args: ['-e', words] },
+      calculator: { ...neighbour().transport, deny: ['delete_*'], allow: ['*'], tools },
+      'rude\u001b[2J': { command: 'sh', args: ['-c', words] },
     })
     const desk = await start(at)
     expect(await desk.search('adds two numbers')).toContain('calculator__add')
@@ -204,7 +204,8 @@ describe('stdin and stdout', () => {
     const pid = host.status()[0]?.pid ?? 0
     const input = new PassThrough()
     const over = runOnStdio(gateway, { input, output: new PassThrough() })
-    for (let count = 0; count < 34; count++) input.write('x'.repeat(1_000_000))
+    // In few parts: with each, all that came before is copied.
+    for (let count = 0; count < 3; count++) input.write('x'.repeat(11_000_000))
     await over
     await until(() => !isAlive(pid), 'the server is gone')
   })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Trace } from '../../src/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
+import { isThorough } from '../support/runs.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { eras, everyCapability, openDesk, shareDesk, textOf } from './support/gateway.ts'
@@ -15,6 +16,22 @@ const texts = ({ content }: Loose): string[] => content.map(({ text }: Loose) =>
 const count =
   'const pages = await Promise.all([1, 2, 3].map((page) => tools.issues.list({ page }))); const n = {}; for (const { label } of pages.flat()) n[label] = (n[label] ?? 0) + 1; return n'
 const write = 'for (const title of ["a", "b", "c"]) await tools.issues.create({ title }); return "done"'
+
+const refusedScripts = [
+  [
+    'a tool that may write',
+    'await tools.issues.create({ title: "x" })',
+    'issues__create may change something',
+  ],
+  ['a server that is not trusted', 'await tools.far.list({})', 'far__list may change something'],
+  ['a denied tool', 'await tools.issues.secret({})', 'no tool named "issues__secret"'],
+  ['an unknown tool', 'await tools.nobody.nothing({})', 'no tool named "nobody__nothing"'],
+  [
+    'our own tools',
+    'await tools.CallTool({ name: "issues__create", arguments: {} })',
+    'CallTool cannot be called in a script',
+  ],
+] as const
 
 describe.each(eras)('inner calls, %s', (era) => {
   const desk = shareDesk([tracker(), here('far', 'issues')], {
@@ -90,21 +107,9 @@ describe.each(eras)('inner calls, %s', (era) => {
     expect([structured, wrapped, errors]).toEqual([{ count: 3 }, 'a', ['the tracker is down']])
   })
 
-  it.each([
-    [
-      'a tool that may write',
-      'await tools.issues.create({ title: "x" })',
-      'issues__create may change something',
-    ],
-    ['a server that is not trusted', 'await tools.far.list({})', 'far__list may change something'],
-    ['a denied tool', 'await tools.issues.secret({})', 'no tool named "issues__secret"'],
-    ['an unknown tool', 'await tools.nobody.nothing({})', 'no tool named "nobody__nothing"'],
-    [
-      'our own tools',
-      'await tools.CallTool({ name: "issues__create", arguments: {} })',
-      'CallTool cannot be called in a script',
-    ],
-  ])('refused in a script: %s', async (_, script, told) => {
+  // Each takes a sandbox, in which nothing depends on the client's era.
+  const each = isThorough || era === 'legacy' ? refusedScripts : refusedScripts.slice(0, 1)
+  it.each(each)('refused in a script: %s', async (_, script, told) => {
     const output = await run(script)
     expect(output.isError).toBe(true)
     expect(textOf(output)).toContain(told)

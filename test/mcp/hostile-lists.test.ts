@@ -1,6 +1,7 @@
 // Lists that are too long, never end or never rest, and definitions that are wrong, cyclic, huge or oddly named: each
 // costs only itself.
 import { describe, expect, it } from 'vitest'
+import type { ServerConfig } from '../../src/mcp/index.ts'
 import { listPages } from '../../src/mcp/session/listing.ts'
 import { sizeOf } from '../support/runs.ts'
 import {
@@ -16,13 +17,12 @@ import {
   untilState,
 } from './support/host.ts'
 import { until } from './support/processes.ts'
+import { here } from './support/server-here.ts'
 import { local } from './support/servers.ts'
 import { neighbour } from './support/small-servers.ts'
 
-const open = (script: string, given = {}) => openHost([local('bad', script, given), neighbour()])
-
-async function connected(script: string, given = {}): Promise<Open> {
-  const all = open(script, given)
+async function connected(config: ServerConfig): Promise<Open> {
+  const all = openHost([config, neighbour()])
   await untilState(all.host, 'bad', 'connected')
   return all
 }
@@ -37,15 +37,16 @@ const shownNames = ({ shelf }: Open, name = 'bad') =>
 
 describe('H6 lists without measure', () => {
   const small = shareHost(() => [
-    ...['same-cursor', 'long-cursor', 'odd-cursor', 'paged'].map((kind) => local(kind, `lists ${kind}`)),
+    ...['same-cursor', 'odd-cursor', 'paged'].map((kind) => here(kind, `lists ${kind}`)),
+    local('long-cursor', 'lists long-cursor'),
     local('new-cursor', 'lists new-cursor', { connectTimeout: 10_000 }),
     neighbour(),
   ])
 
-  const MANY = sizeOf({ quick: 2000, full: 10_000 })
+  const MANY = sizeOf({ quick: 1500, full: 10_000 })
 
   it('thousands of tools in pages of 500 are all there, and found (H4)', async () => {
-    const all = await connected(`lists many ${MANY}`, { maxTools: MANY })
+    const all = await connected(local('bad', `lists many ${MANY}`, { maxTools: MANY }))
     expect(toolsOf(all.host, 'bad')).toHaveLength(MANY)
     expect(new Set(toolsOf(all.host, 'bad')).size).toBe(MANY)
     expect(await found(all.shelf, 'item number 1351')).toContain('mcp__bad__item_1351')
@@ -54,7 +55,7 @@ describe('H6 lists without measure', () => {
   })
 
   it('thousands of tools of which all but one are hidden do not make every look at them long', async () => {
-    const all = await connected(`lists many ${MANY}`, { allow: ['item_7'] })
+    const all = await connected(here('bad', `lists many ${MANY}`, { allow: ['item_7'] }))
     for (let look = 0; look < 1000; look += 1) expect(toolsOf(all.host, 'bad')).toEqual(['item_7'])
     expect(statusOf(all.host, 'bad').hidden).toHaveLength(MANY - 1)
     await expect(all.host.call('bad', 'item_8', {})).rejects.toThrow('not allowed')
@@ -119,7 +120,7 @@ describe('H6 lists that never rest', () => {
   }
 
   it('changing all the time: followed, but ever less often; what stays can be called', async () => {
-    const all = await connected('lists changing')
+    const all = await connected(local('bad', 'lists changing'))
     const first = toolsOf(all.host, 'bad').find((name) => name.startsWith('age_'))
     await until(() => !toolsOf(all.host, 'bad').includes(first!), 'the list was read again')
     expect(shownNames(all).has(first!)).toBe(false)
@@ -144,9 +145,12 @@ describe('H6 lists that never rest', () => {
   })
 })
 
+/** Only a process can write what JSON.stringify cannot. */
+const definedBy = (kind: string) => (kind === 'abyss' ? local : here)(kind, `definitions ${kind}`)
+
 /** A server for each of these kinds of definitions, and the neighbour. */
 function shareDefinitions(...kinds: readonly string[]) {
-  const shared = shareHost(() => [...kinds.map((kind) => local(kind, `definitions ${kind}`)), neighbour()])
+  const shared = shareHost(() => [...kinds.map(definedBy), neighbour()])
   return async (kind: string): Promise<Open> => {
     await untilState(shared().host, kind, 'connected')
     return shared()
@@ -266,7 +270,7 @@ describe('H3 names both ways', () => {
     const first = shownNames(await definitions('long-names'), 'long-names')
     expect(new Set(first.values()).size).toBe(4)
     expect([...first.values()].every((name) => name.length <= 64)).toBe(true)
-    const again = openHost([local('long-names', 'definitions long-names')])
+    const again = openHost([here('long-names', 'definitions long-names')])
     await untilState(again.host, 'long-names', 'connected')
     expect(shownNames(again, 'long-names')).toEqual(first)
   })

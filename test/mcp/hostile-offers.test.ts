@@ -2,13 +2,13 @@
 // themselves.
 import { describe, expect, it, vi } from 'vitest'
 import { eras, openDesk, textOf } from './support/gateway.ts'
-import { local } from './support/servers.ts'
+import { here } from './support/server-here.ts'
 
-const library = local('library', 'gateway-library')
+const library = here('library', 'gateway-library')
 
 describe.each(eras)('H6 odd prompts and resources, %s', (era) => {
   const open = (behaviour: string) =>
-    openDesk([local('bad', `offers ${behaviour}`), library], { client: { era } })
+    openDesk([here('bad', `offers ${behaviour}`), library], { client: { era } })
 
   it('what has a name is listed as far as it is right, and can be used; the others lose nothing', async () => {
     const { client } = await open('odd')
@@ -36,7 +36,7 @@ describe.each(eras)('H6 odd prompts and resources, %s', (era) => {
 })
 
 describe('H6 prompts without measure', () => {
-  const open = (behaviour: string) => openDesk([local('bad', `offers ${behaviour}`), library])
+  const open = (behaviour: string) => openDesk([here('bad', `offers ${behaviour}`), library])
 
   it('are listed up to a size that every client reads', async () => {
     const { client } = await open('large')

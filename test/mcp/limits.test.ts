@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { mcp, quietShelf } from '../support/talk.ts'
 import { openDesk, openGateway } from './support/gateway.ts'
 import { openHost, statusOf, toolsOf, untilState } from './support/host.ts'
-import { local } from './support/servers.ts'
+import { here } from './support/server-here.ts'
 import { listed, tool } from './support/small-servers.ts'
 
 const marked = { _meta: { 'anthropic/alwaysLoad': true } }
@@ -98,7 +98,7 @@ describe('H6 lists that no client could read', () => {
   })
 
   it('H6 of more than 5,000 tools the first are used; the doctor and a notice say so', async () => {
-    const { host, notices } = openHost([local('bad', 'lists many 5100')])
+    const { host, notices } = openHost([here('bad', 'lists many 5100')])
     await untilState(host, 'bad', 'connected')
     expect(toolsOf(host, 'bad')).toHaveLength(5000)
     const told =
@@ -111,7 +111,7 @@ describe('H6 lists that no client could read', () => {
 
   it('H6 tools that rules hide do not count', async () => {
     const { host } = openHost([
-      local('bad', 'lists many 1000', { deny: ['item_1*', 'item_2*'], maxTools: 800 }),
+      here('bad', 'lists many 1000', { deny: ['item_1*', 'item_2*'], maxTools: 800 }),
     ])
     await untilState(host, 'bad', 'connected')
     expect(toolsOf(host, 'bad')).toHaveLength(1000 - 222)

@@ -6,6 +6,7 @@ import { runOnHttp } from '../../src/mcp/gateway/index.ts'
 import { eras, openGateway, textOf } from '../mcp/support/gateway.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
+import { here } from '../mcp/support/server-here.ts'
 import { local } from '../mcp/support/servers.ts'
 import { listed, neighbour, tool } from '../mcp/support/small-servers.ts'
 import { connectTo } from './support/clients.ts'
@@ -111,7 +112,7 @@ describe.each(eras)('draining, %s', (era) => {
 })
 
 it('answers questions of a running call while it drains', async () => {
-  const { connect, served } = await openDraining(local('library', 'gateway-library'))
+  const { connect, served } = await openDraining(here('library', 'gateway-library'))
   let answer = (_: string) => {}
   const name = new Promise<string>((resolve) => {
     answer = resolve
@@ -166,7 +167,7 @@ it('a request that is arriving when it ends is refused, not cut off', async () =
 })
 
 it('does not wait for ever', async () => {
-  const { served, connect } = await openDraining(local('library', 'gateway-library'))
+  const { served, connect } = await openDraining(here('library', 'gateway-library'))
   const desk = await connect()
   const waiting = desk.run('library__wait').then(
     () => 'answered',
@@ -193,7 +194,7 @@ it('a session with a loaded tool survives other servers that come and go', async
 })
 
 /** A gateway that the test drains itself. */
-async function openDraining(server = local('results', 'results')) {
+async function openDraining(server = here('results', 'results')) {
   const { gateway, host } = openGateway([server])
   const served = await runOnHttp(gateway, { port: 0 })
   await host.settled()

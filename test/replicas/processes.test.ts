@@ -8,8 +8,8 @@ import { openStateStore } from '../../src/store/index.ts'
 import { makeFolder } from '../mcp/support/folder.ts'
 import { type ClientOptions, connectWith, eras, everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { until } from '../mcp/support/processes.ts'
-import { scriptPath } from '../mcp/support/servers.ts'
-import { tool } from '../mcp/support/small-servers.ts'
+import { here } from '../mcp/support/server-here.ts'
+import { listed, neighbour, tool } from '../mcp/support/small-servers.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { runHere } from '../support/cli-here.ts'
 import { isThorough, sizeOf } from '../support/runs.ts'
@@ -30,12 +30,12 @@ const kinds = [
 const COUNT = sizeOf({ quick: 2, full: 3 })
 const ALL = Array.from({ length: COUNT }, (_, index) => index)
 /** Milliseconds between two calls of a client under load: the balancer in this process needs time, too. */
-const PAUSE_MS = sizeOf({ quick: 30, full: 20 })
+const PAUSE_MS = sizeOf({ quick: 60, full: 20 })
 
 // The two differ behind the store's interface, whose own suite runs over both, as stores.test.ts does.
 describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   const folder = makeFolder()
-  const toolsFile = join(folder.path, 'tools.json')
+  const pinned = listed('pinned', [tool('walk')])
   const works: (() => Promise<void>)[] = []
   let server: StoreServer | undefined
   let replicas: ReplicaProcess[] = []
@@ -56,15 +56,9 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   beforeAll(async () => {
     server = await start()
     if (!server) return
-    const script = (name: string, env = {}) => ({ command: process.execPath, args: [scriptPath(name)], env })
-    const mcpServers = {
-      neighbour: script('healthy'),
-      library: script('gateway-library'),
-      // A server that several clients call cannot ask one of them.
-      other: script('gateway-library'),
-      pinned: script('gateway-listed', { TOOLS_FILE: toolsFile, NAME: 'pinned' }),
-    }
-    writeFileSync(toolsFile, JSON.stringify({ tools: [tool('walk')] }))
+    // In this process: as processes they would be started again with each replica.
+    const servers = [neighbour(), here('library', 'gateway-library'), pinned.config]
+    const mcpServers = Object.fromEntries(servers.map(({ name, transport }) => [name, transport]))
     writeFileSync(
       join(folder.path, 'servers.json'),
       JSON.stringify({ mcpServers, gateway: { onChange: 'hold' } }),
@@ -128,7 +122,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
       }
     }
     await untilAnswered('select:pinned__walk', 'The tool walk')
-    writeFileSync(toolsFile, JSON.stringify({ tools: [tool('walk', { description: 'Walks elsewhere' })] }))
+    pinned.write([tool('walk', { description: 'Walks elsewhere' })])
     await untilAnswered('walk', 'Held back')
     const { home, store } = optionsOf(1)
     const environment = { HOME: home, XDG_STATE_HOME: home, TOOLSHELF_STORE: store ?? '' }
@@ -204,7 +198,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
       return { action: 'accept', content: { name: 'Ada' } }
     }
     const asked = await connect({ era: 'modern', capabilities: everyCapability, answer: answer as never })
-    const lost = asked.run('other__wait').then(
+    const lost = asked.run('library__wait').then(
       () => 'answered',
       () => 'failed',
     )

@@ -4,12 +4,12 @@ import { createMemoryResults } from '../../src/node/results/index.ts'
 import { defaultAnswer, everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { local } from '../mcp/support/servers.ts'
+import { here } from '../mcp/support/server-here.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
 import type { Loose } from '../support/talk.ts'
 import { openReplicas } from './support.ts'
 
-const library = () => local('library', 'gateway-library')
+const library = () => here('library', 'gateway-library')
 const question = {
   method: 'elicitation/create',
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
@@ -141,7 +141,7 @@ it('a long result of one replica is read at another, and deleted when the client
     await kept.drop(owner)
   }
   const results = { store: { ...kept, drop }, budget: 2000 }
-  const { connect, balancer } = await openReplicas(() => [local('long', 'long-results')], {
+  const { connect, balancer } = await openReplicas(() => [here('long', 'long-results')], {
     open: { results },
   })
   const desk = await connect()

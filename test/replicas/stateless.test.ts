@@ -2,14 +2,13 @@
 import { expect, it } from 'vitest'
 import { createMemoryStore } from '../../src/store/index.ts'
 import { everyCapability, textOf } from '../mcp/support/gateway.ts'
-import { local } from '../mcp/support/servers.ts'
+import { here } from '../mcp/support/server-here.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import type { Loose } from '../support/talk.ts'
 import { openReplicas } from './support.ts'
 
-const library = () => local('library', 'gateway-library')
-const asking = () => local('asking', 'asking')
+const library = () => here('library', 'gateway-library')
 const question = {
   method: 'elicitation/create',
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
@@ -40,9 +39,9 @@ it('a question is answered at another replica, and progress and outcome come bac
 })
 
 it('questions of calls that follow each other are answered wherever the balancer sends them', async () => {
-  const { connect, balancer } = await openReplicas(() => [asking()], { count: 3 })
+  const { connect, balancer } = await openReplicas(() => [library()], { count: 3 })
   const { run, asked } = await connect(modern)
-  for (const _ of [1, 2, 3, 4]) expect(textOf(await run('asking__ask', question))).toContain('Ada')
+  for (const _ of [1, 2, 3, 4]) expect(textOf(await run('library__ask', question))).toContain('Ada')
   expect(asked).toHaveLength(4)
   expect(new Set(balancer.chosen).size).toBe(3)
 })

@@ -6,14 +6,14 @@ import { createKey, createKeyAuthenticator, createUsageMeter, openUserStore } fr
 import { everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { local } from '../mcp/support/servers.ts'
+import { here } from '../mcp/support/server-here.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
 import { type SlowProxy, startSlowProxy } from '../support/slow-proxy.ts'
 import { type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
 import { profileOf } from '../users/support.ts'
 import { openReplicas, type Replicas } from './support.ts'
 
-const library = () => local('library', 'gateway-library')
+const library = () => here('library', 'gateway-library')
 const question = {
   method: 'elicitation/create',
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },

@@ -304,6 +304,19 @@ describe('logins', () => {
     expect(await logout({ folder, store, server: 'notes', notify })).toBe(1)
     expect(await store.list('login/')).toEqual([])
   })
+
+  test('while the store is away, a server that had no login is asked without one', async () => {
+    const store = fragileStore()
+    let now = 0
+    const given = { folder: temporaryFolder(), store, server: 'notes', url: 'https://notes.example/mcp' }
+    const open = () => createOAuth({ ...given, notify: () => {}, now: () => now })
+    const known = open()
+    expect(await known.token()).toBeUndefined()
+    store.isAway = true
+    now += 60_000
+    expect(await known.token()).toBeUndefined()
+    await expect(open().token()).rejects.toThrow('the store is away')
+  })
 })
 
 describe('--store', () => {

@@ -1,4 +1,5 @@
-// Programs that tests start: bundled into one file, since loading our sources one by one takes a second of CPU time.
+// Programs that tests start: bundled into one file with their packages, since loading all of these files one by one takes a
+// second of CPU time.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -6,9 +7,12 @@ import { build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Below node_modules, where the packages that the program imports can be found. */
+/** Below node_modules, where packages that are not bundled can be found. */
 const folder = join(root, 'node_modules/.cache/toolshelf-tests')
 let count = 0
+
+/** Packages written in CommonJS load those of Node by `require`, which modules do not have. */
+const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`
 
 /** Bundles a file, or the text of a program that imports from the project's root; returns the path for Node. */
 export async function bundled(
@@ -19,7 +23,7 @@ export async function bundled(
     ...('file' in program
       ? { entryPoints: [program.file] }
       : { stdin: { contents: program.text, resolveDir: root, loader: 'ts' } }),
-    ...{ bundle: true, format: 'esm', platform: 'node', packages: 'external', logLevel: 'error' },
+    ...{ bundle: true, format: 'esm', platform: 'node', logLevel: 'error', banner: { js: REQUIRE } },
     plugins: [ownPlaces],
     outfile,
   })

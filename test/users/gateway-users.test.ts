@@ -7,10 +7,28 @@ import { eras, textOf } from '../mcp/support/gateway.ts'
 import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
 import { profileOf } from './support.ts'
-import { openWithUsers } from './with-users.ts'
+import { openWithUsers, shareWithUsers } from './with-users.ts'
+
+/** One for what each test does with users of its own; what changes the gateway for others has one to itself. */
+const shared = shareWithUsers({
+  profiles: {
+    ...{ ada: {}, bob: {}, eve: { isOperator: true } },
+    barred: { servers: { allow: [], deny: ['payroll'] }, tools: { allow: [], deny: ['*/github_two'] } },
+    listing: { listing: 'list', resultBudget: 8 },
+    ...{ reader: { resultBudget: 8 }, stranger: { resultBudget: 8 } },
+    ...Object.fromEntries(eras.map((era) => [`revoked-${era}`, {}])),
+    searcher: { limits: { searchesPerDay: 1 } },
+    asker: { limits: { requestsPerDay: 5 } },
+  },
+  options: { results: {} },
+  http: {
+    inspector: async (_request: Request, _network: string, isOperator = false) =>
+      new Response(String(isOperator), { status: isOperator ? 200 : 401 }),
+  },
+})
 
 test('without a key, with a wrong one and with another’s id: 401; the health check needs none', async () => {
-  const { send, keys } = await openWithUsers()
+  const { send, keys } = shared()
   const forged = `tsk_${keys.ada?.id}_${'A'.repeat(43)}`
   const wrong: readonly { readonly [name: string]: string }[] = [
     {},
@@ -35,7 +53,7 @@ test('wrong keys of one do not lock out users behind the same proxy whose keys w
 })
 
 test('a session belongs to its user: with another’s key it is unknown', async () => {
-  const { send, bearer } = await openWithUsers()
+  const { send, bearer } = shared()
   const opened = await send({ body: initialize, headers: bearer('ada') })
   const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
   const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
@@ -54,12 +72,8 @@ test('a session belongs to its user: with another’s key it is unknown', async 
 
 describe.each(eras)('a client, %s', (era) => {
   test('sees what its user may see; a hidden name and one that does not exist get the same answer', async () => {
-    const { connect, key } = await openWithUsers({
-      profiles: {
-        ada: { servers: { allow: [], deny: ['payroll'] }, tools: { allow: [], deny: ['*/github_two'] } },
-      },
-    })
-    const { client, search, call } = await connect({ era, ...key('ada') })
+    const { connect, key } = shared()
+    const { client, search, call } = await connect({ era, ...key('barred') })
     const { tools } = await client.listTools()
     expect(JSON.stringify([client.getInstructions(), tools])).not.toContain('payroll')
     expect(await search('handles orders')).toContain('github__github_one')
@@ -87,11 +101,8 @@ describe.each(eras)('a client, %s', (era) => {
   })
 
   test('gets its user’s listing mode and budget of results', async () => {
-    const { connect, key } = await openWithUsers({
-      profiles: { ada: { listing: 'list', resultBudget: 8 } },
-      options: { results: {} },
-    })
-    const { names, call } = await connect({ era, ...key('ada') })
+    const { connect, key } = shared()
+    const { names, call } = await connect({ era, ...key('listing') })
     // Without sessions there is no list to add to.
     expect((await names()).includes('CallTool')).toBe(era === 'modern')
     const shelved = textOf(await call('github__github_one'))
@@ -99,26 +110,28 @@ describe.each(eras)('a client, %s', (era) => {
   })
 
   test('reads results of another client of its user, also through a proxy, and nobody else’s', async () => {
-    const { connect, key } = await openWithUsers({ options: { results: { budget: 8 } } })
+    const { connect, key } = shared()
     const headers = { 'x-forwarded-for': '203.0.113.7' }
-    const ada = await connect({ era, ...key('ada'), headers })
-    const text = textOf(await ada.call('CallTool', { name: 'github__github_one', arguments: {} }))
+    const reader = await connect({ era, ...key('reader'), headers })
+    const text = textOf(await reader.call('CallTool', { name: 'github__github_one', arguments: {} }))
     const handle = /result_[a-z0-9]+/.exec(text)?.[0]
     expect(handle, text).toBeDefined()
     const read = { name: 'ReadResult', arguments: { handle } }
-    expect(textOf(await ada.call('CallTool', read))).toContain('done by github_one')
-    const again = await connect({ era, ...key('ada'), name: 'other', headers })
+    expect(textOf(await reader.call('CallTool', read))).toContain('done by github_one')
+    const again = await connect({ era, ...key('reader'), name: 'other', headers })
     expect(textOf(await again.call('CallTool', read))).toContain('done by github_one')
-    const bob = await connect({ era, ...key('bob'), headers })
-    expect(textOf(await bob.call('CallTool', read))).not.toContain('done by')
+    const stranger = await connect({ era, ...key('stranger'), headers })
+    expect(textOf(await stranger.call('CallTool', read))).not.toContain('done by')
   })
 
   test('is refused at once when its key is revoked, in the middle of a session', async () => {
-    const { connect, key, keys, directory } = await openWithUsers()
-    const { client } = await connect({ era, ...key('ada') })
-    await client.listTools()
-    await directory.deleteKey(keys.ada?.id ?? '')
-    await expect(client.listTools()).rejects.toThrow(/401|Unauthorized|missing or wrong key/)
+    const { connect, key, keys, directory } = shared()
+    const user = `revoked-${era}`
+    // Raw requests: the client would answer a list that is still fresh by itself.
+    const { raw } = await connect({ era, ...key(user) })
+    await raw('tools/list')
+    await directory.deleteKey(keys[user]?.id ?? '')
+    await expect(raw('tools/list')).rejects.toThrow(/401|Unauthorized|missing or wrong key/)
   })
 })
 
@@ -157,23 +170,23 @@ describe('limits', () => {
   const list = { jsonrpc: '2.0', id: 2, method: 'tools/list', params: {} }
 
   test('of requests: exactly as many pass; then 429 with when to come back, and an event', async () => {
-    const { send, bearer, events } = await openWithUsers({
-      profiles: { ada: { limits: { requestsPerDay: 5 } }, bob: {} },
-    })
+    const { send, bearer, events } = shared()
+    const before = events.length
     const asked = (user: string) => send({ body: list, headers: bearer(user) })
-    const answers = await Promise.all(Array.from({ length: 8 }, () => asked('ada')))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => asked('asker')))
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(3)
     const refused = answers.find(({ status }) => status === 429)
     expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0)
     expect(refused?.text).toMatch(/your limit of 5 requests per day is reached; try again in \d+ (s|min|h)/)
-    expect(events.filter(({ type }) => type === 'refused')).toHaveLength(3)
-    expect(events[0]).toMatchObject({ type: 'refused', user: 'ada', reason: 'limit', status: 429 })
+    const refusals = events.slice(before).filter(({ type }) => type === 'refused')
+    expect(refusals).toHaveLength(3)
+    expect(refusals[0]).toMatchObject({ type: 'refused', user: 'asker', reason: 'limit', status: 429 })
     expect((await asked('bob')).status).not.toBe(429)
   })
 
   test('of searches: the model gets an error that it can act on', async () => {
-    const { connect, key } = await openWithUsers({ profiles: { ada: { limits: { searchesPerDay: 1 } } } })
-    const { call } = await connect(key('ada'))
+    const { connect, key } = shared()
+    const { call } = await connect(key('searcher'))
     expect(await call('ToolSearch', { query: 'handles orders' })).not.toMatchObject({ isError: true })
     const refused = await call('ToolSearch', { query: 'handles orders' })
     expect(refused).toMatchObject({ isError: true })
@@ -208,21 +221,15 @@ describe('limits', () => {
 })
 
 test('the inspector opens for operators and its own key, not for ordinary users', async () => {
-  const asked: boolean[] = []
-  const inspector = async (_request: Request, _network: string, isOperator = false) => {
-    asked.push(isOperator)
-    return new Response(null, { status: isOperator ? 200 : 401 })
+  const { send, bearer } = shared()
+  // The inspector itself is asked each time: it answers with what it was told.
+  const inspect = async (headers: { readonly [name: string]: string }) => {
+    const { status, text } = await send({ method: 'GET', path: '/inspect/api/status', headers })
+    return [status, text]
   }
-  const { send, bearer } = await openWithUsers({
-    profiles: { ada: {}, eve: { isOperator: true } },
-    http: { inspector },
-  })
-  const inspect = async (headers: { readonly [name: string]: string }) =>
-    (await send({ method: 'GET', path: '/inspect/api/status', headers })).status
-  expect(await inspect(bearer('ada'))).toBe(401)
-  expect(await inspect({})).toBe(401)
-  expect(await inspect(bearer('eve'))).toBe(200)
-  expect(asked).toEqual([false, false, true])
+  expect(await inspect(bearer('ada'))).toEqual([401, 'false'])
+  expect(await inspect({})).toEqual([401, 'false'])
+  expect(await inspect(bearer('eve'))).toEqual([200, 'true'])
 })
 
 test('the events of a client name its user, and calls of hidden tools are refused for their rights', async () => {

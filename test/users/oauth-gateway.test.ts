@@ -19,7 +19,8 @@ import {
 } from '../../src/users/oauth/index.ts'
 import { startAuthServer } from '../mcp/support/auth-server.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
-import { defaults, local } from '../mcp/support/servers.ts'
+import { here } from '../mcp/support/server-here.ts'
+import { defaults } from '../mcp/support/servers.ts'
 import { browseTo, type IdentityProvider, startIdentityProvider } from './identity-provider.ts'
 
 const REDIRECT = 'http://127.0.0.1:1/callback'
@@ -39,7 +40,7 @@ const remote = (name: string, url: string): ServerConfig => ({
 async function open(
   { issuer }: IdentityProvider,
   given: Partial<TokenAccessOptions> = {},
-  server = local('echo', 'gateway-echo'),
+  server = here('echo', 'gateway-echo'),
 ) {
   let url = ''
   const access = createTokenAccess({

@@ -14,6 +14,7 @@ import type { AccessRules, Authenticator, Profile, User } from '../../src/users/
 import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { type ClientOptions, connectWith, eras, textOf } from '../mcp/support/gateway.ts'
+import { here } from '../mcp/support/server-here.ts'
 import { defaults, local } from '../mcp/support/servers.ts'
 import { startWhoServer } from './who-server.ts'
 
@@ -58,7 +59,7 @@ async function open(
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
   const shelf = createShelf(shelfOptions)
-  const host = createMcpHost({ shelf, servers: [local('echo', 'gateway-echo')], cacheFolder: false, notify })
+  const host = createMcpHost({ shelf, servers: [here('echo', 'gateway-echo')], cacheFolder: false, notify })
   const hosts = createPersonalHosts({
     ...{ servers, credentials, shared: host, sharedShelf: shelf, notify },
     makeShelf: () => createShelf({ ...shelfOptions, notify }),

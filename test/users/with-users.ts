@@ -1,5 +1,5 @@
 // A gateway over HTTP with two servers, and users with a key each.
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Trace } from '../../src/core/index.ts'
 import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import {
@@ -9,7 +9,7 @@ import {
   openUserStore,
   type Profile,
 } from '../../src/users/index.ts'
-import type { OpenOptions } from '../mcp/support/gateway.ts'
+import type { AtEnd, OpenOptions } from '../mcp/support/gateway.ts'
 import { openHttp } from '../mcp/support/gateway-http.ts'
 import { type CatalogueServer, profileOf, startCatalogue } from './support.ts'
 
@@ -30,15 +30,37 @@ type Given = {
   readonly store?: StateStore
   /** The clock by which keys are checked. */
   readonly now?: () => number
+  /** Takes what is to be done at the end; of the test, unless given. */
+  readonly atEnd?: AtEnd
+}
+
+/** One gateway for all tests of a group that change nothing but users of their own. */
+export function shareWithUsers(given: Given): () => Awaited<ReturnType<typeof openWithUsers>> {
+  const works: (() => Promise<void>)[] = []
+  let open: Awaited<ReturnType<typeof openWithUsers>>
+  beforeAll(async () => {
+    open = await openWithUsers({ ...given, atEnd: (work) => void works.push(work) })
+  })
+  afterAll(async () => {
+    for (const work of works.reverse()) await work()
+  })
+  return () => open
 }
 
 /** A gateway with two servers, and users with a key each. */
 export async function openWithUsers(given: Given = {}) {
-  const { profiles = { ada: {}, bob: {} }, options, http, store, now = Date.now } = given
+  const {
+    profiles = { ada: {}, bob: {} },
+    options,
+    http,
+    store,
+    now = Date.now,
+    atEnd = onTestFinished,
+  } = given
   const running = await startCatalogue([shop('github'), shop('payroll')])
-  onTestFinished(() => running.close())
+  atEnd(() => running.close())
   const shared = store ?? createMemoryStore()
-  onTestFinished(() => shared.close())
+  atEnd(async () => shared.close())
   const directory = await openUserStore(shared)
   const keys: { [user: string]: { readonly id: string; readonly token: string } } = {}
   for (const [id, profile] of Object.entries(profiles)) {
@@ -53,7 +75,7 @@ export async function openWithUsers(given: Given = {}) {
   const events: Trace[] = []
   const trace = (event: Trace) => void events.push(event)
   const open = await openHttp(running.configs, {
-    ...{ usage, mode: 'bridge', ...options },
+    ...{ usage, mode: 'bridge', atEnd, ...options },
     http: { users, usage, trace, ...http },
   })
   const bearer = (user: string) => ({ authorization: `Bearer ${keys[user]?.token}` })

@@ -16,6 +16,8 @@ export type CredentialOptions = {
   readonly server: string
   readonly url: string
   readonly notify: (message: string) => void
+  /** The clock in milliseconds; replaceable in tests. */
+  readonly now?: () => number
 }
 
 export type { CredentialFile, Credentials } from './credential-text.ts'

@@ -53,8 +53,8 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
       if (locked > 0) return fetchNow()
       if (known && now() - known.at < FRESH_MS) return known.credentials
       return fetchNow().catch((error: unknown) => {
-        // While the store is away, the last login still works at its server.
-        if (known?.credentials) return known.credentials
+        // While the store is away, the last login still works at its server, and a server without one still needs none.
+        if (known) return known.credentials
         throw error
       })
     },

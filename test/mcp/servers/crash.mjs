@@ -1,6 +1,6 @@
-// Ends when it should not: start | clean | signal | initialize | list | call | after-call | after-list | list-again (the second list) |
+// Ends when it should not, at its start by crash.sh: start | clean | signal | initialize | list | call | after-call | after-list | list-again (the second list) |
 // pipe (a call closes its input, and it ends half a second later) | until (at the start, as long as READY_FILE is missing) | secret (at the start, telling its ACME_KEY).
-import { closeSync, existsSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { answer, behaviour, initialized, noAnswer, serve, text, tool } from './wire.mjs'
 
 const crash = () => {
@@ -8,15 +8,6 @@ const crash = () => {
   process.exit(3)
 }
 const crashAt = (step) => behaviour === step && crash()
-
-if (behaviour === 'clean') process.exit(0)
-if (behaviour === 'signal') process.kill(process.pid, 'SIGKILL')
-crashAt('start')
-if (behaviour === 'until' && !existsSync(process.env.READY_FILE)) crash()
-if (behaviour === 'secret') {
-  process.stderr.write(`the key ${process.env.ACME_KEY} was refused\n`)
-  process.exit(4)
-}
 
 let lists = 0
 

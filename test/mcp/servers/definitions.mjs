@@ -1,6 +1,6 @@
 // Defines tools in odd ways, beside one that is right: shapes | cyclic | hints | deep | large | huge | names | twins | long-names |
-// prototype | abyss (nested 50,000 deep).
-import { behaviour, serve, text, tool } from './wire.mjs'
+// prototype | abyss (nested 50,000 deep; only as a process).
+import { run, text, tool } from './wire.mjs'
 
 const object = (properties, more = {}) => ({ type: 'object', properties, ...more })
 
@@ -106,7 +106,7 @@ const kinds = {
 
 const good = tool('good', { description: 'The one that is right' })
 
-serve({
+export const server = (behaviour) => ({
   'tools/list'(_, { id }) {
     if (behaviour !== 'abyss') return { tools: [good, ...kinds[behaviour]()] }
     const abyss = `{"name":"abyss","inputSchema":${nestedText(50_000)}}`
@@ -116,3 +116,5 @@ serve({
   },
   'tools/call': ({ name }) => text(`called ${name}`),
 })
+
+run(import.meta, server)

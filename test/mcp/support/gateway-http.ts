@@ -57,9 +57,10 @@ export async function openHttp(
   servers: readonly ServerConfig[],
   { http = {}, ...options }: OpenOptions & { readonly http?: Partial<HttpOptions> } = {},
 ): Promise<OpenHttp> {
+  const { atEnd = onTestFinished } = options
   const { connect: _, ...open } = openGateway(servers, options)
   const served = await runOnHttp(open.gateway, { port: 0, ...http })
-  onTestFinished(() => served.close())
+  atEnd(() => served.close())
   await open.host.settled()
   const send = (given: Sent) => sendTo(served.url, given)
   return {

@@ -56,7 +56,7 @@ export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'as
     readonly atEnd?: AtEnd
   }
 
-type AtEnd = (work: () => Promise<void>) => void
+export type AtEnd = (work: () => Promise<void>) => void
 
 export type Era = 'legacy' | 'modern'
 export const eras: readonly Era[] = ['legacy', 'modern']

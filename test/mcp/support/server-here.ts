@@ -75,11 +75,13 @@ type Send = (message: object) => void
 /** What a client gets outside of its calls; kept for it until it listens. */
 type Session = { stream: ServerResponse | undefined; readonly waiting: object[] }
 
+/** The call that is being answered, and by which server. One storage for all servers: each storage slows every promise of the process. */
+const currentCall = new AsyncLocalStorage<{ readonly server: ServerHere; readonly send: Send }>()
+
 class ServerHere {
   readonly #handlers: Promise<Handlers>
   readonly #sessions = new Map<string, Session>()
   readonly #questions = new Map<string, (answer: Loose) => void>()
-  readonly #call = new AsyncLocalStorage<Send>()
 
   constructor(handlersOf: HandlersOf) {
     const wire: Wire = {
@@ -132,7 +134,9 @@ class ServerHere {
     }
     if (method === 'initialize') response.setHeader('mcp-session-id', this.#open())
     const handler = (await this.#handlers)[method]
-    const answer = await this.#call.run(send, () => outcomeOf(handler, method, params, message))
+    const answer = await currentCall.run({ server: this, send }, () =>
+      outcomeOf(handler, method, params, message),
+    )
     if (answer === noAnswer) return
     const reply = { id, ...answer }
     if (response.headersSent) return void write(response, reply).end()
@@ -147,8 +151,8 @@ class ServerHere {
   }
 
   #send(message: object): void {
-    const send = this.#call.getStore()
-    if (send) send(message)
+    const call = currentCall.getStore()
+    if (call?.server === this) call.send(message)
     else this.#broadcast(message)
   }
 

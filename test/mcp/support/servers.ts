@@ -11,14 +11,10 @@ const PATIENCE = 60_000
 
 /** `local('bad', 'crash call')`: the server crash.mjs with the argument `call`. */
 export function local(name: string, script: string, { env = {}, ...given }: Given = {}): ServerConfig {
-  const [file, ...args] = script.split(' ')
-  const transport = {
-    kind: 'stdio',
-    command: process.execPath,
-    args: [scriptPath(file ?? ''), ...args],
-    env,
-    cwd: undefined,
-  } as const
+  const [file = '', ...args] = script.split(' ')
+  const program = [process.execPath, scriptPath(file), ...args]
+  const [command = '', ...words] = file === 'crash' ? ['sh', crashPath, ...program] : program
+  const transport = { kind: 'stdio', command, args: words, env, cwd: undefined } as const
   return { ...defaults(name), transport, ...given }
 }
 
@@ -26,6 +22,8 @@ export function local(name: string, script: string, { env = {}, ...given }: Give
 export function httpServer(name: string, url: string, { env: _, ...given }: Given = {}): ServerConfig {
   return { ...defaults(name), transport: { kind: 'http', url, headers: {} }, ...given }
 }
+
+const crashPath = fileURLToPath(new URL('../servers/crash.sh', import.meta.url))
 
 export function scriptPath(file: string): string {
   return fileURLToPath(new URL(`../servers/${file}.mjs`, import.meta.url))
