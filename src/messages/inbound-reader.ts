@@ -8,7 +8,7 @@ import type { AuthenticatedClient } from './guard.ts'
 import { createItemMemory, type InboundRequest } from './inbound/index.ts'
 import { callFor, ownerOf, type Passing } from './passing.ts'
 import { readSetting, type Setting } from './plan.ts'
-import { createRequestReader } from './read-request.ts'
+import { createRequestReader, refuseLongList } from './read-request.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Fields, Upstream } from './types.ts'
 
@@ -41,7 +41,7 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
     const fields = await reader.read(body, owner, slice, () => {
       isReferred = true
     })
-    refuseTooMany(fields)
+    for (const list of [fields.messages, fields.input]) if (Array.isArray(list)) refuseLongList(list.length)
     const reuseBody = () => {
       if (!isReferred) bodies.giveBack(body)
     }
@@ -106,14 +106,4 @@ export function settingFor(
 
 function isSame(one: Setting | undefined, other: Setting): boolean {
   return one?.mode === other.mode && one.share === other.share
-}
-
-/** The API's own limit. */
-const MOST_MESSAGES = 100_000
-
-function refuseTooMany({ messages, input }: Fields): void {
-  const count = Math.max(...[messages, input].map((list) => (Array.isArray(list) ? list.length : 0)))
-  if (count <= MOST_MESSAGES) return
-  const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
-  throw refuseRequest(400, 'invalid_request_error', message)
 }

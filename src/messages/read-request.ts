@@ -59,7 +59,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
       const { key, value } = memberAt(body, at)
       if (key === '__proto__') throw new ScanError('a key that needs JSON.parse')
       if ((key === 'tools' || key === 'messages' || key === 'input') && isListAt(body, value)) {
-        const list = await readList(body, value, lists[key], reading)
+        const list = await readList(body, value, lists[key], { ...reading, isOfMessages: key !== 'tools' })
         fields[key] = list.values
         end = list.end
       } else {
@@ -95,9 +95,9 @@ async function readList(
   body: Buffer,
   start: number,
   cache: ListCache,
-  reading: Reading,
+  reading: Reading & { readonly isOfMessages: boolean },
 ): Promise<{ values: readonly unknown[]; end: number }> {
-  const { owner, slice } = reading
+  const { owner, slice, isOfMessages } = reading
   const first = nextItem(body, start + 1, true, ']')
   if (first === undefined) return { values: [], end: skipSpace(body, start + 1) + 1 }
   const known = cache.find(owner, body, first)
@@ -109,6 +109,8 @@ async function readList(
     spans.push({ start: at, end })
     if (slice.isOver()) await slice.next()
   }
+  // Before they are parsed, which takes most of the time.
+  if (isOfMessages) refuseLongList((known?.items.length ?? 0) + spans.length)
   const tooLarge = spans.findIndex(
     (span) => span.end - span.start > cache.maxItemBytes || !isObjectAt(body, span.start),
   )
@@ -121,6 +123,15 @@ async function readList(
     if (slice.isOver()) await slice.next()
   }
   return { values: rest.length > 0 ? [...values, ...rest] : values, end: skipSpace(body, end) + 1 }
+}
+
+/** The API's own limit. */
+const MOST_MESSAGES = 100_000
+
+export function refuseLongList(count: number): void {
+  if (count <= MOST_MESSAGES) return
+  const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
+  throw refuseRequest(400, 'invalid_request_error', message)
 }
 
 /** Copies the bytes of a value that refers to them, unless they are many. */

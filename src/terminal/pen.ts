@@ -116,16 +116,26 @@ export function wrap(text: string, columns: number): string[] {
 }
 
 function pieces(word: string, columns: number): string[] {
-  if (columnsOf(word) <= columns) return [word]
-  const parts: string[] = []
-  let part = ''
-  for (const { segment } of graphemes(word)) {
-    if (columnsOf(part + segment) > columns) {
-      parts.push(part)
-      part = segment
-    } else part += segment
+  const starts = [0, ...rowStarts(word, columns)]
+  return starts.map((start, index) => word.slice(start, starts[index + 1]))
+}
+
+/** Where the rows of a word begin that is wider than a row, without the first. */
+export function rowStarts(word: string, columns: number): number[] {
+  if (columns < 1 || columnsOf(word) <= columns) return []
+  const starts: number[] = []
+  if (isAscii(word)) {
+    for (let start = columns; start < word.length; start += columns) starts.push(start)
+    return starts
   }
-  return [...parts, part]
+  let used = 0
+  for (const { segment, index } of graphemes(word)) {
+    const more = columnsOf(segment)
+    const isNext = used > 0 && used + more > columns
+    if (isNext) starts.push(index)
+    used = isNext ? more : used + more
+  }
+  return starts
 }
 
 export function padStart(text: string, columns: number): string {
@@ -147,9 +157,12 @@ function graphemes(text: string): Intl.Segments {
 const WIDE =
   /\p{Emoji_Presentation}|\uFE0F|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303F\uFF01-\uFF60]/u
 
+/** Whether each character is one that is seen and takes one column. */
+const isAscii = (text: string) => !/[^ -~]/.test(text)
+
 /** The columns that a text takes, without colour codes; wide characters take two. */
 export function columnsOf(text: string): number {
-  if (!/[^ -~]/.test(text)) return text.length
+  if (isAscii(text)) return text.length
   let columns = 0
   for (const { segment } of graphemes(text.replace(COLOUR, ''))) columns += WIDE.test(segment) ? 2 : 1
   return columns

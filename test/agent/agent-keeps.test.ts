@@ -19,7 +19,6 @@ import {
   said,
   scripted,
   searchesIn,
-  served,
   serverTools,
   shelfWith,
   whole,
@@ -40,7 +39,7 @@ function start(model: Model, more: object = {}, state?: State) {
 }
 
 test('near the limit the history is compacted by itself, and what was loaded stays loaded', async () => {
-  const model = await served(script)
+  const model = whole(script)
   const talk = start(model, { contextWindow: 1000, compactAt: 0.8 })
   const told = []
   for (const text of ['forecast', 'echo', 'echo', 'echo', 'forecast', 'echo', 'echo', 'forecast'])
@@ -53,7 +52,7 @@ test('near the limit the history is compacted by itself, and what was loaded sta
 })
 
 test('a person can compact, and the trigger is noted', async () => {
-  const talk = start(await served(script))
+  const talk = start(whole(script))
   for (const text of ['forecast', 'echo']) await said(talk.agent, text)
   expect(lines(await heard(talk.agent.compact()))).toEqual(['compacted'])
   expect(talk.agent.messages[0]).toMatchObject({
@@ -96,7 +95,7 @@ function resume(model: Model, { messages, state }: Saved) {
 }
 
 test('a session goes on from its transcript with every loaded tool and no second search', async () => {
-  const model = await served(script)
+  const model = whole(script)
   const talk = resume(model, readTranscript(await saved(model)))
   const events = await said(talk.agent, 'forecast')
   expect(endOf(events).reason).toBe('done')
@@ -109,7 +108,7 @@ test('a session goes on from its transcript with every loaded tool and no second
 })
 
 test('a call that was open when the session ended is answered as stopped', async () => {
-  const model = await served(script)
+  const model = whole(script)
   const file = join(folder(), 'talk.jsonl')
   const transcript = openTranscript(file, () => {})
   const talk = start(model, { onHistory: (change: never) => transcript.write(change) })
@@ -123,7 +122,7 @@ test('a call that was open when the session ended is answered as stopped', async
 })
 
 test('a transcript cut anywhere, or without any one of its lines, is a history that the API takes', async () => {
-  const model = await served(script)
+  const model = whole(script)
   const file = await saved(model)
   const text = readFileSync(file, 'utf8')
   const all = text.trimEnd().split('\n')
@@ -195,7 +194,7 @@ test('messages that are none of ours are passed over', async () => {
 })
 
 test('a file cut in half is told, mended and written on', async () => {
-  const model = await served(script)
+  const model = whole(script)
   const file = await saved(model)
   const text = readFileSync(file, 'utf8')
   const cut = text.slice(0, text.lastIndexOf('"append"') + 4)

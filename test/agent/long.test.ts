@@ -26,12 +26,12 @@ import {
   runnerOn,
   said,
   scripted,
-  served,
   serverTools,
   shelfWith,
+  whole,
 } from './support.ts'
 
-const TURNS = sizeOf({ quick: 45, full: 200 })
+const TURNS = sizeOf({ quick: 36, full: 200 })
 const SERVERS = ['north', 'south', 'east', 'west', 'middle']
 const VERBS = ['open', 'close', 'paint', 'measure']
 const ALL = SERVERS.flatMap((server) => VERBS.map((verb) => ({ server, tool: `${server}_${verb}` })))
@@ -106,7 +106,7 @@ test('a long conversation loses nothing', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'toolshelf-long-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'talk.jsonl')
-  const model = await served(script)
+  const model = whole(script)
   let session = open(model, file, true)
   const loaded = new Set<string>()
   const happened = { compacted: 0, inside: 0, resumed: 0 }

@@ -150,6 +150,6 @@ test('HTML that never ends, and letters that grow in lower case, do no harm', ()
 })
 
 test('a page of signs that open nothing is read in one pass', () => {
-  const page = '< '.repeat(1_500_000)
+  const page = '< '.repeat(450_000)
   expect(readableText(page)).toBe(page.trim())
 })

@@ -162,6 +162,17 @@ describe('Markdown', () => {
     )
   })
 
+  it.each([
+    ['letters', 'x'.repeat(50), [20, 20, 10]],
+    ['wide characters', '漢'.repeat(25), [20, 20, 10]],
+    ['letters after words', `so ${'x'.repeat(50)} on`, [2, 20, 20, 13]],
+  ])('breaks a word that is longer than a row: %s', (_, text, widths) => {
+    const line = { spans: [{ text: text.slice(0, 30) }, { text: text.slice(30), bold: true }] }
+    const broken = plainText({ spans: brokenSpans(line, 20) })
+    expect(broken.split('\n').map(columnsOf)).toEqual(widths)
+    expect(broken.replaceAll(/\s/g, '')).toBe(text.replaceAll(' ', ''))
+  })
+
   it('takes long lines of nothing but marks', () => {
     for (const mark of ['*a ', '`', '`a ', '**', '[', '> ', '_(', '(*', '|', ' ', '\\*', '# ', '- '])
       expect(markdownLines(mark.repeat(20_000), 80).length).toBeGreaterThan(0)

@@ -1,20 +1,20 @@
 // A turn in a chat as it goes on: what happens stands where it happened, commands are answered, the clock is fair.
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { itemLines } from '../../src/cli/chat/items.ts'
+import { type HeldModel, type HeldReply, startHeldModel } from './held-model.ts'
 import { newPlace, openHere, rest, shareScreen } from './support.ts'
 
-async function chat(script: object, isShared = false) {
-  const place = newPlace()
-  place.file('a.txt', 'alpha')
-  const file = place.file('script.json', script)
-  const screen = openHere(place, ['chat', '--script', file], { rows: 40, isShared })
+async function chat(words: readonly string[], place = newPlace()) {
+  const screen = openHere(place, ['chat', ...words], { rows: 40, isShared: true })
   await screen.shows(/Servers +none/)
   return screen
 }
 
-const LONG = Array.from({ length: 60 }, (_, index) => `word${index}`).join(' ')
-
-const BRIEF = LONG.slice(0, LONG.indexOf(' word20'))
+async function scripted(script: object) {
+  const place = newPlace()
+  place.file('a.txt', 'alpha')
+  return chat(['--script', place.file('script.json', script)], place)
+}
 
 const read = { call: 'Read', input: { path: 'a.txt' } }
 const bash = (command: string) => ({ call: 'Bash', input: { command } })
@@ -33,7 +33,7 @@ const quick = [
 ]
 
 describe('a turn', () => {
-  const shared = shareScreen(() => chat({ rules: quick }, true))
+  const shared = shareScreen(() => scripted({ rules: quick }))
 
   it('shows a failure that passes where it happened, and when it is tried again', async () => {
     const screen = shared()
@@ -63,7 +63,7 @@ describe('a turn', () => {
     await screen.enter('ask')
     await screen.shows('[y] yes')
     const asked = Date.now()
-    await rest(2500)
+    await rest(1000)
     const answered = Date.now()
     screen.type('y')
     const text = await screen.shows(/Over\..*\d out/s)
@@ -88,12 +88,29 @@ describe('a turn', () => {
   })
 })
 
+const wordsBetween = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => `word${first + index}`).join(' ')
+
+/** To "think" it thinks without waiting. */
+function replyTo(body: string): HeldReply {
+  const { messages } = JSON.parse(body) as { messages: unknown[] }
+  const asked = [...JSON.stringify(messages).matchAll(/"(think again|think|go)"/g)].at(-1)?.[1]
+  if (asked === 'go')
+    return { kind: 'text', first: wordsBetween(0, 5), rest: ` ${wordsBetween(6, 59)}`, isHeld: true }
+  const thought = { first: `I ponder ${wordsBetween(0, 5)}`, rest: ` ${wordsBetween(6, 19)}`, last: 'Done.' }
+  return { kind: 'thinking', ...thought, isHeld: asked === 'think again' }
+}
+
 describe('a turn that takes its time', () => {
-  const rules = [
-    { when: 'think', do: [{ think: `I ponder ${BRIEF}` }, { say: 'Done.' }] },
-    { do: [{ say: LONG }] },
-  ]
-  const shared = shareScreen(() => chat({ delay: 250, rules }, true))
+  let model: HeldModel
+  beforeAll(async () => {
+    model = await startHeldModel(replyTo)
+  })
+  afterAll(() => model.close())
+  const shared = shareScreen(() => {
+    const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
+    return chat(['--base-url', model.url, '--model', 'held'], place)
+  })
 
   it('is no reason to wait for commands that only show something', async () => {
     const screen = shared()
@@ -104,7 +121,8 @@ describe('a turn that takes its time', () => {
     await screen.enter('/search move a file')
     expect(await screen.shows(/Move +\S/)).toContain('Ctrl-C stops')
     await screen.enter('/model')
-    expect(await screen.shows('The model is toolshelf-script.')).toContain('Ctrl-C stops')
+    expect(await screen.shows('The model is held.')).toContain('Ctrl-C stops')
+    model.release()
     const text = await screen.shows(/\d out/)
     expect(text).toMatch(/word0.*word59.*> \/tools.*Working set.*> \/search.*> \/model/s)
     expect(text.match(/Working set/g)).toHaveLength(1)
@@ -121,6 +139,8 @@ describe('a turn that takes its time', () => {
       await screen.hides(`> ${command}`)
     }
     await screen.enter('/model another')
+    await screen.shows('This command cannot run during a turn')
+    model.release()
     await screen.shows(/\d out/)
     screen.type('\r')
     await screen.shows('The model is now another.')
@@ -134,6 +154,7 @@ describe('a turn that takes its time', () => {
     await screen.shows('Calls are now shown with their results')
     await screen.enter('think again')
     expect(await screen.shows(/I ponder/)).toContain('Ctrl-C stops')
+    model.release()
     await screen.shows(/I ponder.*word19\n.*Done\..*\d out/s)
     const [line] = itemLines({ kind: 'thought', text: 'I ponder' }, { columns: 80, isPlain: false })
     expect(line?.spans).toMatchObject([{ text: 'I ponder', dim: true }])

@@ -91,7 +91,10 @@ function inside(parsed: ParsedShell, budget: Budget): ShellReading {
     const started = startedBy(command)
     if (!started.isCertain) isCertain = false
     if (started.script !== undefined) include(parseShell(started.script), true)
-    for (const words of started.exact ?? []) include(ofWords(words), true)
+    for (const words of started.exact ?? []) {
+      include(ofWords(words), true)
+      if (budget.left < 0) break
+    }
     for (const words of started.perhaps ?? []) {
       include(ofWords(words), false)
       const [first = ''] = words
@@ -110,7 +113,7 @@ type Started = {
   /** Text that it runs as code. */
   readonly script?: string
   /** Commands that it runs. */
-  readonly exact?: readonly (readonly string[])[]
+  readonly exact?: Iterable<readonly string[]>
   /** Word sequences that may be a command it runs. */
   readonly perhaps?: readonly (readonly string[])[]
 }
@@ -150,20 +153,31 @@ function ofShell(program: string, rest: readonly string[]): Started {
 }
 
 function ofFind(rest: readonly string[]): Started {
-  const exact: string[][] = []
   // The value of `{}` is known only at run time.
-  let isCertain = !rest.some(
+  const isKnown = !rest.some(
     (word) => FIND_WRITES.has(word) || word.includes('{}') || mayBeEvaluated(word, 0, []),
   )
-  for (const [index, word] of rest.entries()) {
-    if (!FIND_RUNS.has(word)) continue
-    if (exact.length === MOST_SUFFIXES) return { isCertain: false, exact }
-    const behind = rest.slice(index + 1)
-    const end = behind.findIndex((one, place) => one === ';' || (one === '+' && behind[place - 1] === '{}'))
-    if (end < 1) isCertain = false
-    exact.push(end < 0 ? behind : behind.slice(0, end))
+  const runs: { readonly start: number; readonly end: number | undefined }[] = []
+  let end: number | undefined
+  for (let index = rest.length - 1; index >= 0; index--) {
+    const word = rest[index] ?? ''
+    if (word === ';' || (word === '+' && rest[index - 1] === '{}')) end = index
+    if (FIND_RUNS.has(word)) runs.push({ start: index + 1, end })
   }
-  return { isCertain, exact: exact.filter((words) => words.length > 0) }
+  const read = runs.reverse().slice(0, MOST_SUFFIXES)
+  const isClosed = read.every(({ start, end }) => end !== undefined && end > start)
+  return { isCertain: isKnown && isClosed && runs.length === read.length, exact: commandsIn(rest, read) }
+}
+
+/** One by one: of a long line most are never read. */
+function* commandsIn(
+  words: readonly string[],
+  runs: readonly { readonly start: number; readonly end: number | undefined }[],
+): Generator<readonly string[]> {
+  for (const { start, end } of runs) {
+    const command = words.slice(start, end)
+    if (command.length > 0) yield command
+  }
 }
 
 /** If there are options, only the program knows where the command begins. */

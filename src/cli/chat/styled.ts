@@ -1,5 +1,5 @@
 // Styled lines: what a screen draws, how many rows they take, and the part of their end that fits.
-import { beginningOf, columnsOf, endOf, rowsOf, usable, widthOf } from '../../terminal/index.ts'
+import { beginningOf, columnsOf, endOf, rowStarts, rowsOf, usable, widthOf } from '../../terminal/index.ts'
 
 export type Looks = {
   readonly bold?: boolean
@@ -34,29 +34,53 @@ export function rowsOfLine(line: StyledLine, columns: number): number {
   return rowsOf(plainText(line), room(line, columns)) + (line.isApart ? 1 : 0)
 }
 
-/** Wraps between words, so that no row starts with a space; the terminal wraps code and long words. */
+/** Wraps between words, so that no row starts with a space, and within words that are longer than a row. Ink wraps code. */
 export function brokenSpans(line: StyledLine, columns: number): readonly Span[] {
   if (line.hasEdge) return line.spans
-  const gaps = gapsToBreak(plainText(line), room(line, columns))
-  let at = 0
+  const breaks = breaksIn(plainText(line), room(line, columns))
+  if (breaks.size === 0) return line.spans
+  const positions = [...breaks.keys()]
+  let [next, begin] = [0, 0]
   return line.spans.map((span) => {
-    const begin = at
-    at += span.text.length
-    return { ...span, text: span.text.replaceAll(/ /g, (space, index) => gaps.get(begin + index) ?? space) }
+    const end = begin + span.text.length
+    let text = ''
+    let at = begin
+    for (; (positions[next] ?? end) < end; next++) {
+      const position = positions[next] as number
+      const { text: put, skipped } = breaks.get(position) as Break
+      text += span.text.slice(at - begin, position - begin) + put
+      at = position + skipped
+    }
+    text += span.text.slice(at - begin)
+    begin = end
+    return { ...span, text }
   })
 }
 
-/** Positions of spaces, with their replacements. */
-function gapsToBreak(text: string, columns: number): ReadonlyMap<number, string> {
-  const gaps = new Map<number, string>()
+/** What is put in the place of as many characters. */
+type Break = { readonly text: string; readonly skipped: number }
+
+const SPACE_TO_ROW: Break = { text: '\n', skipped: 1 }
+const NO_SPACE: Break = { text: '', skipped: 1 }
+const WITHIN_WORD: Break = { text: '\n', skipped: 0 }
+
+/** Breaks by their position, in order. */
+function breaksIn(text: string, columns: number): ReadonlyMap<number, Break> {
+  const breaks = new Map<number, Break>()
   let used = 0
   for (const { 0: whole, 1: gap = '', 2: word = '', index } of text.matchAll(/( *)([^ ]+)/g)) {
     const isBreaking = index > 0 && used + columnsOf(whole) > columns
-    if (isBreaking) for (let at = 0; at < gap.length; at++) gaps.set(index + at, at === 0 ? '\n' : '')
-    used = isBreaking ? columnsOf(word) : used + columnsOf(whole)
-    if (used > columns) used %= columns
+    if (isBreaking)
+      for (let at = 0; at < gap.length; at++) breaks.set(index + at, at === 0 ? SPACE_TO_ROW : NO_SPACE)
+    const taken = isBreaking ? 0 : used + gap.length
+    used = taken + columnsOf(word)
+    if (used <= columns) continue
+    // Ink would do it too, but so slowly that a reply without spaces keeps the screen waiting for seconds.
+    if (taken === 0)
+      for (const position of rowStarts(word, columns)) breaks.set(index + gap.length + position, WITHIN_WORD)
+    used %= columns
   }
-  return gaps
+  return breaks
 }
 
 /** The last lines that fit in these rows; the first of them may be cut. */

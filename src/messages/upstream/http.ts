@@ -101,24 +101,24 @@ export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnsw
   return readWhole(await open(url, outgoing))
 }
 
-export async function readWhole(incoming: IncomingMessage): Promise<HttpAnswer> {
+export async function readWhole(incoming: IncomingMessage, longest = LONGEST_ANSWER): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },
-    body: await textOf(incoming),
+    body: await textOf(incoming, longest),
   }
 }
 
-/** Maximum bytes of a response that is read whole, so that an endless one cannot fill the memory. */
-const LONGEST_ANSWER = 64_000_000
+/** Maximum size of a response that is read whole, and of one event, so that an endless one cannot fill the memory. */
+export const LONGEST_ANSWER = 64_000_000
 
-async function textOf(incoming: IncomingMessage): Promise<string> {
+async function textOf(incoming: IncomingMessage, longest: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > LONGEST_ANSWER) throw new UpstreamError("the upstream's answer is too long.")
+      if (size > longest) throw new UpstreamError("the upstream's answer is too long.")
       chunks.push(chunk)
     }
   } catch (error) {

@@ -30,6 +30,8 @@ export type MessagesOptions = {
   readonly keyOtherwise?: string | undefined
   /** Overrides the chosen wire. */
   readonly wire?: UpstreamWire | undefined
+  /** Maximum bytes of an answer that is read whole, and of one event of a stream; 64,000,000 by default. */
+  readonly maxAnswerBytes?: number | undefined
 }
 
 export const ANTHROPIC = new URL('https://api.anthropic.com')
@@ -40,7 +42,8 @@ export const ANTHROPIC = new URL('https://api.anthropic.com')
  * @example
  * const upstream = createMessagesUpstream({ url: new URL('https://api.anthropic.com') })
  */
-export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: MessagesOptions): Upstream {
+export function createMessagesUpstream(options: MessagesOptions): Upstream {
+  const { url: given, key, keyOtherwise, wire, maxAnswerBytes } = options
   const url = withoutVersion(given)
   const credentials = (headers: Headers): Headers => {
     const isOwn = headers['x-api-key'] !== undefined || headers.authorization !== undefined
@@ -79,11 +82,13 @@ export function createMessagesUpstream({ url: given, key, keyOtherwise, wire }: 
     async sample(request, call): Promise<Sampled> {
       const { address, outgoing } = post('/v1/messages', request, call)
       const incoming = await open(address, outgoing)
-      if (incoming.statusCode !== 200) return { refused: await readWhole(incoming) }
+      if (incoming.statusCode !== 200) return { refused: await readWhole(incoming, maxAnswerBytes) }
       const isStream = String(incoming.headers['content-type']).startsWith('text/event-stream')
       return {
         headers: relayed(incoming),
-        events: isStream ? streamed(incoming) : whole(await readWhole(incoming)),
+        events: isStream
+          ? streamed(incoming, maxAnswerBytes)
+          : whole(await readWhole(incoming, maxAnswerBytes)),
       }
     },
     async countTokens(request, call): Promise<HttpAnswer | undefined> {
@@ -190,9 +195,12 @@ export function withoutSearchBetas(headers: Headers): Headers {
 
 const DIRECTIVES = 'mid-conversation-output-config-2026-07-01'
 
-async function* streamed(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
+async function* streamed(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number | undefined,
+): AsyncGenerator<StreamEvent> {
   try {
-    for await (const events of readEventBatches(chunks)) {
+    for await (const events of readEventBatches(chunks, maxBytes)) {
       for (const { data } of events) {
         const event = parsed(data)
         if (typeof event.type === 'string') yield event as StreamEvent

@@ -1,12 +1,9 @@
 // Reads and writes server-sent events.
 import { createScheduler } from '../../node/index.ts'
 import { stringifyExact } from '../json/index.ts'
-import { UpstreamError } from './http.ts'
+import { LONGEST_ANSWER, UpstreamError } from './http.ts'
 
 export type ServerSentEvent = { readonly event: string; readonly data: string }
-
-/** Maximum characters of one event, so that an endless one cannot fill the memory. */
-const LONGEST_EVENT = 64_000_000
 
 /** All streams share it: chunks that arrive together are handled in turns, with new requests in between. */
 const scheduler = createScheduler()
@@ -19,8 +16,9 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
 /** The events of each chunk, as soon as they are complete and it is the stream's turn. */
 export async function* readEventBatches(
   chunks: AsyncIterable<Uint8Array>,
+  longest = LONGEST_ANSWER,
 ): AsyncGenerator<readonly ServerSentEvent[]> {
-  const read = createEventReader()
+  const read = createEventReader(longest)
   for await (const chunk of chunks) {
     const turn = scheduler.pause()
     if (turn) await turn
@@ -28,8 +26,8 @@ export async function* readEventBatches(
   }
 }
 
-/** Returns a function that takes the next chunk and returns the events completed by it. */
-function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
+/** Returns a function that takes the next chunk and returns the events completed by it; `longest` limits one event. */
+function createEventReader(longest: number): (chunk: Uint8Array) => ServerSentEvent[] {
   const decoder = new TextDecoder()
   let rest = ''
   let event = ''
@@ -39,7 +37,7 @@ function createEventReader(): (chunk: Uint8Array) => ServerSentEvent[] {
   return (chunk) => {
     const text = decoder.decode(chunk, { stream: true })
     size += text.length
-    if (size > LONGEST_EVENT) throw new UpstreamError("an event of the upstream's stream is too long.")
+    if (size > longest) throw new UpstreamError("an event of the upstream's stream is too long.")
     if (!isHalf && !/[\r\n]/.test(text)) {
       rest += text
       return []

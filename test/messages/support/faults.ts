@@ -1,5 +1,6 @@
 // Upstreams that misbehave, gateways before them, and a client that says exactly what it is told to say.
 import {
+  type Agent,
   type ClientRequest,
   createServer,
   type IncomingHttpHeaders,
@@ -29,6 +30,14 @@ const started: { close(): Promise<void> }[] = []
 /** Ends what the test started. */
 export async function closeAll(): Promise<void> {
   await Promise.all(started.splice(0).map((one) => one.close()))
+}
+
+/** Takes what was started so far out of `closeAll`, for several tests to share; returns what ends it. */
+export function shareStarted(): () => Promise<void> {
+  const shared = started.splice(0)
+  return async () => {
+    await Promise.all(shared.map((one) => one.close()))
+  }
 }
 
 /** What came to a fake upstream; `over` when its answer ended or was given up. */
@@ -115,6 +124,8 @@ export type Sending = {
   readonly headers?: { readonly [name: string]: string | string[] }
   readonly body?: string | Buffer
   readonly signal?: AbortSignal
+  /** Keeps connections; by default each request has its own. */
+  readonly agent?: Agent
 }
 
 /** One request; strings are sent as they are, everything else as JSON. */
@@ -130,7 +141,7 @@ export async function send(url: string, sending: Sending = {}): Promise<Got> {
 /** The head of an answer. */
 export function begin(
   url: string,
-  { method = 'POST', headers = {}, body, signal }: Sending = {},
+  { method = 'POST', headers = {}, body, signal, agent }: Sending = {},
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing: ClientRequest = request(
@@ -138,7 +149,7 @@ export function begin(
       {
         method,
         headers: { 'content-type': 'application/json', ...headers },
-        agent: false,
+        agent: agent ?? false,
         ...(signal ? { signal } : {}),
       },
       resolve,
