@@ -29,14 +29,14 @@ describe.each([
   })
   afterAll(() => server?.stop())
 
-  /** Three replicas on the server; through a proxy if a test disturbs their connections. */
-  async function open(proxy?: SlowProxy): Promise<Replicas> {
+  /** Replicas on the server; through a proxy if a test disturbs their connections. */
+  async function open({ count = 2, proxy }: { count?: number; proxy?: SlowProxy } = {}): Promise<Replicas> {
     const url = new URL(server?.url ?? '')
     if (proxy) url.port = String(proxy.port)
-    const stores = await Promise.all([0, 1, 2].map(() => openStateStore(url.href)))
+    const stores = await Promise.all(Array.from({ length: count }, () => openStateStore(url.href)))
     const servers = () => [neighbour(), library()]
     const replicas = await openReplicas(servers, {
-      count: 3,
+      count,
       storeOf: (index) => stores[index] as StateStore,
     })
     onTestFinished(async () => {
@@ -53,7 +53,7 @@ describe.each([
 
   it('a session goes on at any replica: tools, questions, its end', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
-    const { connect, balancer } = await open()
+    const { connect, balancer } = await open({ count: 3 })
     const desk = await connect({ capabilities: everyCapability })
     for (const [index, name] of ['neighbour__add', 'neighbour__echo', 'library__ask'].entries()) {
       balancer.only(index)
@@ -86,7 +86,7 @@ describe.each([
   it('while connections are cut open sessions go on, and everything recovers by itself', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
     const proxy = await proxied()
-    const { connect, balancer } = await open(proxy)
+    const { connect, balancer } = await open({ proxy })
     balancer.only(0)
     const desk = await connect()
     await desk.search('select:neighbour__add')
@@ -103,7 +103,7 @@ describe.each([
   it('a slow server delays what needs it, and nothing fails', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
     const proxy = await proxied()
-    const { connect } = await open(proxy)
+    const { connect } = await open({ proxy })
     const desk = await connect({ capabilities: everyCapability })
     proxy.delay(100)
     await desk.search('select:neighbour__add')

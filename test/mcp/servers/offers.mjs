@@ -1,5 +1,5 @@
 // Offers prompts and resources in odd ways: odd (null, without names, of the wrong types, nested deeply) | twins (500
-// prompts of one name) | large (6 MB of them) | slow (a page every two seconds, without end)
+// prompts of one name) | large (20 MB of them) | slow (a page every two seconds, without end)
 // | mute (never answers; its tool tells how often it was asked).
 import { initialized, noAnswer, run, sleep, text, tool } from './wire.mjs'
 
@@ -32,7 +32,7 @@ export function server(behaviour) {
     twins: { prompts: () => ({ prompts: Array.from({ length: 500 }, () => ({ name: 'twin' })) }) },
     large: {
       prompts: () => ({
-        prompts: Array.from({ length: 60 }, (_, index) => ({
+        prompts: Array.from({ length: 200 }, (_, index) => ({
           name: `prompt_${index}`,
           description: 'x'.repeat(100_000),
         })),
