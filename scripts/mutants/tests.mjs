@@ -38,9 +38,7 @@ const byFolder = {
     'test/store/shared-state.test.ts',
   ],
   'mcp/redact': ['test/mcp/{protocol-units,redact-cases,redact.prop}.test.ts'],
-  'mcp/session': [
-    'test/mcp/{host,host-calls,hostile,hostile-http,hostile-lists,protocol-units,session-units}.test.ts',
-  ],
+  'mcp/session': ['test/mcp/{host-calls,hostile-lists,protocol-units,session-*}.test.ts'],
   'mcp/personal': ['test/users/{credentials-cli,personal-cases}.test.ts'],
   'mcp/replicas': ['test/replicas/{strangers,units}.test.ts'],
   messages: ['test/messages/*.test.ts'],

@@ -252,8 +252,7 @@ function createRequests(
       listPages((params) => send(method, params, { timeout }), field, timeout),
     async call(name, input, options) {
       const params = { name, arguments: { ...input } }
-      if (!options.tool || !mirrorsArguments(client, process))
-        return readOutput(await send('tools/call', params, options))
+      if (!options.tool || !modern || process) return readOutput(await send('tools/call', params, options))
       const { outputSchema: _, ...toolDefinition } = options.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
@@ -262,7 +261,7 @@ function createRequests(
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
           .catch(explain) as Promise<Fields>
-      return readOutput(await (modern?.inRounds(call, options) ?? call({})))
+      return readOutput(await modern.inRounds(call, options))
     },
     async request(method, params, options) {
       const { resultType: _, ...result } = await send(method, params, options)
