@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { createMemoryStore } from '../../src/store/index.ts'
 import { everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { here } from '../mcp/support/server-here.ts'
+import { local } from '../mcp/support/servers.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
 import { faultyStore } from '../support/faulty-store.ts'
 import type { Loose } from '../support/talk.ts'
@@ -28,7 +29,8 @@ it('searches and calls need no store', async () => {
 })
 
 it('a question is answered at another replica, and progress and outcome come back from the first', async () => {
-  const { connect, balancer } = await openReplicas(() => [library()], { count: 3 })
+  // A process for each replica, as most servers are.
+  const { connect, balancer } = await openReplicas(() => [local('library', 'gateway-library')])
   const { run, asked } = await connect(modern)
   const seen: Loose[] = []
   balancer.choose((_, body) => (body.includes('"requestState"') ? 1 : 0))
