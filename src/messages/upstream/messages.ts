@@ -30,7 +30,7 @@ export type MessagesOptions = {
   readonly keyOtherwise?: string | undefined
   /** Overrides the chosen wire. */
   readonly wire?: UpstreamWire | undefined
-  /** Maximum bytes of an answer that is read whole, and of one event of a stream; 64,000,000 by default. */
+  /** @internal Maximum bytes of an answer that is read whole, and of one event of a stream; 64,000,000 by default. */
   readonly maxAnswerBytes?: number | undefined
 }
 
