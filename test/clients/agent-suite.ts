@@ -2,6 +2,9 @@
 // tools, shelved, with a restart; with TEST_EFFORT above 1 also the same without the gateway. SHOW_FIGURES=1 prints what
 // both cost.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createMessagesGateway, serve } from '../../src/messages/index.ts'
+import { createScriptUpstream, readScript } from '../../src/messages/upstream/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
 import { isThorough } from '../support/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome, manyTools } from './gateway.ts'
@@ -27,18 +30,25 @@ export type AgentCase = {
   readonly isExtra?: boolean
   /** The time for one conversation; agents that start a process for each turn need more. */
   readonly timeoutMs?: number
+  /** A home whose servers run already, for several cases; each begins with an empty memory. One of its own if left out. */
+  readonly home?: Home
   readonly start: (home: Home, url: string) => Promise<Agent>
 }
 
 /** As OpenAI's APIs report an overloaded model; the Messages API does with 529. Each case speaks one of them on a side. */
 const OVERLOADED = 503
 
-/** `toolshelf serve` with a script plays the model, behind all three APIs; it hides nothing. */
-async function startModel({ node }: Clients, home: Home) {
-  const script = home.write('script.json', scriptWith({}))
-  const serving = await startServing(node, home, '--upstream', `script:${script}`, '--mode', 'off')
-  const recorder = await startRecorder(serving.url)
-  return { recorder, stop: () => Promise.all([recorder.stop(), serving.stop()]) }
+/** A script plays the model in this process, behind all three APIs; it hides nothing. */
+async function startModel() {
+  const gateway = createMessagesGateway({
+    upstream: createScriptUpstream({ script: readScript(scriptWith({})) }),
+    rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
+    keep: [],
+    notify: () => {},
+  })
+  const model = await serve({ gateway, setting: { mode: 'off', share: 100 }, port: 0 })
+  const recorder = await startRecorder(model.url)
+  return { recorder, stop: () => Promise.all([recorder.stop(), model.close()]) }
 }
 
 function total(sent: readonly Sent[]): number {
@@ -57,8 +67,14 @@ export function describeAgent({
   options = [],
   isExtra = false,
   timeoutMs = 400_000,
+  home: shared,
   start,
 }: AgentCase): void {
+  const enterHome = () => {
+    const home = shared ?? makeHome(manyTools)
+    home.forget()
+    return { ...home, remove: () => (shared ? undefined : home.remove()) }
+  }
   describe.skipIf(clients.missing || (isExtra && !isThorough))(
     `${name}, shelved`,
     { timeout: timeoutMs },
@@ -69,8 +85,8 @@ export function describeAgent({
       let gateway: Serving
       let agent: Agent
       beforeAll(async () => {
-        home = makeHome(manyTools)
-        const model = await startModel(clients, home)
+        home = enterHome()
+        const model = await startModel()
         closing.unshift(model.stop)
         recorder = model.recorder
         const address = upstream === '' ? recorder.url : `${upstream}${recorder.url}/v1`
@@ -111,8 +127,8 @@ export function describeAgent({
 
       // As long again, and nothing of ours runs in it but the scripted model.
       it.runIf(isThorough)('costs less than the same conversation without the gateway', async () => {
-        const other = makeHome(manyTools)
-        const model = await startModel(clients, other)
+        const other = enterHome()
+        const model = await startModel()
         const direct = await start(other, model.recorder.url)
         try {
           await converse(direct.ask, undefined, other.files)

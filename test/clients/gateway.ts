@@ -26,6 +26,8 @@ export type Home = {
   /** What the filesystem server may read. */
   readonly files: string
   write(name: string, content: unknown): string
+  /** Empties the memory server's graph, which it reads anew for each call. */
+  forget(): void
   remove(): void
 }
 
@@ -48,11 +50,12 @@ export function makeHome(more: Home['servers'] = {}): Home {
     return path
   }
   write('files/note.txt', 'the note says seven')
+  const memory = join(folder, 'memory.jsonl')
   const servers = {
     everything: server('@modelcontextprotocol/server-everything/dist/index.js'),
     memory: {
       ...server('@modelcontextprotocol/server-memory/dist/index.js'),
-      env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
+      env: { MEMORY_FILE_PATH: memory },
     },
     files: server('@modelcontextprotocol/server-filesystem/dist/index.js', files),
     ...more,
@@ -75,6 +78,7 @@ export function makeHome(more: Home['servers'] = {}): Home {
     config,
     files,
     write,
+    forget: () => rmSync(memory, { force: true }),
     remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }),
   }
 }

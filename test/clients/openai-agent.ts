@@ -2,8 +2,7 @@
 // The tools are those of the MCP servers, run in the process of the test.
 import OpenAI from 'openai'
 import type { Agent } from './agent-suite.ts'
-import type { Home } from './gateway.ts'
-import { connectServers, type PlainTool } from './servers.ts'
+import type { PlainTool } from './servers.ts'
 
 export type OpenaiOptions = { readonly api: 'chat' | 'responses'; readonly isStream: boolean }
 
@@ -12,17 +11,23 @@ type Run = (name: string, json: string) => Promise<string>
 
 const MOST_STEPS = 8
 
-export async function startOpenai(home: Home, url: string, { api, isStream }: OpenaiOptions): Promise<Agent> {
-  const { tools, called, close } = await connectServers(home)
+/** `tools` are those of servers that are connected already and stay so. */
+export function startOpenai(
+  tools: readonly PlainTool[],
+  url: string,
+  { api, isStream }: OpenaiOptions,
+): Agent {
+  const called: string[] = []
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none' })
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const run: Run = async (name, json) => {
     const tool = byName.get(name)
     if (!tool) throw new Error(`the model called ${name}, which is not a tool`)
+    called.push(name)
     return tool.run(JSON.parse(json))
   }
   const ask = (api === 'chat' ? chatLoop : responsesLoop)(client, tools, run, isStream)
-  return { ask, called, stop: async () => void (await close()) }
+  return { ask, called, stop: async () => {} }
 }
 
 function chatLoop(client: OpenAI, plain: readonly PlainTool[], run: Run, isStream: boolean): Loop {

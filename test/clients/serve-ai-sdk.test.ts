@@ -38,11 +38,23 @@ async function connect(home: Home) {
   return { tools, close: () => Promise.all(open.map((client) => client.close())) }
 }
 
-async function startAgent(home: Home, url: string, isStream: boolean) {
+/** The servers of all tests: they take longer to start than a conversation. Each begins with an empty memory. */
+const home = makeHome()
+let connected: Awaited<ReturnType<typeof connect>>
+beforeAll(async () => {
+  if (!clients.missing) connected = await connect(home)
+})
+afterAll(async () => {
+  await connected?.close()
+  home.remove()
+})
+
+async function startAgent(url: string, isStream: boolean) {
   const { generateText, stepCountIs, streamText } = await load('ai')
   const { createAnthropic } = await load('anthropic')
   const anthropic = createAnthropic({ baseURL: `${url}/v1`, apiKey: 'none' })
-  const { tools, close } = await connect(home)
+  const { tools } = connected
+  home.forget()
   const messages: Message[] = []
   const ask: Ask = async (text) => {
     messages.push({ role: 'user', content: text })
@@ -61,7 +73,7 @@ async function startAgent(home: Home, url: string, isStream: boolean) {
     messages.push(...(await reply.response).messages)
     return answer
   }
-  return { ask, messages, close }
+  return { ask, messages }
 }
 
 const old = { api: 'old' }
@@ -77,20 +89,14 @@ const ways = [
 describe.skipIf(clients.missing).each(ways)(
   'the AI SDK, emulated, wire $wire',
   ({ wire, isStream, options }) => {
-    let home: Home
     let serving: Serving
     let agent: Awaited<ReturnType<typeof startAgent>>
     beforeAll(async () => {
-      home = makeHome()
       const upstream = `script:${home.write('script.json', scriptWith(options))}`
       serving = await startServing(clients.node, home, '--upstream', upstream, '--wire', wire)
-      agent = await startAgent(home, serving.url, isStream)
+      agent = await startAgent(serving.url, isStream)
     })
-    afterAll(async () => {
-      await agent?.close()
-      await serving?.stop()
-      home?.remove()
-    })
+    afterAll(() => serving?.stop())
 
     it('holds a long conversation in which the model sees a tool only after it searched', async () => {
       await converse(agent.ask, serving, home.files)
@@ -109,21 +115,17 @@ describe.skipIf(clients.missing).each(ways)(
 )
 
 describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', () => {
-  let home: Home
   let model: Model
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
-    home = makeHome()
     model = await startModel(obedient('tool_search_tool_bm25'))
     serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
-    agent = await startAgent(home, serving.url, true)
+    agent = await startAgent(serving.url, true)
   })
   afterAll(async () => {
-    await agent?.close()
     await serving?.stop()
     await model?.close()
-    home?.remove()
   })
 
   it('searches and calls tools of three servers, before and after a restart', async () => {
