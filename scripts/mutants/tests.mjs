@@ -17,7 +17,7 @@ const byFolder = {
     'test/users/{oauth-cases,oauth-tokens,records-cases,usage}.test.ts',
   ],
   operate: ['test/operate/{mcp-http,messages-http,readiness,registry,tls}.test.ts'],
-  otel: ['test/otel/telemetry.test.ts'],
+  otel: ['test/otel/{records-cases,telemetry}.test.ts'],
   sandbox: ['test/sandbox/scripts.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],

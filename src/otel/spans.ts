@@ -36,6 +36,7 @@ const MOST_REMEMBERED = 10_000
 /** Spans that wait for the span of their request. */
 const MOST_WAITING = 100
 const LONGEST_CONTENT = 16_000
+const LONGEST_SUBJECT = 100
 
 type Conversation = {
   readonly id: string
@@ -48,7 +49,10 @@ type Conversation = {
 }
 
 type SpanInput = {
-  readonly name: string
+  /** What was done. */
+  readonly operation: string
+  /** The tool, model or route; the span's name ends with it. */
+  readonly subject: string
   readonly kind: SpanKind
   readonly attributes: Attributes
   readonly milliseconds?: number | undefined
@@ -82,7 +86,11 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
     const parentContext = contextOf(ids.traceId, input.parentSpan ?? remote, input, isSampled)
     const startTime = end - (input.milliseconds ?? 0)
     const attributes = { ...hidden(input.attributes, redact), 'gen_ai.conversation.id': conversation.id }
-    const span = tracer.startSpan(input.name, { kind: input.kind, startTime, attributes }, parentContext)
+    const span = tracer.startSpan(
+      nameOf(input, redact),
+      { kind: input.kind, startTime, attributes },
+      parentContext,
+    )
     if (input.error !== undefined)
       span.setStatus({ code: SpanStatusCode.ERROR, message: cut(redact(input.error), 500) })
     span.end(end)
@@ -97,7 +105,7 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
       case 'result': {
         const call = conversation.calls.get(record.id)
         conversation.calls.delete(record.id)
-        const content = hasContent ? contentOf(call?.content, record.content) : {}
+        const content = hasContent ? contentOf(call?.content, record.content, redact) : {}
         return addBelow(record, conversation, callSpan(record, conversation, call, content))
       }
       case 'sampled':
@@ -143,7 +151,7 @@ function searchSpan(record: Extract<TraceRecord, { type: 'searched' }>, hasConte
     ...{ 'toolshelf.search.searchable': searchable, 'toolshelf.search.found': [...found] },
     ...(hasContent ? { 'toolshelf.search.query': query } : {}),
   }
-  return { name: 'execute_tool ToolSearch', kind: SpanKind.INTERNAL, attributes }
+  return { operation: 'execute_tool', subject: 'ToolSearch', kind: SpanKind.INTERNAL, attributes }
 }
 
 function callSpan(
@@ -154,7 +162,8 @@ function callSpan(
 ): SpanInput {
   const isGateway = kind === 'mcp'
   return {
-    name: `${isGateway ? 'tools/call' : 'execute_tool'} ${cut(record.name, 100)}`,
+    operation: isGateway ? 'tools/call' : 'execute_tool',
+    subject: record.name,
     kind: isGateway ? SpanKind.SERVER : SpanKind.INTERNAL,
     attributes: {
       ...toolAttributes(record, isGateway),
@@ -175,7 +184,8 @@ function chatSpan(record: SampledEvent): SpanInput {
   const failure = error === undefined ? {} : { 'error.type': '_OTHER' }
   const attributes = { ...chatAttributes(record), ...usageAttributes(record), ...failure }
   return {
-    name: `chat ${cut(model, 100)}`,
+    operation: 'chat',
+    subject: model,
     kind: SpanKind.CLIENT,
     attributes,
     milliseconds,
@@ -187,7 +197,8 @@ function chatSpan(record: SampledEvent): SpanInput {
 function turnSpan({ reason, milliseconds, error }: Extract<TraceRecord, { type: 'turn' }>): SpanInput {
   const isFailed = reason === 'failed' || reason === 'limit'
   return {
-    name: 'invoke_agent toolshelf',
+    operation: 'invoke_agent',
+    subject: 'toolshelf',
     kind: SpanKind.INTERNAL,
     attributes: {
       ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'toolshelf' },
@@ -208,7 +219,8 @@ function requestSpan(record: Extract<TraceRecord, { type: 'answered' }>): SpanIn
   const { status, api, mode, wire, model = '', milliseconds, traceparent, error } = record
   const route = ROUTES[api] ?? '/'
   return {
-    name: `POST ${route}`,
+    operation: 'POST',
+    subject: route,
     kind: SpanKind.SERVER,
     attributes: {
       ...{ 'http.request.method': 'POST', 'http.route': route, 'http.response.status_code': status },
@@ -229,11 +241,16 @@ function requestSpan(record: Extract<TraceRecord, { type: 'answered' }>): SpanIn
   }
 }
 
-function contentOf(input: unknown, output: unknown): Attributes {
+/** Secrets are hidden before anything is cut; otherwise half of one could remain. */
+function contentOf(input: unknown, output: unknown, redact: (text: string) => string): Attributes {
   return {
-    'gen_ai.tool.call.arguments': cut(toJson(input), LONGEST_CONTENT),
-    'gen_ai.tool.call.result': cut(toJson(output), LONGEST_CONTENT),
+    'gen_ai.tool.call.arguments': cut(redact(toJson(input)), LONGEST_CONTENT),
+    'gen_ai.tool.call.result': cut(redact(toJson(output)), LONGEST_CONTENT),
   }
+}
+
+function nameOf({ operation, subject }: SpanInput, redact: (text: string) => string): string {
+  return `${operation} ${cut(redact(subject), LONGEST_SUBJECT)}`
 }
 
 function hidden(attributes: Attributes, redact: (text: string) => string): Attributes {

@@ -1,5 +1,5 @@
 // The pipes of a server that is a process: what they carry, in which order, and how much.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { callContext } from '../../src/mcp/protocol/index.ts'
 import { messageOf, openSession, options, signal } from './support/session.ts'
 import { script } from './support/shell-server.ts'
@@ -31,6 +31,49 @@ describe.skipIf(process.platform === 'win32')('H6 the pipes of a process', () =>
     const reason = 'the process was stopped: it no longer reads its input'
     expect(stuck.full).toBe(`! ${reason}`)
     expect((await stuck.ended)[0]).toBe(reason)
+  })
+
+  /** Lets no time pass for timers of these milliseconds; returns those that were started. */
+  function skip(least: number, most: number): number[] {
+    const skipped: number[] = []
+    const start = globalThis.setTimeout
+    onTestFinished(() => void vi.restoreAllMocks())
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) => {
+      const isSkipped = ms >= least && ms <= most
+      if (isSkipped) skipped.push(ms)
+      return start(run, isSkipped ? 0 : ms)
+    }) as never)
+    return skipped
+  }
+
+  it('are read with a pause behind 4 MB that nobody asked for, and without one behind a long answer', async () => {
+    const text = '"text":"%05000000d"'
+    const notification = `{"jsonrpc":"2.0","method":"notifications/x","params":{${text}}}`
+    const { session } = await openSession(
+      script({
+        'a/b': `printf '{"jsonrpc":"2.0","id":%s,"result":{${text}}}\\n' $id 0`,
+        'c/d': `printf '${notification}\\n' 0; reply '{}'`,
+      }),
+    )
+    const pauses = skip(2000, 5000)
+    const { text: answer } = await session.request('a/b', {}, options)
+    expect(answer).toHaveLength(5_000_000)
+    expect(pauses).toEqual([])
+    await session.request('c/d', {}, options)
+    expect(pauses.length).toBeGreaterThan(0)
+  })
+
+  it('that break are explained by the end of the process, if it comes', async () => {
+    const closing = (then: string) => script({ 'x/y': `exec 0<&-; reply '{}'; ${then}` })
+    const ending = await openSession(closing('sleep 0.1; exit 3'))
+    await ending.session.request('x/y', {}, options)
+    expect(await messageOf(ending.session.request('x/y', {}, options))).toBe(
+      '! the process ended with exit code 3',
+    )
+    const staying = await openSession(closing('sleep 60'), { limits: { longestLine: 1_000_000, grace: 20 } })
+    await staying.session.request('x/y', {}, options)
+    expect(skip(2000, 2000)).toEqual([])
+    expect(await messageOf(staying.session.request('x/y', {}, options))).toContain('EPIPE')
   })
 
   it('bring what came in front of an answer in front of it', async () => {

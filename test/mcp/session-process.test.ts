@@ -121,6 +121,18 @@ describe.skipIf(process.platform === 'win32')('H4 the end of a process', () => {
     }
   })
 
+  it('that we asked for leaves it time to end by itself, and none once it has', async () => {
+    const limits = { longestLine: 1_000_000, grace: 60_000 }
+    const polite = await openSession(script({}, 'echo bye >&2'), { limits })
+    await polite.session.close()
+    expect(polite.session.stderr()).toBe('bye')
+    const gone = await openSession(script({ 'x/y': 'exit 0' }), { limits })
+    await messageOf(gone.session.request('x/y', {}, options))
+    await gone.ended
+    await gone.session.close()
+    expect(isAlive(gone.session.pid ?? 0)).toBe(false)
+  })
+
   it('ends what it started', async () => {
     const { session, ended } = await openSession(
       script({ 'x/y': 'sleep 60 >/dev/null 2>&1 </dev/null & reply "{\\"pid\\":$!}"', 'x/z': 'exit 0' }),

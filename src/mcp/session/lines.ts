@@ -71,12 +71,12 @@ const CLOSE = 125
 function looksLikeObject(line: Buffer): boolean {
   let start = 0
   let end = line.length - 1
-  while (start < end && line[start] !== OPEN && isBlank(line[start]!)) start++
-  while (end > start && line[end] !== CLOSE && isBlank(line[end]!)) end--
+  while (isBlank(line[start])) start++
+  while (isBlank(line[end])) end--
   return line[start] === OPEN && line[end] === CLOSE
 }
 
-function isBlank(byte: number): boolean {
+function isBlank(byte = 0): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13)
 }
 
