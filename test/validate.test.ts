@@ -376,6 +376,11 @@ describe('too much work', () => {
       named('k', 2000, 1),
     ],
     ['other properties', { allOf: Array(300).fill({ additionalProperties: false }) }, named('k', 5000, 1)],
+    [
+      'properties that are compared with as many known ones',
+      { properties: named('k', 5000, {}), additionalProperties: false, required: ['missing'] },
+      named('k', 5000, 1),
+    ],
     ['items that must differ', { properties: { k0: { uniqueItems: true } } }, { k0: Array(60_000).fill(1) }],
   ])('V1 H6 %s are given up', (_, schema, input) => {
     const $defs = { d: { required: Object.keys(named('r', 1000, 1)) } }

@@ -167,9 +167,13 @@ function makeNode(schema: Fields): Fields {
   for (const [keyword, value] of Object.entries(schema)) {
     const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
     cost += keyword === 'required' ? 20 * count : count
-    if (keyword === 'additionalProperties') cost += 10 * Object.keys(schema.properties ?? {}).length
     if (referenceKeywords.has(keyword)) cost += 100
-    if (keyword === 'additionalProperties') costOfEach += isFields(value) ? 5 : 1
+    if (keyword === 'additionalProperties') {
+      // typebox compares each property of the input with each one that is known.
+      const known = Object.keys(schema.properties ?? {}).length
+      cost += 10 * known
+      costOfEach += 0.4 * known + (isFields(value) ? 5 : 15)
+    }
     if (keyword === 'patternProperties') costOfEach += 3 * count
     if (keyword.startsWith('unevaluated')) costOfEach += 25
     if (keyword === 'contains') costOfEach += 1
