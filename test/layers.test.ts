@@ -152,6 +152,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/upstream/http.ts',
     'store/channels.ts',
     'store/link.ts',
+    'store/postgres-schema.ts',
   ],
   'steps of a ranker, whose scores do not tell which step is wrong': [
     'embed/engine.ts',

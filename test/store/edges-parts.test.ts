@@ -1,5 +1,5 @@
 // The edges of what stores are made of, without a server: abandoned locks, files that fill up or were left, checks of a
-// connection, and too many calls.
+// connection, too many calls, and the upgrade of tables.
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import { access, mkdir, readdir, writeFile } from 'node:fs/promises'
@@ -13,6 +13,7 @@ import {
   withLock,
 } from '../../src/store/index.ts'
 import { checkRegularly, createLink } from '../../src/store/link.ts'
+import { migrate } from '../../src/store/postgres-schema.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 
 afterEach(() => {
@@ -163,6 +164,73 @@ describe('a connection', () => {
     await vi.advanceTimersByTimeAsync(0)
     answers.at(-1)?.()
     expect(await messageOf(next)).toBe('undefined')
+  })
+})
+
+describe('the tables of Postgres', () => {
+  type Found = { readonly encoding?: string; readonly version?: number | null; readonly hasSchema?: boolean }
+
+  /** A database that answers so, and what it was asked. */
+  function database({ encoding = 'UTF8', version, hasSchema = false }: Found, failing = '') {
+    const log: string[] = []
+    const query = async (text: string) => {
+      log.push(text.replace(/\s+/g, ' ').slice(0, 60))
+      if (failing !== '' && text.startsWith(failing)) throw new Error('refused')
+      if (text.startsWith('show')) return { rows: [{ server_encoding: encoding }] }
+      if (text.includes('to_regclass'))
+        return { rows: [{ name: version === undefined ? null : 'migrations' }] }
+      if (text.includes('max(version)')) return { rows: [{ version: version ?? null }] }
+      return { rows: [], rowCount: hasSchema ? 1 : 0 }
+    }
+    const release = (isBroken?: boolean) => void log.push(`release ${isBroken}`)
+    const pool = { query, connect: async () => ({ query, release }) }
+    return { log, run: () => messageOf(migrate(pool as never, 'mine', 'Postgres at x')) }
+  }
+
+  test('are left as they are if they are the newest', async () => {
+    const { log, run } = database({ version: 1 })
+    expect(await run()).toBe('undefined')
+    expect(log).toHaveLength(3)
+  })
+
+  test.each<[Found, string]>([
+    [{ encoding: 'LATIN1' }, '! Postgres at x: the database has the encoding LATIN1; create one with UTF8'],
+    [
+      { version: 2 },
+      '! Postgres at x: the tables have version 2, this Toolshelf knows up to 1; upgrade Toolshelf',
+    ],
+  ])('of %j are refused', async (found, message) => {
+    expect(await database(found).run()).toBe(message)
+  })
+
+  test.each([
+    [false, ['create schema mine']],
+    [true, []],
+  ])('are made in one transaction; the schema is there: %s', async (hasSchema, created) => {
+    for (const version of [undefined, null]) {
+      const { log, run } = database({ version: version as null, hasSchema })
+      expect(await run()).toBe('undefined')
+      const start = log.indexOf('begin')
+      expect(log.slice(start, start + 3 + created.length)).toEqual([
+        'begin',
+        'select pg_advisory_xact_lock(hashtext($1))',
+        'select 1 from pg_namespace where nspname = $1',
+        ...created,
+      ])
+      expect(log.filter((text) => text.startsWith('create table mine.entries'))).toHaveLength(1)
+      expect(log.slice(-3)).toEqual([
+        'insert into mine.migrations (version) values ($1)',
+        'commit',
+        'release undefined',
+      ])
+    }
+  })
+
+  test('that cannot be made leave no connection with a transaction behind', async () => {
+    const { log, run } = database({}, 'create index')
+    expect(await run()).toBe('! refused')
+    expect(log.at(-1)).toBe('release true')
+    expect(log).not.toContain('commit')
   })
 })
 
