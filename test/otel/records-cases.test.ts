@@ -1,5 +1,8 @@
 // Every kind of record as the spans and metrics that a collector gets, whole: names, times, parents and attributes.
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Trace, TraceRecord } from '../../src/core/index.ts'
 import { openTelemetry } from '../../src/otel/index.ts'
 import type { Loose } from '../support/talk.ts'
@@ -245,5 +248,39 @@ describe('traces are chosen', () => {
     expect([none.spans, none.metrics, none.headers]).toEqual([[], [], []])
     const spans = await sent([agent], { OTEL_METRICS_EXPORTER: 'none' })
     expect([spans.spans.length, spans.metrics.length]).toEqual([7, 0])
+  })
+})
+
+describe('a collector', () => {
+  /** Answers requests with these statuses, the last again and again; 0 is no answer. */
+  async function answering(...statuses: number[]) {
+    const server = createServer((request, response) => {
+      request.resume()
+      const status = (statuses.length > 1 ? statuses.shift() : statuses[0]) ?? 0
+      if (status > 0) request.on('end', () => response.writeHead(status).end('{}'))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  it('that does not answer is given up after two seconds, and said to be so', async () => {
+    const { read, close, told } = open(await answering(0), { OTEL_METRICS_EXPORTER: 'none' })
+    read(...library)
+    const start = globalThis.setTimeout
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) =>
+      start(run, ms === 2000 ? 0 : ms)) as never)
+    expect(await close()).toBe(false)
+    expect(told).toEqual(['events do not reach the OpenTelemetry collector: no answer within 2 s'])
+  })
+
+  it('that refuses what it gets is reported once, for spans and metrics together', async () => {
+    const { read, close, told } = open(await answering(400))
+    read(...library)
+    expect(await close()).toBe(true)
+    expect(told).toHaveLength(1)
   })
 })
