@@ -6,55 +6,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * What takes longest, longest first: none of these may be left alone at the end while the other cores have nothing to do.
  * The order costs time only; files that are not named here follow, the largest first.
  */
-const longest = [
-  ...[
-    'conformance/gateway',
-    'clients/serve-ai-sdk',
-    'inspector/page',
-    'package',
-    'cli/demo',
-    'replicas/processes',
-  ],
-  ...[
-    'replicas/stores',
-    'operate/deploy',
-    'terminal/turn',
-    'mcp/hostile',
-    'terminal/interrupt',
-    'mcp/processes',
-  ],
-  ...[
-    'terminal/chat',
-    'mcp/hostile-output',
-    'cli/run',
-    'mcp/host',
-    'mcp/gateway-questions',
-    'messages/faults',
-  ],
-  ...[
-    'mcp/gateway-cli',
-    'sandbox/hostile',
-    'mcp/hostile-lists',
-    'mcp/hostile-questions',
-    'mcp/hostile-storms',
-  ],
-  ...['store/store', 'clients/serve-openai', 'conformance/host-2025-11-25', 'conformance/host-2026-07-28'],
-  ...[
-    'terminal/hostile',
-    'mcp/real-servers',
-    'users/personal-servers',
-    'users/gateway-users',
-    'sandbox/scripts',
-  ],
-  ...[
-    'mcp/gateway-http',
-    'mcp/gateway-scripts',
-    'examples',
-    'terminal/servers',
-    'otel/processes',
-    'agent/long',
-  ],
-].map((name) => `/test/${name}.test.ts`)
+const longest = `
+  package cli/demo operate/deploy conformance/gateway inspector/page clients/serve-ai-sdk
+  terminal/interrupt replicas/stores replicas/processes cli/run terminal/chat sandbox/hostile
+  mcp/gateway-cli terminal/turn mcp/hostile store/store mcp/host clients/serve-openai
+  mcp/processes mcp/gateway-questions messages/faults terminal/hostile mcp/gateway-tools mcp/gateway-scripts
+  mcp/gateway-http mcp/hostile-lists mcp/hostile-questions mcp/safety-pins mcp/hostile-output terminal/servers
+  mcp/gateway-calls users/personal-servers agent/tools-bash clients/ai-sdk mcp/hostile-offers mcp/oauth
+  conformance/host-2025-11-25 conformance/host-2026-07-28 cli/import-binary results/long-runs cli/surroundings
+`
+  .trim()
+  .split(/\s+/)
+  .map((name) => `/test/${name}.test.ts`)
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

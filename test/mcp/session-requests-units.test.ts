@@ -30,6 +30,27 @@ describe('H1 the requests of a session', () => {
     expect(asked.at(-1)?.params).toMatchObject({ name: 't', arguments: {} })
   })
 
+  it('take every result of the newer protocol as it is, with wrong and missing fields', async () => {
+    const odd = { name: 5, inputSchema: 'none' }
+    const { session } = await openHttp({
+      'server/discover': discovered({ tools: {}, prompts: {}, resources: {} }),
+      'tools/list': (_, { reply }) =>
+        reply({ tools: [odd, { name: 't' }], ttlMs: 'long', resultType: 'complete' }),
+      'prompts/list': (_, { reply }) => reply({ prompts: [odd] }),
+      'resources/read': (_, { reply }) => reply({ contents: [{ uri: 1 }], resultType: 'complete' }),
+      'tools/call': (_, { reply }) => reply({ content: [{ type: 'hologram' }], resultType: 'complete' }),
+      'prompts/get': (_, { reply }) => reply({ resultType: 'riddle' }),
+    })
+    expect(await session.list('tools/list', 'tools', 60_000)).toMatchObject({ entries: [odd, { name: 't' }] })
+    expect((await session.list('prompts/list', 'prompts', 60_000)).entries).toEqual([odd])
+    expect(await session.request('resources/read', { uri: 'a' }, options)).toEqual({ contents: [{ uri: 1 }] })
+    const content = [{ type: 'text', text: '{"type":"hologram"}' }]
+    expect(await session.call('t', {}, options)).toEqual({ content })
+    const tool = { name: 't', inputSchema: { type: 'object' } }
+    expect(await session.call('t', {}, { ...options, tool } as never)).toEqual({ content })
+    expect(await messageOf(session.request('prompts/get', { name: 'p' }, options))).toContain('riddle')
+  })
+
   it('send the arguments that a tool of the newer protocol declares as headers too, in every round', async () => {
     const regions: unknown[] = []
     const { session, asked } = await openHttp({

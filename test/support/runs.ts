@@ -1,7 +1,7 @@
 // How much the tests try: little by default so that the suite stays quick, more when somebody has the time.
 
-/** A half if nobody says; TEST_EFFORT=10 tries every property twenty times as often and runs load tests at full size. */
-const effort = Number(process.env.TEST_EFFORT ?? 0.5)
+/** A quarter if nobody says; TEST_EFFORT=10 tries every property forty times as often and runs load tests at full size. */
+const effort = Number(process.env.TEST_EFFORT ?? 0.25)
 
 /** How often a property is tried, given how often it is with an effort of one. PROPERTY_RUNS overrides it, to try one property for long. */
 export function runs(usual: number): number {

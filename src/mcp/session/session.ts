@@ -14,8 +14,7 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
-import type { Fields } from '../../lib/index.ts'
-import { dropOldest } from '../../lib/index.ts'
+import { dropOldest, type Fields } from '../../lib/index.ts'
 import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type ClientCall,
@@ -41,6 +40,7 @@ import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
 import { createTimeouts, SilenceError, type Timeouts } from './timeouts.ts'
+import { wholeResult, wrapResults } from './whole-results.ts'
 
 export type ServerSession = {
   readonly info: { readonly name: string; readonly version: string } | undefined
@@ -154,6 +154,7 @@ async function connect(
   const timeouts = createTimeouts()
   const client = newClient(options, timeouts, process ? Math.min(LONGEST_PROBE, left / 3) : left)
   noteAnswers(transport)
+  wrapResults(transport, () => client.getProtocolEra() === 'modern')
   let isOpen = false
   let isClosing = false
   client.onclose = () => {
@@ -233,7 +234,7 @@ function createRequests(
   process: StdioTransport | undefined,
 ): Pick<ServerSession, 'list' | 'call' | 'request' | 'notify'> {
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
-  const explain = (cause: unknown) => {
+  const explain = (cause: unknown): never => {
     throw explained(cause, server, process?.ending())
   }
   const sendOnce = (method: string, params: Fields | undefined, options: SessionCallOptions) =>
@@ -241,7 +242,7 @@ function createRequests(
       .limit(options, (limited) =>
         client.request({ method, ...(params ? { params } : {}) }, anything, limited),
       )
-      .catch(explain) as Promise<Fields>
+      .then(wholeResult, explain)
   const send: typeof sendOnce = (method, params, options) =>
     modern?.instead(method, params ?? {}) ??
     modern?.inRounds((added) => sendOnce(method, { ...params, ...added }, options), options) ??
@@ -260,7 +261,7 @@ function createRequests(
           .limit(options, (limited) =>
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
-          .catch(explain) as Promise<Fields>
+          .then(wholeResult, explain)
       return readOutput(await modern.inRounds(call, options))
     },
     async request(method, params, options) {
