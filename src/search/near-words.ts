@@ -77,7 +77,12 @@ function createVocabularyOfVectors(meaning: Meaning) {
   const rowsOf = (tool: PoolTool) => {
     let rows = rowsOfTool.get(tool)
     if (!rows) {
-      rows = Uint32Array.from(new Set(wordsOf(tool)), rowOf)
+      const own: number[] = []
+      for (const word of wordsOf(tool)) {
+        const row = rowOf(word)
+        if (!own.includes(row)) own.push(row)
+      }
+      rows = Uint32Array.from(own)
       rowsOfTool.set(tool, rows)
     }
     return rows
@@ -130,13 +135,14 @@ function createVocabularyOfVectors(meaning: Meaning) {
 }
 
 function wordsOf(tool: PoolTool): string[] {
-  return searchFields(tool).flatMap((texts, field) => {
-    const most = MOST_WORDS[field] ?? 0
-    const words: string[] = []
+  const words: string[] = []
+  for (const [field, texts] of searchFields(tool).entries()) {
+    const end = words.length + (MOST_WORDS[field] ?? 0)
     for (const text of texts) {
-      if (words.length >= most) break
+      if (words.length >= end) break
       for (const word of splitWords(text.slice(0, LONGEST_TEXT))) if (!STOP_WORDS.has(word)) words.push(word)
     }
-    return words.slice(0, most)
-  })
+    if (words.length > end) words.length = end
+  }
+  return words
 }
