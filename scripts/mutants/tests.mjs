@@ -25,7 +25,8 @@ const byFolder = {
   mcp: ['test/mcp/{gateway-units,limits,parts-cases,protocol-units}.test.ts'],
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
-    'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,results,search,units}.test.ts',
+    'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,questions,resources}.test.ts',
+    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units}.test.ts',
     'test/{mcp/parts-cases,users/attacks,users/gateway-users}.test.ts',
   ],
   'mcp/greeting': [
