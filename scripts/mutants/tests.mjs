@@ -25,14 +25,15 @@ const byFolder = {
   mcp: ['test/mcp/{gateway-units,limits,parts-cases,protocol-units}.test.ts'],
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
-    'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,results,search,units}.test.ts',
+    'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,questions,resources}.test.ts',
+    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units}.test.ts',
     'test/{mcp/parts-cases,users/attacks,users/gateway-users}.test.ts',
   ],
   'mcp/greeting': [
     'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',
   ],
   'mcp/host': ['test/mcp/{hold,host-calls,hostile-questions,limits,safety-pins,session-units}.test.ts'],
-  'mcp/oauth': ['test/mcp/oauth.test.ts'],
+  'mcp/oauth': ['test/mcp/{oauth,oauth-units}.test.ts', 'test/store/shared-state.test.ts'],
   'mcp/pins': [
     'test/mcp/{parts-cases,protocol-units,safety-pins}.test.ts',
     'test/store/shared-state.test.ts',

@@ -1,0 +1,192 @@
+// The limits of a gateway and whom it asks, over a host that is only described.
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { ServerStatus } from '../../src/mcp/index.ts'
+import type { User } from '../../src/users/index.ts'
+import type { Loose } from '../support/talk.ts'
+import { profileOf } from '../users/support.ts'
+import { everyCapability, textOf } from './support/gateway.ts'
+import { notedGateway, status } from './support/noted-host.ts'
+import { tool } from './support/small-servers.ts'
+
+const messageOf = (work: Promise<unknown>) => work.then(String, (error: Error) => `! ${error.message}`)
+const extension = { extensions: { 'io.modelcontextprotocol/skills': {} } }
+const user: User = { id: 'ada', profile: profileOf({}) } as never
+
+describe('questions outside of a call', () => {
+  it('are for the only client, and only about roots', async () => {
+    const { asker, connect } = notedGateway()
+    expect(asker.client).toBeUndefined()
+    expect(await messageOf(asker.ask('roots/list', {}))).toBe('! no client supports roots/list')
+    const desk = await connect({ capabilities: everyCapability })
+    expect(asker.client).toBeDefined()
+    expect(await asker.ask('roots/list', {})).toEqual({ roots: [{ uri: 'file:///home', name: 'home' }] })
+    for (const method of ['elicitation/create', 'sampling/createMessage'])
+      expect(await messageOf(asker.ask(method, {}))).toBe('! questions are passed on only during a call')
+    expect(desk.asked.map(({ method }) => method)).toEqual(['roots/list'])
+    const other = await connect({ capabilities: everyCapability })
+    expect(asker.client).toBeUndefined()
+    expect(await messageOf(asker.ask('roots/list', {}))).toBe('! no client supports roots/list')
+    await other.client.close()
+    expect(asker.client).toBeDefined()
+    const single = await connect({ era: 'modern' })
+    await single.names()
+    await single.client.close()
+    expect(asker.client).toBeUndefined()
+  })
+
+  it('go to no client that cannot answer', async () => {
+    const { asker, connect } = notedGateway()
+    await connect()
+    expect(asker.client).toBeDefined()
+    expect(await messageOf(asker.ask('roots/list', {}))).toBe('! no client supports roots/list')
+  })
+})
+
+it('a client has 500 calls at once, and then room again', async () => {
+  const ends: (() => void)[] = []
+  const call = () =>
+    new Promise((resolve) => ends.push(() => resolve({ content: [{ type: 'text', text: 'late' }] })))
+  const { connect, shelve } = notedGateway({ call })
+  shelve('a', [tool('one')], true)
+  const desk = await connect()
+  const running = Array.from({ length: 500 }, () => desk.call('a__one'))
+  expect(await messageOf(desk.call('a__one'))).toContain('500 requests of this client are running')
+  expect(ends).toHaveLength(500)
+  for (const end of ends.splice(0)) end()
+  expect(new Set((await Promise.all(running)).map(textOf))).toEqual(new Set(['late']))
+  const next = desk.call('a__one')
+  await desk.client.ping()
+  expect(ends).toHaveLength(1)
+  ends[0]?.()
+  expect(textOf(await next)).toBe('late')
+})
+
+describe('searches', () => {
+  it('name five tools that are held back, and count the rest', async () => {
+    const { connect, describe: set } = notedGateway()
+    const held = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
+    const desk = await connect()
+    const five = 'a__t0, a__t1, a__t2, a__t3, a__t4'
+    set(status('a', { held: held(5) }))
+    expect(await desk.search('walk')).toContain(`their definitions changed: ${five}; the user can`)
+    set(status('a', { held: held(5) }), status('b', { held: held(2) }))
+    expect(await desk.search('walk')).toContain(`their definitions changed: ${five} and 2 more; the user can`)
+    set(status('a'))
+    expect(await desk.search('walk')).not.toContain('Held back')
+  })
+
+  it('of a user are counted, and refused above the limit', async () => {
+    const taken: unknown[] = []
+    const take = async (...given: unknown[]) => {
+      taken.push(given)
+      return taken.length > 1 ? { status: 429, message: 'enough searches for today' } : undefined
+    }
+    const { connect, shelve } = notedGateway({}, { usage: { take } as never })
+    shelve('a', [tool('walk')])
+    const desk = await connect({}, { user })
+    expect(await desk.search('walk')).toContain('a__walk')
+    expect(await desk.call('ToolSearch', { query: 'walk' })).toMatchObject({
+      isError: true,
+      content: [{ text: 'enough searches for today' }],
+    })
+    expect(taken).toEqual([
+      [user, 'searches'],
+      [user, 'searches'],
+    ])
+    const stranger = await connect()
+    expect(await stranger.search('walk')).toContain('a__walk')
+    expect(taken).toHaveLength(2)
+  })
+})
+
+describe('skills', () => {
+  const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
+  const skill = (name: string, length = 10) => ({
+    uri: `skill://${name}/SKILL.md`,
+    frontmatter: { name, description: 'x'.repeat(length) },
+    resources: [{ uri: `skill://${name}/SKILL.md`, digest: digest(name) }],
+  })
+  const shop = (name: string, skills: readonly object[]) =>
+    status(name, { capabilities: extension, skills } as Partial<ServerStatus>)
+
+  it('have their tools as soon as one server of several offers some', async () => {
+    const { connect, describe: set } = notedGateway()
+    const desk = await connect()
+    expect(await desk.names()).toEqual(['ToolSearch'])
+    set(status('a'), shop('b', [skill('one')]))
+    expect(await desk.names()).toEqual(['ToolSearch', 'DiscoverSkills', 'Skill'])
+  })
+
+  it('are listed up to 2 MB', async () => {
+    const { connect, describe: set } = notedGateway()
+    const skills = Array.from({ length: 20 }, (_, index) => skill(`s${index}`, 150_000))
+    set(shop('b', skills))
+    const { raw } = await connect()
+    expect((await raw('skills/list')).skills).toHaveLength(13)
+  })
+})
+
+describe('resources that are read', () => {
+  const contents = [{ uri: 'book://one', text: '1' }, { uri: 'book://one/2', text: '2' }, { text: 'no uri' }]
+
+  it('have the names by which they were asked for', async () => {
+    const asked: Loose[] = []
+    const request = async (...given: Loose[]) => {
+      asked.push(given.slice(0, 3))
+      return { contents }
+    }
+    const { connect, describe: set } = notedGateway({ request })
+    set(status('a', { capabilities: { resources: {} }, resources: [{ uri: 'book://one', name: 'one' }] }))
+    const { raw } = await connect()
+    const read = async (uri: string) => (await raw('resources/read', { uri })).contents
+    expect(await read('book://one')).toEqual(contents)
+    expect(await read('a+book://one')).toEqual([
+      { uri: 'a+book://one', text: '1' },
+      { uri: 'a+book://one/2', text: '2' },
+      { text: 'no uri' },
+    ])
+    expect(asked).toEqual(Array(2).fill(['a', 'resources/read', { uri: 'book://one' }]))
+  })
+})
+
+it('a definition of more than 120,000 characters is listed short, with its _meta if that is short', async () => {
+  const { connect, shelve } = notedGateway()
+  const large = (name: string, length: number, mark: string) =>
+    tool(name, { title: name, description: 'x'.repeat(length), _meta: { mark } })
+  shelve(
+    'a',
+    [
+      large('small', 100_000, 'kept'),
+      large('meta', 130_000, 'kept'),
+      large('bare', 130_000, 'y'.repeat(10_000)),
+    ],
+    true,
+  )
+  const { raw } = await connect()
+  const { tools } = await raw('tools/list')
+  const about = (name: string) => {
+    const found = tools.find((one: Loose) => one.name === `a__${name}`)
+    return [found.title, found._meta?.mark]
+  }
+  expect([about('small'), about('meta'), about('bare')]).toEqual([
+    ['small', 'kept'],
+    [undefined, 'kept'],
+    [undefined, undefined],
+  ])
+})
+
+it('a script of more than 6000 characters is shown to nobody, and may not write', async () => {
+  const { connect, shelve } = notedGateway({}, { mode: 'bridge', scripts: true })
+  shelve('a', [tool('one')])
+  const answer = () => ({ action: 'accept', content: { allow: true } })
+  const desk = await connect({ capabilities: everyCapability, answer })
+  const script = 'return await tools.a.one({})'
+  const run = async (length: number) =>
+    textOf(await desk.call('RunScript', { script: script.padEnd(length) }))
+  expect(await run(6000)).toContain('called')
+  expect(await run(6001)).toContain(
+    'this script is too long to be shown to the user (6001 of 6000 characters)',
+  )
+  expect(desk.asked).toHaveLength(1)
+})
