@@ -122,10 +122,9 @@ const inFours = (count: number) => Math.ceil(count / 4) * 4
 function layoutOf(capacity: number, width: number): Layout {
   const codes = width * 2
   const gains = codes + capacity * width
-  const [offsets, rows, scores, size] = [1, 2, 3, 4].map((place) => gains + place * capacity * 4) as [
-    ...[number, number, number, number],
-  ]
-  return { capacity, codes, gains, offsets, rows, scores, size }
+  const list = capacity * 4
+  const [offsets, rows, scores] = [gains + list, gains + 2 * list, gains + 3 * list]
+  return { capacity, codes, gains, offsets, rows, scores, size: scores + list }
 }
 
 /**

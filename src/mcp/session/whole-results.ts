@@ -24,15 +24,13 @@ const wrapped = (whole: unknown) => ({
   resultType: 'complete',
   ttlMs: 0,
   cacheScope: 'private',
-  ...{
-    tools: [],
-    content: [],
-    prompts: [],
-    messages: [],
-    resources: [],
-    resourceTemplates: [],
-    contents: [],
-  },
+  tools: [],
+  content: [],
+  prompts: [],
+  messages: [],
+  resources: [],
+  resourceTemplates: [],
+  contents: [],
   completion: { values: [] },
 })
 
