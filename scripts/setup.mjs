@@ -1,8 +1,9 @@
-// Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet. With --browser
-// it installs a browser at the same time, for the tests.
+// Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet. With --tests
+// it also installs, at the same time, what tests need besides: a browser and real clients.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { installClients } from '../test/clients/installation.mjs'
 import { ensureBrowser } from './browser.mjs'
 
 const root = new URL('../', import.meta.url)
@@ -63,4 +64,6 @@ async function install() {
   process.exitCode = code
 }
 
-await Promise.all([install(), process.argv.includes('--browser') ? ensureBrowser() : undefined])
+const isForTests = process.argv.includes('--tests')
+// Without the clients, the tests that want them try again and report why they are missing.
+await Promise.all([install(), ...(isForTests ? [ensureBrowser(), installClients('.').catch(() => {})] : [])])

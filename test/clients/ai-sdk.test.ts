@@ -1,12 +1,10 @@
 // The AI SDK's own MCP client against the gateway, on stdio and over HTTP: not the SDK that the gateway is built with.
-import { pathToFileURL } from 'node:url'
+import { createMCPClient } from '@ai-sdk/mcp'
+import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio'
 import { afterAll, describe, expect, it } from 'vitest'
 import { scriptPath } from '../mcp/support/servers.ts'
 import { gatewayCommand, makeHome, startHttpGateway } from './gateway.ts'
-import { prepareClients } from './install.ts'
 
-const modules = { mcp: '@ai-sdk/mcp/dist/index.mjs', stdio: '@ai-sdk/mcp/dist/mcp-stdio/index.mjs' }
-const clients = await prepareClients(Object.values(modules))
 const home = makeHome()
 afterAll(home.remove)
 
@@ -14,29 +12,23 @@ afterAll(home.remove)
 const calculator = { command: process.execPath, args: [scriptPath('healthy')] }
 const config = home.write('two.json', { mcpServers: { calculator, files: home.servers.files } })
 
-type Tool = { execute(input: unknown, options: object): Promise<{ content: { text?: string }[] }> }
-type McpClient = { tools(): Promise<{ [name: string]: Tool }>; close(): Promise<void> }
-
-const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
-
-async function connect(transport: unknown): Promise<McpClient> {
-  return (await load('mcp')).createMCPClient({ transport })
-}
+type Result = { readonly content: readonly { readonly text?: string }[] }
 
 async function onStdio() {
-  const { Experimental_StdioMCPTransport: Transport } = await load('stdio')
   const command = gatewayCommand(process.execPath, config)
-  const client = await connect(new Transport({ ...command, env: home.environment, stderr: 'ignore' }))
+  const client = await createMCPClient({
+    transport: new StdioTransport({ ...command, env: home.environment, stderr: 'ignore' }),
+  })
   return { client, close: () => client.close() }
 }
 
 async function overHttp() {
   const gateway = await startHttpGateway(process.execPath, { ...home, config })
-  const client = await connect({ type: 'http', url: gateway.url })
+  const client = await createMCPClient({ transport: { type: 'http', url: gateway.url } })
   return { client, close: () => client.close().then(gateway.stop) }
 }
 
-describe.skipIf(clients.missing).each([
+describe.each([
   { way: 'on stdio', open: onStdio },
   { way: 'over HTTP', open: overHttp },
 ])('the AI SDK as an MCP client, $way', ({ open }) => {
@@ -46,10 +38,8 @@ describe.skipIf(clients.missing).each([
       const tools = await client.tools()
       expect(Object.keys(tools)).toEqual(['ToolSearch', 'CallTool'])
       const use = async (name: string, input: object) => {
-        const { content } = (await tools[name]?.execute(input, { toolCallId: 'one', messages: [] })) ?? {
-          content: [],
-        }
-        return content.map(({ text }) => text ?? '').join('\n')
+        const result = (await tools[name]?.execute(input, { toolCallId: 'one', messages: [] })) as Result
+        return result.content.map(({ text }) => text ?? '').join('\n')
       }
       // A busy machine takes longer to start a server than a search waits for it.
       let found = 'still connecting'

@@ -1,39 +1,32 @@
 // The AI SDK's agent loop with Anthropic's own search over the tools of three servers, all of them deferred: the
 // gateway runs the search for models that have none.
-import { pathToFileURL } from 'node:url'
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createMCPClient } from '@ai-sdk/mcp'
+import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio'
+import { generateText, type ModelMessage, stepCountIs, streamText, type Tool, type ToolSet } from 'ai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sizeOf } from '../support/runs.ts'
 import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './conversation.ts'
 import { type Home, makeHome } from './gateway.ts'
-import { prepareClients } from './install.ts'
 import { type Model, startModel } from './model.ts'
 import { checkEmulated, obedient, useTools } from './obedient.ts'
 import { type Serving, startServing } from './serving.ts'
 
-const modules = {
-  ai: 'ai/dist/index.mjs',
-  anthropic: '@ai-sdk/anthropic/dist/index.mjs',
-  mcp: '@ai-sdk/mcp/dist/index.mjs',
-  stdio: '@ai-sdk/mcp/dist/mcp-stdio/index.mjs',
-}
-const clients = await prepareClients(Object.values(modules))
-const load = (module: keyof typeof modules) => import(pathToFileURL(clients.file(modules[module])).href)
-
 type Part = { readonly type: string; readonly toolName?: string }
-type Message = { readonly role: string; readonly content: string | readonly Part[] }
 
 async function connect(home: Home) {
-  const [{ createMCPClient }, { Experimental_StdioMCPTransport: Transport }] = [
-    await load('mcp'),
-    await load('stdio'),
-  ]
-  const tools: { [name: string]: object } = {}
+  const tools: ToolSet = {}
   const open: { close(): Promise<void> }[] = []
   for (const [server, given] of Object.entries(home.servers)) {
-    const client = await createMCPClient({ transport: new Transport({ ...given, stderr: 'ignore' }) })
+    const client = await createMCPClient({
+      transport: new StdioTransport({ ...given, args: [...given.args], stderr: 'ignore' }),
+    })
     open.push(client)
-    for (const [name, tool] of Object.entries<object>(await client.tools()))
-      tools[`${server}__${name}`] = { ...tool, providerOptions: { anthropic: { deferLoading: true } } }
+    for (const [name, tool] of Object.entries(await client.tools()))
+      tools[`${server}__${name}`] = {
+        ...(tool as Tool),
+        providerOptions: { anthropic: { deferLoading: true } },
+      }
   }
   return { tools, close: () => Promise.all(open.map((client) => client.close())) }
 }
@@ -42,7 +35,7 @@ async function connect(home: Home) {
 const home = makeHome()
 let connected: Awaited<ReturnType<typeof connect>>
 beforeAll(async () => {
-  if (!clients.missing) connected = await connect(home)
+  connected = await connect(home)
 })
 afterAll(async () => {
   await connected?.close()
@@ -50,23 +43,21 @@ afterAll(async () => {
 })
 
 async function startAgent(url: string, isStream: boolean) {
-  const { generateText, stepCountIs, streamText } = await load('ai')
-  const { createAnthropic } = await load('anthropic')
   const anthropic = createAnthropic({ baseURL: `${url}/v1`, apiKey: 'none' })
   const { tools } = connected
   home.forget()
-  const messages: Message[] = []
+  const messages: ModelMessage[] = []
   const ask: Ask = async (text) => {
     messages.push({ role: 'user', content: text })
     const asked = {
       model: anthropic('script'),
-      tools: { tool_search_tool_bm25: anthropic.tools.toolSearchBm25_20251119(), ...tools },
+      tools: { tool_search_tool_bm25: anthropic.tools.toolSearchBm25_20251119() as Tool, ...tools },
       messages,
       maxOutputTokens: 4096,
       stopWhen: stepCountIs(8),
     }
     const failures: unknown[] = []
-    const onError = ({ error }: { error: unknown }) => failures.push(error)
+    const onError = ({ error }: { error: unknown }) => void failures.push(error)
     const reply = isStream ? streamText({ ...asked, onError }) : await generateText(asked)
     const answer = await reply.text
     if (failures.length > 0) throw failures[0]
@@ -86,41 +77,38 @@ const ways = [
   { wire: 'append', isStream: true, options: old },
 ].slice(0, sizeOf({ quick: 2, full: 3 }))
 
-describe.skipIf(clients.missing).each(ways)(
-  'the AI SDK, emulated, wire $wire',
-  ({ wire, isStream, options }) => {
-    let serving: Serving
-    let agent: Awaited<ReturnType<typeof startAgent>>
-    beforeAll(async () => {
-      const upstream = `script:${home.write('script.json', scriptWith(options))}`
-      serving = await startServing(clients.node, home, '--upstream', upstream, '--wire', wire)
-      agent = await startAgent(serving.url, isStream)
-    })
-    afterAll(() => serving?.stop())
+describe.each(ways)('the AI SDK, emulated, wire $wire', ({ wire, isStream, options }) => {
+  let serving: Serving
+  let agent: Awaited<ReturnType<typeof startAgent>>
+  beforeAll(async () => {
+    const upstream = `script:${home.write('script.json', scriptWith(options))}`
+    serving = await startServing(process.execPath, home, '--upstream', upstream, '--wire', wire)
+    agent = await startAgent(serving.url, isStream)
+  })
+  afterAll(() => serving?.stop())
 
-    it('holds a long conversation in which the model sees a tool only after it searched', async () => {
-      await converse(agent.ask, serving, home.files)
-      checkLog(serving.log, { mode: 'emulate', wire })
-      checkLoaded(serving.log)
-    })
+  it('holds a long conversation in which the model sees a tool only after it searched', async () => {
+    await converse(agent.ask, serving, home.files)
+    checkLog(serving.log, { mode: 'emulate', wire })
+    checkLoaded(serving.log)
+  })
 
-    it('sees each search and its result, and keeps both', () => {
-      const parts = agent.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
-      const searches = parts.filter(({ toolName }) => toolName === 'tool_search_tool_bm25')
-      const count = (type: string) => searches.filter((part) => part.type === type).length
-      expect(count('tool-call')).toBeGreaterThan(7)
-      expect(count('tool-result')).toBe(count('tool-call'))
-    })
-  },
-)
+  it('sees each search and its result, and keeps both', () => {
+    const parts = agent.messages.flatMap<Part>(({ content }) => (typeof content === 'string' ? [] : content))
+    const searches = parts.filter(({ toolName }) => toolName === 'tool_search_tool_bm25')
+    const count = (type: string) => searches.filter((part) => part.type === type).length
+    expect(count('tool-call')).toBeGreaterThan(7)
+    expect(count('tool-result')).toBe(count('tool-call'))
+  })
+})
 
-describe.skipIf(clients.missing)('the AI SDK, emulated, chat completions', () => {
+describe('the AI SDK, emulated, chat completions', () => {
   let model: Model
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
     model = await startModel(obedient('tool_search_tool_bm25'))
-    serving = await startServing(clients.node, home, '--upstream', `openai:${model.url}`)
+    serving = await startServing(process.execPath, home, '--upstream', `openai:${model.url}`)
     agent = await startAgent(serving.url, true)
   })
   afterAll(async () => {
