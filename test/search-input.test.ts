@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Trace } from '../src/index.ts'
+import { anyText } from './support/any-text.ts'
 import { ask, readAnswer } from './support/ask.ts'
 import { runs } from './support/runs.ts'
 import { builtIn, exampleTools, type Loose, mcp, quietShelf } from './support/talk.ts'
@@ -158,8 +159,7 @@ describe('odd limits', () => {
 describe('any input', () => {
   const form = fc.constantFrom('', 'select:', '+', 'mcp__', 'mcp__slack', 'slack ', `${SEND} `, '+slack +')
   const words = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 60 }),
-    fc.string({ unit: 'grapheme', maxLength: 60 }),
+    anyText({ maxLength: 60 }),
     fc.string({ unit: fc.constantFrom(...'+,:_-./－﹣\\[](){}*?^$|aZ9 '), maxLength: 30 }),
   )
   const query = fc.oneof(

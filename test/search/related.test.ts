@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createSkills } from '../../src/agent/skills/index.ts'
-import { openKnownTools } from '../../src/cli/known-tools.ts'
+import { openKnownTools } from '../../src/cli/tools/index.ts'
 import { rankers, type ShelfOptions } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 
