@@ -26,11 +26,15 @@ sleep 1
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `
 
+/** How long an idle shell waits for the next group: servers often start one after the other, and a shell costs a fork. */
+const IDLE_MS = 10_000
+
 /** A watchdog with a shell and groups of its own. */
-export function createWatchdog(): Watchdog {
+export function createWatchdog({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}): Watchdog {
   const isSupported = process.platform !== 'win32'
   const groups = new Set<number>()
   let shell: ChildProcess | undefined
+  let idle: NodeJS.Timeout | undefined
 
   function begin(): void {
     const started = spawnShell([...groups])
@@ -44,11 +48,12 @@ export function createWatchdog(): Watchdog {
     started.once('exit', isGone)
   }
 
-  /** Ends the shell by closing its stdin, when no group is left. */
+  /** Ends the shell by closing its stdin, unless it got a group in the meantime. */
   function rest(): void {
-    const idle = shell
+    if (groups.size > 0) return
+    const unused = shell
     shell = undefined
-    idle?.stdin?.end()
+    unused?.stdin?.end()
   }
 
   return {
@@ -64,7 +69,9 @@ export function createWatchdog(): Watchdog {
     release(group) {
       if (!groups.delete(group)) return
       shell?.stdin?.write(`- ${group}\n`)
-      if (groups.size === 0) rest()
+      if (groups.size > 0) return
+      clearTimeout(idle)
+      idle = setTimeout(rest, idleMs).unref()
     },
   }
 }

@@ -25,7 +25,7 @@ it.skipIf(!existsSync('/proc/self/cmdline'))(
     // Tests before this one may have left the watchdog of their process prepared.
     const others = new Set(runningWatchdogs().map(({ pid }) => pid))
     const watchdogs = () => runningWatchdogs().filter(({ pid }) => !others.has(pid))
-    const watchdog = createWatchdog()
+    const watchdog = createWatchdog({ idleMs: 50 })
     const [one, two] = [1, 2].map(() => {
       const { pid } = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' })
       onTestFinished(() => void (isAlive(pid!) && process.kill(pid!, 'SIGKILL')))
