@@ -1,7 +1,7 @@
 // The gateways of `npm run bench events`, all in one process: compiled code, heap and clock are the same for each, so
 // that their CPU differs by the events alone. Sends their addresses to the bench, by name.
 import { join } from 'node:path'
-import { openAudit } from '../src/cli/audit.ts'
+import { openAudit } from '../src/cli/events/index.ts'
 import { createShelf, type OpenTrace } from '../src/index.ts'
 import { createMcpGateway, runOnHttp, shelfOptions } from '../src/mcp/gateway/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'

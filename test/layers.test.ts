@@ -75,6 +75,19 @@ const ORDERS: Record<string, readonly string[]> = {
     'replicas',
     'gateway',
   ],
+  cli: [
+    'user-files',
+    'trust',
+    'import',
+    'servers',
+    'tools',
+    'events',
+    'session',
+    'gateway',
+    'doctor',
+    'chat',
+    'demo',
+  ],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */
@@ -224,7 +237,7 @@ describe('layers', () => {
     expect(offenders((found) => isOwnIndex(found) && found.from !== found.target)).toEqual([])
   })
 
-  test('folders inside core and mcp import only those below them', () => {
+  test('folders inside core, mcp and cli import only those below them', () => {
     const placeIn = (layer: string, path: string) => {
       const [, folder, file] = path.split('/')
       return file === undefined ? Number.POSITIVE_INFINITY : (ORDERS[layer]?.indexOf(folder ?? '') ?? -1)

@@ -12,7 +12,7 @@ import {
 } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
-import { editFile, fileIn, fileOption } from './own-servers.ts'
+import { editFile, fileIn, fileOption } from './servers/index.ts'
 
 export const add: Command = addCommand(thisMachine)
 

@@ -1,7 +1,6 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
-import { auditIn } from './audit-options.ts'
+
 import { createChat, openTypedLines, STARTING } from './chat/index.ts'
-import { modelOptions, type OpenedClient, openClient } from './client.ts'
 import {
   type Command,
   CommandError,
@@ -14,15 +13,24 @@ import {
   urlIn,
   windowIn,
 } from './command.ts'
-import { onInterrupt } from './interrupt.ts'
-import { loadView } from './load-view.ts'
+import { auditIn } from './events/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
-import { type AgentSession, openAgentSession } from './session.ts'
-import { resumeOptions, sessionsFolder } from './session-files.ts'
-import { openPermissions, rulesFromFlags } from './session-rules.ts'
+import {
+  type AgentSession,
+  loadView,
+  modelOptions,
+  type OpenedClient,
+  onInterrupt,
+  openAgentSession,
+  openClient,
+  openPermissions,
+  readUsing,
+  rulesFromFlags,
+  usingOptions,
+} from './session/index.ts'
 import { machineAt, projectOf } from './trust/index.ts'
-import { readUsing, usingOptions } from './using-options.ts'
+import { resumeOptions, sessionsFolder } from './user-files/index.ts'
 
 export const chatCommand: Command = {
   name: 'chat',

@@ -10,8 +10,8 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { credentialsIn } from './personal-servers.ts'
-import { storeIn, storeOption } from './store-option.ts'
+import { storeIn, storeOption } from './gateway/index.ts'
+import { credentialsIn } from './servers/index.ts'
 
 export const credentialsCommand: Command = {
   name: 'credentials',

@@ -1,5 +1,5 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
-import { modelOptions, openClient } from './client.ts'
+
 import {
   type Command,
   type ExitCode,
@@ -9,7 +9,6 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { MODEL } from './default-model.ts'
 import {
   type Compared,
   type ConfigIn,
@@ -24,10 +23,16 @@ import {
   playDemo,
   provideServers,
 } from './demo/index.ts'
-import { onInterrupt } from './interrupt.ts'
-import { loadView } from './load-view.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { readUsing, usingOptions } from './using-options.ts'
+import {
+  loadView,
+  MODEL,
+  modelOptions,
+  onInterrupt,
+  openClient,
+  readUsing,
+  usingOptions,
+} from './session/index.ts'
 
 export const demoCommand: Command = {
   name: 'demo',

@@ -6,16 +6,14 @@ import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
-import { catalogueOf } from './catalogue.ts'
 import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
-import { MODEL } from './default-model.ts'
-import { checkCatalog, checkServers, ciOptions, readCi } from './doctor-ci.ts'
-import { createListingHost, listAll, toStart } from './listing-host.ts'
+import { checkCatalog, checkServers, ciOptions, readCi } from './doctor/index.ts'
+import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { toSafeJson } from './safe-json.ts'
-import { type ServersToStart, serversToStart } from './servers-to-start.ts'
+import { createListingHost, listAll, type ServersToStart, serversToStart, toStart } from './servers/index.ts'
+import { MODEL } from './session/index.ts'
+import { catalogueOf } from './tools/index.ts'
 import { trustOption } from './trust/index.ts'
-import { writeTo } from './write-to.ts'
 
 export type DoctorSurroundings = {
   readonly machine: () => Machine
@@ -152,7 +150,7 @@ async function publish(report: Report, publishing: Publishing): Promise<void> {
   if (input.isSet('json')) terminal.print(toSafeJson(report))
   else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
   if (page !== undefined) {
-    const { doctorPage } = await import('./doctor-page.ts')
+    const { doctorPage } = await import('./doctor/page.ts')
     const shown = { host, pins, onChange: config.settings.onChange, untrusted }
     await writeTo(page, await doctorPage(report, { ...shown, next, time: surroundings.now() }))
     terminal.tell(`The page is in ${page}.`)

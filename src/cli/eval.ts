@@ -11,10 +11,8 @@ import {
   type Quality,
 } from '../search/index.ts'
 import { table } from '../terminal/index.ts'
-import { readQueries, readTools } from './catalogue.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
-import { withEncoderProgress } from './encoder-progress.ts'
-import { rankerOption, readRanker } from './rank-option.ts'
+import { rankerOption, readQueries, readRanker, readTools, withEncoderProgress } from './tools/index.ts'
 
 export const evalCommand: Command = {
   name: 'eval',

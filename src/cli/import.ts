@@ -13,10 +13,17 @@ import {
 import type { ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
-import { applyImport } from './import-apply.ts'
-import { type ImportTarget, makePlan, mendable, readTarget, type StateOf, show } from './import-plan.ts'
-import { undoImport } from './import-undo.ts'
-import { createListingHost, listAll, toStart } from './listing-host.ts'
+import {
+  applyImport,
+  type ImportTarget,
+  makePlan,
+  mendable,
+  readTarget,
+  type StateOf,
+  show,
+  undoImport,
+} from './import/index.ts'
+import { createListingHost, listAll, toStart } from './servers/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 
 export const importServers: Command = importCommand(thisMachine)

@@ -15,8 +15,6 @@ import type { McpHost, ServerConfig } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { answerNode, close, listen, networkOf } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
-import { createEventRedactor } from './audit.ts'
-import { eventFile } from './audit-options.ts'
 import {
   type Command,
   CommandError,
@@ -26,12 +24,17 @@ import {
   type Terminal,
   withFlags,
 } from './command.ts'
-import { describeProblem, watchConfig } from './config-watch.ts'
-import { editableFiles } from './editable-files.ts'
-import { type OpenedInspector, openInspector } from './inspector.ts'
+import { createEventRedactor, eventFile } from './events/index.ts'
+import { type OpenedInspector, openInspector } from './gateway/index.ts'
 import { startBrowser } from './login.ts'
-import { storedLogins } from './logins.ts'
-import { type ServersToStart, serversIfAny } from './servers-to-start.ts'
+import {
+  describeProblem,
+  editableFiles,
+  type ServersToStart,
+  serversIfAny,
+  storedLogins,
+  watchConfig,
+} from './servers/index.ts'
 import { trustOption } from './trust/index.ts'
 import { version } from './version.ts'
 

@@ -10,8 +10,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeOption } from './store-option.ts'
-import { userFileOption, withUsers } from './users-option.ts'
+import { storeOption, userFileOption, withUsers } from './gateway/index.ts'
 
 export const keysCommand: Command = {
   name: 'keys',

@@ -1,7 +1,7 @@
 // `toolshelf learned`: shows which searches led to which tools, and forgets them.
 import { printable, table } from '../terminal/index.ts'
 import { type Command, UsageError } from './command.ts'
-import { forgetLearnedSearches, learnedFile, learnedUses } from './learned-file.ts'
+import { forgetLearnedSearches, learnedFile, learnedUses } from './user-files/index.ts'
 
 export const learnedCommand: Command = {
   name: 'learned',

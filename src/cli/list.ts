@@ -12,7 +12,7 @@ import {
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { count, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
-import { createListingHost, toStart } from './listing-host.ts'
+import { createListingHost, toStart } from './servers/index.ts'
 
 const SECONDS = '10'
 /** Width if the output is not a terminal. */

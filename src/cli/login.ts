@@ -7,7 +7,7 @@ import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oau
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Option, UsageError, withFlags } from './command.ts'
-import { storeIn, storeOption } from './store-option.ts'
+import { storeIn, storeOption } from './gateway/index.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'
@@ -110,7 +110,7 @@ async function fileOfUser(
   if (user === undefined || transport.kind === 'stdio') return undefined
   if (!store)
     throw new CommandError('logins of users are kept in a store; pass --store, or set TOOLSHELF_STORE.')
-  const { credentialsIn } = await import('./personal-servers.ts')
+  const { credentialsIn } = await import('./servers/personal-servers.ts')
   const { loginFile } = await import('../mcp/personal/index.ts')
   try {
     return loginFile(credentialsIn(store, environment), user, { server, url: transport.url })

@@ -21,7 +21,6 @@ import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/gr
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
-import { auditIn, auditOptions } from './audit-options.ts'
 import {
   type Command,
   CommandError,
@@ -32,14 +31,25 @@ import {
   UsageError,
   withFlags,
 } from './command.ts'
-import { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
-import { knownToolsOption } from './known-tools-option.ts'
-import type { HostOptions, OpenedHost } from './mcp-host.ts'
-import { hostsIn, oauthOptions } from './oauth-options.ts'
-import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
-import { storeIn, storeOption } from './store-option.ts'
-import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
-import { type GatewayUsers, gatewayUsersIn, usersOption } from './users-option.ts'
+import { auditIn, auditOptions } from './events/index.ts'
+import type { HostOptions, OpenedHost } from './gateway/index.ts'
+import {
+  DRAIN_MS,
+  drainDelayIn,
+  type GatewayUsers,
+  gatewayUsersIn,
+  hostsIn,
+  oauthOptions,
+  serviceIn,
+  serviceOptions,
+  serviceRemedies,
+  storeIn,
+  storeOption,
+  untilSignalled,
+  usersOption,
+} from './gateway/index.ts'
+import { type ConfigWatch, describeProblem, watchConfig } from './servers/index.ts'
+import { knownToolsOption } from './tools/index.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
@@ -234,7 +244,7 @@ async function readFiles(
 function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHost> {
   let opened: Promise<OpenedHost> | undefined
   return () => {
-    opened ??= import('./mcp-host.ts').then(({ openHost }) => openHost(config, options))
+    opened ??= import('./gateway/mcp-host.ts').then(({ openHost }) => openHost(config, options))
     return opened
   }
 }

@@ -12,8 +12,8 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { openUserRules, PROJECT_RULES, type UserRules } from './permission-file.ts'
 import { isTrusted, readProject, trustStore } from './trust/index.ts'
+import { openUserRules, PROJECT_RULES, type UserRules } from './user-files/index.ts'
 
 const EFFECTS = ['allow', 'ask', 'deny'] as const
 

@@ -13,7 +13,7 @@ import {
 } from '../mcp/pins/index.ts'
 import { table } from '../terminal/index.ts'
 import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
-import { storeIn, storeOption } from './store-option.ts'
+import { storeIn, storeOption } from './gateway/index.ts'
 
 export const pinsCommand: Command = {
   name: 'pins',

@@ -2,7 +2,7 @@
 import { type Machine, removeServer, thisMachine } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, didYouMean, UsageError } from './command.ts'
-import { editFile, fileIn, fileOption } from './own-servers.ts'
+import { editFile, fileIn, fileOption } from './servers/index.ts'
 
 export const remove: Command = removeCommand(thisMachine)
 

@@ -6,7 +6,6 @@ import { thisMachine } from '../mcp/config/index.ts'
 import { rankers } from '../rankers/index.ts'
 import { type Recording, readRecording, replay, replayView, TranscriptError } from '../replay/index.ts'
 import { printableLine } from '../terminal/index.ts'
-import { readTools } from './catalogue.ts'
 import {
   type Command,
   CommandError,
@@ -16,13 +15,13 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { MODEL } from './default-model.ts'
-import { type KnownDefinitions, knownDefinitions } from './known-definitions.ts'
+import { toSafeJson } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { toSafeJson } from './safe-json.ts'
-import { serversToStart } from './servers-to-start.ts'
-import { findSession } from './session-files.ts'
+import { serversToStart } from './servers/index.ts'
+import { MODEL } from './session/index.ts'
+import { type KnownDefinitions, knownDefinitions, readTools } from './tools/index.ts'
 import { trustOption } from './trust/index.ts'
+import { findSession } from './user-files/index.ts'
 
 /** The wires that a recording can be replayed on. */
 const wires = ['reference', 'append', 'bridge'] as const satisfies readonly WireName[]

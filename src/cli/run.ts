@@ -6,8 +6,6 @@ import type { PriceTable } from '../core/figures/index.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { harmless, visible } from '../terminal/index.ts'
-import { auditIn, auditOptions } from './audit-options.ts'
-import { modelOptions, openClient } from './client.ts'
 import {
   type Command,
   directoryIn,
@@ -20,22 +18,28 @@ import {
   urlIn,
   windowIn,
 } from './command.ts'
-import { onInterrupt } from './interrupt.ts'
-import { knownToolsOption } from './known-tools-option.ts'
-import { tellOfServers } from './notices.ts'
+import { auditIn, auditOptions } from './events/index.ts'
+import { tellOfServers } from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { checkPrompt, readPrompt } from './prompt.ts'
-import { type AgentSession, openAgentSession } from './session.ts'
-import { resumeOptions } from './session-files.ts'
 import {
+  type AgentSession,
+  checkPrompt,
   idlePermissionRules,
+  modelOptions,
+  onInterrupt,
+  openAgentSession,
+  openClient,
   openPermissions,
+  readPrompt,
+  readUsing,
   refuseUnasked,
   ruleOptions,
   rulesFromFlags,
-} from './session-rules.ts'
+  usingOptions,
+} from './session/index.ts'
+import { knownToolsOption } from './tools/index.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
-import { readUsing, usingOptions } from './using-options.ts'
+import { resumeOptions } from './user-files/index.ts'
 
 /** The options of an agent session, shared with chat. */
 export const sessionOptions: { readonly [name: string]: Option } = {

@@ -21,14 +21,18 @@ import {
   type Translation,
 } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
-import { readTools } from './catalogue.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
-import { withEncoderProgress } from './encoder-progress.ts'
-import { openKnownTools } from './known-tools.ts'
-import { knownToolsOption } from './known-tools-option.ts'
-import { learnedFile, openLearnedSearch } from './learned-file.ts'
-import { rankerOption, readLimit, readRanker } from './rank-option.ts'
-import { listServerTools } from './server-tools.ts'
+import {
+  knownToolsOption,
+  listServerTools,
+  openKnownTools,
+  rankerOption,
+  readLimit,
+  readRanker,
+  readTools,
+  withEncoderProgress,
+} from './tools/index.ts'
+import { learnedFile, openLearnedSearch } from './user-files/index.ts'
 
 export const searchCommand: Command = {
   name: 'search',

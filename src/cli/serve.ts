@@ -18,8 +18,6 @@ import {
   wires,
 } from '../messages/index.ts'
 import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts'
-import { openAudit } from './audit.ts'
-import { auditIn, auditOption } from './audit-options.ts'
 import {
   type Command,
   type Input,
@@ -30,13 +28,22 @@ import {
   windowIn,
   withFlags,
 } from './command.ts'
-import { openGatewayInspector } from './inspector.ts'
+import { auditIn, auditOption, openAudit } from './events/index.ts'
+import {
+  DRAIN_MS,
+  drainDelayIn,
+  gatewayUsersIn,
+  openGatewayInspector,
+  openUpstream,
+  serviceIn,
+  serviceOptions,
+  serviceRemedies,
+  storeIn,
+  storeOption,
+  untilSignalled,
+  usersOption,
+} from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
-import { storeIn, storeOption } from './store-option.ts'
-import { DRAIN_MS, untilSignalled } from './until-signalled.ts'
-import { openUpstream } from './upstreams.ts'
-import { gatewayUsersIn, usersOption } from './users-option.ts'
 
 const PORT = '3388'
 

@@ -6,7 +6,7 @@ import { blocksOf } from '../core/oracle/index.ts'
 import { cut, textOf } from '../lib/index.ts'
 import { fit, printable } from '../terminal/index.ts'
 import { type Command, CommandError, directoryIn } from './command.ts'
-import { type SessionFile, sessionFiles, sessionsFolder } from './session-files.ts'
+import { type SessionFile, sessionFiles, sessionsFolder } from './user-files/index.ts'
 
 export type SessionEntry = SessionFile & {
   readonly messages: number

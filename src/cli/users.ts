@@ -12,9 +12,8 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import { storeOption, userFileOption, withUsers } from './gateway/index.ts'
 import { unknownProfile } from './keys.ts'
-import { storeOption } from './store-option.ts'
-import { userFileOption, withUsers } from './users-option.ts'
 
 export const usersCommand: Command = {
   name: 'users',

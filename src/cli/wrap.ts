@@ -15,9 +15,9 @@ import {
 } from '../messages/index.ts'
 import { count, counted, percent, printable, printableLine } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
+import { openUpstream } from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { readModeOption, readWire, serveCommand } from './serve.ts'
-import { openUpstream } from './upstreams.ts'
 
 const { upstream, mode, wire, keep, window } = serveCommand.options
 

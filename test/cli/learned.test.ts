@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { learnedFile, openLearnedSearch } from '../../src/cli/learned-file.ts'
 import { runCli } from '../../src/cli/main.ts'
+import { learnedFile, openLearnedSearch } from '../../src/cli/user-files/index.ts'
 import type { PoolTool } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openUserRules } from '../../src/cli/permission-file.ts'
+import { openUserRules } from '../../src/cli/user-files/index.ts'
 import type { Machine } from '../../src/mcp/config/index.ts'
 import { runHere } from '../support/cli-here.ts'
 import { newPlace, type Place } from '../terminal/support.ts'

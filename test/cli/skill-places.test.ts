@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSkillPlaces } from '../../src/cli/skill-places.ts'
+import { openSkillPlaces } from '../../src/cli/servers/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 
 test('U2 skills of a folder and of an index; of two with one name the first, and it says so once', async () => {

@@ -1,7 +1,7 @@
 // The doctor's report and its views, on hand-made statuses.
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { doctorPage } from '../../src/cli/doctor-page.ts'
+import { doctorPage } from '../../src/cli/doctor/index.ts'
 import { findingsOf } from '../../src/doctor/findings.ts'
 import {
   arrivalLine,

@@ -1,16 +1,16 @@
 // The answer to `initialize` comes before the SDK is loaded, and is the one that the SDK would give.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import { expect, it, onTestFinished } from 'vitest'
 import { defaultCacheFolder, openDefinitionCache } from '../../src/mcp/cache/index.ts'
 import { readConfig } from '../../src/mcp/config/index.ts'
 import { runOnStdio } from '../../src/mcp/gateway/index.ts'
 import { answerInitialize, greetingFor } from '../../src/mcp/greeting/index.ts'
+import { built } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { openGateway } from './support/gateway.ts'
 import { scriptPath } from './support/servers.ts'
@@ -90,7 +90,22 @@ it('an input that ends before it says anything ends the gateway', async () => {
   await runOnStdio(gateway, { input, output, answered })
 })
 
+const asModule = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
+
+/** A loader that never loads a file of the bundle with the SDK or the host in it, and reports the first. */
+const HOLD_BACK = `
+import { readFileSync, writeSync } from 'node:fs'
+let isReported = false
+export function load(url, context, next) {
+  const text = url.startsWith('file:') ? readFileSync(new URL(url), 'utf8') : ''
+  if (!/^\\/\\/ (node_modules\\/@modelcontextprotocol|src\\/mcp\\/host|src\\/core\\/shelf)/m.test(text)) return next(url, context)
+  if (!isReported) writeSync(2, 'held back\\n')
+  isReported = true
+  return new Promise(() => {})
+}`
+
 it('toolshelf mcp answers while neither the SDK nor the host can be loaded, with what it knows of its servers', async () => {
+  expect(existsSync(built), `${built} exists; "npm run build" makes it`).toBe(true)
   const folder = temporaryFolder()
   const config = join(folder, 'toolshelf.json')
   const server = { command: process.execPath, args: [scriptPath('healthy')], description: 'sums' }
@@ -101,20 +116,13 @@ it('toolshelf mcp answers while neither the SDK nor the host can be loaded, with
   const about = { tools: [], freshUntil: 0, lists: {}, info: undefined, isLegacy: true }
   if (known)
     await cache.write(known, { ...about, capabilities: { extensions }, instructions: 'Add, then check.' })
-  const never = `export const resolve = (name, context, next) => /^@modelcontextprotocol|host.index.[jt]s$|core.index.[jt]s$/.test(name) ? new Promise(() => {}) : next(name, context)`
-  const hook = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(never)}`)})`
-  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
-  const imports = [
-    '--import',
-    import.meta.resolve('tsx'),
-    '--import',
-    `data:text/javascript,${encodeURIComponent(hook)}`,
-  ]
-  const child = spawn(process.execPath, [...imports, main, 'mcp', '--config', config], {
+  const hook = `import { register } from 'node:module'; register(${JSON.stringify(asModule(HOLD_BACK))})`
+  const child = spawn(process.execPath, ['--import', asModule(hook), built, 'mcp', '--config', config], {
     env: { PATH: process.env.PATH ?? '', HOME: folder, XDG_CACHE_HOME: folder },
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: 'pipe',
   })
   onTestFinished(() => void child.kill('SIGKILL'))
+  const heldBack = once(child.stderr, 'data')
   child.stdin.write(line(initialize('2025-06-18')))
   const [answer] = await once(child.stdout, 'data')
   expect(JSON.parse(String(answer))).toMatchObject({
@@ -125,4 +133,5 @@ it('toolshelf mcp answers while neither the SDK nor the host can be loaded, with
       instructions: expect.stringMatching(/calculator \(sums\).*Add, then check\./s),
     },
   })
+  expect(String(await heldBack)).toBe('held back\n')
 })

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { doctorPage } from '../../src/cli/doctor-page.ts'
+import { doctorPage } from '../../src/cli/doctor/index.ts'
 import { makeReport, terminalView } from '../../src/doctor/index.ts'
 import type { Progress, ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** TOOLSHELF_BINARY names another one than what `npm run build` left. */
-const built = process.env.TOOLSHELF_BINARY ?? join(root, 'dist/cli/main.js')
+/** The bundle that `npm run build` left, or another one that TOOLSHELF_BINARY names. */
+export const built = process.env.TOOLSHELF_BINARY ?? join(root, 'dist/cli/main.js')
 
 /** Arguments of Node that start the binary as it is published; its source where it was not built. */
 export const binary: readonly string[] = existsSync(built)

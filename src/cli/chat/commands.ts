@@ -2,7 +2,7 @@
 import { preloadedIn } from '../../agent/index.ts'
 import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
-import type { AgentSession } from '../session.ts'
+import type { AgentSession } from '../session/index.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
 import { labelled, listed, type OutputLine } from './output-line.ts'
 import { permissionLines } from './permission-lines.ts'

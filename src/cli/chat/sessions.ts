@@ -1,7 +1,7 @@
 // `/sessions`: lists the conversations of this folder, and how to resume each.
 import { resolve } from 'node:path'
-import { resumeOptions, sessionFiles } from '../session-files.ts'
 import { listSessions, localTime, type SessionEntry } from '../sessions.ts'
+import { resumeOptions, sessionFiles } from '../user-files/index.ts'
 
 const MOST = 10
 const LONGEST_WORDS = 48

@@ -1,6 +1,6 @@
 // `/using`: shows and switches what helps the model use tools it cannot see, with what it did and why.
 import { preloadedIn } from '../../agent/index.ts'
-import type { AgentSession } from '../session.ts'
+import type { AgentSession } from '../session/index.ts'
 import { labelled, type OutputLine } from './output-line.ts'
 
 const USAGE =

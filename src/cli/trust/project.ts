@@ -8,7 +8,7 @@ import { fieldsOf } from '../../lib/index.ts'
 import { type ConfigText, type Machine, projectConfigFiles, readEntries } from '../../mcp/config/index.ts'
 import type { ConfigProblem } from '../../mcp/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
-import { MOST_RULE_BYTES, PROJECT_RULES, rulesIn } from '../permission-file.ts'
+import { MOST_RULE_BYTES, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 
 /** The contents of a folder. They are used as read here, whatever happens to the files meanwhile. */

@@ -233,7 +233,12 @@ export async function connectWith(
 ): Promise<Desk> {
   const client = new Client(
     { name, version: '1.0.0' },
-    { capabilities, versionNegotiation: { mode: era === 'modern' ? { pin: '2026-07-28' } : 'legacy' } },
+    {
+      capabilities,
+      versionNegotiation: { mode: era === 'modern' ? { pin: '2026-07-28' } : 'legacy' },
+      // On a slow machine, a burst of questions arrives in many parts, each of them a round.
+      inputRequired: { maxRounds: 100 },
+    },
   )
   const told: { method: string; params: Loose }[] = []
   const asked: Question[] = []

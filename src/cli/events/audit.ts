@@ -1,0 +1,90 @@
+// The readers of a command's events: the file of `--audit`, the inspector, and OpenTelemetry.
+
+import { resolve } from 'node:path'
+import type { TraceRecord } from '../../core/index.ts'
+import { createEventRing, createFileFeed, type EventFeed } from '../../inspector/events/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
+import { createTextRedactor, isHarmless, isSecretName } from '../../mcp/redact/index.ts'
+import { createTraceStream, openAuditFile, type TraceStream } from '../../node/index.ts'
+import { version } from '../version.ts'
+import type { AuditSettings } from './audit-options.ts'
+import { loadTelemetry } from './telemetry.ts'
+
+/** The events of a command, and the secrets that are hidden in them. */
+export type Audit = {
+  readonly stream: TraceStream
+  /** Where the inspector reads them: the file, or the memory of the process; undefined without either. */
+  readonly feed: EventFeed | undefined
+  /** Hides the secrets of the servers and of the environment. */
+  readonly redact: (text: string) => string
+  /** Hides the secrets of these servers too, from now on. */
+  readonly setServers: (servers: readonly ServerConfig[]) => void
+  /** Writes and sends what has happened so far, within limits. */
+  readonly close: () => Promise<void>
+}
+
+export type AuditOptions = {
+  readonly secrets?: readonly string[]
+  /** Keeps the newest events in memory if there is no file. */
+  readonly isInspected?: boolean
+  readonly notify: (message: string) => void
+}
+
+/** Opens what reads the events of a command; undefined if nothing does. */
+export function openAudit(
+  settings: AuditSettings | undefined,
+  { secrets, isInspected = false, notify }: AuditOptions,
+): Audit | undefined {
+  const { redact, setServers } = createEventRedactor(secrets)
+  const file = settings && openAuditFile(settings.file, { hasContent: settings.hasContent, notify, redact })
+  const ring = !settings && isInspected ? createEventRing({ redact }) : undefined
+  const telemetry = loadTelemetry({ version: version(), environment: process.env, redact, notify })
+  if (!file && !ring && !telemetry) return undefined
+  const read = (record: TraceRecord) => {
+    file?.write(record)
+    telemetry?.read(record)
+  }
+  return {
+    stream: createTraceStream(file || telemetry ? read : undefined, {
+      keep: ring?.addStamped,
+      hasSpans: telemetry !== undefined,
+    }),
+    feed: settings ? createFileFeed([resolve(settings.file)]) : ring,
+    redact,
+    setServers,
+    async close() {
+      file?.close()
+      await telemetry?.close()
+    },
+  }
+}
+
+/** Hides secrets of servers and of the environment; built again only after the servers have changed. */
+export function createEventRedactor(secrets: readonly string[] = []): Pick<Audit, 'redact' | 'setServers'> {
+  const known = [...secrets, ...secretsIn(process.env)]
+  let servers: readonly ServerConfig[] = []
+  let redact: ((text: string) => string) | undefined
+  return {
+    redact(text) {
+      redact ??= createTextRedactor(servers, known)
+      return redact(text)
+    },
+    setServers(next) {
+      // Events of servers that have just left may still come.
+      servers = [...servers.slice(-next.length - MOST_LEFT), ...next]
+      redact = undefined
+    },
+  }
+}
+
+/** Configurations of servers that have left whose secrets are still hidden. */
+const MOST_LEFT = 100
+/** Hiding shorter values would garble other texts. */
+const SHORTEST_SECRET = 8
+
+/** The values of environment variables whose names say that they are secret. */
+function secretsIn(environment: NodeJS.ProcessEnv): string[] {
+  return Object.entries(environment).flatMap(([name, value = '']) =>
+    isSecretName(name) && value.length >= SHORTEST_SECRET && !isHarmless(value) ? [value] : [],
+  )
+}

@@ -1,0 +1,12 @@
+// Exports of cli/gateway for other folders: what the gateway commands share: the host, the inspector, users, the
+// store and signals.
+
+export { type OpenedInspector, openGatewayInspector, openInspector, RECORDING_ADVICE } from './inspector.ts'
+export type { HostOptions, OpenedHost } from './mcp-host.ts'
+export { tellOfServers } from './notices.ts'
+export { hostsIn, oauthOptions } from './oauth-options.ts'
+export { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
+export { storeIn, storeOption } from './store-option.ts'
+export { DRAIN_MS, untilSignalled } from './until-signalled.ts'
+export { openUpstream } from './upstreams.ts'
+export { type GatewayUsers, gatewayUsersIn, userFileOption, usersOption, withUsers } from './users-option.ts'

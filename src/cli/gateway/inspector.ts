@@ -1,0 +1,86 @@
+// Opens the inspector for a command: its code and page are loaded at the first request.
+import { randomBytes } from 'node:crypto'
+import { homedir } from 'node:os'
+import type { EventFeed } from '../../inspector/events/index.ts'
+import type { InspectedServers, Inspector, InspectorOptions } from '../../inspector/index.ts'
+import { INSPECTOR_PATH, type InspectorHandler, LOOPBACK } from '../../node/index.ts'
+import type { Audit } from '../events/index.ts'
+import { version } from '../version.ts'
+
+export type OpenInspectorOptions = Pick<
+  InspectorOptions,
+  'source' | 'address' | 'hosts' | 'notify' | 'path'
+> & {
+  readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'>
+  /** Clients' key. Beyond loopback it opens the page, too; on loopback a key of this process does, which is printed. */
+  readonly clientKey?: string | undefined
+  /** Users of the gateway may be operators, whose own keys open the page. Default: false. */
+  readonly hasUsers?: boolean | undefined
+  /** `isOperator`: whoever has the page's key started this process. */
+  readonly servers?: ((isOperator: boolean) => InspectedServers) | undefined
+}
+
+export type OpenedInspector = {
+  readonly handle: InspectorHandler
+  /** What to open in a browser, below the URL of the server. */
+  readonly place: string
+  /** Ends its streams. */
+  close(): void
+}
+
+/** How to record, for pages that have nothing to show yet. */
+export const RECORDING_ADVICE = 'toolshelf mcp --audit'
+
+/** Undefined beyond loopback without a key and users: there the page would be open to everybody. */
+export function openInspector(options: OpenInspectorOptions): OpenedInspector | undefined {
+  const { address, clientKey, hasUsers, audit, servers, path, source, hosts, notify } = options
+  const isLocal = LOOPBACK.has(address)
+  const ownKey = isLocal || hasUsers ? randomBytes(24).toString('base64url') : undefined
+  const key = isLocal ? ownKey : (clientKey ?? ownKey)
+  if (!key) return undefined
+  let inspector: Promise<Inspector> | undefined
+  const load = async () => {
+    const { createInspector, loadPage } = await import('../../inspector/index.ts')
+    return createInspector({
+      version: version(),
+      source,
+      feed: audit.feed,
+      redact: audit.redact,
+      advice: source === 'serve' ? 'toolshelf serve --audit' : RECORDING_ADVICE,
+      servers: servers?.(isLocal),
+      home: homeOrNone(),
+      key,
+      path,
+      address,
+      hosts,
+      notify,
+      page: loadPage,
+    })
+  }
+  return {
+    place: isLocal ? `${path}#key=${key}` : path,
+    async handle(request, network, isOperator) {
+      inspector ??= load()
+      return (await inspector).handle(request, network, isOperator)
+    },
+    close() {
+      void inspector?.then((opened) => opened.close())
+    },
+  }
+}
+
+/** The inspector of a gateway, below its own URL. */
+export function openGatewayInspector(
+  options: Omit<OpenInspectorOptions, 'path'>,
+): OpenedInspector | undefined {
+  return openInspector({ ...options, path: INSPECTOR_PATH })
+}
+
+function homeOrNone(): string | undefined {
+  try {
+    const home = homedir()
+    return home.length > 1 ? home : undefined
+  } catch {
+    return undefined
+  }
+}

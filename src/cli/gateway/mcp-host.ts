@@ -1,0 +1,304 @@
+// Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
+import { hostname, userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  createShelf,
+  type FindRelated,
+  type OpenTrace,
+  type Rank,
+  type Shelf,
+  type TraceListener,
+} from '../../core/index.ts'
+import type { DefinitionCache } from '../../mcp/cache/index.ts'
+import type { Config } from '../../mcp/config/index.ts'
+import type { GatewayResults, GatewaySkills, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
+import { shelfOptions } from '../../mcp/gateway/index.ts'
+import type { ListingMode } from '../../mcp/greeting/index.ts'
+import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
+import type { McpHost, QuestionHandler, ServerConfig } from '../../mcp/index.ts'
+import { defaultPinsFolder, openPins, type Pins, watchPins } from '../../mcp/pins/index.ts'
+import { startTimer } from '../../node/index.ts'
+import { createDiskResults } from '../../node/results/index.ts'
+import type { RankerName } from '../../rankers/index.ts'
+import type { LearnedSearch } from '../../search/index.ts'
+import type { StateStore } from '../../store/index.ts'
+import type { UsageMeter } from '../../users/index.ts'
+import type { AuditSettings } from '../events/index.ts'
+import { openAudit } from '../events/index.ts'
+import { personalParts, storedLogins } from '../servers/index.ts'
+import { resultsFolder } from '../user-files/index.ts'
+import { version } from '../version.ts'
+import type { OpenedInspector } from './inspector.ts'
+import type { McpInspectorOptions } from './mcp-inspector.ts'
+import { tellOfServers } from './notices.ts'
+
+export type OpenedHost = {
+  readonly host: McpHost
+  /** Replaces the configured servers. */
+  configure(servers: readonly ServerConfig[]): Promise<void>
+  /** The gateway in front of the host; its modules are loaded now. */
+  gateway(): Promise<McpGateway>
+  /** The inspector of this host; undefined if it is off, or would be open to everybody. */
+  inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
+  /** Takes events that belong to no conversation; undefined if nobody listens. */
+  readonly trace: TraceListener | undefined
+  /** Writes and sends the events so far. */
+  closeEvents(): Promise<void>
+}
+
+export type HostOptions = {
+  readonly mode: ListingMode | 'auto'
+  readonly ranker: RankerName
+  readonly cache: DefinitionCache
+  /** What replicas share: pins, logins and long results are kept there. */
+  readonly store?: StateStore | undefined
+  /** Counts what `/metrics` shows; the gateway's own if left out. */
+  readonly metrics?: McpMetrics | undefined
+  /** Counts the searches of users who have a limit. */
+  readonly usage?: UsageMeter | undefined
+  /** Clients act for users, who may have credentials of their own. */
+  readonly hasUsers?: boolean
+  /** All clients act for one person, so that searches may learn from calls. */
+  readonly isOnePerson: boolean
+  /** Files of tools that are not installed, which searches name. */
+  readonly knownTools: readonly string[]
+  /** Offers RunScript to clients. */
+  readonly hasScripts: boolean
+  /** Folders of skills and URLs of indexes, offered beside the skills of servers. */
+  readonly skillPlaces: readonly string[]
+  /** Where events are written. */
+  readonly audit: AuditSettings | undefined
+  /** Keeps events for the inspector. */
+  readonly isInspected: boolean
+  /** Reports to the operator. */
+  readonly tell: (message: string) => void
+}
+
+export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
+  const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
+  const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
+  audit?.setServers(configured)
+  const parts = personalParts(hostOptions)
+  const { servers } = parts.split(configured)
+  const shelfParts = {
+    ranker,
+    isLearning: settings.learn && isOnePerson,
+    related: relatedIn(knownTools, configured, tell),
+    notify: tell,
+    trace: audit?.stream.trace,
+  }
+  const { shelf, ready, warm } = openShelf(shelfParts)
+  const pins = sharedPins(store, tell)
+  let asker: QuestionHandler | undefined
+  const common = {
+    concurrency: settings.concurrency,
+    onChange: settings.onChange,
+    ...(pins ? { pins } : {}),
+    notify: tell,
+    clientInfo: { name: 'toolshelf', version: version() },
+  }
+  const host = createMcpHost({
+    ...{ ...common, shelf, servers, cache },
+    authorize: storedLogins(tell, store),
+    asker: laterAsker(() => asker),
+  })
+  const personal = parts.open(configured, {
+    ...{ shared: host, sharedShelf: shelf, notify: tell },
+    makeShelf: () => openReadyShelf(shelfParts),
+    makeHost: (given) => createMcpHost({ ...common, ...given, cacheFolder: false }),
+  })
+  tellOfServers(host, tell)
+  const stopWatching = store && followPins(store, host, tell)
+  if (audit) traceServers(host, audit.stream.trace)
+  warmWhenIdle(host, warm, tell)
+  const { instructions, batches } = settings
+  async function gateway(): Promise<McpGateway> {
+    const { createMcpGateway } = await import('../../mcp/gateway/gateway.ts')
+    const makeHost = (handler: QuestionHandler) => {
+      asker = handler
+      return host
+    }
+    const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
+    const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
+    const results = await keptResults(settings.resultBudget, hostOptions)
+    const skills = offeredSkills(hostOptions)
+    const { metrics, usage } = hostOptions
+    return createMcpGateway({
+      ...options,
+      ...(isOnePerson ? {} : { store }),
+      ...{ openTrace, results, batches, scripts: hasScripts, skills, usage, personal },
+      ...(metrics ? { metrics } : {}),
+    })
+  }
+  let configs = configured
+  const configure = (next: readonly ServerConfig[]) => {
+    configs = next
+    audit?.setServers(next)
+    personal?.configure(parts.split(next).personal)
+    return host.configure(parts.split(next).servers)
+  }
+  async function inspector(options: McpInspectorOptions) {
+    const feed = isInspected ? audit?.feed : undefined
+    if (!audit || !feed) return undefined
+    const { openMcpInspector } = await import('./mcp-inspector.ts')
+    const { onChange } = settings
+    return openMcpInspector(
+      { host, shelf, configs: () => configs, onChange, pins },
+      { ...audit, feed },
+      options,
+    )
+  }
+  async function closeEvents(): Promise<void> {
+    await (await stopWatching)?.().catch(() => {})
+    await audit?.close()
+  }
+  return { host, configure, gateway, inspector, trace: audit?.stream.trace, closeEvents }
+}
+
+/** Loads what searches need once the servers have started and the client's first requests are answered. */
+function warmWhenIdle(host: McpHost, warm: () => Promise<void>, tell: (message: string) => void): void {
+  void host
+    .settled()
+    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
+    .then(warm)
+    .catch((error: Error) => tell(error.message))
+}
+
+/** Answers for whoever asks once the gateway has clients. */
+function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler {
+  return {
+    get client() {
+      return current()?.client
+    },
+    async ask(...question) {
+      const asker = current()
+      if (!asker) throw new Error('no client is connected')
+      return asker.ask(...question)
+    },
+  }
+}
+
+/** Skills are searched like tools; those of folders and indexes are read at the first search. */
+function offeredSkills({ ranker, skillPlaces, tell }: HostOptions): GatewaySkills {
+  const rank: Rank = async (...search) => (await searching()).rankers[ranker](...search)
+  if (skillPlaces.length === 0) return { rank }
+  const opened = openOnce(async () =>
+    (await import('../servers/skill-places.ts')).openSkillPlaces(skillPlaces, tell),
+  )
+  return { rank, others: async () => (await opened())() }
+}
+
+function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
+  let opened: Promise<Value> | undefined
+  return () => {
+    opened ??= open()
+    return opened
+  }
+}
+
+function sharedPins(store: StateStore | undefined, notify: (message: string) => void): Pins | undefined {
+  const folder = defaultPinsFolder()
+  return folder === undefined && !store ? undefined : openPins({ folder, store, notify })
+}
+
+/** Compares a server's definitions anew when somebody decided about them at another replica. */
+async function followPins(store: StateStore, host: McpHost, tell: (message: string) => void) {
+  const refresh = (name: string | undefined) => {
+    for (const { name: server, state } of host.status())
+      if (state === 'connected' && server === (name ?? server)) host.refresh(server).catch(() => {})
+  }
+  return watchPins(store, refresh).catch((error: Error) =>
+    tell(`changes of pins at other replicas are noticed late: ${error.message}`),
+  )
+}
+
+/**
+ * Results are stored on disk, or in the store that replicas share; on stdio, those of this folder's client are found again
+ * after a restart.
+ */
+async function keptResults(
+  budget: number,
+  { store: shared, isOnePerson }: HostOptions,
+): Promise<GatewayResults | undefined> {
+  if (budget === 0) return undefined
+  if (!shared) {
+    const store = createDiskResults({ folder: resultsFolder() })
+    return { store, budget, ...(isOnePerson ? { owner: process.cwd() } : {}) }
+  }
+  const { createStoredResults } = await import('../../store/index.ts')
+  // Another machine may have the same folder.
+  const owner = JSON.stringify([hostname(), userInfo().username, process.cwd()])
+  return { store: createStoredResults({ store: shared }), budget, ...(isOnePerson ? { owner } : {}) }
+}
+
+/** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */
+const FIRST_MOMENTS = 1000
+
+const searching = () => import('../../rankers/rankers.ts')
+const validating = () => import('../../validate/validate.ts')
+
+type ShelfParts = {
+  readonly ranker: RankerName
+  readonly isLearning: boolean
+  readonly related: FindRelated | undefined
+  readonly notify: (message: string) => void
+  readonly trace: TraceListener | undefined
+}
+
+function relatedIn(
+  files: readonly string[],
+  servers: readonly ServerConfig[],
+  notify: (message: string) => void,
+): FindRelated | undefined {
+  if (files.length === 0) return undefined
+  const opened = import('../tools/known-tools.ts').then(({ openKnownTools }) =>
+    openKnownTools({ files, servers: servers.map(({ name }) => name), notify }),
+  )
+  return async (query, tools) => (await opened)(query, tools)
+}
+
+/** A shelf that loads everything now. */
+function openReadyShelf(parts: ShelfParts): Shelf {
+  const { shelf, ready } = openShelf(parts)
+  void ready()
+  return shelf
+}
+
+/** Like the package's own shelf, but code that only searches and calls need is loaded later. */
+function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
+  const learned = isLearning ? openAtFirstUse(notify) : undefined
+  let validator: Awaited<ReturnType<typeof validating>> | undefined
+  const shelf = createShelf({
+    ...shelfOptions,
+    notify,
+    ...(trace ? { trace } : {}),
+    timer: startTimer,
+    rank: async (tools, query, limit) => {
+      const chosen = (await searching()).rankers[ranker]
+      const rank = learned ? (await learned()).rank(chosen) : chosen
+      return rank(tools, query, limit)
+    },
+    ...(learned ? { learn: async (use) => (await learned()).learn(use) } : {}),
+    related,
+    validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
+  })
+  const ready = async () => {
+    validator ??= await validating()
+  }
+  /** Runs while idle. The encoder, if it was asked for, is heavy, and is loaded only for an actual search. */
+  const warm = async () => {
+    await ready()
+    await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)
+  }
+  return { shelf, ready, warm }
+}
+
+function openAtFirstUse(notify: (message: string) => void): () => Promise<LearnedSearch> {
+  let opened: Promise<LearnedSearch> | undefined
+  return () => {
+    opened ??= import('../user-files/learned-file.ts').then(({ learnedFile, openLearnedSearch }) =>
+      openLearnedSearch(learnedFile(), notify),
+    )
+    return opened
+  }
+}

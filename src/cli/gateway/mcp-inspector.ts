@@ -1,0 +1,36 @@
+// The inspector of `toolshelf mcp --http`: shows the events and the servers of the gateway.
+import type { TraceListener } from '../../core/index.ts'
+import type { EventFeed } from '../../inspector/events/index.ts'
+import type { InspectedServers } from '../../inspector/index.ts'
+import { thisMachine } from '../../mcp/config/index.ts'
+import type { Audit } from '../events/index.ts'
+import { editableFiles } from '../servers/index.ts'
+import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
+
+export type McpInspectorOptions = Pick<
+  OpenInspectorOptions,
+  'address' | 'hosts' | 'clientKey' | 'hasUsers' | 'notify'
+> & {
+  /** The files of `--config`. */
+  readonly named: readonly string[] | undefined
+}
+
+/** Undefined where it would be open to everybody. */
+export function openMcpInspector(
+  shown: Pick<InspectedServers, 'host' | 'shelf' | 'configs' | 'onChange' | 'pins'>,
+  audit: Audit & { readonly feed: EventFeed },
+  { named, ...options }: McpInspectorOptions,
+): OpenedInspector | undefined {
+  let calls: TraceListener | undefined
+  const trace: TraceListener = (event) => {
+    calls ??= audit.stream.open('mcp', { client: { name: 'inspector' } }).trace
+    calls(event)
+  }
+  const editable = editableFiles(named, thisMachine())
+  return openGatewayInspector({
+    ...options,
+    source: 'mcp',
+    audit,
+    servers: (canManage) => ({ ...shown, canManage, editable, trace }),
+  })
+}

@@ -1,0 +1,27 @@
+// Shows the operator what happens to the servers, each event once.
+import { idleRules } from '../../mcp/config/index.ts'
+import type { McpHost, ServerStatus } from '../../mcp/index.ts'
+
+export function tellOfServers(host: McpHost, tell: (message: string) => void): void {
+  const failures = new Map<string, string | undefined>()
+  const rules = new Set<string>()
+
+  /** Reports each failure once, not each attempt. */
+  function tellFailure({ name, state, reason }: ServerStatus): void {
+    if (state === 'failed' && failures.get(name) !== reason) tell(`server "${name}" failed: ${reason}`)
+    if (state === 'failed' || state === 'connected') failures.set(name, reason)
+  }
+
+  function tellIdleRules(status: ServerStatus): void {
+    for (const rule of idleRules(status)) {
+      const message = `server "${status.name}": no tool matches the rule ${rule}`
+      if (!rules.has(message)) tell(message)
+      rules.add(message)
+    }
+  }
+
+  host.listen((event) => {
+    if (event.type === 'state') tellFailure(event.status)
+    if (event.type === 'state' || event.type === 'tools') tellIdleRules(event.status)
+  })
+}

@@ -1,0 +1,86 @@
+// The options of `mcp --http` for access tokens of identity providers.
+import { LOOPBACK, OptionError } from '../../node/index.ts'
+import type { Profile } from '../../users/index.ts'
+import type { TokenAccess } from '../../users/oauth/index.ts'
+import { CommandError, type Input, listIn, type Option, UsageError, urlIn } from '../command.ts'
+
+/** Names and descriptions of the options. */
+export const oauthOptions: { readonly [name: string]: Option } = {
+  'public-url': {
+    type: 'string',
+    value: 'url',
+    about: 'of --http; the URL under which clients reach it, such as https://tools.example.com',
+  },
+  'oauth-issuer': {
+    type: 'string',
+    value: 'urls',
+    about: 'of --http; accept access tokens of these identity providers, comma separated',
+  },
+  'oauth-audience': {
+    type: 'string',
+    value: 'text',
+    about: 'what "aud" of these tokens must be; the public URL with /mcp if left out',
+  },
+}
+
+/** What else `openTokens` needs to know. */
+export type TokenSources = {
+  /** The section `oauth` of the users file; undefined if there is none. */
+  readonly section: unknown
+  readonly profileNamed: (name: string) => Promise<Profile | undefined>
+  /** The URL at which the gateway listens, known once it does. */
+  readonly servedUrl: () => string
+  /** Where the gateway listens. */
+  readonly address: string
+  readonly notify: (message: string) => void
+}
+
+/** Returns what accepts access tokens; undefined if neither the options nor the users file names an issuer. */
+export async function openTokens(input: Input, sources: TokenSources): Promise<TokenAccess | undefined> {
+  const issuers = listIn(input, 'oauth-issuer')
+  const audience = input.text('oauth-audience')
+  const publicUrl = publicUrlIn(input)
+  if (issuers.length === 0 && sources.section === undefined) {
+    if (audience !== undefined) throw new UsageError('--oauth-audience requires --oauth-issuer.')
+    return undefined
+  }
+  if (publicUrl === undefined && !LOOPBACK.has(sources.address))
+    throw new UsageError(
+      'access tokens are bound to the URL of the gateway; say with --public-url how clients reach it.',
+    )
+  const { createTokenAccess, readOAuthSettings } = await import('../../users/oauth/index.ts')
+  const { profileNamed, servedUrl, notify } = sources
+  const settings = readSettings(() => readOAuthSettings(sources.section, { issuers, audience }))
+  const resource = publicUrl === undefined ? servedUrl : endpointAt(publicUrl)
+  return createTokenAccess({ ...settings, resource, profileNamed, notify })
+}
+
+function readSettings<Settings>(read: () => Settings): Settings {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof OptionError ? new CommandError(`${error.message}.`) : error
+  }
+}
+
+/** The URL given with `--public-url`, without what could not be part of an endpoint. */
+function publicUrlIn(input: Input): string | undefined {
+  const given = urlIn(input, 'public-url')
+  if (given !== undefined && /[?#]/.test(given))
+    throw new UsageError(`--public-url is "${given}"; use a URL without a query.`)
+  return given
+}
+
+/** The host names that clients may use: those of `--allow`, and that of `--public-url` where only some are accepted. */
+export function hostsIn(input: Input, address: string): readonly string[] {
+  const hosts = listIn(input, 'allow')
+  const publicUrl = publicUrlIn(input)
+  const isAnyHost = hosts.length === 0 && !LOOPBACK.has(address)
+  return publicUrl === undefined || isAnyHost ? hosts : [...hosts, new URL(publicUrl).hostname]
+}
+
+/** The URL of the endpoint: clients are often given it whole. */
+function endpointAt(publicUrl: string): string {
+  const url = publicUrl.replace(/\/+$/, '')
+  return url.endsWith('/mcp') ? url : `${url}/mcp`
+}

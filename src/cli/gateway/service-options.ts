@@ -1,0 +1,47 @@
+// The options that `mcp --http` and `serve` share as services: certificates, proxies, metrics, and how they end.
+import type { TlsFiles } from '../../operate/index.ts'
+import { type Input, listIn, type Option, UsageError } from '../command.ts'
+
+export const serviceOptions: { readonly [name: string]: Option } = {
+  'tls-cert': { type: 'string', value: 'file', about: 'serve HTTPS; read again when it changes' },
+  'tls-key': { type: 'string', value: 'file', about: 'the private key of --tls-cert' },
+  'tls-ca': { type: 'string', value: 'file', about: 'clients need a certificate signed by it' },
+  proxies: { type: 'string', value: 'subnets', about: 'balancers whose X-Forwarded-For counts' },
+  'open-metrics': { type: 'boolean', about: 'anyone may read /metrics, without a key' },
+  'drain-delay': { type: 'string', value: 'seconds', about: 'from "not ready" to the end at SIGTERM; 0' },
+}
+
+/** What these options say, as both gateways take it. */
+export type ServiceSettings = {
+  readonly tls?: TlsFiles
+  readonly proxies: readonly string[]
+  readonly hasOpenMetrics: boolean
+}
+
+export function serviceIn(input: Input): ServiceSettings {
+  const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-ca'].map((option) => input.text(option))
+  if ((cert === undefined) !== (key === undefined))
+    throw new UsageError('--tls-cert and --tls-key belong together; pass both.')
+  if (ca !== undefined && cert === undefined) throw new UsageError('--tls-ca needs --tls-cert and --tls-key.')
+  return {
+    ...(cert !== undefined && key !== undefined ? { tls: { cert, key, ca } } : {}),
+    proxies: listIn(input, 'proxies'),
+    hasOpenMetrics: input.isSet('open-metrics'),
+  }
+}
+
+const MAX_DELAY_SECONDS = 300
+
+/** The value of `--drain-delay` in milliseconds. */
+export function drainDelayIn(input: Input): number {
+  const given = input.text('drain-delay') ?? '0'
+  const seconds = Number(given)
+  if (/^\d+(\.\d+)?$/.test(given) && seconds <= MAX_DELAY_SECONDS) return seconds * 1000
+  throw new UsageError(`--drain-delay is "${given}"; use a number of seconds up to ${MAX_DELAY_SECONDS}.`)
+}
+
+/** What to do about options that cannot be used, by the names of the library. */
+export const serviceRemedies = {
+  tls: 'pass a certificate with --tls-cert and its private key with --tls-key, both as PEM',
+  proxies: 'write addresses of --proxies as 10.0.0.5 or 10.0.0.0/8',
+}

@@ -1,0 +1,42 @@
+// Renders a change of a client's file as removed and added lines, with secrets hidden. Shows only the part with the
+// servers.
+import { fileChange } from '../../agent/index.ts'
+import type { MovedPart } from '../../mcp/config/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
+import { createTextRedactor } from '../../mcp/redact/index.ts'
+import { fit } from '../../terminal/index.ts'
+
+const MOST_LINES = 80
+const MOST_COLUMNS = 200
+
+/** `servers`: the servers whose secrets the parts may contain. */
+export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {
+  const redact = createTextRedactor(servers)
+  const lines = parts.flatMap(({ before, after }) =>
+    linesOf(redact(spread(before)), redact(spread(after))).map((line) => fit(line, MOST_COLUMNS)),
+  )
+  const left = lines.length - MOST_LINES
+  return left > 0 ? [...lines.slice(0, MOST_LINES), `… and ${left} more lines`] : lines
+}
+
+function linesOf(before: string, after: string): string[] {
+  const changed = fileChange('', before, after).lines
+  return changed.flatMap(({ kind, text }) =>
+    kind === 'removed' ? [`- ${text}`] : kind === 'added' ? [`+ ${text}`] : [],
+  )
+}
+
+/**
+ * Puts each server on its own line if all are on one, and removes trailing commas, so that a kept server does not appear
+ * as changed because the one after it is removed.
+ */
+function spread(text: string): string {
+  const isOneLine = !text.trim().includes('\n')
+  const lines = isOneLine
+    ? text
+        .replace(/^\s*\{\s*(?=")/, '{\n')
+        .replace(/\},\s*(?=")/g, '},\n')
+        .replace(/\s*\}\s*$/, '\n}')
+    : text
+  return lines.replace(/,[ \t]*(?=\r?$)/gm, '')
+}

@@ -1,0 +1,139 @@
+// Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
+import { isUtf8 } from 'node:buffer'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import {
+  type ImportPlace,
+  type ImportPlan,
+  type ImportState,
+  isNews,
+  type PlannedServer,
+  planImport,
+} from '../../import/index.ts'
+import {
+  type ConfigPlace,
+  configPlaces,
+  describeTransport,
+  existingFiles,
+  type Machine,
+  serverNames,
+} from '../../mcp/config/index.ts'
+import { printable, table } from '../../terminal/index.ts'
+import { CommandError, type Terminal, UsageError } from '../command.ts'
+import type { Project } from '../trust/index.ts'
+
+/** The target file as it is now. */
+export type ImportTarget = {
+  readonly file: string
+  /** Undefined if there is no such file yet. */
+  readonly bytes: Buffer | undefined
+  readonly text: string
+  readonly names: readonly string[]
+}
+
+/** `option`: the flag with which the user can choose another file. */
+export async function readTarget(file: string, option = '--to'): Promise<ImportTarget> {
+  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new CommandError(`${file} cannot be read (${error.code}).`)
+  })
+  const read = () => {
+    if (bytes && !isUtf8(bytes)) throw new Error('it is not written in UTF-8')
+    const text = bytes?.toString() ?? ''
+    const filled = text.trim() === '' ? '{}\n' : text
+    return { file, bytes, text: filled, names: serverNames(filled) }
+  }
+  return mendable(file, read, option)
+}
+
+/** Refuses to change a file that we cannot parse, so that nothing is lost. */
+export function mendable<Result>(file: string, use: () => Result, option = '--to'): Result {
+  try {
+    return use()
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    const { message } = error as Error
+    throw new CommandError(
+      `${file} cannot be changed: ${message}. Fix it, or choose another file with ${option}.`,
+    )
+  }
+}
+
+/** A file named by `--from` is the user's choice; other files of the folder must be trusted first. */
+export async function makePlan(
+  from: string | undefined,
+  target: ImportTarget,
+  machine: Machine,
+  openFolder: (files: readonly string[]) => Promise<Project>,
+): Promise<ImportPlan> {
+  const known = configPlaces(machine)
+  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine)
+  const existing = await existingFiles(known.map(({ file }) => file))
+  const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
+  const ofFolder = places.filter(({ isProject }) => isProject)
+  const { configs } = await openFolder(ofFolder.map(({ file }) => file))
+  const trusted = ofFolder.flatMap(({ client, file }) => {
+    const text = configs.find((config) => config.file === file)
+    return text ? [{ client, file, text }] : []
+  })
+  const { servers, problems } = await planImport(
+    [...places.filter(({ isProject }) => !isProject), ...trusted],
+    machine,
+  )
+  return { servers, problems: problems.filter(isNews) }
+}
+
+export function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
+  const files = from.split(',').map((file) => file.trim())
+  const named = files.filter((file) => file !== '')
+  if (named.length === 0) throw new UsageError('--from is empty; pass one or more files, comma separated.')
+  return named.map((name) => {
+    const file = resolve(folder, name)
+    return { client: known.find((place) => place.file === file)?.client ?? name, file }
+  })
+}
+
+export type StateOf = (server: PlannedServer) => ImportState
+
+const MOST_COLUMNS = 80
+
+/** `inputs`: whether VS Code's entry passes its inputs to the gateway. */
+export function show(
+  { servers, problems }: ImportPlan,
+  target: ImportTarget,
+  stateOf: StateOf,
+  terminal: Terminal,
+  inputs: 'hands over' | 'keeps' = 'keeps',
+): void {
+  for (const { file, server, message } of problems)
+    terminal.tell(
+      printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
+    )
+  if (servers.length === 0)
+    return void terminal.print(
+      'No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".',
+    )
+  const rows = servers.map((one) => [
+    printable(one.name),
+    printable(one.clients.join(', ')),
+    printable(describeTransport(one.server.transport)),
+    stateOf(one) + (one.server.disabled ? ', disabled' : ''),
+  ])
+  terminal.print(table(['server', 'client', 'runs', 'state'], rows, MOST_COLUMNS))
+  for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
+    const advice = 'that one stays. Delete it there and import again to take the new one.'
+    terminal.tell(printable(`${name} runs something else in ${target.file}: ${advice}`))
+  }
+  for (const { name, unset, boundTo } of servers.filter((one) => stateOf(one) === 'new')) {
+    if (boundTo !== undefined)
+      terminal.tell(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
+    for (const { variable, input } of unset) {
+      const asked = input === undefined ? '' : `, which VS Code asks for as ${JSON.stringify(input)}`
+      const state =
+        input !== undefined && inputs === 'hands over'
+          ? ' and hands over. Set it for other clients.'
+          : '; it is not set. Set it where your clients start.'
+      terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}${state}`))
+    }
+  }
+}

@@ -1,0 +1,178 @@
+// `toolshelf import --undo`: puts back the files that `--apply` changed, byte for byte if they were not edited since.
+import { basename, resolve } from 'node:path'
+import {
+  type ApplyRecord,
+  ChangedMeanwhile,
+  contentHash,
+  type Journal,
+  openJournal,
+  putBack,
+  type RecordedFile,
+  readCurrent,
+  type Undoing,
+  undoingOf,
+} from '../../import/index.ts'
+import { keepReferences, type Machine, readEntries, readServer } from '../../mcp/config/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
+import { printable } from '../../terminal/index.ts'
+import { CommandError, type Input, listIn, type Terminal } from '../command.ts'
+import { journalFolder } from './apply.ts'
+import { changedLines } from './diff.ts'
+
+export async function undoImport(input: Input, terminal: Terminal, machine: Machine): Promise<0 | 1> {
+  const journal = openJournal(journalFolder(machine))
+  const records = await readRecords(journal, machine)
+  const named = listIn(input, 'from').map((file) => resolve(machine.folder, file))
+  const isNamed = ({ file }: RecordedFile) => named.length === 0 || named.includes(file)
+  /** Files that stay as they are now: older records of them cannot be undone either. */
+  const stuck = new Set<string>()
+  const context = { journal, input, terminal, machine }
+  const steps: UndoStep[] = []
+  for (const record of records) {
+    let left = record
+    for (const file of record.files.filter((one) => !one.isOwn)) {
+      const isUndone = isNamed(file) && !stuck.has(file.file) && (await undoFile(context, file, steps))
+      if (isUndone) left = await journal.drop(left, [file])
+      else stuck.add(file.file)
+    }
+    if (stuck.size === 0) await undoOwn(context, left, steps)
+  }
+  await journal.alone(journal.sweep)
+  return finish(steps, stuck, named, context)
+}
+
+type Context = {
+  readonly journal: Journal
+  readonly input: Input
+  readonly terminal: Terminal
+  readonly machine: Machine
+}
+
+/** What happened to a file, for the report. */
+type UndoStep = {
+  readonly file: string
+  readonly outcome: 'restored' | 'unchanged' | 'left'
+  readonly note?: string
+}
+
+async function readRecords(journal: Journal, machine: Machine): Promise<readonly ApplyRecord[]> {
+  try {
+    return await journal.records()
+  } catch (error) {
+    throw new CommandError(
+      `a record in ${journalFolder(machine)} cannot be read: ${(error as Error).message}. The copies of your files are in the same folder.`,
+    )
+  }
+}
+
+/** Returns whether the file is as it was. */
+async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[]): Promise<boolean> {
+  const { journal, input, terminal } = context
+  const leave = (note: string) => {
+    steps.push({ file: file.file, outcome: 'left', note })
+    if (!input.isSet('json')) terminal.tell(printable(`${file.file} is left as it is: ${note}.`))
+    return false
+  }
+  try {
+    const current = await readCurrent(file.file)
+    const undoing = await undoingOf(journal, file, current)
+    if (undoing.kind === 'done') {
+      steps.push({ file: file.file, outcome: 'unchanged' })
+      return true
+    }
+    const isForced = input.isSet('force')
+    if (undoing.kind === 'edited' && !isForced)
+      return leave(
+        `${current ? 'its servers were edited' : 'it was deleted'} after "toolshelf import --apply". Add --force to put the copy back${current ? '; your version is kept beside the records' : ''}`,
+      )
+    if (!(await mayUndo(context, file, current, undoing))) return leave('you did not agree')
+    if (undoing.kind === 'edited' && current) {
+      const name = `${Date.now()}-edited-${basename(file.file)}`
+      terminal.tell(printable(`Your edited version is saved as ${await journal.save(name, current)}.`))
+    }
+    await putBack(
+      journal,
+      file.file,
+      current,
+      undoing.content,
+      undoing.kind === 'servers' ? undefined : file.rights,
+    )
+    const note = undoing.kind === 'servers' ? { note: 'edited since; only the servers went back' } : {}
+    steps.push({ file: file.file, outcome: 'restored', ...note })
+    return true
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    return leave(error instanceof ChangedMeanwhile ? message : `it cannot be written (${code ?? message})`)
+  }
+}
+
+async function mayUndo(
+  { input, terminal, machine }: Context,
+  file: RecordedFile,
+  current: Buffer | undefined,
+  undoing: Undoing,
+): Promise<boolean> {
+  const { clients, parts } = file
+  if (!input.isSet('json')) {
+    terminal.print(printable(`\n${clients.join(', ')}: ${file.file}`))
+    const reversed = parts.map(({ path, before, after }) => ({ path, before: after, after: before }))
+    const text = undoing.kind === 'done' ? undefined : undoing.content?.toString()
+    const servers = text === undefined ? [] : await serversIn(file.file, text, machine)
+    for (const line of changedLines(reversed, servers)) terminal.print(printable(`  ${line}`))
+    if (undoing.kind === 'servers')
+      terminal.print('  It was edited since; only the servers go back, and your edits stay.')
+    if (undoing.kind === 'edited' && current) terminal.print('  Edits made since will be lost.')
+  }
+  if (input.isSet('yes')) return true
+  if (!terminal.ask || input.isSet('json'))
+    throw new CommandError(
+      'nobody can be asked here, so nothing is put back. Run it in a terminal, or add --yes.',
+    )
+  const answer = await terminal.ask(`Put ${printable(file.file)} back? [y/N] `)
+  return /^y(?:es)?$/i.test(answer.trim())
+}
+
+/** The servers of a text, to hide their secrets. */
+async function serversIn(file: string, text: string, machine: Machine): Promise<ServerConfig[]> {
+  const { entries } = await readEntries({ file, text, isProject: false }, machine)
+  return entries.flatMap((entry) => readServer(entry, file, machine, keepReferences).server ?? [])
+}
+
+/** Restores our own file only if it was not edited since, because a server added meanwhile must not be lost. */
+async function undoOwn(
+  { journal, terminal }: Context,
+  record: ApplyRecord,
+  steps: UndoStep[],
+): Promise<void> {
+  for (const own of record.files.filter(({ isOwn }) => isOwn)) {
+    const current = await readCurrent(own.file)
+    if (current && contentHash(current) === own.after) {
+      const content = own.copy === undefined ? undefined : await journal.copyOf(own)
+      await putBack(journal, own.file, current, content, own.rights)
+      steps.push({ file: own.file, outcome: 'restored' })
+    } else if (current && contentHash(current) !== own.before)
+      terminal.tell(printable(`${own.file} was edited since; the servers stay in it.`))
+    await journal.drop(record, [own])
+  }
+}
+
+function finish(
+  steps: readonly UndoStep[],
+  stuck: ReadonlySet<string>,
+  named: readonly string[],
+  { input, terminal }: Context,
+): 0 | 1 {
+  const isLeft = steps.some(({ outcome }) => outcome === 'left')
+  if (input.isSet('json')) terminal.print(JSON.stringify({ files: steps }))
+  else {
+    const restored = [
+      ...new Set(steps.filter(({ outcome }) => outcome === 'restored').map(({ file }) => file)),
+    ]
+    for (const file of restored) terminal.print(printable(`Put back ${file}`))
+    if (restored.length > 0) terminal.print('Restart the clients.')
+    else if (!isLeft && stuck.size === named.length)
+      terminal.print('There is nothing to undo: "toolshelf import --apply" has changed no file.')
+  }
+  return isLeft ? 1 : 0
+}

@@ -1,8 +1,0 @@
-// The option `--known` of commands whose searches may name tools that are not installed.
-import type { Option } from './command.ts'
-
-export const knownToolsOption: Option = {
-  type: 'string',
-  value: 'files',
-  about: 'tools you know of but have not installed, which searches name: catalogues or MCP registry exports',
-}

@@ -1,0 +1,99 @@
+// Applies changed configuration files while the gateway runs.
+import { unwatchFile, watchFile } from 'node:fs'
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type Config, noServers, readConfig } from '../../mcp/config/index.ts'
+import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
+
+export type ConfigWatchOptions = {
+  readonly files: readonly string[]
+  /** The configuration as read at the start. */
+  readonly config: Config
+  /** Uses these servers from now on. */
+  readonly configure: (servers: readonly ServerConfig[]) => Promise<void>
+  /** Reports to the operator. */
+  readonly tell: (message: string) => void
+}
+
+/** Milliseconds between two checks; `watch` would miss a file that an editor replaces. */
+const INTERVAL = 1000
+
+/** Watches files, and reads them again on request. */
+export type ConfigWatch = {
+  /** Reads the files now and applies what has changed; resolves when that is done. */
+  reload(): Promise<void>
+  stop(): void
+}
+
+/** Watches the files until it is stopped. */
+export function watchConfig({ files, config, configure, tell }: ConfigWatchOptions): ConfigWatch {
+  let inUse = config
+  let taking: Promise<void> = Promise.resolve()
+
+  async function take(): Promise<void> {
+    const next = await readConfig(files)
+    for (const problem of next.problems) if (!isKnown(problem, inUse)) tell(describeProblem(problem))
+    const unread = unreadFile(inUse, next)
+    if (unread !== undefined) return tell(`${unread}: keeping its servers as they are until it can be read.`)
+    if (!isDeepStrictEqual(next.settings, inUse.settings))
+      tell('"gateway" has changed in the configuration; restart to apply it.')
+    const changes = describeChanges(inUse.servers, next.servers)
+    inUse = next
+    if (changes === '') return
+    await configure(next.servers)
+    tell(`the configuration has changed: ${changes}.`)
+  }
+
+  const reload = () => {
+    taking = taking.then(take).catch((error: Error) => tell(error.message))
+    return taking
+  }
+  // A shell's <(…) can be read only once.
+  const watched = files.map((file) => resolve(file)).filter((file) => !/^\/(?:dev|proc)\//.test(file))
+  for (const file of watched)
+    watchFile(file, { interval: INTERVAL, persistent: false }, (current, previous) => {
+      const isSame = (['mtimeMs', 'ino', 'size'] as const).every(
+        (field) => current[field] === previous[field],
+      )
+      if (!isSame) void reload()
+    })
+  return {
+    reload,
+    stop() {
+      for (const file of watched) unwatchFile(file)
+    },
+  }
+}
+
+/** One line, without the name of the program. */
+export function describeProblem({ file, server, message }: ConfigProblem): string {
+  return `${file}${server ? `, server "${server}"` : ''}: ${message}`
+}
+
+function isKnown(problem: ConfigProblem, { problems }: Config): boolean {
+  return problems.some((one) => isDeepStrictEqual(one, problem))
+}
+
+/** A file of servers in use that cannot be read now: it is being written, or contains a mistake. */
+function unreadFile(inUse: Config, next: Config): string | undefined {
+  const has = ({ servers }: Config, file: string) => servers.some(({ source }) => source === file)
+  const unread = next.problems.find(
+    ({ file, server, message }) =>
+      server === undefined && message !== noServers && has(inUse, file) && !has(next, file),
+  )
+  return unread?.file
+}
+
+function describeChanges(before: readonly ServerConfig[], after: readonly ServerConfig[]): string {
+  const named = (servers: readonly ServerConfig[], name: string) => servers.find((one) => one.name === name)
+  const names = [...new Set([...before, ...after].map(({ name }) => name))]
+  const kinds = names.map((name) => {
+    const [old, current] = [named(before, name), named(after, name)]
+    const kind = !old ? 'added' : !current ? 'removed' : isDeepStrictEqual(old, current) ? 'same' : 'changed'
+    return { name, kind }
+  })
+  return ['added', 'changed', 'removed']
+    .map((kind) => ({ kind, changed: kinds.filter((one) => one.kind === kind).map(({ name }) => name) }))
+    .flatMap(({ kind, changed }) => (changed.length > 0 ? [`${kind} ${changed.join(', ')}`] : []))
+    .join('; ')
+}

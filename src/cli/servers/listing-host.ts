@@ -1,0 +1,43 @@
+// Starts servers once to list their definitions and store them in the cache, so that the gateway's first search knows
+// all of them.
+import { createShelf } from '../../core/index.ts'
+import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
+import type { McpHost, ServerConfig } from '../../mcp/index.ts'
+import { version } from '../version.ts'
+import { storedLogins } from './logins.ts'
+
+const HOUR = 3_600_000
+/** A server that failed is not retried while the others start. */
+const ONE_ATTEMPT = { firstRetry: HOUR, longestRetry: HOUR }
+/** Milliseconds for prompts and resources, once the tools are listed. */
+const LONGEST_LISTING = 5000
+
+export type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> &
+  Pick<McpHostOptions, 'concurrency' | 'pins'>
+
+/** Reads nothing from the cache: only what servers list now counts. */
+export function createListingHost(servers: readonly ServerConfig[], options: ListingOptions): McpHost {
+  const host = createMcpHost({
+    ...options,
+    shelf: createShelf({}),
+    servers,
+    isCacheIgnored: true,
+    authorize: storedLogins(options.notify),
+    clientInfo: { name: 'toolshelf', version: version() },
+    times: ONE_ATTEMPT,
+  })
+  host.watchLists()
+  return host
+}
+
+/** Includes lazy servers, with the timeout that the user gave. */
+export function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
+  return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
+}
+
+/** Resolves when each server has failed or has listed everything. */
+export async function listAll(host: McpHost): Promise<void> {
+  host.start()
+  await host.settled()
+  await host.freshen({ timeout: LONGEST_LISTING })
+}

@@ -1,0 +1,80 @@
+// Finds the servers that a command may start: of the named files, or of the user and, if it is trusted, of this folder.
+import { join } from 'node:path'
+import type { UntrustedServer } from '../../doctor/index.ts'
+import {
+  type Config,
+  configPlaces,
+  existingFiles,
+  type Machine,
+  readConfig,
+  userConfigFiles,
+} from '../../mcp/config/index.ts'
+import { CommandError } from '../command.ts'
+import { isTrusted, type Project, readProject, trustStore } from '../trust/index.ts'
+
+export type ServersToStart = {
+  readonly config: Config
+  readonly untrusted: readonly UntrustedServer[]
+  /** The files that were read. */
+  readonly files: readonly string[]
+}
+
+type StartOptions = { readonly isTrusting: boolean; readonly notify: (message: string) => void }
+
+/** Servers of an untrusted folder are listed, not started. Throws if there is no server at all. */
+export async function serversToStart(
+  named: readonly string[] | undefined,
+  machine: Machine,
+  options: StartOptions,
+): Promise<ServersToStart> {
+  const found = await serversIfAny(named, machine, options)
+  const { config, untrusted, files } = found
+  if (config.servers.length + untrusted.length > 0) return found
+  const problems = config.problems.map(
+    ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
+  )
+  const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
+  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+}
+
+/** The same where there may be none. */
+export async function serversIfAny(
+  named: readonly string[] | undefined,
+  machine: Machine,
+  { isTrusting, notify }: StartOptions,
+): Promise<ServersToStart> {
+  const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
+  const mayUse = isTrusting || (await isTrusted(project, trustStore(machine, notify)))
+  const own = await existingFiles(userConfigFiles(machine))
+  const none = own.length + project.configs.length + project.problems.length === 0
+  const files = named ?? [...(none ? userConfigFiles(machine) : own), ...(mayUse ? project.configs : [])]
+  const read = await readConfig(files, machine.environment, machine)
+  return {
+    config: { ...read, problems: [...read.problems, ...project.problems] },
+    untrusted: mayUse ? [] : untrustedIn(project, machine, notify),
+    files: files.map((file) => (typeof file === 'string' ? file : file.file)),
+  }
+}
+
+const MOST_UNTRUSTED = 50
+
+function untrustedIn(
+  { items }: Project,
+  { folder }: Machine,
+  notify: (message: string) => void,
+): UntrustedServer[] {
+  const servers = items.filter(({ kind }) => kind === 'server')
+  if (servers.length > MOST_UNTRUSTED)
+    notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)
+  return servers
+    .slice(0, MOST_UNTRUSTED)
+    .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
+}
+
+async function whatToDo(machine: Machine): Promise<string> {
+  const places = configPlaces(machine)
+  const existing = new Set(await existingFiles(places.map(({ file }) => file)))
+  const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
+  const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
+  return `Run \`toolshelf import\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
+}

@@ -1,0 +1,15 @@
+// Exports of cli/session for other folders: what the agent commands share: the session, its files and rules, the model client.
+export { modelOptions, type OpenedClient, openClient, openScript } from './client.ts'
+export { MODEL } from './default-model.ts'
+export { onInterrupt } from './interrupt.ts'
+export { loadView } from './load-view.ts'
+export { checkPrompt, readPrompt } from './prompt.ts'
+export { type AgentSession, openAgentSession } from './session.ts'
+export {
+  idlePermissionRules,
+  openPermissions,
+  refuseUnasked,
+  ruleOptions,
+  rulesFromFlags,
+} from './session-rules.ts'
+export { readUsing, usingOptions } from './using-options.ts'

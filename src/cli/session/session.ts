@@ -1,0 +1,263 @@
+// Opens a session of the agent for chat and run: the user's MCP servers, built-in tools, skills and a transcript.
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Agent, AgentTool, Client } from '../../agent/index.ts'
+import {
+  agentTool,
+  createAgent,
+  mendTranscript,
+  openTranscript,
+  readTranscript,
+  type Saved,
+} from '../../agent/index.ts'
+import {
+  createSkills,
+  readSkillFiles,
+  type Skills,
+  type SkillsOptions,
+  skillsIn,
+  userSkillFolders,
+} from '../../agent/skills/index.ts'
+import { batchTool, builtInTools, scriptTool } from '../../agent/tools/index.ts'
+import { createUsing, type Using, type UsingOptions } from '../../agent/using/index.ts'
+import {
+  createDiskResults,
+  createShelf,
+  type FindRelated,
+  rankers,
+  type Shelf,
+  type State,
+  type TraceListener,
+} from '../../index.ts'
+import { cleanText } from '../../lib/index.ts'
+import {
+  type Config,
+  type Machine,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../../mcp/config/index.ts'
+import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
+import type { McpHost } from '../../mcp/index.ts'
+import { offersSkills, serverSkills } from '../../mcp/skills/index.ts'
+import { visible } from '../../terminal/index.ts'
+import { CommandError } from '../command.ts'
+import type { AuditSettings } from '../events/index.ts'
+import { openAudit } from '../events/index.ts'
+import { storedLogins } from '../servers/index.ts'
+import { openKnownTools } from '../tools/index.ts'
+import type { Project } from '../trust/index.ts'
+import {
+  dataFolder,
+  findSession,
+  learnedFile,
+  newSessionFile,
+  openLearnedSearch,
+  resultsFolder,
+  whereabouts,
+} from '../user-files/index.ts'
+import { version } from '../version.ts'
+import type { SessionPermissions } from './session-rules.ts'
+
+export type AgentSessionOptions = {
+  /** Which command opens it. */
+  readonly kind: 'chat' | 'run'
+  readonly client: Client
+  readonly model: string
+  readonly directory: string
+  /** Configuration files of MCP servers; by default those of the project and the user. */
+  readonly configFiles: readonly string[] | undefined
+  /** What the folder contains, as far as the user trusts it. */
+  readonly project: Project
+  readonly permissions: SessionPermissions
+  /** The session to resume: its file, its name or the start of it, or `last`. */
+  readonly resume: string | undefined
+  /** Files of tools that are not installed, which searches name. */
+  readonly knownTools: readonly string[]
+  /** URL of a remote skill index. */
+  readonly skillIndex: string | undefined
+  readonly using: UsingOptions
+  readonly contextWindow: number | undefined
+  /** Where events are written. */
+  readonly audit: AuditSettings | undefined
+  /** Not interactive: `configFiles` without any server are an error. */
+  readonly isStrict: boolean
+  readonly notify: (message: string) => void
+}
+
+export type AgentSession = {
+  readonly agent: Agent
+  readonly shelf: Shelf
+  readonly host: McpHost
+  readonly skills: Skills
+  readonly using: Using
+  readonly permissions: SessionPermissions
+  /** The transcript file. */
+  readonly file: string
+  /** Whether the conversation is saved: no write has failed, and the file exists. */
+  readonly isKept: () => boolean
+  close(): Promise<void>
+}
+
+export async function openAgentSession(options: AgentSessionOptions): Promise<AgentSession> {
+  const { client, model, directory, permissions, notify, contextWindow } = options
+  const { permission } = permissions
+  if (!existsSync(directory)) throw new CommandError(`the folder ${directory} does not exist.`)
+  const saved = options.resume === undefined ? undefined : resume(options.resume, directory, notify)
+  const machine = { ...thisMachine(), folder: resolve(directory) }
+  const files = options.configFiles?.map((file) => resolve(file)) ?? [
+    ...userConfigFiles(machine).filter(existsSync),
+    ...options.project.configs,
+  ]
+  const config = await readServers(files, machine, options)
+  const audit = openAudit(options.audit, { notify })
+  audit?.setServers(config.servers)
+  const trace = audit?.stream.open(options.kind).trace
+  const shelf = openShelf(config, options, {
+    trace,
+    state: saved?.state,
+    related: (query, tools) => skills.related(query, tools),
+  })
+  const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
+  const host = createMcpHost({
+    shelf,
+    servers: using.withPins(config.servers),
+    authorize: storedLogins(notify),
+    notify,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  if (audit) traceServers(host, audit.stream.trace)
+  const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
+  const skills = createSkills(skillsIn(skillFiles, notify), {
+    ...(options.skillIndex === undefined ? {} : { indexUrl: options.skillIndex }),
+    ...(await skillsOfServers(host)),
+    shelf,
+    notify,
+    messages: saved?.messages ?? [],
+  })
+  const own: AgentTool[] = [
+    ...builtInTools({ directory }),
+    ...skills.tools,
+    batchTool(),
+    scriptTool({ shelf }),
+  ]
+  const shared = { client, shelf, runner: host, permission, trace, system: systemPrompt(directory) }
+  const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
+  let isBroken = false
+  const transcript = openTranscript(saved?.file ?? newSessionFile(directory), (message) => {
+    isBroken = true
+    notify(message)
+  })
+  const agent: Agent = createAgent({
+    ...shared,
+    model,
+    tools,
+    messages: saved?.messages ?? [],
+    ...(contextWindow === undefined ? {} : { contextWindow }),
+    onHistory: (change) => transcript.write({ ...change, state: shelf.state() }),
+    enrich: async (text) => {
+      const added = [...(await skills.offer(text)), ...(await using.remind(text))]
+      skills.prefetch(text)
+      return added
+    },
+    preload: using.preload,
+  })
+  host.start()
+  return {
+    agent,
+    shelf,
+    host,
+    skills,
+    using,
+    permissions,
+    file: transcript.file,
+    isKept: () => !isBroken && existsSync(transcript.file),
+    async close() {
+      using.close(agent.messages.slice(saved?.messages.length ?? 0))
+      await host.close()
+      await audit?.close()
+    },
+  }
+}
+
+async function readServers(
+  files: Parameters<typeof readConfig>[0],
+  machine: Machine,
+  { configFiles, isStrict, notify }: AgentSessionOptions,
+): Promise<Config> {
+  const config = await readConfig(files, machine.environment, machine)
+  for (const { file, server, message } of config.problems)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (isStrict && configFiles && config.servers.length === 0 && config.problems.length > 0)
+    throw new CommandError('no server can be started; fix the problems above, or leave --config out.')
+  return config
+}
+
+/** The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back. */
+function openShelf(
+  { servers, settings }: Config,
+  { using, knownTools: files, notify }: AgentSessionOptions,
+  {
+    trace,
+    state,
+    related,
+  }: {
+    readonly trace: TraceListener | undefined
+    readonly state: State | undefined
+    readonly related: FindRelated
+  },
+): Shelf {
+  const learned = settings.learn ? openLearnedSearch(learnedFile(), notify) : undefined
+  const names = servers.map(({ name }) => name)
+  const known = files.length > 0 ? openKnownTools({ files, servers: names, notify }) : undefined
+  return createShelf({
+    notify,
+    ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
+    announceDescriptions: using.describe,
+    related: async (query, tools) => [
+      ...(await related(query, tools)),
+      ...((await known?.(query, tools)) ?? []),
+    ],
+    ...(learned ? { rank: learned.rank(rankers.hybrid), learn: learned.learn } : {}),
+    ...(settings.resultBudget > 0
+      ? { results: { store: createDiskResults({ folder: resultsFolder() }), budget: settings.resultBudget } }
+      : {}),
+    ...(state ? { state } : {}),
+    ...(trace ? { trace } : {}),
+  })
+}
+
+function resume(
+  requested: string,
+  directory: string,
+  notify: (message: string) => void,
+): Saved & { readonly file: string } {
+  const file = findSession(requested, directory)
+  const saved = readable(file, () => readTranscript(file))
+  if (saved.lost > 0 && saved.messages.length === 0 && saved.state === undefined)
+    throw new CommandError(`${file} is not a session. ${whereabouts(directory)}`)
+  readable(file, () => mendTranscript(file))
+  if (saved.lost > 0)
+    notify(`${file}: ${saved.lost} unreadable ${saved.lost === 1 ? 'line was' : 'lines were'} left out`)
+  return { ...saved, file }
+}
+
+function readable<Value>(file: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw new CommandError(`cannot resume session ${file}: ${(error as Error).message}`)
+  }
+}
+
+/** The folder's name is untrusted text. */
+function systemPrompt(directory: string): string {
+  const folder = cleanText(visible(directory).replaceAll('\n', '?'))
+  return `You are an agent that works in a terminal for the person who runs it. You work in ${folder} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
+}
+
+/** Only if a server is known to offer skills: the tools for them stay the same for the whole session. */
+async function skillsOfServers(host: McpHost): Promise<Pick<SkillsOptions, 'servers'>> {
+  await host.recall()
+  return host.status().some(offersSkills) ? { servers: serverSkills(host).list } : {}
+}

@@ -1,0 +1,61 @@
+// Starts the servers of a configuration and lists their tools, for commands that only inspect them.
+import { createShelf, type Tool } from '../../core/index.ts'
+import {
+  type Config,
+  type GatewaySettings,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../../mcp/config/index.ts'
+import { createMcpHost } from '../../mcp/host/index.ts'
+import { printable } from '../../terminal/index.ts'
+import { CommandError, type Terminal } from '../command.ts'
+import { storedLogins } from '../servers/index.ts'
+import { version } from '../version.ts'
+import { toolsOf } from './catalogue.ts'
+
+const LONGEST_WAIT_MS = 60_000
+
+/** Reports the servers that fail, and lists the tools of the others. */
+export async function listServerTools(
+  named: readonly string[] | undefined,
+  terminal: Terminal,
+): Promise<{ readonly tools: Tool[]; readonly settings: GatewaySettings }> {
+  const tell = (message: string) => terminal.tell(printable(message))
+  const { servers, settings } = await readServers(named, tell)
+  const host = createMcpHost({
+    shelf: createShelf({}),
+    servers: servers.map((server) => ({ ...server, lazy: false })),
+    authorize: storedLogins(tell),
+    notify: tell,
+    clientInfo: { name: 'toolshelf', version: version() },
+  })
+  try {
+    host.start()
+    await host.settled({ timeout: LONGEST_WAIT_MS })
+    const statuses = host.status()
+    for (const { name, state, reason } of statuses)
+      if (state !== 'connected' && state !== 'disabled')
+        tell(`Not searched: ${name}: ${reason ?? 'it is still starting'}`)
+    const tools = toolsOf(statuses)
+    if (tools.length === 0)
+      throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')
+    return { tools, settings }
+  } finally {
+    await host.close()
+  }
+}
+
+async function readServers(
+  named: readonly string[] | undefined,
+  tell: (message: string) => void,
+): Promise<Pick<Config, 'servers' | 'settings'>> {
+  const files = named ?? userConfigFiles(thisMachine())
+  const { servers, settings, problems } = await readConfig(files)
+  for (const { file, server, message } of problems)
+    tell(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+  if (servers.length > 0) return { servers, settings }
+  throw new CommandError(
+    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients, or "toolshelf add" to add one.`,
+  )
+}

@@ -1,0 +1,112 @@
+// Keeps what searches led to in `learned.jsonl`, one use a line; a damaged line costs only itself.
+import { randomUUID } from 'node:crypto'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { createLearnedSearch, type LearnedSearch, type LearnedUse } from '../../search/index.ts'
+import { CommandError } from '../command.ts'
+import { dataFolder } from './session-files.ts'
+
+/** Far more than a full memory takes; a larger file is rewritten. */
+const MOST_BYTES = 500_000
+/** Of a file that something else has filled. */
+const MOST_READ = 20_000_000
+
+/** Of a word or name; none that we wrote is longer. */
+const LONGEST_TEXT = 1000
+
+export function learnedFile(): string {
+  return join(dataFolder(), 'learned.jsonl')
+}
+
+/** Opens what was learned. Without a readable or writable file, learning lasts as long as the process. */
+export function openLearnedSearch(file: string, notify: (message: string) => void): LearnedSearch {
+  let isBroken = false
+  const guarded = (work: () => void) => {
+    if (isBroken) return
+    try {
+      work()
+    } catch (error) {
+      isBroken = true
+      notify(`what searches lead to is not remembered: ${(error as Error).message}`)
+    }
+  }
+  let size = 0
+  let uses: LearnedUse[] = []
+  guarded(() => {
+    size = sizeOf(file)
+    if (size > MOST_READ) throw tooLarge(file, size)
+    if (size > 0) uses = readUses(readFileSync(file, 'utf8'))
+  })
+  const learned = createLearnedSearch({
+    uses,
+    onUse: (use) => guarded(() => append(file, use)),
+  })
+  if (size > MOST_BYTES) guarded(() => replaceFile(file, learned.uses()))
+  return learned
+}
+
+/** Returns how many searches were forgotten; undefined if the file was too large to count them. */
+export function forgetLearnedSearches(file: string): number | undefined {
+  const count = sizeOf(file) > MOST_READ ? undefined : learnedUses(file).length
+  rmSync(file, { force: true })
+  return count
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function tooLarge(file: string, size: number): CommandError {
+  return new CommandError(`${file} has ${size} bytes, more than ${MOST_READ}; delete it to start over`)
+}
+
+/** What is in the file, oldest first. Throws if it is too large to be ours. */
+export function learnedUses(file: string): readonly LearnedUse[] {
+  const size = sizeOf(file)
+  if (size === 0) return []
+  if (size > MOST_READ) throw tooLarge(file, size)
+  try {
+    return createLearnedSearch({ uses: readUses(readFileSync(file, 'utf8')) }).uses()
+  } catch (error) {
+    throw new CommandError(`cannot read ${file}: ${(error as Error).message}`)
+  }
+}
+
+function append(file: string, use: LearnedUse): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  appendFileSync(file, `${JSON.stringify(use)}\n`, { mode: 0o600 })
+}
+
+function replaceFile(file: string, uses: readonly LearnedUse[]): void {
+  const temporary = `${file}.${randomUUID()}`
+  try {
+    writeFileSync(temporary, uses.map((use) => `${JSON.stringify(use)}\n`).join(''), { mode: 0o600 })
+    renameSync(temporary, file)
+  } finally {
+    rmSync(temporary, { force: true })
+  }
+}
+
+function readUses(text: string): LearnedUse[] {
+  return text.split('\n').flatMap((line) => {
+    try {
+      const parsed: unknown = line === '' ? undefined : JSON.parse(line)
+      return isFields(parsed) ? asUse(parsed) : []
+    } catch {
+      return []
+    }
+  })
+}
+
+function asUse(given: object): LearnedUse[] {
+  const { words, server, tool, definition, weight } = fieldsOf(given)
+  const stems = listOf(words).map(textOf).filter(Boolean).slice(0, 12)
+  const isUsable = stems.length > 0 && textOf(tool) !== '' && textOf(definition) !== ''
+  const texts = [...stems, textOf(server), textOf(tool), textOf(definition)]
+  if (texts.some((text) => text.length > LONGEST_TEXT)) return []
+  if (!isUsable || typeof weight !== 'number' || !(weight > 0 && weight <= 1)) return []
+  return [
+    { words: stems, server: textOf(server), tool: textOf(tool), definition: textOf(definition), weight },
+  ]
+}

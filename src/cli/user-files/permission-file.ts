@@ -1,0 +1,141 @@
+// Reads and writes permission rules on disk: the user's own, global and per folder, and those that a folder contains.
+import { realpathSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
+import { parseRule } from '../../agent/permissions/index.ts'
+import { fieldsOf, isFields } from '../../lib/index.ts'
+import { type Machine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
+import { lockFile, readBoundedFile } from '../../node/index.ts'
+
+/** Where a folder keeps rules for everyone who works in it. */
+export const PROJECT_RULES = join('.toolshelf', 'permissions.json')
+
+const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
+export const MOST_RULE_BYTES = 200_000
+const MOST_RULES = 1000
+/** Milliseconds; longer than any change takes: a process that holds the lock longer has been killed. */
+const LONGEST_HOLD_MS = 10_000
+
+export type ReadRules = {
+  readonly rules: readonly PermissionRule[]
+  /** Invalid rules, and why. */
+  readonly problems: readonly string[]
+}
+
+/** The user's own rules: `permissions.json` beside their `toolshelf.json`. */
+export type UserRules = {
+  readonly file: string
+  /** Rejects if the file cannot be parsed: it may contain a deny rule. */
+  read(): Promise<readonly PermissionRule[]>
+  add(rules: readonly PermissionRule[]): Promise<void>
+  /** Returns false if there is no such rule. */
+  remove(rule: PermissionRule): Promise<boolean>
+}
+
+/** Rules of scope `user` apply everywhere, those of scope `project` in `machine.folder`. */
+export function openUserRules(machine: Machine): UserRules {
+  const file = join(ownConfigFile(machine), '..', 'permissions.json')
+  const folder = realFolder(machine.folder)
+  const change = async (work: (document: Document) => boolean) => {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    const release = await lockFile(`${file}.lock`, LONGEST_HOLD_MS)
+    try {
+      const document = await readDocument(file)
+      const isChanged = work(document)
+      if (isChanged) await writePrivately(file, `${JSON.stringify(document, undefined, 2)}\n`)
+      return isChanged
+    } finally {
+      await release()
+    }
+  }
+  return {
+    file,
+    async read() {
+      const document = await readDocument(file)
+      const own = rulesIn(document, 'user')
+      const here = rulesIn(fieldsOf(fieldsOf(document.folders)[folder]), 'project')
+      const [problem] = [...own.problems, ...here.problems]
+      if (problem !== undefined) throw new Error(`${file}: ${problem}. Correct the file.`)
+      return [...own.rules, ...here.rules]
+    },
+    async add(rules) {
+      await change((document) => {
+        for (const rule of rules) addTo(document, rule, folder)
+        return true
+      })
+    },
+    remove: (rule) => change((document) => removeFrom(document, rule, folder)),
+  }
+}
+
+type Document = { [key: string]: unknown }
+
+async function readDocument(file: string): Promise<Document> {
+  try {
+    const document: unknown = JSON.parse((await readBoundedFile(file, MOST_RULE_BYTES)).toString('utf8'))
+    if (!isFields(document)) throw new Error('is not a JSON object')
+    return { ...document }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return {}
+    const why = error instanceof SyntaxError ? 'is not valid JSON' : message
+    throw new Error(`${file} ${why}. Correct it, or remove it to start without rules.`)
+  }
+}
+
+/** The rules of one group of lists. */
+export function rulesIn(lists: { readonly [key: string]: unknown }, scope: RuleScope): ReadRules {
+  const rules: PermissionRule[] = []
+  const problems: string[] = []
+  for (const effect of EFFECTS) {
+    const list = lists[effect] ?? []
+    if (!Array.isArray(list)) problems.push(`"${effect}" must be a list of rules`)
+    else
+      for (const rule of list.slice(0, MOST_RULES)) {
+        try {
+          rules.push(checked({ effect, rule: String(rule), scope }))
+        } catch (error) {
+          problems.push((error as Error).message)
+        }
+      }
+    if (Array.isArray(list) && list.length > MOST_RULES)
+      problems.push(`"${effect}" has ${list.length} rules, more than ${MOST_RULES}`)
+  }
+  return { rules, problems }
+}
+
+function checked(source: PermissionRule): PermissionRule {
+  const { effect, rule, scope } = parseRule(source)
+  return { effect, rule, scope }
+}
+
+function addTo(document: Document, { effect, rule, scope }: PermissionRule, folder: string): void {
+  const group = scope === 'user' ? document : groupOf(document, folder)
+  const list = Array.isArray(group[effect]) ? group[effect] : []
+  if (!list.includes(rule)) group[effect] = [...list, rule]
+}
+
+function groupOf(document: Document, folder: string): Document {
+  const folders: Document = { ...fieldsOf(document.folders) }
+  const group: Document = { ...fieldsOf(folders[folder]) }
+  folders[folder] = group
+  document.folders = folders
+  return group
+}
+
+function removeFrom(document: Document, { effect, rule, scope }: PermissionRule, folder: string): boolean {
+  const group = scope === 'user' ? document : groupOf(document, folder)
+  const list = Array.isArray(group[effect]) ? group[effect] : []
+  if (!list.includes(rule)) return false
+  group[effect] = list.filter((one) => one !== rule)
+  return true
+}
+
+function realFolder(folder: string): string {
+  try {
+    return realpathSync.native(folder)
+  } catch {
+    return folder
+  }
+}
