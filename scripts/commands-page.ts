@@ -1,11 +1,11 @@
 // Makes docs/reference/commands.md from the commands themselves. Part of `npm run reference`.
-import { type Command, helpFor } from '../src/cli/command.ts'
+import { type Command, EXIT_CODES, helpFor } from '../src/cli/command.ts'
 
 const introduction = `# Commands
 
 Generated from the code by \`npm run reference\`. \`toolshelf <command> --help\` prints the same.
 
-Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the model stopped early, 130 interrupted.
+Exit codes: ${EXIT_CODES}.
 `
 
 /** The page: each command's help text. */

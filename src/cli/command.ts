@@ -72,10 +72,10 @@ export type Input = {
   readonly isSet: (option: string) => boolean
 }
 
-/**
- * 0 done · 1 it ran and failed · 2 invalid arguments · 3 the model stopped early · 130 interrupted. A command that runs
- * another program returns that program's code.
- */
+/** What exit codes mean. */
+export const EXIT_CODES = '0 done, 1 failed, 2 invalid arguments, 3 the model stopped early, 130 interrupted'
+
+/** One of `EXIT_CODES`; a command that runs another program returns that program's code. */
 export type ExitCode = number
 
 /** Invalid arguments: shown with the command's usage, exit code 2. */
@@ -166,7 +166,7 @@ export function didYouMean(wanted: string, names: readonly string[], prefix = ''
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`
 }
 
-export const help: Option = { type: 'boolean', short: 'h', about: 'show this' }
+export const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }
 
 export function helpFor(command: Command): string {
   const options = Object.entries({ ...command.options, help })

@@ -18,7 +18,7 @@ export const configCommand: Command = {
     'Checks configuration files without starting anything. In the files of other programs it checks only the servers.',
   words: 'check [<file> …] [--json]',
   verbs: ['check'],
-  options: { json: { type: 'boolean', about: 'the findings as one JSON document' } },
+  options: { json: { type: 'boolean', about: 'print the findings as one JSON document' } },
   examples: [
     'toolshelf config check',
     'toolshelf config check .mcp.json ~/.codex/config.toml',

@@ -41,14 +41,14 @@ export const demoCommand: Command = {
   words: '[--compare] [--json] [--live]',
   noArguments: 'the demo has options only',
   options: {
-    live: { type: 'boolean', about: 'with a real model; needs ANTHROPIC_API_KEY or --base-url' },
+    live: { type: 'boolean', about: 'use a real model; needs ANTHROPIC_API_KEY or --base-url' },
     model: modelOptions.model!,
     'base-url': modelOptions['base-url']!,
     ...usingOptions,
     ...pricesOption,
-    compare: { type: 'boolean', about: 'the task in each way to help a model use deferred tools' },
-    plain: { type: 'boolean', about: 'lines instead of a picture, as when it is piped' },
-    json: { type: 'boolean', about: 'the ledger as one JSON document' },
+    compare: { type: 'boolean', about: 'play the task once for each way to help a model use deferred tools' },
+    plain: { type: 'boolean', about: 'print lines instead of drawing, as when piped' },
+    json: { type: 'boolean', about: 'print the ledger as one JSON document' },
   },
   examples: [
     'toolshelf demo',

@@ -42,7 +42,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       config: {
         type: 'string',
         value: 'files',
-        about: 'of any client, comma separated; toolshelf.json and .mcp.json if left out',
+        about: 'configurations of any client, comma separated (default: toolshelf.json and .mcp.json)',
       },
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       json: {
@@ -55,9 +55,9 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         value: 'file',
         about: 'also write all tools, for toolshelf search and eval; with --ci, read and check them instead',
       },
-      model: { type: 'string', value: 'id', about: `whose prices money is shown at; ${MODEL} if left out` },
+      model: { type: 'string', value: 'id', about: `model whose prices are used (default: ${MODEL})` },
       ...pricesOption,
-      timeout: { type: 'string', value: 'seconds', about: 'how long a server may take to start' },
+      timeout: { type: 'string', value: 'seconds', about: 'seconds that a server may take to start' },
       ...ciOptions,
     },
     examples: [

@@ -33,7 +33,7 @@ export const evalCommand: Command = {
     ranker: {
       ...rankerOption,
       value: 'names',
-      about: `${rankerOption.about}, comma separated; hybrid if left out`,
+      about: `${rankerOption.about}, comma separated (default: hybrid)`,
     },
     json: { type: 'boolean', about: 'print {"rankers": {"<name>": {"n", "r1", …, "kinds"}}}' },
   },

@@ -45,9 +45,13 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
       from: {
         type: 'string',
         value: 'files',
-        about: 'comma separated; the files of all known clients if left out',
+        about: 'files of clients, comma separated (default: those of all known clients)',
       },
-      to: { type: 'string', value: 'file', about: 'toolshelf/toolshelf.json in ~/.config if left out' },
+      to: {
+        type: 'string',
+        value: 'file',
+        about: 'your configuration (default: ~/.config/toolshelf/toolshelf.json)',
+      },
       'trust-project': { ...trustOption, about: 'take this folder’s servers too, without asking about them' },
       yes: { type: 'boolean', short: 'y', about: 'write without asking' },
       'no-start': { type: 'boolean', about: 'do not start the new servers once to list their tools' },

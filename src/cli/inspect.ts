@@ -58,10 +58,10 @@ export function createInspect(surroundings: InspectSurroundings): Command {
       config: {
         type: 'string',
         value: 'files',
-        about: 'whose servers to start and show; toolshelf.json and .mcp.json if left out',
+        about: 'configurations whose servers to start and show (default: toolshelf.json and .mcp.json)',
       },
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
-      port: { type: 'string', value: 'number', about: 'any free one if left out' },
+      port: { type: 'string', value: 'number', about: 'port (default: any free one)' },
       'no-open': { type: 'boolean', about: 'print the URL without opening a browser' },
     },
     examples: [

@@ -23,7 +23,7 @@ export const keysCommand: Command = {
     expires: {
       type: 'string',
       value: 'time',
-      about: 'for create: after 12h, 90d or 52w, or a date; never if left out',
+      about: 'for create: when the key expires, 12h, 90d, 52w or a date (default: never)',
     },
     ...userFileOption,
     ...storeOption,

@@ -40,13 +40,17 @@ export function listCommand(machine: () => Machine): Command {
     words: '[--offline] [--json] [--config <files>]',
     noArguments: 'pass files with --config',
     options: {
-      offline: { type: 'boolean', about: 'start nothing: names only' },
+      offline: { type: 'boolean', about: 'list names only, without starting servers' },
       timeout: {
         type: 'string',
         value: 'seconds',
-        about: `how long a server may take; ${SECONDS} if left out`,
+        about: `seconds that a server may take (default: ${SECONDS})`,
       },
-      config: { type: 'string', value: 'files', about: 'of any client; your toolshelf.json if left out' },
+      config: {
+        type: 'string',
+        value: 'files',
+        about: 'configurations of any client (default: your toolshelf.json)',
+      },
       json: { type: 'boolean', about: 'print {"servers": [{"name", "state", "tools", "tokens", …}]}' },
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],

@@ -8,6 +8,7 @@ import {
   type Command,
   CommandError,
   didYouMean,
+  EXIT_CODES,
   type ExitCode,
   helpFor,
   readInput,
@@ -19,149 +20,159 @@ import { version } from './version.ts'
 
 type Entry = {
   readonly name: string
-  /** Empty if another line of the overview covers it. */
-  readonly summary: string
+  /** What it does, in the overview. */
+  readonly does: string
   readonly load: () => Promise<Command>
 }
 
-/** Loaded on demand: a gateway must not wait for code that only an evaluation needs. */
-const commands: readonly Entry[] = [
-  {
-    name: 'demo',
-    summary: 'what is saved, on real servers, without a key',
-    load: async () => (await import('./demo.ts')).demoCommand,
-  },
-  {
-    name: 'chat',
-    summary: 'an agent with your MCP servers; sessions lists past ones',
-    load: async () => (await import('./chat.ts')).chatCommand,
-  },
-  {
-    name: 'run',
-    summary: 'one prompt to that agent, for scripts and pipes',
-    load: async () => (await import('./run.ts')).runCommand,
-  },
-  {
-    name: 'sessions',
-    summary: '',
-    load: async () => (await import('./sessions.ts')).sessionsCommand,
-  },
-  {
-    name: 'mcp',
-    summary: 'the gateway: all your MCP servers behind one',
-    load: async () => (await import('./mcp.ts')).mcpCommand,
-  },
-  {
-    name: 'serve',
-    summary: 'tool search in front of any model, in all three APIs',
-    load: async () => (await import('./serve.ts')).serveCommand,
-  },
-  {
-    name: 'keys',
-    summary: 'keys of a gateway’s users; see users and credentials, too',
-    load: async () => (await import('./keys.ts')).keysCommand,
-  },
-  {
-    name: 'users',
-    summary: '',
-    load: async () => (await import('./users.ts')).usersCommand,
-  },
-  {
-    name: 'credentials',
-    summary: '',
-    load: async () => (await import('./credentials.ts')).credentialsCommand,
-  },
-  {
-    name: 'wrap',
-    summary: 'runs an agent with tool search in front of its model',
-    load: async () => (await import('./wrap.ts')).wrapCommand,
-  },
-  {
-    name: 'doctor',
-    summary: 'server costs; replay: of a past session; inspect: see it',
-    load: async () => (await import('./doctor.ts')).doctorCommand,
-  },
-  {
-    name: 'inspect',
-    summary: '',
-    load: async () => (await import('./inspect.ts')).inspectCommand,
-  },
-  {
-    name: 'replay',
-    summary: '',
-    load: async () => (await import('./replay.ts')).replayCommand,
-  },
-  {
-    name: 'import',
-    summary: 'sets up your clients: their MCP servers behind one',
-    load: async () => (await import('./import.ts')).importServers,
-  },
-  {
-    name: 'add',
-    summary: 'adds an MCP server; list shows them, remove ends one',
-    load: async () => (await import('./add.ts')).add,
-  },
-  {
-    name: 'list',
-    summary: '',
-    load: async () => (await import('./list.ts')).list,
-  },
-  {
-    name: 'remove',
-    summary: '',
-    load: async () => (await import('./remove.ts')).remove,
-  },
-  {
-    name: 'login',
-    summary: 'logs in to a remote MCP server; logout forgets it',
-    load: async () => (await import('./login.ts')).loginCommand,
-  },
-  {
-    name: 'logout',
-    summary: '',
-    load: async () => (await import('./login.ts')).logoutCommand,
-  },
-  {
-    name: 'trust',
-    summary: 'which folders’ servers and skills are used',
-    load: async () => (await import('./trust.ts')).trustCommand,
-  },
-  {
-    name: 'permissions',
-    summary: 'what the agent may run without asking',
-    load: async () => (await import('./permissions.ts')).permissionsCommand,
-  },
-  {
-    name: 'pins',
-    summary: 'tool definitions that changed since first seen',
-    load: async () => (await import('./pins.ts')).pinsCommand,
-  },
-  {
-    name: 'learned',
-    summary: '',
-    load: async () => (await import('./learned.ts')).learnedCommand,
-  },
-  {
-    name: 'search',
-    summary: 'which tools a query finds; eval measures, learned teaches it',
-    load: async () => (await import('./search.ts')).searchCommand,
-  },
-  {
-    name: 'eval',
-    summary: '',
-    load: async () => (await import('./eval.ts')).evalCommand,
-  },
-  {
-    name: 'config',
-    summary: 'checks your configuration; completion is for your shell',
-    load: async () => (await import('./config.ts')).configCommand,
-  },
-  {
-    name: 'completion',
-    summary: '',
-    load: async () => (await import('./completion.ts')).completionOf(everyCommand),
-  },
-]
+/** By group, as the overview shows them. Loaded on demand: a gateway must not wait for code that only an evaluation needs. */
+const groups: { readonly [title: string]: readonly Entry[] } = {
+  'Try it': [
+    {
+      name: 'demo',
+      does: 'show what is saved, on real MCP servers, without a key',
+      load: async () => (await import('./demo.ts')).demoCommand,
+    },
+    {
+      name: 'chat',
+      does: 'talk to an agent that has your MCP servers',
+      load: async () => (await import('./chat.ts')).chatCommand,
+    },
+    {
+      name: 'run',
+      does: 'send that agent one prompt, for scripts and pipes',
+      load: async () => (await import('./run.ts')).runCommand,
+    },
+    {
+      name: 'sessions',
+      does: 'list past chats and runs of a folder',
+      load: async () => (await import('./sessions.ts')).sessionsCommand,
+    },
+  ],
+  Gateways: [
+    {
+      name: 'mcp',
+      does: 'put all your MCP servers behind one',
+      load: async () => (await import('./mcp.ts')).mcpCommand,
+    },
+    {
+      name: 'serve',
+      does: 'put tool search in front of any model, in three APIs',
+      load: async () => (await import('./serve.ts')).serveCommand,
+    },
+    {
+      name: 'wrap',
+      does: 'run an agent with tool search in front of its model',
+      load: async () => (await import('./wrap.ts')).wrapCommand,
+    },
+  ],
+  'Your servers': [
+    {
+      name: 'import',
+      does: 'move the servers of your clients behind the gateway',
+      load: async () => (await import('./import.ts')).importServers,
+    },
+    { name: 'add', does: 'add a server', load: async () => (await import('./add.ts')).add },
+    {
+      name: 'list',
+      does: 'list servers with their state and cost',
+      load: async () => (await import('./list.ts')).list,
+    },
+    { name: 'remove', does: 'remove a server', load: async () => (await import('./remove.ts')).remove },
+    {
+      name: 'login',
+      does: 'log in to a remote server',
+      load: async () => (await import('./login.ts')).loginCommand,
+    },
+    {
+      name: 'logout',
+      does: 'forget that login',
+      load: async () => (await import('./login.ts')).logoutCommand,
+    },
+  ],
+  'See what happens': [
+    {
+      name: 'doctor',
+      does: 'show what the tools of your servers cost',
+      load: async () => (await import('./doctor.ts')).doctorCommand,
+    },
+    {
+      name: 'replay',
+      does: 'estimate what a recorded conversation would have saved',
+      load: async () => (await import('./replay.ts')).replayCommand,
+    },
+    {
+      name: 'inspect',
+      does: 'show recorded events in a browser',
+      load: async () => (await import('./inspect.ts')).inspectCommand,
+    },
+  ],
+  Search: [
+    {
+      name: 'search',
+      does: 'show which tools a query finds, and why',
+      load: async () => (await import('./search.ts')).searchCommand,
+    },
+    {
+      name: 'eval',
+      does: 'measure rankers on queries with known answers',
+      load: async () => (await import('./eval.ts')).evalCommand,
+    },
+    {
+      name: 'learned',
+      does: 'show or forget what search learned from your calls',
+      load: async () => (await import('./learned.ts')).learnedCommand,
+    },
+  ],
+  Safety: [
+    {
+      name: 'trust',
+      does: 'decide which folders may start servers and skills',
+      load: async () => (await import('./trust.ts')).trustCommand,
+    },
+    {
+      name: 'permissions',
+      does: 'decide what the agent may run without asking',
+      load: async () => (await import('./permissions.ts')).permissionsCommand,
+    },
+    {
+      name: 'pins',
+      does: 'review tool definitions that changed',
+      load: async () => (await import('./pins.ts')).pinsCommand,
+    },
+  ],
+  'Users of a gateway': [
+    {
+      name: 'keys',
+      does: 'create, list and revoke keys',
+      load: async () => (await import('./keys.ts')).keysCommand,
+    },
+    {
+      name: 'users',
+      does: 'list users and change their profiles',
+      load: async () => (await import('./users.ts')).usersCommand,
+    },
+    {
+      name: 'credentials',
+      does: 'set what users need for their personal servers',
+      load: async () => (await import('./credentials.ts')).credentialsCommand,
+    },
+  ],
+  'Set-up': [
+    {
+      name: 'config',
+      does: 'check your configuration',
+      load: async () => (await import('./config.ts')).configCommand,
+    },
+    {
+      name: 'completion',
+      does: 'print a completion script for your shell',
+      load: async () => (await import('./completion.ts')).completionOf(everyCommand),
+    },
+  ],
+}
+
+const commands = Object.values(groups).flat()
 
 /** All commands, loaded: for the shell's completion and the reference. */
 export function everyCommand(): Promise<Command[]> {
@@ -214,13 +225,16 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
 }
 
 function overview(): string {
+  const sections = Object.entries(groups).flatMap(([title, entries]) => [
+    `\n${title}`,
+    ...entries.map(({ name, does }) => `  ${name.padEnd(12)} ${does}`),
+  ])
   return [
     'Toolshelf keeps an agent’s tools on the shelf until the model reaches for them.',
-    'Usage: toolshelf <command> [options]\n',
-    ...commands
-      .filter(({ summary }) => summary !== '')
-      .map(({ name, summary }) => `  ${name.padEnd(12)} ${summary}`),
-    '\nMore: toolshelf <command> --help. Exit codes: 0 done, 1 failed,\n2 wrong usage, 3 the model stopped early, 130 interrupted.',
+    'Usage: toolshelf <command> [options]',
+    ...sections,
+    '\nMore: toolshelf <command> --help',
+    `Exit codes: ${EXIT_CODES}.`,
   ].join('\n')
 }
 

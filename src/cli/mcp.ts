@@ -67,7 +67,7 @@ const MOST_DEPTH = 2
 const optionsOfHttp = Object.fromEntries(
   Object.entries(serviceOptions).map(([name, option]) => [
     name,
-    { ...option, about: `of --http; ${option.about}` },
+    { ...option, about: `with --http: ${option.about}` },
   ]),
 )
 
@@ -80,48 +80,54 @@ export const mcpCommand: Command = {
     config: {
       type: 'string',
       value: 'files',
-      about: 'of any client, comma separated; your toolshelf.json if left out',
+      about: 'configurations of any client, comma separated (default: your toolshelf.json)',
     },
     mode: {
       type: 'string',
       value: 'mode',
       values: MODES,
-      about: 'how tools are shown: list, bridge, or auto (default): by what the client can do',
+      about: 'how the client sees tools: list, bridge, or auto, by what it can do (default: auto)',
     },
     known: knownToolsOption,
     skills: {
       type: 'string',
       value: 'places',
-      about: 'folders of skills, or URLs of indexes, offered beside those of servers; comma separated',
+      about: 'skills to offer beside those of servers: folders or URLs of indexes, comma separated',
     },
     ranker: {
       type: 'string',
       value: 'name',
       values: RANKERS,
-      about: 'how searches rank: hybrid (default), model (with a sentence encoder) or lexical (words alone)',
+      about:
+        'how searches rank: hybrid, model (with a sentence encoder) or lexical (words alone) (default: hybrid)',
     },
     scripts: {
       type: 'boolean',
-      about: 'offer RunScript: programs of the model over tools that only read, in a sandbox',
+      about: 'offer RunScript: the model may combine read-only tools in a sandboxed script',
     },
     lazy: { type: 'boolean', about: 'start each server only when one of its tools is called' },
     http: { type: 'boolean', about: 'serve many clients over HTTP instead of one on stdio' },
-    port: { type: 'string', value: 'number', about: `of --http; ${PORT} if left out, 0 for any free one` },
+    port: {
+      type: 'string',
+      value: 'number',
+      about: `with --http: port; 0 picks a free one (default: ${PORT})`,
+    },
     address: {
       type: 'string',
       value: 'address',
-      about: 'of --http; beyond loopback --users is needed, or TOOLSHELF_KEY',
+      about:
+        'with --http: address to listen on; beyond loopback it needs --users or TOOLSHELF_KEY (default: 127.0.0.1)',
     },
     allow: {
       type: 'string',
       value: 'names',
-      about: 'further host names that clients of --http may use, comma separated',
+      about: 'with --http: further host names that clients may use, comma separated',
     },
-    'no-inspect': { type: 'boolean', about: 'of --http; do not serve the inspector under /inspect' },
+    'no-inspect': { type: 'boolean', about: 'with --http: do not serve the inspector under /inspect' },
     'max-sessions': {
       type: 'string',
       value: 'number',
-      about: 'of --http; sessions at once of clients that have one; 1000 if left out',
+      about: 'with --http: most sessions at once (default: 1000)',
     },
     ...optionsOfHttp,
     ...usersOption,

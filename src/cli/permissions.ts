@@ -26,8 +26,8 @@ export function createPermissionsCommand(machine: () => Machine): Command {
     words: '[allow|ask|deny|remove "<rule>"] [--here]',
     verbs: ['list', ...EFFECTS, 'remove'],
     options: {
-      here: { type: 'boolean', about: 'a rule for this folder only; everywhere if left out' },
-      directory: { type: 'string', value: 'folder', about: 'the folder; the current one if left out' },
+      here: { type: 'boolean', about: 'make a rule for this folder only (default: everywhere)' },
+      directory: { type: 'string', value: 'folder', about: 'folder (default: the current one)' },
       json: { type: 'boolean', about: 'print {"rules": [{"effect", "rule", "scope", "source", "counts"}]}' },
     },
     examples: [

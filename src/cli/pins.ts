@@ -24,7 +24,7 @@ export const pinsCommand: Command = {
     folder: {
       type: 'string',
       value: 'folder',
-      about: 'where pins are; ~/.local/state/toolshelf/pins if left out',
+      about: 'folder of the pins (default: ~/.local/state/toolshelf/pins)',
     },
     ...storeOption,
     json: { type: 'boolean', about: 'print {"servers": […]}, or {"server", …} of one' },

@@ -35,12 +35,13 @@ export const replayCommand: Command = {
     config: {
       type: 'string',
       value: 'files',
-      about: 'whose servers count, comma separated; as doctor if left out. An HTTP log brings its own tools',
+      about:
+        'configurations whose servers count, comma separated (default: as doctor; an HTTP log has its own tools)',
     },
     catalog: {
       type: 'string',
       value: 'file',
-      about: 'tools instead of servers, as doctor --catalog writes them',
+      about: 'file of tools instead of servers, as doctor --catalog writes it',
     },
     'trust-project': { ...trustOption, about: 'count this folder’s servers too, without asking' },
     fresh: { type: 'boolean', about: 'start every server, also those whose definitions are cached' },
@@ -52,14 +53,14 @@ export const replayCommand: Command = {
       type: 'string',
       value: 'name',
       values: wires,
-      about: 'how loaded tools reach the model; by the recorded API if left out',
+      about: 'how loaded tools reach the model (default: by the recorded API)',
     },
-    model: { type: 'string', value: 'id', about: `for turns that name no model; ${MODEL} if left out` },
+    model: { type: 'string', value: 'id', about: `model of turns that name none (default: ${MODEL})` },
     ...pricesOption,
     directory: {
       type: 'string',
       value: 'folder',
-      about: 'whose sessions are meant; the current one if left out',
+      about: 'folder whose sessions to read (default: the current one)',
     },
   },
   examples: [

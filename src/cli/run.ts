@@ -46,11 +46,11 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   config: {
     type: 'string',
     value: 'files',
-    about: 'MCP servers, comma separated; the project’s and yours if left out',
+    about: 'configurations of MCP servers, comma separated (default: this folder’s and yours)',
   },
   ...ruleOptions,
   'trust-project': trustOption,
-  skills: { type: 'string', value: 'url', about: 'of an index of further skills; none if left out' },
+  skills: { type: 'string', value: 'url', about: 'URL of an index of further skills' },
   known: knownToolsOption,
   resume: {
     type: 'string',
@@ -61,9 +61,13 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   directory: {
     type: 'string',
     value: 'folder',
-    about: 'where the agent works; the current folder if left out',
+    about: 'folder where the agent works (default: the current one)',
   },
-  window: { type: 'string', value: 'tokens', about: 'of the model; 200000 if left out' },
+  window: {
+    type: 'string',
+    value: 'tokens',
+    about: 'context window of the model, in tokens (default: 200000)',
+  },
   ...auditOptions,
 }
 
@@ -76,8 +80,8 @@ export const runCommand: Command = {
     ...sessionOptions,
     ...usingOptions,
     ...pricesOption,
-    json: { type: 'boolean', about: 'one JSON document at the end' },
-    'stream-json': { type: 'boolean', about: 'a line of JSON per event' },
+    json: { type: 'boolean', about: 'print one JSON document at the end' },
+    'stream-json': { type: 'boolean', about: 'print a line of JSON per event' },
   },
   examples: [
     'toolshelf run "what changed in this repository today?"',

@@ -42,7 +42,7 @@ export const searchCommand: Command = {
     config: {
       type: 'string',
       value: 'files',
-      about: 'whose servers to start and search; your toolshelf.json if left out',
+      about: 'configurations whose servers to start and search (default: your toolshelf.json)',
     },
     catalog: {
       type: 'string',
@@ -50,12 +50,12 @@ export const searchCommand: Command = {
       about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
     known: knownToolsOption,
-    ranker: { ...rankerOption, about: `${rankerOption.about}; hybrid if left out` },
-    limit: { type: 'string', value: 'number', about: 'how many hits at most; 5 if left out' },
+    ranker: { ...rankerOption, about: `${rankerOption.about} (default: hybrid)` },
+    limit: { type: 'string', value: 'number', about: 'most hits to show (default: 5)' },
     explain: {
       type: 'boolean',
       about:
-        'what each part of the score gave, which words in which fields, and how the query was translated',
+        'show what each part of the score gave, which words in which fields, and how the query was translated',
     },
     json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}], "matched", "related"}' },
   },

@@ -25,7 +25,7 @@ export const sessionsCommand: Command = {
     directory: {
       type: 'string',
       value: 'folder',
-      about: 'where the agent worked; the current folder if left out',
+      about: 'folder where the agent worked (default: the current one)',
     },
     json: { type: 'boolean', about: 'print {"folder", "sessions": [{"name", "time", "messages", …}]}' },
   },

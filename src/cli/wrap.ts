@@ -28,7 +28,7 @@ export const wrapCommand: Command = {
   words: '[--upstream <where>] [--mode <mode>] -- <command> [<argument> …]',
   options: {
     ...(upstream && {
-      upstream: { ...upstream, about: 'as for serve; if left out, the model that the agent would use' },
+      upstream: { ...upstream, about: 'as for serve (default: the model that the agent would use)' },
     }),
     ...(mode && { mode }),
     ...(wire && { wire }),

@@ -174,10 +174,9 @@ it('helps with a command in both ways', async () => {
 describe('every command explains itself', () => {
   const named = (overview: string) => [...overview.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = '']) => name)
 
-  it('on a screen of 80 columns and 24 rows altogether', async () => {
+  it('in a line of the overview, in 80 columns', async () => {
     const { out } = await cli('--help')
-    expect(named(out)).toContain('keys')
-    expect(out.split('\n').length).toBeLessThan(24)
+    expect(named(out).sort()).toEqual((await everyCommand()).map(({ name }) => name).sort())
     for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
   })
 
@@ -195,11 +194,10 @@ describe('every command explains itself', () => {
 })
 
 describe('the binary', () => {
-  it('helps on one screen', () => {
+  it('helps', () => {
     const entry = new URL('../../dist/cli/main.js', import.meta.url).pathname
     const help = execFileSync(process.execPath, [entry, '--help'], { encoding: 'utf8' })
     expect(help).toContain('toolshelf <command>')
-    expect(help.split('\n').length).toBeLessThan(24)
     expect(execFileSync(process.execPath, [entry, 'eval', '--help'], { encoding: 'utf8' })).toContain(
       'Examples:',
     )

@@ -36,7 +36,7 @@ export function builtInTools(options: BuiltInOptions): AgentTool[] {
   ]
 }
 
-/** How each tool is shown to a person, for `present`. */
+/** How each tool is shown to a person, for `presentMessages`. */
 export const kinds: { readonly [name: string]: CallKind } = {
   Read: readKind,
   Grep: searchKind,

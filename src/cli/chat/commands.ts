@@ -64,7 +64,7 @@ export const slashes: readonly Slash[] = [
     about: 'show or hide call results, searches and thinking',
     run: verboseLines,
   },
-  { name: 'help', about: 'this', run: () => helpLines() },
+  { name: 'help', about: 'show this list', run: () => helpLines() },
   { name: 'quit', about: 'end the session; it is saved', run: (_, context) => quitLines(context) },
 ]
 

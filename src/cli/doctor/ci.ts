@@ -27,11 +27,16 @@ export const ciOptions: { readonly [name: string]: Option } = {
     type: 'boolean',
     about: 'check descriptions, confusable tools, budgets, suspicious texts and pins; exit code 1 on errors',
   },
-  'fail-on': { type: 'string', value: 'level', values: FAIL_ON, about: 'with --ci: error if left out' },
+  'fail-on': {
+    type: 'string',
+    value: 'level',
+    values: FAIL_ON,
+    about: 'with --ci: what makes the exit code 1 (default: error)',
+  },
   budget: {
     type: 'string',
     value: 'tokens',
-    about: 'with --ci: the most that the definitions of a server may have',
+    about: 'with --ci: most tokens that the definitions of a server may take',
   },
   sarif: { type: 'string', value: 'file', about: 'with --ci: also write SARIF 2.1.0, for code hosts' },
   junit: { type: 'string', value: 'file', about: 'with --ci: also write JUnit XML, for test reports' },

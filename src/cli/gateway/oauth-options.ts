@@ -9,17 +9,17 @@ export const oauthOptions: { readonly [name: string]: Option } = {
   'public-url': {
     type: 'string',
     value: 'url',
-    about: 'of --http; the URL under which clients reach it, such as https://tools.example.com',
+    about: 'with --http: URL under which clients reach it, such as https://tools.example.com',
   },
   'oauth-issuer': {
     type: 'string',
     value: 'urls',
-    about: 'of --http; accept access tokens of these identity providers, comma separated',
+    about: 'with --http: accept access tokens of these identity providers, comma separated',
   },
   'oauth-audience': {
     type: 'string',
     value: 'text',
-    about: 'what "aud" of these tokens must be; the public URL with /mcp if left out',
+    about: '"aud" that these tokens must have (default: the public URL with /mcp)',
   },
 }
 

@@ -3,12 +3,20 @@ import type { TlsFiles } from '../../operate/index.ts'
 import { type Input, listIn, type Option, UsageError } from '../command.ts'
 
 export const serviceOptions: { readonly [name: string]: Option } = {
-  'tls-cert': { type: 'string', value: 'file', about: 'serve HTTPS; read again when it changes' },
+  'tls-cert': { type: 'string', value: 'file', about: 'certificate for HTTPS; read again when it changes' },
   'tls-key': { type: 'string', value: 'file', about: 'the private key of --tls-cert' },
-  'tls-ca': { type: 'string', value: 'file', about: 'clients need a certificate signed by it' },
-  proxies: { type: 'string', value: 'subnets', about: 'balancers whose X-Forwarded-For counts' },
-  'open-metrics': { type: 'boolean', about: 'anyone may read /metrics, without a key' },
-  'drain-delay': { type: 'string', value: 'seconds', about: 'from "not ready" to the end at SIGTERM; 0' },
+  'tls-ca': { type: 'string', value: 'file', about: 'require client certificates signed by this authority' },
+  proxies: {
+    type: 'string',
+    value: 'subnets',
+    about: 'addresses of balancers whose X-Forwarded-For is believed',
+  },
+  'open-metrics': { type: 'boolean', about: 'let anyone read /metrics, without a key' },
+  'drain-delay': {
+    type: 'string',
+    value: 'seconds',
+    about: 'seconds between "not ready" and the end at SIGTERM (default: 0)',
+  },
 }
 
 /** What these options say, as both gateways take it. */

@@ -25,7 +25,7 @@ export const userFileOption: { readonly users: Option } = {
   users: {
     type: 'string',
     value: 'file',
-    about: 'where the users are; the store, or ~/.config/toolshelf/users.json, if left out',
+    about: 'file with the users (default: the store, or ~/.config/toolshelf/users.json)',
   },
 }
 

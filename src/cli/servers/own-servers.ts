@@ -8,7 +8,11 @@ import { type ImportTarget, mendable, readTarget } from '../import/index.ts'
 
 /** The option that names another file than the user's own. */
 export const fileOption: { readonly config: Option } = {
-  config: { type: 'string', value: 'file', about: 'toolshelf/toolshelf.json in ~/.config if left out' },
+  config: {
+    type: 'string',
+    value: 'file',
+    about: 'your configuration (default: ~/.config/toolshelf/toolshelf.json)',
+  },
 }
 
 /** The file to edit. */

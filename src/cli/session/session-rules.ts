@@ -22,12 +22,13 @@ export const ruleOptions: { readonly [name: string]: Option } = {
   allow: {
     type: 'string',
     value: 'rules',
-    about: 'may run without asking, comma separated: Bash(git status*), mcp__github__*, * for anything',
+    about:
+      'rules for what may run without asking, comma separated: Bash(git status*), mcp__github__*; * matches anything',
   },
   deny: {
     type: 'string',
     value: 'rules',
-    about: 'may not run, whatever else allows it; same form as --allow',
+    about: 'rules for what may not run, whatever else allows it; same form as --allow',
   },
 }
 

@@ -6,12 +6,12 @@ export const usingOptions: { readonly [name: string]: Option } = {
   describe: {
     type: 'string',
     value: 'characters',
-    about: 'of description with each deferred name; 0 if left out',
+    about: 'characters of description to send with each deferred name (default: 0)',
   },
   remind: {
     type: 'string',
     value: 'number',
-    about: 'name this many relevant deferred tools with each message; 0 if left out',
+    about: 'most relevant deferred tools to name with each message (default: 0)',
   },
   'no-preload': { type: 'boolean', about: 'do not load tools that a message names exactly' },
   learn: { type: 'boolean', about: 'keep tools loaded that most of your sessions load' },
