@@ -13,7 +13,7 @@ const WARM = 4
 const EVENTS = 20
 const IMAGE_MEGABYTES = 20
 const IMAGE_REQUESTS = 4
-const MOST_OF_PASS = 3
+const MAX_OF_PASS = 3
 
 type Way = { readonly name: string; readonly running: Running; readonly headers: Record<string, string> }
 
@@ -95,7 +95,7 @@ async function measureConversation(
     '',
     ...table(['mode', 'CPU ms per request', 'to bare proxy', 'to pass', 'time ms'], rows),
     '',
-    `- Warm shelve takes ${times.toFixed(2)}× the CPU of pass in a ${name} conversation (goal: at most ${MOST_OF_PASS}×): ${times <= MOST_OF_PASS ? 'met' : 'missed'}.`,
+    `- Warm shelve takes ${times.toFixed(2)}× the CPU of pass in a ${name} conversation (goal: at most ${MAX_OF_PASS}×): ${times <= MAX_OF_PASS ? 'met' : 'missed'}.`,
   ]
 }
 

@@ -23,7 +23,7 @@ const SAMPLE_SECONDS = 30
 /** Of the whole time: until everything is compiled, loaded and cached. */
 const WARM_UP = 0.2
 /** Growth over the measured time, of the memory in its middle, that is still called flat. */
-const MOST_GROWTH = 0.05
+const MAX_GROWTH = 0.05
 /** From which on a run is long enough to be written down. */
 const LONG = 10
 
@@ -89,13 +89,13 @@ function verdict(samples: readonly Sample[]): string[] {
   const slope = slopeOf(measured)
   const middle = measured.reduce((sum, { resident }) => sum + resident, 0) / measured.length
   const growth = (slope * minutes * (1 - WARM_UP)) / middle
-  const isFlat = growth < MOST_GROWTH
+  const isFlat = growth < MAX_GROWTH
   if (!isFlat) process.exitCode = 1
   const shown = samples.map(({ minute, resident }) => [minute.toFixed(1), resident.toFixed(1)])
   return [
     ...table(['minute', 'RSS MB, lowest'], shown),
     '',
-    `After a warm-up of ${(minutes * WARM_UP).toFixed(1)} minutes: ${middle.toFixed(0)} MB, ${slope >= 0 ? '+' : ''}${slope.toFixed(2)} MB a minute, ${(growth * 100).toFixed(1)} % over the rest (flat: below ${MOST_GROWTH * 100} %): ${isFlat ? 'flat' : 'not flat'}.`,
+    `After a warm-up of ${(minutes * WARM_UP).toFixed(1)} minutes: ${middle.toFixed(0)} MB, ${slope >= 0 ? '+' : ''}${slope.toFixed(2)} MB a minute, ${(growth * 100).toFixed(1)} % over the rest (flat: below ${MAX_GROWTH * 100} %): ${isFlat ? 'flat' : 'not flat'}.`,
   ]
 }
 

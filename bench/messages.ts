@@ -21,7 +21,7 @@ import { BARE, type Bench, DIRECT, measureFast, measureStreams, PASS, type Way }
 import { measureConversation } from './messages-tokens.ts'
 import { report } from './report.ts'
 
-const MOST_TOOLS = 500
+const MAX_TOOLS = 500
 /** That the requests of the streams bring. */
 const TOOLS = 50
 
@@ -73,14 +73,14 @@ async function run(): Promise<void> {
 async function realTools(): Promise<Fields[]> {
   const tools: Fields[] = []
   for (const [server, command] of commandsOfTwenty(folder)) {
-    if (tools.length >= MOST_TOOLS) break
+    if (tools.length >= MAX_TOOLS) break
     const started = await start(inHome(command, folder))
     const listed = await started.client.listTools()
     for (const { name, description, inputSchema } of listed.tools)
       tools.push({ name: `mcp__${server}__${name}`, description, input_schema: inputSchema })
     await started.end()
   }
-  return tools.slice(0, MOST_TOOLS)
+  return tools.slice(0, MAX_TOOLS)
 }
 
 /** All processes up, and warm. */

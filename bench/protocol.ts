@@ -8,7 +8,7 @@ import type { QuerySet } from './sets.ts'
 export type Contender = { readonly name: string; readonly rank: Rank; readonly isOurs: boolean }
 
 /** Longest query that the hosted BM25 tool takes; what is longer is cut rather than refused. */
-const LONGEST_BM25_QUERY = 500
+const MAX_BM25_QUERY_LENGTH = 500
 
 /** Our rankers, then the hosted tools' and the classic scorer as we implement them, then other libraries. */
 export function contenders({ withModel = false }: { readonly withModel?: boolean } = {}): Contender[] {
@@ -19,7 +19,7 @@ export function contenders({ withModel = false }: { readonly withModel?: boolean
   }
   const others: Record<string, Rank> = {
     classic: named.classic,
-    bm25: (tools, query, limit) => named.bm25(tools, query.slice(0, LONGEST_BM25_QUERY), limit),
+    bm25: (tools, query, limit) => named.bm25(tools, query.slice(0, MAX_BM25_QUERY_LENGTH), limit),
     regex: named.regex,
     ...peers,
   }

@@ -23,7 +23,7 @@ import { SOURCES } from './public/sources.ts'
 import { report } from './report.ts'
 import { createSet, type QuerySet, readSets } from './sets.ts'
 
-const MOST_QUERIES = 200
+const MAX_QUERIES = 200
 
 const { values } = parseArgs({
   options: {
@@ -37,7 +37,7 @@ const { values } = parseArgs({
   },
 })
 const cache = values.cache ?? benchCacheFolder()
-const most = values.all ? Number.POSITIVE_INFINITY : MOST_QUERIES
+const most = values.all ? Number.POSITIVE_INFINITY : MAX_QUERIES
 
 type Found = { readonly set: QuerySet; readonly source: string; readonly licence?: string }
 

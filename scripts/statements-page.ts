@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** A file by its path from the root of the repository. */
 export type TextFile = { readonly path: string; readonly text: string }
 
-const MOST_TESTS = 4
+const MAX_TESTS = 4
 const root = new URL('../', import.meta.url)
 const row = /^\| ([A-Z]\d+|wire \d+) \| (.*) \| [^|]* \| [^|]* \|$/gm
 // One number such as S8, or the numbers after the word wire: "wire 14", "wire 40, 41", "wire 17–23".
@@ -25,8 +25,8 @@ export function statementsPage(
   return page.replaceAll(row, (_, id: string, text: string) => {
     const source = linksTo(implemented.get(id), 'src/')
     const proofs = linksTo(proven.get(id), 'test/')
-    const more = proofs.length - MOST_TESTS
-    const shown = more > 1 ? [...proofs.slice(0, MOST_TESTS), `${more} more`] : proofs
+    const more = proofs.length - MAX_TESTS
+    const shown = more > 1 ? [...proofs.slice(0, MAX_TESTS), `${more} more`] : proofs
     return `| ${id} | ${text} | ${source.join(', ')} | ${shown.join(', ')} |`
   })
 }

@@ -29,7 +29,7 @@ type Example = {
 const [folder = '', modelFolder] = process.argv.slice(2)
 const LEFT_OUT_OF_TRAINING = new Set<string>()
 const meaning = createMeaning(readFileSync(new URL('../data/meaning.bin', import.meta.url)))
-const sets = readSets(folder, Number(process.env.MOST_QUERIES ?? 900))
+const sets = readSets(folder, Number(process.env.MAX_QUERIES ?? 900))
 const withModel = modelFolder !== undefined
 const rows: string[][] = []
 
@@ -64,7 +64,7 @@ writeReport(
   withModel ? 'Fusion with the encoder' : 'Fusion',
   `npm run train -- <folder of sets>${withModel ? ' <folder of vectors>' : ''}`,
   [
-    `Weights learned without the set that is measured, and on all sets; at most ${process.env.MOST_QUERIES ?? 900} queries a set.`,
+    `Weights learned without the set that is measured, and on all sets; at most ${process.env.MAX_QUERIES ?? 900} queries a set.`,
     '',
     ...table(['set', 'queries', 'R@1', 'R@5', 'nDCG@10'], rows),
     '',

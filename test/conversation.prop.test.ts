@@ -20,7 +20,7 @@ import { BOUND_MODEL, type Loose, MODEL } from './support/talk.ts'
 const tries = runs(6)
 const seed = seedOr(20261101)
 /** More runs get more time; a property that runs out of it ends early, without a word. */
-const MOST_TIME = 120_000 * Math.max(1, tries / 30)
+const MAX_TIME = 120_000 * Math.max(1, tries / 30)
 
 const turns: readonly Kind[] = ['say', 'search', 'call', 'interrupt', 'retry']
 const arrivals: readonly Kind[] = ['connect', 'pending', 'failed']
@@ -64,7 +64,7 @@ async function holds(
   step: fc.Arbitrary<Step>,
   property: (setup: Setup, steps: readonly Step[]) => Promise<unknown>,
 ): Promise<void> {
-  const parameters = { seed, numRuns: tries, interruptAfterTimeLimit: MOST_TIME / 2 }
+  const parameters = { seed, numRuns: tries, interruptAfterTimeLimit: MAX_TIME / 2 }
   await fc.assert(
     fc.asyncProperty(setup, stepsOf(step), async (one, steps) => void (await property(one, steps))),
     parameters,
@@ -230,7 +230,7 @@ const orderDoesNotMatter: Check = async (sent, talk) => {
 }
 
 describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${tries})`, {
-  timeout: MOST_TIME,
+  timeout: MAX_TIME,
 }, () => {
   it('N6 W1 every request is accepted by the API', () => always(isAccepted))
 

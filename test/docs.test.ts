@@ -8,7 +8,7 @@ import { clientEntries } from '../src/import/index.ts'
 import { configPlaces } from '../src/mcp/config/index.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const MOST_README_WORDS = 900
+const MAX_README_WORDS = 900
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const pagesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -24,7 +24,7 @@ describe.each(pages)('%s', (page) => {
 })
 
 it('README.md has at most 900 words beside its code', () => {
-  expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MOST_README_WORDS)
+  expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MAX_README_WORDS)
 })
 
 it.each(['darwin-arm64', 'darwin-x64', 'linux-x64-gnu', 'linux-x64-musl', 'win32-x64-msvc'])(

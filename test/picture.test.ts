@@ -5,7 +5,7 @@ import { draw } from '../scripts/picture/draw.ts'
 import { paced } from '../scripts/picture/pace.ts'
 import type { Frame, Run } from '../scripts/picture/record.ts'
 
-const MOST_BYTES = 150_000
+const MAX_BYTES = 150_000
 const SIZE = { columns: 20, rows: 2 }
 
 function run(text: string, look: Partial<Run> = {}): Run {
@@ -67,7 +67,7 @@ describe('draw', () => {
 
 it('docs/demo.svg is a small film that asks for nothing', () => {
   const picture = readFileSync(new URL('../docs/demo.svg', import.meta.url), 'utf8')
-  expect(picture.length).toBeLessThan(MOST_BYTES)
+  expect(picture.length).toBeLessThan(MAX_BYTES)
   expect(picture).toContain('@keyframes film')
   expect(picture).toMatch(/total +[\d,]+ without, [\d,]+ with/)
   expect(picture.replace('http://www.w3.org/2000/svg', '')).not.toMatch(/https?:|<script|<image/)

@@ -5,7 +5,7 @@ import { stem } from '../../src/search/stem.ts'
 import { splitWords } from '../../src/search/words.ts'
 import { align } from './align.mjs'
 
-const MOST_TARGETS = 3
+const MAX_TARGETS = 3
 
 /** English stems with the form in which each is usual, and how often every form was seen. */
 export class English {
@@ -127,13 +127,13 @@ function targetsOf(row, { leastRelative }) {
   const telling = scored.filter(({ word }) => !STOP_WORDS.has(word))
   return telling
     .filter(({ score }) => score >= telling[0].score * leastRelative)
-    .slice(0, MOST_TARGETS)
+    .slice(0, MAX_TARGETS)
     .map(({ word }) => word)
 }
 
 /** A function word must be seen often enough to be one, and a rare word where little else can be meant. */
 function isUseful(word, count, targets, isInShort) {
-  if (word.length > LONGEST_WORD) return false
+  if (word.length > MAX_WORD_LENGTH) return false
   if (targets.length === 0) return count >= 4
   return count >= 3 || isInShort
 }
@@ -142,7 +142,7 @@ function isUseful(word, count, targets, isInShort) {
 const SHORT = 3
 const SHORT_WORTH = 4
 
-const LONGEST_WORD = 40
+const MAX_WORD_LENGTH = 40
 
 function createNumbers(first) {
   const numbers = new Map(first.map((word, index) => [word, index]))

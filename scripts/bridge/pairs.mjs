@@ -5,8 +5,8 @@ import { readPairs } from './read.mjs'
 import { gitDirectory, listFiles, readFile } from './repositories.mjs'
 import { LANGUAGES, REPOSITORIES } from './sources.mjs'
 
-const MOST_WORDS = 16
-const MOST_LIST_WORDS = 40
+const MAX_WORDS = 16
+const MAX_LIST_WORDS = 40
 
 /** How often a pair of our own list counts: it is chosen, not found. */
 const EVERYDAY_COPIES = 4
@@ -73,7 +73,7 @@ function clean(english = '', foreign = '') {
   if (a === '' || b === '' || a.toLowerCase() === b.toLowerCase()) return undefined
   if (/https?:|[{}<>|$\\]|\b(MMM|LLL|EEE|yy)/.test(a + b) || !/\p{L}{2}/u.test(a) || !/\p{L}/u.test(b))
     return undefined
-  const most = a.includes(', ') ? MOST_LIST_WORDS : MOST_WORDS
+  const most = a.includes(', ') ? MAX_LIST_WORDS : MAX_WORDS
   if (a.split(' ').length > most || b.length > 4 * a.length + 20 || a.length > 6 * b.length + 20)
     return undefined
   return [a, b]

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
 
 /** The git directory of a repository in a folder: `owner+name`, `owner+name/.git` or `owner+name/repo`. Cloned if absent. */
 export function gitDirectory(folder, { repository, commit }) {
@@ -29,7 +29,7 @@ export function readFile(directory, { commit }, path) {
 
 function run(directory, options) {
   return execFileSync('git', ['--git-dir', directory, ...options], {
-    maxBuffer: MOST_BYTES,
+    maxBuffer: MAX_BYTES,
     encoding: 'utf8',
   })
 }

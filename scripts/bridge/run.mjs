@@ -10,7 +10,7 @@ import { LANGUAGES } from './sources.mjs'
 import { writeTable } from './table.ts'
 
 const OPTIONS = { leastProbability: 0.1, leastRelative: 0.4 }
-const MOST_WORDS = 10000
+const MAX_WORDS = 10000
 const LEAST_ENGLISH = 2
 
 const [parallelFolder, cloneFolder, output] = process.argv.slice(2)
@@ -37,7 +37,7 @@ const usualForms = english.usualForms()
 const lexicons = new Map()
 for (const [language, found] of pairs) {
   const entries = learn(language, found, usualForms, OPTIONS)
-  const kept = prune(entries).slice(0, MOST_WORDS)
+  const kept = prune(entries).slice(0, MAX_WORDS)
   lexicons.set(language, kept)
   console.error(`${language}: ${kept.length} of ${entries.length} words`)
 }

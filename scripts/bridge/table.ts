@@ -9,7 +9,7 @@ export type Entry = {
   readonly targets: readonly string[]
 }
 
-const MOST_WORD_BYTES = 255
+const MAX_WORD_BYTES = 255
 
 /** The bytes of a table, before compression. English words that are only targets may have no entry of their own. */
 export function writeTable(
@@ -38,7 +38,7 @@ function blockOf(entries: readonly Entry[], numbers: ReadonlyMap<string, number>
   let before: Uint8Array = new Uint8Array(0)
   for (const { word, frequency, targets } of entries) {
     const bytes = new TextEncoder().encode(word)
-    if (bytes.length > MOST_WORD_BYTES) throw new Error(`"${word}" has more than ${MOST_WORD_BYTES} bytes.`)
+    if (bytes.length > MAX_WORD_BYTES) throw new Error(`"${word}" has more than ${MAX_WORD_BYTES} bytes.`)
     let shared = 0
     while (shared < bytes.length && shared < before.length && bytes[shared] === before[shared]) shared++
     columns[0]?.push(shared)

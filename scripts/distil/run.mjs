@@ -22,7 +22,7 @@ const PAIR_WEIGHT = 1
 const HELD_OUT = 40
 const COMPONENT_SAMPLE = 20_000
 /** The corpus is shuffled, so its beginning is a fair sample: 100,000 texts take less than half the time. */
-const MOST_TEXTS = Number(process.env.DISTIL_TEXTS ?? Number.POSITIVE_INFINITY)
+const MAX_TEXTS = Number(process.env.DISTIL_TEXTS ?? Number.POSITIVE_INFINITY)
 
 const cache = process.env.DISTIL_CACHE ?? join(tmpdir(), 'toolshelf-distil')
 const target = fileURLToPath(new URL('../../data/meaning.bin', import.meta.url))
@@ -38,7 +38,7 @@ const tokens = chooseTokens(teacher.vocabulary)
 const tokenize = rowTokenizer(teacher, tokens)
 const corpus = buildCorpus(places)
   .filter(({ text }) => tokenize(text).length > 0)
-  .slice(0, MOST_TEXTS)
+  .slice(0, MAX_TEXTS)
 console.log(`${corpus.length} texts, ${tokens.length} tokens`)
 
 const taught = await embedAll(

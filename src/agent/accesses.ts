@@ -54,14 +54,14 @@ export function resolvePath(directory: string, path: string, home = homedir()): 
   return /^~[\\/]/.test(path) ? join(home, path.slice(2)) : resolve(directory, path)
 }
 
-const MOST_LINKS = 40
+const MAX_LINKS = 40
 
 /** The real path of an existing file or of one that would be created. */
 export async function realPathOf(path: string, links = 0): Promise<string> {
   try {
     return await realpath(path)
   } catch {
-    const target = links < MOST_LINKS ? await readlink(path).catch(() => undefined) : undefined
+    const target = links < MAX_LINKS ? await readlink(path).catch(() => undefined) : undefined
     if (target !== undefined) return realPathOf(resolve(dirname(path), target), links + 1)
     const folder = dirname(path)
     return folder === path ? path : join(await realPathOf(folder, links), basename(path))

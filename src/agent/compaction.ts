@@ -73,11 +73,11 @@ async function summaryOf(
   }
 }
 
-const LONGEST_PART = 4000
+const MAX_PART_LENGTH = 4000
 
 /** A message as text, so that calls and results need no tool definitions and any back-end accepts it. */
 function written({ role, content }: Message): string {
-  const parts = blocksOf(content).map((block) => cut(partOf(block), LONGEST_PART))
+  const parts = blocksOf(content).map((block) => cut(partOf(block), MAX_PART_LENGTH))
   return `${String(role)}:\n${parts.filter((part) => part !== '').join('\n')}`
 }
 

@@ -6,10 +6,10 @@ import { fieldsOf, textOf } from '../lib/index.ts'
 
 const PREFIX = 'toolu_preload_'
 /** Some APIs refuse longer ids. */
-const LONGEST_ID = 40
+const MAX_ID_LENGTH = 40
 
 export function preloadCall(names: readonly string[]): ToolUse {
-  const id = `${PREFIX}${randomUUID().replaceAll('-', '')}`.slice(0, LONGEST_ID)
+  const id = `${PREFIX}${randomUUID().replaceAll('-', '')}`.slice(0, MAX_ID_LENGTH)
   return { id, name: SEARCH_TOOL, input: { query: `select:${names.join(',')}` } }
 }
 

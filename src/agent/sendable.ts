@@ -6,7 +6,7 @@ import { type Fields, textOf } from '../lib/index.ts'
 import type { ModelError } from './ask.ts'
 
 const NOT_IN_IDS = /[^\w-]/
-const LONGEST_NAME = 128
+const MAX_NAME_LENGTH = 128
 
 /** Gives calls unique ids and valid names; returns nothing for a reply of thinking only. */
 export function toSendable(reply: unknown, messages: readonly Message[]): Fields[] {
@@ -87,7 +87,7 @@ function callOf(block: Fields, taken: Set<unknown>): Fields {
   taken.add(id)
   const name = textOf(block.name)
     .replace(/[^\w-]/g, '_')
-    .slice(0, LONGEST_NAME)
+    .slice(0, MAX_NAME_LENGTH)
   return { ...block, id, name: name || 'unnamed', input: wellFormed(block.input ?? {}) }
 }
 

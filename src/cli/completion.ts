@@ -6,7 +6,7 @@ import { type Command, help, type Option, UsageError } from './command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-const MOST_BYTES = 16_000_000
+const MAX_BYTES = 16_000_000
 
 /** `load` returns all commands; `machine` is read when the command runs. */
 export function completionOf(
@@ -43,7 +43,7 @@ export function completionOf(
  */
 async function completableServers(machine: Machine): Promise<readonly string[]> {
   try {
-    const text = (await readBoundedFile(ownConfigFile(machine), MOST_BYTES)).toString()
+    const text = (await readBoundedFile(ownConfigFile(machine), MAX_BYTES)).toString()
     return serverNames(text).filter((name) => /^\w[\w.@-]*$/.test(name))
   } catch {
     return []

@@ -30,20 +30,20 @@ export const learnedCommand: Command = {
       terminal.print('Nothing was learned yet: a search that leads to a call is remembered.')
     else {
       const rows = searches
-        .slice(0, MOST_SHOWN)
+        .slice(0, MAX_SHOWN)
         .map(({ words, server, tool, times }) =>
           [words.join(' '), server, tool, String(times)].map(printable),
         )
       terminal.print(table(['search', 'server', 'tool called', 'times'], rows))
-      if (searches.length > MOST_SHOWN)
-        terminal.print(`… and ${searches.length - MOST_SHOWN} more, which --json lists.`)
+      if (searches.length > MAX_SHOWN)
+        terminal.print(`… and ${searches.length - MAX_SHOWN} more, which --json lists.`)
       terminal.print(printable(`In ${file}. To start over: toolshelf learned forget`))
     }
     return 0
   },
 }
 
-const MOST_SHOWN = 40
+const MAX_SHOWN = 40
 
 type LearnedRow = {
   readonly words: readonly string[]

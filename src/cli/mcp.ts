@@ -61,7 +61,7 @@ const OF_HTTP = [
   ...Object.keys(oauthOptions),
 ]
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
-const MOST_DEPTH = 2
+const MAX_DEPTH = 2
 
 /** Those that `serve` has too, with the same meaning. */
 const optionsOfHttp = Object.fromEntries(
@@ -147,7 +147,7 @@ export const mcpCommand: Command = {
     'toolshelf mcp --http --tls-cert tls.crt --tls-key tls.key --drain-delay 5',
   ],
   async run(input, terminal) {
-    if (depthOf(process.env) > MOST_DEPTH)
+    if (depthOf(process.env) > MAX_DEPTH)
       throw new CommandError('toolshelf mcp starts itself; remove it from the configuration that it reads.')
     const mode = readMode(input)
     const ranker = readRankerName(input)

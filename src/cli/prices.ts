@@ -12,14 +12,14 @@ export const pricesOption: { readonly [name: string]: Option } = {
   },
 }
 
-const MOST_BYTES = 1_000_000
+const MAX_BYTES = 1_000_000
 
 /** The given price table, or the built-in one. */
 export async function pricesIn(input: Input): Promise<PriceTable> {
   const file = input.text('prices')
   if (file === undefined) return prices
   try {
-    return readPrices(JSON.parse((await readBoundedFile(file, MOST_BYTES)).toString('utf8')))
+    return readPrices(JSON.parse((await readBoundedFile(file, MAX_BYTES)).toString('utf8')))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new CommandError(

@@ -116,7 +116,7 @@ async function readFiles(file: string): Promise<Recording> {
   }
 }
 
-const MOST_SUB_AGENTS = 200
+const MAX_SUB_AGENTS = 200
 
 /** Claude Code writes its sub-agents to `<session>/subagents/agent-….jsonl` beside the session's file. */
 async function subAgentFiles(file: string): Promise<string[]> {
@@ -126,7 +126,7 @@ async function subAgentFiles(file: string): Promise<string[]> {
   return names
     .filter((name) => /^agent-.*\.jsonl$/.test(name))
     .sort()
-    .slice(0, MOST_SUB_AGENTS)
+    .slice(0, MAX_SUB_AGENTS)
     .map((name) => join(folder, name))
 }
 

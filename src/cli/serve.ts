@@ -140,7 +140,7 @@ export const serveCommand: Command = {
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
     checkPassing(upstream, [setting, ...keys.map((key) => key.setting)])
     const metrics = createMetrics()
-    const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, LONGEST_LINE)}`)
+    const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, MAX_LINE_LENGTH)}`)
     const shared = await openShared(input, metrics, notify)
     const { users, usage, readinessChecks } = shared
     const secrets = keys.map(({ secret }) => secret)
@@ -183,7 +183,7 @@ export const serveCommand: Command = {
       notify,
       ...(maxHeldBytes === undefined ? {} : { maxHeldBytes }),
       ...(inspector ? { inspector: inspector.handle } : {}),
-      onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), LONGEST_LINE)),
+      onDone: (done) => terminal.print(isJson ? inJson(done) : oneLine(line(done), MAX_LINE_LENGTH)),
     }).catch(async (error: unknown) => {
       await shared.close()
       throw withFlags(error, {
@@ -282,7 +282,7 @@ function welcome(url: string, upstream: Upstream, setting: Setting, inspector: s
 /** One log line per request: what came in, what was done, what it saved. */
 function line({ method, path, status, milliseconds, model, outcome, error }: RequestRecord): string {
   const time = `${Math.round(milliseconds)} ms`
-  const failed = error === undefined ? '' : ` failed: ${oneLine(error, LONGEST_REASON)}`
+  const failed = error === undefined ? '' : ` failed: ${oneLine(error, MAX_REASON_LENGTH)}`
   if (!outcome) return `${status} ${method} ${path} ${time}${failed}`
   const tools = outcome.toolsGiven > 0 ? ` tools ${outcome.toolsVisible}/${outcome.toolsGiven}` : ''
   const searches = outcome.searches > 0 ? ` searches ${outcome.searches}` : ''
@@ -290,7 +290,7 @@ function line({ method, path, status, milliseconds, model, outcome, error }: Req
   const saved = savedText(outcome.figures())
   const how = outcome.wire ? `${outcome.mode}/${outcome.wire}` : outcome.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
-  return `${status} ${oneLine(model, LONGEST_NAME)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${outcome.why})${failed}`
+  return `${status} ${oneLine(model, MAX_NAME_LENGTH)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${outcome.why})${failed}`
 }
 
 function savedText(figures: Figures | undefined): string {
@@ -303,9 +303,9 @@ function savedText(figures: Figures | undefined): string {
 }
 
 /** Clients choose the names of models and tools: they must neither break a line nor move the cursor. */
-const LONGEST_LINE = 2000
-const LONGEST_NAME = 200
-const LONGEST_REASON = 300
+const MAX_LINE_LENGTH = 2000
+const MAX_NAME_LENGTH = 200
+const MAX_REASON_LENGTH = 300
 
 function inJson({ outcome, milliseconds, model, ...rest }: RequestRecord): string {
   const time = new Date().toISOString()
@@ -316,7 +316,7 @@ function inJson({ outcome, milliseconds, model, ...rest }: RequestRecord): strin
     ...outcome,
     ...outcome?.figures(),
   }
-  const named = model === undefined ? words : { model: model.slice(0, LONGEST_NAME), ...words }
+  const named = model === undefined ? words : { model: model.slice(0, MAX_NAME_LENGTH), ...words }
   return JSON.stringify(named).replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cf}]/gu, escaped)
 }
 

@@ -38,7 +38,7 @@ export const sessionsCommand: Command = {
       terminal.print(JSON.stringify({ folder, sessions: listSessions(directory) }))
       return 0
     }
-    const found = listSessions(directory, MOST_SHOWN)
+    const found = listSessions(directory, MAX_SHOWN)
     if (found.length === 0 && !existsSync(directory))
       throw new CommandError(`the folder ${directory} does not exist.`)
     if (found.length === 0) terminal.print(`No sessions in this folder yet. They are stored in ${folder}.`)
@@ -53,9 +53,9 @@ export const sessionsCommand: Command = {
   },
 }
 
-const MOST_SHOWN = 10
+const MAX_SHOWN = 10
 const COLUMNS = 80
-const LONGEST_WORDS = 200
+const MAX_WORDS_LENGTH = 200
 
 /** Newest first. Includes unreadable ones. */
 export function listSessions(directory: string, most = Number.POSITIVE_INFINITY): SessionEntry[] {
@@ -102,7 +102,7 @@ function linesOf(found: readonly SessionEntry[], columns: number): string[] {
 }
 
 function oneLine(text: string): string {
-  return cut(text.replaceAll(/\s+/g, ' '), LONGEST_WORDS)
+  return cut(text.replaceAll(/\s+/g, ' '), MAX_WORDS_LENGTH)
 }
 
 /** Local time: 2026-03-01 09:30. */

@@ -11,7 +11,7 @@ type ToolsEvent = Extract<Trace, { type: 'tools' }>
 export type PoolDescription = { readonly id: string; readonly events: readonly Trace[] }
 
 /** Characters of the names in one part, so that it stays a short line. */
-const LONGEST_PART = 24_000
+const MAX_PART_LENGTH = 24_000
 /** Characters that a name costs beside its own: quotes, a comma and the number of its tokens. */
 const AROUND_NAME = 9
 
@@ -65,7 +65,7 @@ function inParts(tools: readonly DescribedTool[]): DescribedTool[][] {
     const fits = part !== undefined && needed <= room
     if (fits) part.push(tool)
     else parts.push([tool])
-    room = (fits ? room : LONGEST_PART) - needed
+    room = (fits ? room : MAX_PART_LENGTH) - needed
   }
   return parts
 }

@@ -12,7 +12,7 @@ type Assembled = Sent & {
 }
 
 /** Causes that an event names. */
-const MOST_CAUSES = 100
+const MAX_CAUSES = 100
 /** The event of most requests. */
 const KEPT: Trace = { type: 'prefix', isKept: true, left: 0, causes: [] }
 
@@ -60,7 +60,7 @@ function reportPrefix(trace: TraceListener, before: Sent, after: Sent): void {
     trace(KEPT)
     return
   }
-  const causes = all.slice(0, MOST_CAUSES)
+  const causes = all.slice(0, MAX_CAUSES)
   trace({
     type: 'prefix',
     isKept: false,

@@ -15,7 +15,7 @@ export type Finding = {
   readonly remedy?: string
 }
 
-const MOST_STDERR = 6
+const MAX_STDERR = 6
 
 /** Errors first, then warnings, then notes; findings with the same remedy are grouped, and it is shown once. */
 export function findingsOf(report: Report): readonly Finding[] {
@@ -72,7 +72,7 @@ function misconfigured({ configProblems }: Report): Finding[] {
 
 function notConnected({ name, state, reason, stderr, source, transport }: ServerReport): Finding | undefined {
   if (state !== 'failed' && state !== 'pending') return undefined
-  const lines = linesOf(stderr).slice(-MOST_STDERR)
+  const lines = linesOf(stderr).slice(-MAX_STDERR)
   return {
     level: 'error',
     server: name,
@@ -199,12 +199,12 @@ function problemsOf({ name, problems }: ServerReport): Finding[] {
   }))
 }
 
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 /** A sentence about these tools, starting with their names. */
 function namedFirst(tools: readonly string[], text: string): string {
-  const rest = tools.length - MOST_NAMED
-  const names = tools.slice(0, MOST_NAMED).join(', ') + (rest > 0 ? ` and ${count(rest)} more` : '')
+  const rest = tools.length - MAX_NAMED
+  const names = tools.slice(0, MAX_NAMED).join(', ') + (rest > 0 ? ` and ${count(rest)} more` : '')
   return names === '' ? text : `${names}: ${text}`
 }
 

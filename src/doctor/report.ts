@@ -145,7 +145,7 @@ const WINDOW = 200_000
 /** Tokens of a search's call and result, without the definitions that it loads. */
 export const SEARCH_TOKENS = 200
 const TOOLS_PER_SEARCH = 5
-const MOST_HEAVIEST = 5
+const MAX_HEAVIEST = 5
 
 export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
   const { window = WINDOW, configProblems = [], onChange, clients = [] } = options
@@ -302,7 +302,7 @@ function meanOfDeferred(tools: readonly MeasuredTool[]): number {
 function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[] {
   return [...tools]
     .sort((a, b) => b.tokens - a.tokens)
-    .slice(0, MOST_HEAVIEST)
+    .slice(0, MAX_HEAVIEST)
     .map(({ server, tool, tokens }) => ({ server, tool, tokens, share: tokens / window }))
 }
 

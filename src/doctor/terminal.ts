@@ -59,13 +59,13 @@ function headline(total: Total, pen: Pen): string {
 }
 
 const GAP = '  '
-const LONGEST_NAME = 22
-const LONGEST_BAR = 32
+const MAX_NAME_LENGTH = 22
+const MAX_BAR_LENGTH = 32
 
 function serverTable({ servers, total }: Report, pen: Pen): string {
   const rows = inOrder(servers)
   const most = Math.max(...rows.map(({ tokens }) => tokens))
-  const nameColumns = widest([...rows.map(({ name }) => name), 'server'], LONGEST_NAME)
+  const nameColumns = widest([...rows.map(({ name }) => name), 'server'], MAX_NAME_LENGTH)
   const numbers = [
     column('start', rows, ({ startMilliseconds }) => duration(startMilliseconds)),
     column('tools', [...rows, total], ({ tools }) => count(tools)),
@@ -74,7 +74,7 @@ function serverTable({ servers, total }: Report, pen: Pen): string {
   ]
   const head = GAP + padEnd('server', nameColumns)
   const used = columnsOf(head) + numbers.reduce((sum, { columns }) => sum + GAP.length + columns, 0)
-  const barColumns = Math.min(LONGEST_BAR, pen.width - used - GAP.length)
+  const barColumns = Math.min(MAX_BAR_LENGTH, pen.width - used - GAP.length)
   const line = (name: string, cells: readonly string[], bar = '') =>
     [name, ...cells.map((cell, index) => padStart(cell, numbers[index]?.columns ?? 0)), bar]
       .join(GAP)
@@ -143,7 +143,7 @@ function comparison({ total, projection, method, arithmetic }: Report, pen: Pen)
   )
   const lines = rows.map(([title, value, part]) => {
     const start = `${GAP}${padEnd(title, 21)}${GAP}${padStart(count(value), columns)}${GAP}${padStart(percent(part), 7)}${GAP}`
-    return start + pen.blue(pen.bar(value, most, Math.min(LONGEST_BAR, pen.width - columnsOf(start))))
+    return start + pen.blue(pen.bar(value, most, Math.min(MAX_BAR_LENGTH, pen.width - columnsOf(start))))
   })
   const explained = [arithmetic, method].flatMap((text) => wrap(text, pen.width - GAP.length))
   return [
@@ -174,7 +174,7 @@ function heaviestTools({ heaviest }: Report, pen: Pen): string {
   )
   const servers = widest(
     heaviest.map(({ server }) => server),
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
   )
   const tokens = column('', heaviest, (one) => count(one.tokens))
   const lines = heaviest.map((one) =>

@@ -31,11 +31,11 @@ export interface StoreOptions {
 }
 
 /** About 160,000 tools. The file is loaded whole; with later additions, memory holds at most twice as much. */
-const MOST_BYTES = 64_000_000
+const MAX_BYTES = 64_000_000
 /** Maximum cached keys: hashing 20,000 texts would take longer than a search may. */
-const MOST_KEYS = 50_000
+const MAX_KEYS = 50_000
 /** Maximum characters of all cached texts. */
-const MOST_CHARACTERS = 30_000_000
+const MAX_CHARACTERS = 30_000_000
 
 /** `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
 export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
@@ -52,7 +52,7 @@ export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): str
 export async function openStore(options: StoreOptions): Promise<VectorStore> {
   const { dimensions } = options
   const records = new Map<string, Buffer>()
-  const maxRecords = 2 * Math.floor((options.mostBytes ?? MOST_BYTES) / recordSize(dimensions))
+  const maxRecords = 2 * Math.floor((options.mostBytes ?? MAX_BYTES) / recordSize(dimensions))
   const keyFor = createKeys()
   const disk = createDisk(options)
   await disk.read((record) => records.set(keyIn(record), record))
@@ -89,7 +89,7 @@ function createKeys(): (text: string) => string {
     const known = keys.get(text)
     if (known !== undefined) return known
     characters += text.length
-    if (keys.size >= MOST_KEYS || characters > MOST_CHARACTERS) {
+    if (keys.size >= MAX_KEYS || characters > MAX_CHARACTERS) {
       keys.clear()
       characters = text.length
     }
@@ -106,7 +106,7 @@ interface Disk {
 }
 
 /** The file on disk; after the first failure it warns and is no longer used. */
-function createDisk({ folder, model, dimensions, notify, mostBytes = MOST_BYTES }: StoreOptions): Disk {
+function createDisk({ folder, model, dimensions, notify, mostBytes = MAX_BYTES }: StoreOptions): Disk {
   const name = `${model.replace(/[^\w.-]+/g, '-')}-${dimensions}.vectors`
   let path = folder === undefined ? undefined : join(folder, name)
   let tail = Promise.resolve()

@@ -28,7 +28,7 @@ export interface Tier {
 }
 
 /** Longer texts are cut, because the model reads only 256 word pieces. */
-const LONGEST_TEXT = 4_000
+const MAX_TEXT_LENGTH = 4_000
 
 interface Situation {
   readonly options: TierOptions
@@ -99,7 +99,7 @@ async function openAll(now: Situation): Promise<void> {
 async function embed(now: Situation, texts: readonly string[]): ReturnType<Tier['embed']> {
   if ((await open(now)) === undefined) return undefined
   try {
-    return await now.engine?.embed(texts.map((text) => text.slice(0, LONGEST_TEXT)))
+    return await now.engine?.embed(texts.map((text) => text.slice(0, MAX_TEXT_LENGTH)))
   } catch (error) {
     fail(now, `the model of ${packages.model} failed (${messageOf(error)}). Search continues without it.`)
   }

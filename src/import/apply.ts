@@ -42,12 +42,12 @@ export type Staying = { readonly name: string; readonly file: string; readonly r
 export type ApplyPlan = { readonly changes: readonly ClientChange[]; readonly staying: readonly Staying[] }
 
 /** Clients that store their history in the same file reach some megabytes. */
-const MOST_BYTES = 64_000_000
+const MAX_BYTES = 64_000_000
 
 /** Rejects for what is not a regular file, and for one that is too large. */
 export async function takeSnapshot(path: string): Promise<Snapshot> {
   const file = await realpath(path)
-  const bytes = await readBoundedFile(file, MOST_BYTES)
+  const bytes = await readBoundedFile(file, MAX_BYTES)
   const { mode, uid, gid } = await stat(file)
   return { file, bytes, rights: { mode: mode & 0o7777, uid, gid } }
 }

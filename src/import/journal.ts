@@ -59,7 +59,7 @@ const RECORD = /^\d{4}-[\dTZ-]+-[\da-f]{8}\.json$/
 const COPY = /^\d{4}-[\dTZ-]+-[\da-f]{8}[-.]/
 
 /** Longer than any write takes; a lock that is older belongs to a process that was killed. */
-const LONGEST_HOLD_MS = 10_000
+const MAX_HOLD_MS = 10_000
 
 export function openJournal(folder: string): Journal {
   const pathOf = (id: string) => join(folder, `${id}.json`)
@@ -74,7 +74,7 @@ export function openJournal(folder: string): Journal {
   return {
     async alone(use) {
       await prepare()
-      const release = await lockFile(join(folder, 'lock'), LONGEST_HOLD_MS)
+      const release = await lockFile(join(folder, 'lock'), MAX_HOLD_MS)
       try {
         return await use()
       } finally {

@@ -136,11 +136,11 @@ function isNeeded(run: string, before: string, after: string, around: string): b
 /** Marks in which we, or the API, say something to the model. */
 const MARK =
   /^[\s/\\]*(?:antml:|(?:system[-_]reminder|system|available[-_]deferred[-_]tools|available[-_]skills|loaded[-_]tools|shelved[-_]result|functions?|function[-_](?:calls?|results?))(?=[\s/>:]|$))|^\|[a-z_]{2,30}\|>/i
-const LONGEST_MARK = 60
+const MAX_MARK_LENGTH = 60
 
 function withoutMarks(text: string, note: Note): string {
   return text.replace(/[<\uff1c\ufe64]/g, (sign, at: number) => {
-    if (!MARK.test(text.slice(at + 1, at + LONGEST_MARK).normalize('NFKC'))) return sign
+    if (!MARK.test(text.slice(at + 1, at + MAX_MARK_LENGTH).normalize('NFKC'))) return sign
     note('mark')
     return '‹'
   })

@@ -22,10 +22,10 @@ export type FileChange = {
 }
 
 const CONTEXT = 3
-const MOST_SHOWN = 400
+const MAX_SHOWN = 400
 /** With more differences or lines than this, the whole middle counts as replaced. */
-const MOST_EDITS = 400
-const MOST_COMPARED = 20_000
+const MAX_EDITS = 400
+const MAX_COMPARED = 20_000
 
 /** Compares two versions of a file; `before` is undefined for a new file. */
 export function fileChange(path: string, before: string | undefined, after: string): FileChange {
@@ -36,8 +36,8 @@ export function fileChange(path: string, before: string | undefined, after: stri
     isNew: before === undefined,
     added: whole.filter(({ kind }) => kind === 'added').length,
     removed: whole.filter(({ kind }) => kind === 'removed').length,
-    lines: shown.slice(0, MOST_SHOWN),
-    left: Math.max(0, shown.length - MOST_SHOWN),
+    lines: shown.slice(0, MAX_SHOWN),
+    left: Math.max(0, shown.length - MAX_SHOWN),
   }
 }
 
@@ -67,7 +67,7 @@ function compareLines(before: readonly string[], after: readonly string[]): Diff
 }
 
 function compareMiddle(before: readonly string[], after: readonly string[]): DiffLine[] {
-  const isSmall = before.length + after.length <= MOST_COMPARED
+  const isSmall = before.length + after.length <= MAX_COMPARED
   return (isSmall ? shortestEdit(before, after) : undefined) ?? replaced(before, after)
 }
 
@@ -80,7 +80,7 @@ function replaced(before: readonly string[], after: readonly string[]): DiffLine
 
 /** Myers' diff algorithm; returns undefined if there are too many differences. */
 function shortestEdit(before: readonly string[], after: readonly string[]): DiffLine[] | undefined {
-  const most = Math.min(before.length + after.length, MOST_EDITS)
+  const most = Math.min(before.length + after.length, MAX_EDITS)
   const furthest = new Map<number, number>([[1, 0]])
   const steps: Map<number, number>[] = []
   for (let edits = 0; edits <= most; edits++) {

@@ -29,11 +29,11 @@ export function byName(a: { readonly name: string }, b: { readonly name: string 
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
-const LONGEST_WANTED = 200
+const MAX_WANTED_LENGTH = 200
 
 /** The names most like the one that was asked for, best first. */
 export function closestNames(wanted: string, names: Iterable<string>, limit = 3): string[] {
-  const wantedPairs = pairsOf(wanted.slice(0, LONGEST_WANTED))
+  const wantedPairs = pairsOf(wanted.slice(0, MAX_WANTED_LENGTH))
   const scored: { name: string; score: number }[] = []
   for (const name of names) {
     const score = likeness(wantedPairs, pairsOf(name))

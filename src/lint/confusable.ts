@@ -14,9 +14,9 @@ export type Judges = {
 /** A tool that is not among this many first hits for its own words is mistaken for others. */
 const FOUND_WITHIN = 3
 /** Tools times searches by the slower ranker: about ten seconds of work. */
-const MOST_WORK = 8_000_000
-const LONGEST_QUERY = 160
-const MOST_NAMED = 3
+const MAX_WORK = 8_000_000
+const MAX_QUERY_LENGTH = 160
+const MAX_NAMED = 3
 
 export type Confusions = {
   readonly findings: ReadonlyMap<PoolTool, readonly ToolFinding[]>
@@ -34,7 +34,7 @@ export async function findConfusions(
 ): Promise<Confusions> {
   const findings = new Map<PoolTool, ToolFinding[]>()
   const searches = { hybrid: 0, lexical: 0 }
-  let left = Math.floor(MOST_WORK / Math.max(1, tools.length))
+  let left = Math.floor(MAX_WORK / Math.max(1, tools.length))
 
   /** Returns the tools found instead; undefined if it is found. */
   async function rivalsOf(tool: PoolTool, query: string): Promise<readonly PoolTool[] | undefined> {
@@ -70,13 +70,13 @@ function hitsOf({ hits }: Awaited<ReturnType<Rank>>): PoolTool[] {
 function nameInWords({ server, original }: PoolTool): string {
   return [...(server === undefined ? [] : splitName(server)), ...splitName(original)]
     .join(' ')
-    .slice(0, LONGEST_QUERY)
+    .slice(0, MAX_QUERY_LENGTH)
 }
 
 function firstSentence({ tool }: PoolTool): string {
   const text = textOf(tool.description).trim()
   const [sentence = ''] = text.split(/(?<=[.!?。])\s|\n/)
-  return sentence.slice(0, LONGEST_QUERY)
+  return sentence.slice(0, MAX_QUERY_LENGTH)
 }
 
 function instead(
@@ -84,7 +84,7 @@ function instead(
   rivals: readonly PoolTool[],
 ): string {
   const by = rule === 'not-found-by-name' ? 'the words of its name' : 'the first sentence of its description'
-  const names = rivals.slice(0, MOST_NAMED).map(({ name }) => name)
+  const names = rivals.slice(0, MAX_NAMED).map(({ name }) => name)
   return `a search for ${by} finds ${names.length > 0 ? `${names.join(', ')} instead` : 'nothing'}`
 }
 
@@ -102,7 +102,7 @@ export function findTwins(tools: readonly PoolTool[]): Map<PoolTool, ToolFinding
   const findings = new Map<PoolTool, ToolFinding[]>()
   for (const group of groups.values())
     for (const one of group.length > 1 ? group : []) {
-      const others = group.filter((other) => other !== one).slice(0, MOST_NAMED)
+      const others = group.filter((other) => other !== one).slice(0, MAX_NAMED)
       const rest = group.length - 1 - others.length
       const names = others.map(({ name }) => name).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
       const message = `it has the same description and parameters as ${names}`

@@ -8,10 +8,10 @@ import type { RuleId } from './rules.ts'
 export type ToolFinding = { readonly rule: RuleId; readonly message: string }
 
 /** Characters of a description that models read; the default of the option `descriptionLimit`. */
-export const LONGEST_DESCRIPTION = 2048
-const MOST_NAMED = 5
+export const MAX_DESCRIPTION_LENGTH = 2048
+const MAX_NAMED = 5
 /** Words in which a verb is looked for. */
-const MOST_WORDS = 60
+const MAX_WORDS = 60
 
 export function describedBadly(tool: ListedTool): ToolFinding[] {
   const description = textOf(tool.description).trim()
@@ -31,11 +31,11 @@ export function describedBadly(tool: ListedTool): ToolFinding[] {
           } as const,
         ]
       : []),
-    ...(description.length > LONGEST_DESCRIPTION
+    ...(description.length > MAX_DESCRIPTION_LENGTH
       ? [
           {
             rule: 'description-too-long',
-            message: `its description has ${description.length} characters; models read ${LONGEST_DESCRIPTION}`,
+            message: `its description has ${description.length} characters; models read ${MAX_DESCRIPTION_LENGTH}`,
           } as const,
         ]
       : []),
@@ -58,7 +58,7 @@ const ARTICLES = new Set(['a', 'an', 'the', 'of', 'for', 'to', 'this', 'tool'])
 
 /** Verbs are known in English only; other languages are not judged. */
 function hasNoVerb(name: string, description: string): boolean {
-  const words = wordsOf(description).slice(0, MOST_WORDS)
+  const words = wordsOf(description).slice(0, MAX_WORDS)
   const isEnglish = isLatin(description) && words.some((word) => COMMON.has(word))
   if (!isEnglish) return false
   const isVerb = (word: string) => actionOfVerb(word) !== undefined || OTHER_VERBS.has(word.replace(/s$/, ''))
@@ -109,17 +109,17 @@ function isLatin(text: string): boolean {
 function wordsOf(text: string): string[] {
   return (
     text
-      .slice(0, LONGEST_DESCRIPTION)
+      .slice(0, MAX_DESCRIPTION_LENGTH)
       .toLowerCase()
       .match(/[\p{L}\p{N}]+/gu) ?? []
   )
 }
 
-const MOST_PARAMETERS = 1_000
+const MAX_PARAMETERS = 1_000
 
 /** Names of top-level parameters without a description of their own, of their reference or of their values. */
 function undescribedParameters({ inputSchema }: ListedTool): string[] {
-  const properties = Object.entries(fieldsOf(fieldsOf(inputSchema).properties)).slice(0, MOST_PARAMETERS)
+  const properties = Object.entries(fieldsOf(fieldsOf(inputSchema).properties)).slice(0, MAX_PARAMETERS)
   return properties.filter(([, schema]) => !isDescribed(schema)).map(([name]) => name)
 }
 
@@ -136,6 +136,6 @@ function isDescribed(schema: unknown): boolean {
 }
 
 function listed(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMED
-  return `${names.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+  const rest = names.length - MAX_NAMED
+  return `${names.slice(0, MAX_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }

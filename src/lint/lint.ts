@@ -17,7 +17,7 @@ export type LintOptions = {
   readonly problems?: readonly { readonly file: string; readonly server?: string; readonly message: string }[]
 }
 
-const MOST_FINDINGS = 10_000
+const MAX_FINDINGS = 10_000
 
 /**
  * Checks servers and returns what is wrong with them.
@@ -62,7 +62,7 @@ export async function lint(servers: readonly LintedServer[], options: LintOption
       tokens: tokensOf(pool, server),
       budget: { tokens: null, tools: null, ...budgetOf(server, settings) },
     })),
-    findings: [...errors, ...warnings].slice(0, MOST_FINDINGS),
+    findings: [...errors, ...warnings].slice(0, MAX_FINDINGS),
     errors: errors.length,
     warnings: warnings.length,
     searches: confusions.searches,

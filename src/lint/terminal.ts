@@ -4,7 +4,7 @@ import { lintRules, type RuleId, ruleUrl } from './rules.ts'
 import { findingName } from './sarif.ts'
 import type { LintReport } from './types.ts'
 
-const MOST_SHOWN = 100
+const MAX_SHOWN = 100
 
 export type LintViewOptions = {
   /** Columns of the terminal. */
@@ -15,7 +15,7 @@ export function lintView(
   { servers, findings, errors, warnings }: LintReport,
   { width }: LintViewOptions,
 ): string {
-  const shown = findings.slice(0, MOST_SHOWN)
+  const shown = findings.slice(0, MAX_SHOWN)
   const rest = errors + warnings - shown.length
   const rules = [...new Set(shown.map(({ rule }) => rule))]
   const tools = servers.reduce((sum, server) => sum + server.tools.length, 0)

@@ -126,11 +126,11 @@ async function readList(
 }
 
 /** The API's own limit. */
-const MOST_MESSAGES = 100_000
+const MAX_MESSAGES = 100_000
 
 export function refuseLongList(count: number): void {
-  if (count <= MOST_MESSAGES) return
-  const message = `messages: at most ${MOST_MESSAGES} are allowed, but there are ${count}`
+  if (count <= MAX_MESSAGES) return
+  const message = `messages: at most ${MAX_MESSAGES} are allowed, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 

@@ -35,10 +35,10 @@ export type SizedCache<Value> = {
 }
 
 /** Limits in characters: in total, and for each value. */
-const MOST_CHARACTERS = 64_000_000
-const MOST_OF_ONE = 2_000_000
+const MAX_CHARACTERS = 64_000_000
+const MAX_OF_ONE = 2_000_000
 
-export function createSizedCache<Value>(mostCharacters = MOST_CHARACTERS): SizedCache<Value> {
+export function createSizedCache<Value>(mostCharacters = MAX_CHARACTERS): SizedCache<Value> {
   const known = new Map<string, { readonly value: Value; readonly size: number }>()
   let total = 0
   const forget = (key: string) => {
@@ -57,7 +57,7 @@ export function createSizedCache<Value>(mostCharacters = MOST_CHARACTERS): Sized
     set(key, value, valueSize) {
       const size = key.length + valueSize
       forget(key)
-      if (size > Math.min(MOST_OF_ONE, mostCharacters)) return
+      if (size > Math.min(MAX_OF_ONE, mostCharacters)) return
       known.set(key, { value, size })
       total += size
       for (const oldest of known.keys()) {

@@ -36,7 +36,7 @@ export type SamplingEnd = {
 }
 
 /** Maximum samplings per reply. The last one cannot search, or the reply ends so that the client can continue it. */
-const MOST_ROUNDS = 10
+const MAX_ROUNDS = 10
 
 export async function converse(job: Job): Promise<Sampled> {
   const contract = await job.searching.request()
@@ -108,8 +108,8 @@ async function* rounds(job: Job, first: Begun): AsyncGenerator<StreamEvent> {
     if (isSearch) for (const result of await searching.answer(reply.shown.length)) yield* show(result, reply)
     const goesOn = isSearch && fieldsOf(event.delta).stop_reason === 'tool_use'
     if (!goesOn) return yield* end(reply, searching, event)
-    if (round === MOST_ROUNDS) return yield* end(reply, searching, stopped(event, searching.stopReason))
-    begun = await goOn(job, round + 1 === MOST_ROUNDS)
+    if (round === MAX_ROUNDS) return yield* end(reply, searching, stopped(event, searching.stopReason))
+    begun = await goOn(job, round + 1 === MAX_ROUNDS)
   }
 }
 

@@ -51,7 +51,7 @@ export async function countUpstream(
 
 /** Per upstream, the models that refused newer tool fields: later requests omit those fields from the start. */
 const plainModels = new WeakMap<Upstream, Recent<true>>()
-const MOST_MODELS = 1000
+const MAX_MODELS = 1000
 
 /** Sends all tool fields; if the upstream refuses the newer ones, sends once more without them. */
 async function sendLowered<Given>(
@@ -60,7 +60,7 @@ async function sendLowered<Given>(
   send: (request: MessagesRequest) => Promise<Given>,
   refusalIn: (given: Given) => HttpAnswer | undefined,
 ): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
-  const plain = plainModels.get(upstream) ?? createRecent(MOST_MODELS)
+  const plain = plainModels.get(upstream) ?? createRecent(MAX_MODELS)
   // Keyed by client, so that one client's invalid tools do not strip the fields of another's.
   const key = `${owner} ${contract.model}`
   const keepsFields = !plain.get(key)
@@ -84,8 +84,8 @@ function refusesField({ status, body }: HttpAnswer, { tools }: MessagesRequest):
   return listOf(tools).some((tool) => newerFields(fieldsOf(tool)).some((field) => words.has(field)))
 }
 
-const MOST_RETRIES = 3
-const LONGEST_WAIT_MS = 30_000
+const MAX_RETRIES = 3
+const MAX_WAIT_MS = 30_000
 const REFUSED_FOR_NOW = new Set([429, 503, 529])
 
 /** Samples in the middle of a reply, where the client cannot retry: waits out rate limits as the response says. */
@@ -93,9 +93,9 @@ export async function samplePatiently(contract: MessagesRequest, target: Target)
   const { call, wait = sleepUntil } = target
   for (let retry = 0; ; retry++) {
     const sampling = await sample(contract, target)
-    if (!('refused' in sampling.sampled) || retry === MOST_RETRIES) return sampling
+    if (!('refused' in sampling.sampled) || retry === MAX_RETRIES) return sampling
     const milliseconds = waitFor(sampling.sampled.refused, retry)
-    if (milliseconds === undefined || milliseconds > LONGEST_WAIT_MS) return sampling
+    if (milliseconds === undefined || milliseconds > MAX_WAIT_MS) return sampling
     await wait(milliseconds, call.signal)
   }
 }

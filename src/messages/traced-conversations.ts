@@ -15,16 +15,16 @@ export type TraceOfRequest = (
 ) => ConversationListener | undefined
 
 /** Conversations that are recognised; above this number the least recent are forgotten. */
-const MOST_CONVERSATIONS = 1000
+const MAX_CONVERSATIONS = 1000
 /** Maximum messages that a request may add for its conversation to be found. */
 const LOOK_BACK = 8
 
 /** Conversations whose newest request has no key yet: most continue with the same objects and never need one. */
-const MOST_WITHOUT_KEY = 16
+const MAX_WITHOUT_KEY = 16
 
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
-  const known = createRecent<ConversationListener>(MOST_CONVERSATIONS)
+  const known = createRecent<ConversationListener>(MAX_CONVERSATIONS)
   const places = new WeakMap<Fields, Place>()
   const withoutKey = new Map<ConversationListener, { messages: readonly Fields[]; owner: string }>()
 
@@ -67,7 +67,7 @@ export function createTracedConversations(openTrace: OpenTrace | undefined): Tra
     withoutKey.delete(trace)
     withoutKey.set(trace, { messages, owner })
     const [oldest] = withoutKey
-    if (withoutKey.size > MOST_WITHOUT_KEY && oldest) addKey(oldest[0], oldest[1].messages, oldest[1].owner)
+    if (withoutKey.size > MAX_WITHOUT_KEY && oldest) addKey(oldest[0], oldest[1].messages, oldest[1].owner)
   }
 
   return ({ messages }, owner, headers, user) => {

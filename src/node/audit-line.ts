@@ -11,11 +11,11 @@ export type AuditLineOptions = {
 }
 
 /** Characters of one text; queries and errors are shorter. */
-const LONGEST_TEXT = 2000
+const MAX_TEXT_LENGTH = 2000
 /** Characters of the arguments or the result of one call. */
-const LONGEST_CONTENT = 16_000
+const MAX_CONTENT_LENGTH = 16_000
 /** Lines that are longer, or nested too deeply for JSON, keep only what every record has. */
-const LONGEST_LINE = 64_000
+const MAX_LINE_LENGTH = 64_000
 
 export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
   const content = 'content' in record ? record.content : undefined
@@ -24,14 +24,14 @@ export function auditLine(record: TraceRecord, { redact, hasContent = false }: A
     redact,
     headOf(record),
   )
-  const kept = hasContent && content !== undefined ? written(content, redact, LONGEST_CONTENT) : undefined
-  const isLong = kept !== undefined && kept.length > LONGEST_CONTENT
-  const shown = isLong ? JSON.stringify(cut(kept, LONGEST_CONTENT)) : kept
+  const kept = hasContent && content !== undefined ? written(content, redact, MAX_CONTENT_LENGTH) : undefined
+  const isLong = kept !== undefined && kept.length > MAX_CONTENT_LENGTH
+  const shown = isLong ? JSON.stringify(cut(kept, MAX_CONTENT_LENGTH)) : kept
   const line = plain && shown ? `${plain.slice(0, -1)},"content":${shown}}` : plain
-  if (line !== undefined && line.length <= LONGEST_LINE) return line
+  if (line !== undefined && line.length <= MAX_LINE_LENGTH) return line
   const { version, time, processId, sequence, conversation, type } = record
   const least = { version, time, processId, sequence, conversation, type, isCut: true }
-  return written(least, redact, LONGEST_TEXT)
+  return written(least, redact, MAX_TEXT_LENGTH)
 }
 
 /** The JSON of what the stream of events puts in front of each: it holds no secrets. */
@@ -50,15 +50,15 @@ function plainText(value: object, redact: (text: string) => string, head: string
   if (!text.startsWith('{')) return undefined
   const event = text.startsWith(head) ? text.slice(head.length) : text
   const isPlain = !text.includes('\\') && !hasLongText(text) && redact(event) === event
-  return isPlain ? text : written(value, redact, LONGEST_TEXT)
+  return isPlain ? text : written(value, redact, MAX_TEXT_LENGTH)
 }
 
 /** Whether a text in this JSON without escapes may be too long. */
 function hasLongText(json: string): boolean {
   let from = 0
-  while (json.length - from > LONGEST_TEXT) {
+  while (json.length - from > MAX_TEXT_LENGTH) {
     const quote = json.indexOf('"', from)
-    if (quote < 0 || quote - from > LONGEST_TEXT) return true
+    if (quote < 0 || quote - from > MAX_TEXT_LENGTH) return true
     from = quote + 1
   }
   return false

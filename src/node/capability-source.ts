@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Shelf } from '../core/index.ts'
 
-const MOST_BYTES = 1_000_000
+const MAX_BYTES = 1_000_000
 
 /** Loads a capability table from a JSON file, for `keepCapabilitiesFresh` and `shelf.refreshCapabilities`. */
 export function capabilitiesFromFile(path: string): () => Promise<unknown> {
@@ -16,7 +16,7 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
     const response = await fetchUrl(url, { signal: AbortSignal.timeout(10_000) })
     if (!response.ok) throw new Error(`${url} answered ${response.status}`)
     const text = await response.text()
-    if (text.length > MOST_BYTES) throw new Error(`${url} answered with ${text.length} characters`)
+    if (text.length > MAX_BYTES) throw new Error(`${url} answered with ${text.length} characters`)
     return JSON.parse(text)
   }
 }

@@ -18,7 +18,7 @@ export type KeyThrottle = (attempt: {
 /** Keys with this many characters cannot be guessed, however fast somebody tries. Ours have 32. */
 const TOO_LONG_TO_GUESS = 24
 /** Addresses with a key that are remembered. */
-const MOST_KNOWN = 1000
+const MAX_KNOWN = 1000
 
 export function createKeyThrottle(options: WrongKeysOptions = {}): KeyThrottle {
   const wrongKeys = createWrongKeys(options)
@@ -32,7 +32,7 @@ export function createKeyThrottle(options: WrongKeysOptions = {}): KeyThrottle {
     if (waitSeconds > 0) return { waitSeconds }
     if (key !== undefined) {
       known.add(user)
-      dropOldest(known, MOST_KNOWN)
+      dropOldest(known, MAX_KNOWN)
       return undefined
     }
     if (hasKey) wrongKeys.add(network)

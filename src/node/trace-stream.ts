@@ -91,7 +91,7 @@ function isoTime(at: number): string {
 
 /** Milliseconds after which tools are reported again. */
 const REPEAT_AFTER = 3_600_000
-const MOST_REMEMBERED = 10_000
+const MAX_REMEMBERED = 10_000
 
 /** Returns a function that says whether an id was reported within the last hour; if not, it is from now on. */
 function createRepetitions(): (id: string, time: number) => boolean {
@@ -100,18 +100,18 @@ function createRepetitions(): (id: string, time: number) => boolean {
     if (time - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER) return true
     reported.delete(id)
     reported.set(id, time)
-    dropOldest(reported, MOST_REMEMBERED)
+    dropOldest(reported, MAX_REMEMBERED)
     return false
   }
 }
 
 /** Characters of the name and the version of a client. */
-const LONGEST_NAME = 100
+const MAX_NAME_LENGTH = 100
 
 function shortened({ name, version }: ClientIdentity): ClientIdentity {
   return {
-    name: cut(name, LONGEST_NAME),
-    ...(version === undefined ? {} : { version: cut(version, LONGEST_NAME) }),
+    name: cut(name, MAX_NAME_LENGTH),
+    ...(version === undefined ? {} : { version: cut(version, MAX_NAME_LENGTH) }),
   }
 }
 

@@ -8,7 +8,7 @@ import { chatAttributes, inputTokens, toolAttributes } from './attributes.ts'
 const TOKEN_BOUNDARIES = Array.from({ length: 14 }, (_, power) => 4 ** power)
 const CHAT_BOUNDARIES = Array.from({ length: 14 }, (_, power) => 2 ** power / 100)
 const CALL_BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
-const MOST_CONVERSATIONS = 10_000
+const MAX_CONVERSATIONS = 10_000
 
 function instruments(meter: Meter) {
   const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]) =>
@@ -46,7 +46,7 @@ export function createMetricsReader(
     switch (record.type) {
       case 'opened': {
         if (record.conversation !== undefined) kinds.set(record.conversation, record.kind)
-        dropOldest(kinds, MOST_CONVERSATIONS)
+        dropOldest(kinds, MAX_CONVERSATIONS)
         return
       }
       case 'sampled':

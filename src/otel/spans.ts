@@ -32,11 +32,11 @@ export type SpansOptions = {
 }
 
 /** Conversations and calls that are remembered until they end. */
-const MOST_REMEMBERED = 10_000
+const MAX_REMEMBERED = 10_000
 /** Spans that wait for the span of their request. */
-const MOST_WAITING = 100
-const LONGEST_CONTENT = 16_000
-const LONGEST_SUBJECT = 100
+const MAX_WAITING = 100
+const MAX_CONTENT_LENGTH = 16_000
+const MAX_SUBJECT_LENGTH = 100
 
 type Conversation = {
   readonly id: string
@@ -139,7 +139,7 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
       conversation.turnSpan ??= newSpanId()
       add(record, conversation, { ...input, parentSpan: conversation.turnSpan })
     } else if (kind !== 'serve') add(record, conversation, input)
-    else if (conversation.waiting.length < MOST_WAITING) conversation.waiting.push({ record, input })
+    else if (conversation.waiting.length < MAX_WAITING) conversation.waiting.push({ record, input })
   }
 }
 
@@ -244,13 +244,13 @@ function requestSpan(record: Extract<TraceRecord, { type: 'answered' }>): SpanIn
 /** Secrets are hidden before anything is cut; otherwise half of one could remain. */
 function contentOf(input: unknown, output: unknown, redact: (text: string) => string): Attributes {
   return {
-    'gen_ai.tool.call.arguments': cut(redact(toJson(input)), LONGEST_CONTENT),
-    'gen_ai.tool.call.result': cut(redact(toJson(output)), LONGEST_CONTENT),
+    'gen_ai.tool.call.arguments': cut(redact(toJson(input)), MAX_CONTENT_LENGTH),
+    'gen_ai.tool.call.result': cut(redact(toJson(output)), MAX_CONTENT_LENGTH),
   }
 }
 
 function nameOf({ operation, subject }: SpanInput, redact: (text: string) => string): string {
-  return `${operation} ${cut(redact(subject), LONGEST_SUBJECT)}`
+  return `${operation} ${cut(redact(subject), MAX_SUBJECT_LENGTH)}`
 }
 
 function hidden(attributes: Attributes, redact: (text: string) => string): Attributes {
@@ -301,5 +301,5 @@ function flagsIn(traceparent: string): number {
 
 function keepRecent<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.set(key, value)
-  dropOldest(map, MOST_REMEMBERED)
+  dropOldest(map, MAX_REMEMBERED)
 }

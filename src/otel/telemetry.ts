@@ -34,7 +34,7 @@ export type Telemetry = {
   readonly close: () => Promise<boolean>
 }
 
-const LONGEST_CLOSE_MS = 2000
+const MAX_CLOSE_MS = 2000
 const METRICS_INTERVAL_MS = 60_000
 
 export function openTelemetry({ version, environment, redact, notify }: TelemetryOptions): Telemetry {
@@ -80,7 +80,7 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
     },
     async close() {
       const isDone = await withinLimit(Promise.allSettled(closers.map((close) => close())))
-      if (!isDone) watch.failed(new Error(`no answer within ${LONGEST_CLOSE_MS / 1000} s`))
+      if (!isDone) watch.failed(new Error(`no answer within ${MAX_CLOSE_MS / 1000} s`))
       return isDone
     },
   }
@@ -90,7 +90,7 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
 async function withinLimit(work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), LONGEST_CLOSE_MS)
+    timer = setTimeout(() => resolve(false), MAX_CLOSE_MS)
   })
   const isDone = await Promise.race([work.then(() => true), limit])
   clearTimeout(timer)

@@ -32,11 +32,11 @@ export type ModelRankOptions = {
 
 const QUERY_TIMEOUT_MS = 400
 /** Characters of a tool's text that are embedded, about 64 tokens: each costs about a millisecond of CPU. */
-const LONGEST_TEXT = 270
+const MAX_TEXT_LENGTH = 270
 /** With more candidates the ranking was no better: see docs/decisions/2026-11-17-encoder-on-request.md. */
 const CANDIDATES = 20
 /** Candidates of recent searches that are embedded ahead of the rest. */
-const MOST_RECENT = 400
+const MAX_RECENT = 400
 
 export function createModelRank(options: ModelRankOptions): ModelRank {
   const { embedder, timeoutMs = QUERY_TIMEOUT_MS } = options
@@ -96,7 +96,7 @@ function createReader(embedder: Embedder) {
         recent.delete(text)
         recent.add(text)
       }
-      dropOldest(recent, MOST_RECENT)
+      dropOldest(recent, MAX_RECENT)
       if (embedder.state.status !== 'working' && queued.get(tools) !== embedder.version) {
         queued.set(tools, embedder.version)
         embedder.prepare(tools.map(documentOf).filter((text) => text !== ''))
@@ -149,12 +149,12 @@ function documentOf(entry: PoolTool): string {
       | null
       | undefined
     const names = Object.keys(schema?.properties ?? {}).map((name) => splitName(name).join(' '))
-    const description = String(entry.tool.description ?? '').slice(0, 2 * LONGEST_TEXT)
+    const description = String(entry.tool.description ?? '').slice(0, 2 * MAX_TEXT_LENGTH)
     text = [splitName(entry.name).join(' '), description, names.join(', ')]
       .map(readablePart)
       .filter((part) => part !== '')
       .join('. ')
-      .slice(0, LONGEST_TEXT)
+      .slice(0, MAX_TEXT_LENGTH)
     documents.set(entry, text)
   }
   return text

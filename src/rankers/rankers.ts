@@ -131,7 +131,7 @@ const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 const BRIDGE = new URL('../../data/bridge.bin', import.meta.url)
 
 /** The table's size is about 3 MB; what unpacks to more is damaged. */
-const MOST_BRIDGE_BYTES = 16 * 1024 * 1024
+const MAX_BRIDGE_BYTES = 16 * 1024 * 1024
 
 const engines: {
   hybrid?: Rank
@@ -146,7 +146,7 @@ const translate = createTranslate(bridge)
 function bridge(): Bridge | undefined {
   try {
     engines.bridge ??= createBridge(
-      brotliDecompressSync(readFileSync(BRIDGE), { maxOutputLength: MOST_BRIDGE_BYTES }),
+      brotliDecompressSync(readFileSync(BRIDGE), { maxOutputLength: MAX_BRIDGE_BYTES }),
     )
   } catch (error) {
     engines.bridge = 'none'

@@ -5,7 +5,7 @@ import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from '../core/index.ts'
 import { SearchInputError, searchFields } from '../search/index.ts'
 
-const LONGEST_PATTERN = 200
+const MAX_PATTERN_LENGTH = 200
 
 /** The score of a match per field: name, description, argument names, argument descriptions. */
 const FIELD_SCORES = [4, 3, 2, 1]
@@ -24,8 +24,8 @@ export const regex: Rank = (tools, pattern, limit) => {
 
 function compile(pattern: string): RE2JS {
   if (pattern === '') throw new SearchInputError('the pattern is empty. Give one that matches a tool.')
-  if (pattern.length > LONGEST_PATTERN) {
-    const message = `the pattern has ${pattern.length} characters; at most ${LONGEST_PATTERN} are allowed. Shorten it.`
+  if (pattern.length > MAX_PATTERN_LENGTH) {
+    const message = `the pattern has ${pattern.length} characters; at most ${MAX_PATTERN_LENGTH} are allowed. Shorten it.`
     throw new SearchInputError(message)
   }
   try {

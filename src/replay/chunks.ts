@@ -1,7 +1,7 @@
 // Splits a stream of bytes into JSON texts, with bounds: lines, or the entries of a HAR document. Never holds a whole file.
 
 /** Bytes of one line or entry; a longer one is skipped. */
-const MOST_BYTES = 64_000_000
+const MAX_BYTES = 64_000_000
 
 const [NEWLINE, QUOTE, BACKSLASH] = [10, 34, 92]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125]
@@ -64,11 +64,11 @@ function createText() {
     add(piece: Buffer) {
       size += piece.length
       // A piece may be part of a buffer that the stream reuses only after this chunk was handled.
-      if (size <= MOST_BYTES && piece.length > 0) pieces.push(Buffer.from(piece))
+      if (size <= MAX_BYTES && piece.length > 0) pieces.push(Buffer.from(piece))
     },
     /** Returns the text and starts the next; undefined if it was too long. */
     take(): string | undefined {
-      const text = size <= MOST_BYTES ? Buffer.concat(pieces).toString('utf8') : undefined
+      const text = size <= MAX_BYTES ? Buffer.concat(pieces).toString('utf8') : undefined
       pieces = []
       size = 0
       return text

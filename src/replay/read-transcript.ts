@@ -20,7 +20,7 @@ import type { Recording, TranscriptFormat } from './types.ts'
 export class TranscriptError extends Error {}
 
 /** Lines that may precede the first one that tells the format. */
-const MOST_UNKNOWN_LINES = 1_000
+const MAX_UNKNOWN_LINES = 1_000
 
 /**
  * Reads a transcript; `files` are the transcript and those of its sub-agents. Damaged lines are counted, not thrown.
@@ -61,7 +61,7 @@ async function readOne(file: string, { recorder, index, ...known }: Reading): Pr
       if (text !== undefined && text.trim() === '') continue
       const line = parsed(text)
       reader ??= isHar ? httpReader(recorder) : line && readerFor(line, recorder)
-      if (!reader && ++unknown > MOST_UNKNOWN_LINES) throw new TranscriptError(NO_FORMAT)
+      if (!reader && ++unknown > MAX_UNKNOWN_LINES) throw new TranscriptError(NO_FORMAT)
       if (!line) recorder.markUnreadable()
       else if (reader) attempt(() => reader?.read(line, index), recorder)
     }

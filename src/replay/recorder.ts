@@ -7,12 +7,12 @@ import { type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import type { RecordedTurn, Recording, TranscriptFormat } from './types.ts'
 
 /** Replies of one recording. */
-const MOST_TURNS = 50_000
+const MAX_TURNS = 50_000
 /** Conversations of one recording that are told apart; further ones share the last. */
-const MOST_LANES = 2_000
-const LONGEST_NAME = 200
-const MOST_CALLS = 200
-const LONGEST_QUERY = 500
+const MAX_LANES = 2_000
+const MAX_NAME_LENGTH = 200
+const MAX_CALLS = 200
+const MAX_QUERY_LENGTH = 500
 
 /** A reply as a reader found it. */
 export type FoundReply = {
@@ -56,9 +56,9 @@ export function createRecorder(): Recorder {
   let isDeferring = false
 
   function laneOf(name: string): Lane {
-    const known = lanes.get(lanes.size < MOST_LANES || lanes.has(name) ? name : OTHERS)
+    const known = lanes.get(lanes.size < MAX_LANES || lanes.has(name) ? name : OTHERS)
     const lane = known ?? { characters: 0, isCompacted: false, last: undefined }
-    if (!known) lanes.set(lanes.size < MOST_LANES ? name : OTHERS, lane)
+    if (!known) lanes.set(lanes.size < MAX_LANES ? name : OTHERS, lane)
     return lane
   }
 
@@ -66,8 +66,8 @@ export function createRecorder(): Recorder {
   function extend(lane: Lane, { calls, queries, characters, usage }: FoundReply): void {
     const { last } = lane
     if (!last) return
-    last.calls = [...last.calls, ...calls].slice(0, MOST_CALLS)
-    last.queries = [...last.queries, ...queries].slice(0, MOST_CALLS)
+    last.calls = [...last.calls, ...calls].slice(0, MAX_CALLS)
+    last.queries = [...last.queries, ...queries].slice(0, MAX_CALLS)
     last.replyCharacters += characters
     last.usage = usage ?? last.usage
   }
@@ -86,7 +86,7 @@ export function createRecorder(): Recorder {
       const lane = laneOf(name)
       if (reply.queries.length > 0) isDeferring = true
       if (reply.id !== undefined && reply.id === lane.lastId) extend(lane, reply)
-      else if (turns.length >= MOST_TURNS) counts.leftOut++
+      else if (turns.length >= MAX_TURNS) counts.leftOut++
       else {
         lane.last = turnOf(lanes.has(name) ? name : OTHERS, lane, reply)
         turns.push(lane.last)
@@ -121,9 +121,9 @@ function turnOf(name: string, lane: Lane, reply: FoundReply): Writable<RecordedT
   const { model, calls, queries, characters, usage, tools } = reply
   return {
     lane: name,
-    model: model.slice(0, LONGEST_NAME),
-    calls: calls.slice(0, MOST_CALLS).map((call) => call.slice(0, LONGEST_NAME)),
-    queries: queries.slice(0, MOST_CALLS).map((query) => query.slice(0, LONGEST_QUERY)),
+    model: model.slice(0, MAX_NAME_LENGTH),
+    calls: calls.slice(0, MAX_CALLS).map((call) => call.slice(0, MAX_NAME_LENGTH)),
+    queries: queries.slice(0, MAX_CALLS).map((query) => query.slice(0, MAX_QUERY_LENGTH)),
     characters: lane.characters,
     replyCharacters: characters,
     usage,
@@ -136,7 +136,7 @@ function turnOf(name: string, lane: Lane, reply: FoundReply): Writable<RecordedT
 export type MessageParts = Pick<FoundReply, 'calls' | 'queries' | 'characters'>
 
 /** Ids of search calls whose results have not been seen yet. */
-const MOST_OPEN_SEARCHES = 1_000
+const MAX_OPEN_SEARCHES = 1_000
 
 /** Returns a function that reads messages in the Messages shape; it remembers searches to leave out their results. */
 export function createMessageReader(): (message: Fields) => MessageParts {
@@ -150,7 +150,7 @@ export function createMessageReader(): (message: Fields) => MessageParts {
       const call = type === 'tool_use' ? readCall(textOf(name), input) : undefined
       if (call?.query !== undefined) {
         queries.push(call.query)
-        if (searches.size < MOST_OPEN_SEARCHES) searches.add(id)
+        if (searches.size < MAX_OPEN_SEARCHES) searches.add(id)
         continue
       }
       if (type === 'tool_result' && searches.delete(answered)) continue

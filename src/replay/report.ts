@@ -23,9 +23,9 @@ export type ReplayTerms = {
   readonly prices: PriceTable
 }
 
-const MOST_TURNS_LISTED = 10_000
-const MOST_UNKNOWN = 20
-const MOST_MODELS = 20
+const MAX_TURNS_LISTED = 10_000
+const MAX_UNKNOWN = 20
+const MAX_MODELS = 20
 
 export function makeReplayReport(
   recording: Recording,
@@ -43,7 +43,7 @@ export function makeReplayReport(
       turns: turns.length,
       conversations: new Set(turns.map(({ lane }) => lane)).size,
       compactions: recording.compactions,
-      models: models.slice(0, MOST_MODELS),
+      models: models.slice(0, MAX_MODELS),
       isDeferring: recording.isDeferring,
       turnsWithUsage: recording.turns.filter(({ usage }) => usage !== undefined).length,
       unreadable: recording.unreadable,
@@ -52,9 +52,9 @@ export function makeReplayReport(
     tools: {
       ...{ servers: shelf.servers, tools: shelf.tools, deferred: shelf.deferred.size, tokens: shelf.tokens },
       used: used.size,
-      unknown: [...unknown].slice(0, MOST_UNKNOWN).map(printableLine),
+      unknown: [...unknown].slice(0, MAX_UNKNOWN).map(printableLine),
     },
-    turns: turns.slice(0, MOST_TURNS_LISTED),
+    turns: turns.slice(0, MAX_TURNS_LISTED),
     total,
     verdict: verdictOf(total, recording, findings),
     assumptions: assumptionsOf(recording, findings, terms),
@@ -79,7 +79,7 @@ function totalOf(turns: readonly ReplayedTurn[], models: readonly string[], { pr
     prefixBreaks: turns.filter(({ prefixKept }) => prefixKept === false).length,
     largestPromptWithout: most((turn) => turn.definitionsWithout + turn.conversationTokens),
     largestPromptWith: most((turn) => turn.definitionsWith + turn.conversationTokens),
-    pricedAs: isPriced ? models.slice(0, MOST_MODELS) : null,
+    pricedAs: isPriced ? models.slice(0, MAX_MODELS) : null,
     pricesOf: isPriced ? prices.date : null,
   }
 }

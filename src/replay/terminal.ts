@@ -4,7 +4,7 @@ import { count, counted, printableLine, table, wrapLines } from '../terminal/ind
 import type { ReplayedTurn, ReplayReport } from './types.ts'
 
 const WIDTH = 80
-const MOST_ROWS = 40
+const MAX_ROWS = 40
 
 const FORMATS: Record<ReplayReport['format'], string> = {
   toolshelf: 'a session of toolshelf',
@@ -54,7 +54,7 @@ function rowsOf({ turns }: ReplayReport): string[] {
     if (last && before && isQuiet(before) && isQuiet(turn) && isAlike(before, turn)) last.push(turn)
     else groups.push([turn])
   }
-  const shown = groups.slice(0, MOST_ROWS).map(rowOf)
+  const shown = groups.slice(0, MAX_ROWS).map(rowOf)
   const header = ['turn', 'without', 'with', 'saved', 'what happened']
   const rest = groups.length - shown.length
   return [

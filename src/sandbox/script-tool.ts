@@ -60,7 +60,7 @@ export function remarkAbout({ state, calls, log }: ScriptOutcome): string {
     .join('\n')
 }
 
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 function counted(calls: ScriptOutcome['calls']): string {
   const counts = new Map<string, number>()
@@ -69,7 +69,7 @@ function counted(calls: ScriptOutcome['calls']): string {
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   const named = [...counts]
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(([key, count]) => (count === 1 ? key : `${count} × ${key}`))
   const rest = counts.size - named.length
   return named.join(', ') + (rest > 0 ? ` and ${rest} other kinds` : '')

@@ -1,9 +1,9 @@
 // Detects text that people do not see but models read: invisible characters, look-alike letters, tags, blobs.
 import { unsafeKinds } from '../lib/index.ts'
-import { excerpt, isPlain, LONGEST_TEXT, plain, type TextFinding } from './suspicion.ts'
+import { excerpt, isPlain, MAX_TEXT_LENGTH, plain, type TextFinding } from './suspicion.ts'
 
 export function findHidden(text: string, where: string): TextFinding[] {
-  const read = text.slice(0, LONGEST_TEXT)
+  const read = text.slice(0, MAX_TEXT_LENGTH)
   const findings = (isPlain(read) ? markup : [...characters, ...markup]).flatMap((check): TextFinding[] => {
     const { pattern, level, message, show = excerpt, unless } = check
     const match = pattern.exec(read)
@@ -11,11 +11,11 @@ export function findHidden(text: string, where: string): TextFinding[] {
     const shown = show(read, match.index, match.index + match[0].length)
     return [{ kind: 'hidden', level, where, excerpt: shown, message }]
   })
-  return text.length > LONGEST_TEXT ? [...findings, tooLong(text, where)] : findings
+  return text.length > MAX_TEXT_LENGTH ? [...findings, tooLong(text, where)] : findings
 }
 
 function tooLong(text: string, where: string): TextFinding {
-  const message = `it is so long that only the first ${LONGEST_TEXT} characters were read`
+  const message = `it is so long that only the first ${MAX_TEXT_LENGTH} characters were read`
   return { kind: 'hidden', level: 'warn', where, excerpt: `${text.length} characters`, message }
 }
 

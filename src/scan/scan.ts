@@ -8,7 +8,7 @@ import { secrecyPhrases } from './secrecy.ts'
 import { shadowingPhrases } from './shadowing.ts'
 import { findStuffing } from './stuffing.ts'
 import { excerpt, type Suspicion, type TextFinding } from './suspicion.ts'
-import { MOST_TEXTS, type Text, textsOf } from './texts.ts'
+import { MAX_TEXTS, type Text, textsOf } from './texts.ts'
 
 export type { Suspicion, SuspicionKind, TextFinding } from './suspicion.ts'
 
@@ -22,7 +22,7 @@ export function scan(tool: ListedTool): readonly Suspicion[] {
     ...(isAll ? [] : [tooMany]),
   ]
   const worstFirst = findings.sort((a, b) => Number(b.level === 'warn') - Number(a.level === 'warn'))
-  return worstFirst.slice(0, MOST_FINDINGS).map((finding) => ({ tool: tool.name, ...finding }))
+  return worstFirst.slice(0, MAX_FINDINGS).map((finding) => ({ tool: tool.name, ...finding }))
 }
 
 /** Scans each of a server's tools, and looks for descriptions that many of them share. */
@@ -35,7 +35,7 @@ export function scanText(text: string, where: string): readonly TextFinding[] {
   return scanTexts([{ text, where }])
 }
 
-const MOST_FINDINGS = 100
+const MAX_FINDINGS = 100
 
 function scanTexts(texts: readonly Text[]): TextFinding[] {
   const lines = joinTexts(texts)
@@ -54,11 +54,11 @@ const tooMany: TextFinding = {
   level: 'note',
   where: 'inputSchema',
   excerpt: '',
-  message: `only the first ${MOST_TEXTS} texts of the definition were read`,
+  message: `only the first ${MAX_TEXTS} texts of the definition were read`,
 }
 
 /** From this many further tools on, a shared description fills search results without distinguishing the tools. */
-const MOST_COPIES = 4
+const MAX_COPIES = 4
 /** Characters: short descriptions are often the same for good reason. */
 const SHORTEST_COPY = 40
 
@@ -71,7 +71,7 @@ function findCopies(tools: readonly ListedTool[]): Suspicion[] {
     else copies.set(description, [name])
   }
   return [...copies].flatMap(([description, [tool = '', ...others]]): Suspicion[] => {
-    if (others.length < MOST_COPIES) return []
+    if (others.length < MAX_COPIES) return []
     const message = `${others.length} other tools have the same description`
     const shown = excerpt(description, 0, description.length)
     return [{ tool, kind: 'stuffing', level: 'note', where: 'description', excerpt: shown, message }]

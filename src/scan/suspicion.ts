@@ -17,15 +17,15 @@ export type TextFinding = {
 export type Suspicion = TextFinding & { readonly tool: string }
 
 /** Characters of one text; a model sees fewer. */
-export const LONGEST_TEXT = 65_536
+export const MAX_TEXT_LENGTH = 65_536
 const AROUND = 50
-const LONGEST_EXCERPT = 200
+const MAX_EXCERPT_LENGTH = 200
 
 /**
  * The text as a model reads it, whatever letters it uses: no invisible characters, no emphasis marks, single spaces.
  */
 export function plain(text: string): string {
-  const read = text.slice(0, LONGEST_TEXT)
+  const read = text.slice(0, MAX_TEXT_LENGTH)
   return (isPlain(read) ? read : latin(read)).replace(/[*`"]+/g, '').replace(/\s+/g, ' ')
 }
 
@@ -37,7 +37,7 @@ export function isPlain(text: string): boolean {
 function latin(text: string): string {
   return text
     .normalize('NFKC')
-    .slice(0, LONGEST_TEXT)
+    .slice(0, MAX_TEXT_LENGTH)
     .replace(/[\p{Cf}\p{Variation_Selector}“”„«»]+/gu, '')
     .replace(/[‘’ʼ´]/g, "'")
     .replace(/\p{Cc}/gu, ' ')
@@ -45,6 +45,6 @@ function latin(text: string): string {
 
 export function excerpt(text: string, start: number, end: number): string {
   const from = Math.max(0, start - AROUND)
-  const words = spellOutInvisible(text.slice(from, Math.min(end, start + LONGEST_EXCERPT) + AROUND)).trim()
-  return `${from > 0 ? '…' : ''}${cut(words, LONGEST_EXCERPT)}`
+  const words = spellOutInvisible(text.slice(from, Math.min(end, start + MAX_EXCERPT_LENGTH) + AROUND)).trim()
+  return `${from > 0 ? '…' : ''}${cut(words, MAX_EXCERPT_LENGTH)}`
 }

@@ -14,7 +14,7 @@ export type Texts = {
 }
 
 /** Limits per tool. */
-export const MOST_TEXTS = 2_000
+export const MAX_TEXTS = 2_000
 
 /** Names and descriptions come first, so that no list of values can displace them. */
 export function textsOf(tool: ListedTool): Texts {
@@ -29,9 +29,9 @@ export function textsOf(tool: ListedTool): Texts {
     }
   const texts = [...prose, ...values]
   return {
-    texts: texts.slice(0, MOST_TEXTS),
-    names: names.slice(0, MOST_TEXTS),
-    isAll: Math.max(texts.length, names.length) <= MOST_TEXTS,
+    texts: texts.slice(0, MAX_TEXTS),
+    names: names.slice(0, MAX_TEXTS),
+    isAll: Math.max(texts.length, names.length) <= MAX_TEXTS,
   }
 }
 

@@ -48,17 +48,17 @@ export function actionOfTool(tool: PoolTool): Action | undefined {
   return found.action
 }
 
-const LONGEST_NAME = 200
-const LONGEST_START = 80
+const MAX_NAME_LENGTH = 200
+const MAX_START_LENGTH = 80
 
 function readAction(tool: PoolTool): Action | undefined {
   const { annotations, description } = tool.tool
   const { readOnlyHint, destructiveHint } = (annotations ?? {}) as Record<string, unknown>
   if (readOnlyHint === true) return 'read'
-  const words = splitName(ownName(tool).slice(0, LONGEST_NAME))
+  const words = splitName(ownName(tool).slice(0, MAX_NAME_LENGTH))
   const named = words.map(actionOfVerb).find((action) => action !== undefined)
   if (named !== undefined) return named
-  const start = typeof description === 'string' ? description.slice(0, LONGEST_START) : ''
+  const start = typeof description === 'string' ? description.slice(0, MAX_START_LENGTH) : ''
   const told = actionOfVerb(/[a-z]+/i.exec(start)?.[0].toLowerCase() ?? '')
   return told ?? (destructiveHint === true ? 'delete' : undefined)
 }
@@ -73,7 +73,7 @@ export function nameSays(
   tool: PoolTool,
   stems: readonly string[],
 ): 'lists all' | 'lists some' | 'names' | undefined {
-  const words = splitName(ownName(tool).slice(0, LONGEST_NAME)).map((word) => word.toLowerCase())
+  const words = splitName(ownName(tool).slice(0, MAX_NAME_LENGTH)).map((word) => word.toLowerCase())
   const found = words.map(stem)
   if (!stems.every((one) => found.includes(one))) return undefined
   const isPlural = words[stems.length]?.endsWith('s') && stems.every((one, index) => found[index + 1] === one)

@@ -12,8 +12,8 @@ const DENYING_WORDS = new Set(
 const DENYING_PARTS = /不要|不用|不必|不删|别|勿|しない|ないで|せずに|지\s?(?:마|말|않)/u
 
 const CLAUSE_END = /[,;.!?\n，。、；！？،؛؟]+/u
-const MOST_CHARACTERS = 2000
-const MOST_CLAUSES = 12
+const MAX_CHARACTERS = 2000
+const MAX_CLAUSES = 12
 
 /**
  * The English words of a query that wants to look and forbids deleting, with the latter said as English says it;
@@ -23,7 +23,7 @@ export function deniedDeletion(
   query: string,
   translateClause: (clause: string) => readonly string[],
 ): string | undefined {
-  const clauses = query.slice(0, MOST_CHARACTERS).split(CLAUSE_END).slice(0, MOST_CLAUSES)
+  const clauses = query.slice(0, MAX_CHARACTERS).split(CLAUSE_END).slice(0, MAX_CLAUSES)
   if (clauses.length < 2 || !clauses.some(denies)) return undefined
   const kept: string[] = []
   let isForbidden = false

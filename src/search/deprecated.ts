@@ -117,8 +117,8 @@ const MARKS = [
 ]
 
 /** Only what a description begins with is about the tool as a whole. */
-const LONGEST_START = 400
+const MAX_START_LENGTH = 400
 
 function startOf(description: unknown): string {
-  return typeof description === 'string' ? description.slice(0, LONGEST_START) : ''
+  return typeof description === 'string' ? description.slice(0, MAX_START_LENGTH) : ''
 }

@@ -56,7 +56,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   vi: 'đơưạảấầậắằặẻẽếềểễệịọỏốồổộớờởợụủứừửữựỳỵỷ',
 }
 
-const MOST_CHARACTERS = 2000
+const MAX_CHARACTERS = 2000
 
 /** Whether a query may be in another language than English, judged without any table. */
 export function mayBeForeign(words: readonly ForeignWord[], isKnown: (word: string) => boolean): boolean {
@@ -74,7 +74,7 @@ export function detectLanguage(
   isKnown: (word: string) => boolean,
 ): string | undefined {
   const script = foreignScript(words)
-  const letters = new Set(query.slice(0, MOST_CHARACTERS).toLowerCase())
+  const letters = new Set(query.slice(0, MAX_CHARACTERS).toLowerCase())
   if (script) {
     const foreign = words.filter((word) => word.script !== 'latin')
     const score = (lexicon: Lexicon) => sumOf(foreign, ({ word }) => wordScore(word, lexicon))

@@ -17,16 +17,16 @@ export type Field = (typeof FIELDS)[number]
 export type PerField = readonly [number, number, number, number, number, number, number]
 
 const DEEPEST = 6
-const MOST_TEXTS = 400
-const MOST_SCHEMAS = 2_000
-const LONGEST_TEXT = 20_000
-const LONGEST_NAME = 200
+const MAX_TEXTS = 400
+const MAX_SCHEMAS = 2_000
+const MAX_TEXT_LENGTH = 20_000
+const MAX_NAME_LENGTH = 200
 
 /** The texts of a tool, one list a field in the order of FIELDS. */
 export function searchFields(entry: PoolTool): string[][] {
-  const server = (entry.server ?? '').slice(0, LONGEST_NAME)
+  const server = (entry.server ?? '').slice(0, MAX_NAME_LENGTH)
   const texts: string[][] = [
-    [ownName(entry).slice(0, LONGEST_NAME)],
+    [ownName(entry).slice(0, MAX_NAME_LENGTH)],
     [server],
     [textOf(entry.hint)],
     [textOf(entry.tool.description)],
@@ -68,7 +68,7 @@ function isSeparator(code: number): boolean {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, LONGEST_TEXT) : ''
+  return typeof value === 'string' ? value.slice(0, MAX_TEXT_LENGTH) : ''
 }
 
 type Arguments = {
@@ -82,13 +82,13 @@ type Arguments = {
 /** Arguments at every depth, as far as a schema is sane. */
 function readSchema(schema: unknown, into: Arguments, depth: number): void {
   if (typeof schema !== 'object' || schema === null || depth > DEEPEST) return
-  if (into.seen.has(schema) || into.seen.size > MOST_SCHEMAS || into.names.length > MOST_TEXTS) return
+  if (into.seen.has(schema) || into.seen.size > MAX_SCHEMAS || into.names.length > MAX_TEXTS) return
   into.seen.add(schema)
   const { properties, items, anyOf, oneOf, allOf } = schema as Record<string, unknown>
   if (typeof properties === 'object' && properties !== null) {
     for (const name of Object.keys(properties)) {
       const value = (properties as Record<string, unknown>)[name]
-      into.names.push(name.slice(0, LONGEST_NAME))
+      into.names.push(name.slice(0, MAX_NAME_LENGTH))
       readArgument(value, into)
       readSchema(value, into, depth + 1)
     }
@@ -106,6 +106,6 @@ function readArgument(value: unknown, { descriptions, values }: Arguments): void
   const { description, enum: choices } = value as { description?: unknown; enum?: unknown }
   if (typeof description === 'string') descriptions.push(textOf(description))
   if (!Array.isArray(choices)) return
-  for (const choice of choices.slice(0, MOST_TEXTS))
-    if (typeof choice === 'string') values.push(choice.slice(0, LONGEST_NAME))
+  for (const choice of choices.slice(0, MAX_TEXTS))
+    if (typeof choice === 'string') values.push(choice.slice(0, MAX_NAME_LENGTH))
 }

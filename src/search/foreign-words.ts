@@ -23,8 +23,8 @@ export type ForeignWord = {
   readonly isCapital: boolean
 }
 
-const MOST_CHARACTERS = 2000
-const MOST_WORDS = 200
+const MAX_CHARACTERS = 2000
+const MAX_WORDS = 200
 
 /** Runs of a script that separates no words; kana and Han follow one another within a word. */
 const RUNS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]+|[\p{L}\p{N}\p{M}]+/gu
@@ -34,12 +34,12 @@ const MIXED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー々]+)/u
 /** The words of a query's beginning, in order. */
 export function foreignWords(text: string): ForeignWord[] {
   const words: ForeignWord[] = []
-  for (const [run] of unaccent(text.slice(0, MOST_CHARACTERS)).matchAll(RUNS)) {
+  for (const [run] of unaccent(text.slice(0, MAX_CHARACTERS)).matchAll(RUNS)) {
     for (const piece of UNSPACED_START.test(run) ? [run] : run.split(MIXED)) {
       if (piece === '') continue
       const isCapital = words.length > 0 && CAPITAL.test(piece)
       words.push({ word: piece.toLowerCase(), script: scriptOf(piece), isName: NAME.test(piece), isCapital })
-      if (words.length === MOST_WORDS) return words
+      if (words.length === MAX_WORDS) return words
     }
   }
   return words

@@ -33,7 +33,7 @@ export type HybridParts = {
   readonly breaks?: Breaks
 }
 
-const MOST_TWINS = 3
+const MAX_TWINS = 3
 
 /** Candidates taken from each side. */
 const CANDIDATES = 30
@@ -254,7 +254,7 @@ function varied(hits: readonly Hit[], most: number): Hit[] {
   const isCrowding = ({ tool }: Hit) => {
     const key = `${ownName(tool)}\n${tool.tool.description ?? ''}`
     seen.set(key, (seen.get(key) ?? 0) + 1)
-    return (seen.get(key) ?? 0) > MOST_TWINS
+    return (seen.get(key) ?? 0) > MAX_TWINS
   }
   const [kept, crowding]: [Hit[], Hit[]] = [[], []]
   for (const hit of hits) {

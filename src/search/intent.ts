@@ -15,7 +15,7 @@ export type Intent = {
 }
 
 const LONGEST = 2_000
-const MOST_CLAUSES = 12
+const MAX_CLAUSES = 12
 
 const NEGATION =
   /(?:^|[,;:.!?]|\s)\s*(?:but |and |please )*(?:(?:do not|don['’]?t|never|not to|without(?: any)?) (?:ever )?([a-z]+)|no (edit|change|deletion|removal|update|write|refund)s?\b|([a-z]+) (?:nothing|none|neither|no one|nobody)\b)[^,;.!?\n]*/giu
@@ -61,7 +61,7 @@ export function readIntent(query: string): Intent {
   const forbidden = new Set<Action>()
   const kept = query.length > LONGEST ? query : withoutNegations(query, forbidden)
   const wanted = new Set<Action>()
-  const clauses = kept.slice(0, LONGEST).split(CLAUSE_END).filter(isText).slice(0, MOST_CLAUSES)
+  const clauses = kept.slice(0, LONGEST).split(CLAUSE_END).filter(isText).slice(0, MAX_CLAUSES)
   for (const clause of clauses) {
     const action = actionOfClause(clause, clauses.length === 1)
     if (action !== undefined && !forbidden.has(action)) wanted.add(action)

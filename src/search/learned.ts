@@ -50,18 +50,18 @@ export type LearnedSearchOptions = {
   readonly onUse?: (use: LearnedUse) => void
 }
 
-const MOST_USES = 1000
+const MAX_USES = 1000
 /** Of one tool, so that none takes the room of the others. */
-const MOST_USES_OF_TOOL = 30
-const MOST_WORDS = 12
+const MAX_USES_OF_TOOL = 30
+const MAX_WORDS = 12
 /** Searches are alike that share this much of their words: with less, siblings such as list and create are confused. */
 const LEAST_SHARED = 0.85
 /** Only the latest count, so that a new habit replaces an old one. */
-const MOST_LIKE = 8
+const MAX_LIKE = 8
 /** A search that missed the tool speaks for it half as loud: the model may have meant something else. */
 const MISS_WEIGHT = 0.5
 const LEAST_CREDIT = 1
-const MOST_MOVED = 2
+const MAX_MOVED = 2
 
 /**
  * Creates a memory of the searches that led to calls, and a ranker that uses it.
@@ -76,7 +76,7 @@ export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions =
   function credits(tools: readonly PoolTool[], query: string): LearnedCredit[] {
     const words = new Set(wordsOf(query))
     const like: { readonly use: LearnedUse; readonly shared: number }[] = []
-    for (let place = known.length - 1; place >= 0 && like.length < MOST_LIKE; place--) {
+    for (let place = known.length - 1; place >= 0 && like.length < MAX_LIKE; place--) {
       const use = known[place]!
       const shared = sharedPart(words, use.words)
       if (shared >= LEAST_SHARED) like.push({ use, shared })
@@ -94,7 +94,7 @@ export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions =
       .map(([tool, sum]) => ({ tool, ...sum }))
       .filter(({ credit }) => credit >= LEAST_CREDIT)
       .sort((a, b) => b.credit - a.credit)
-      .slice(0, MOST_MOVED)
+      .slice(0, MAX_MOVED)
   }
 
   return {
@@ -131,18 +131,18 @@ function withFirst(moved: readonly PoolTool[], ranking: Ranking, limit: number):
 function bounded(uses: readonly LearnedUse[]): LearnedUse[] {
   const perTool = new Map<string, number>()
   const kept: LearnedUse[] = []
-  for (let place = uses.length - 1; place >= 0 && kept.length < MOST_USES; place--) {
+  for (let place = uses.length - 1; place >= 0 && kept.length < MAX_USES; place--) {
     const use = uses[place]!
     const count = (perTool.get(keyOf(use)) ?? 0) + 1
     perTool.set(keyOf(use), count)
-    if (count <= MOST_USES_OF_TOOL) kept.push(use)
+    if (count <= MAX_USES_OF_TOOL) kept.push(use)
   }
   return kept.reverse()
 }
 
 function wordsOf(query: string): string[] {
   const stems = readQuery(query, LEXICAL.query).map(({ word }) => stem(word))
-  return [...new Set(stems)].slice(0, MOST_WORDS)
+  return [...new Set(stems)].slice(0, MAX_WORDS)
 }
 
 /** Dice's coefficient. */

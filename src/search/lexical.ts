@@ -55,7 +55,7 @@ export type LexicalIndex = {
 }
 
 /** Longer queries are planned anew each time, so that no index holds a text of megabytes. */
-const LONGEST_KEPT = 2_000
+const MAX_KEPT_LENGTH = 2_000
 
 /** More candidates than asked for are measured, because the bonuses may reorder them. */
 const FEWEST_CANDIDATES = 20
@@ -105,7 +105,7 @@ function* indexOf(
   let latest: { readonly query: string; readonly plan: QueryPlan } | undefined
   /** A query is often searched and measured in a row: its plan is kept until the next one. */
   const planFor = (query: string) => {
-    if (query.length > LONGEST_KEPT) return planOf(query, parts)
+    if (query.length > MAX_KEPT_LENGTH) return planOf(query, parts)
     if (latest?.query !== query) latest = { query, plan: planOf(query, parts) }
     return latest.plan
   }

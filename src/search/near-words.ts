@@ -11,12 +11,12 @@ import { splitWords } from './words.ts'
 export type WeightedWord = { readonly word: string; readonly weight: number }
 
 /** In the order of FIELDS: how many words of each are read. */
-const MOST_WORDS = [16, 8, 16, 40, 30, 0, 0] as const
-const LONGEST_TEXT = 1_000
-const MOST_QUERY_WORDS = 16
+const MAX_WORDS = [16, 8, 16, 40, 30, 0, 0] as const
+const MAX_TEXT_LENGTH = 1_000
+const MAX_QUERY_WORDS = 16
 
 /** Words whose vectors are kept; with more, all are forgotten and read again. */
-const MOST_KNOWN = 40_000
+const MAX_KNOWN = 40_000
 
 /** Returns a function of candidates and the query's words: a number from 0 to 1 for each candidate. */
 export function createNearWords(
@@ -29,7 +29,7 @@ export function createNearWords(
       .map(({ word, weight }) => ({ weight, vector: vocabulary.vectorOf(word) }))
       .filter(({ vector }) => vector.some((value) => value !== 0))
     if (asked.length === 0) return scores
-    if (vocabulary.size() > MOST_KNOWN) vocabulary = createVocabularyOfVectors(meaning)
+    if (vocabulary.size() > MAX_KNOWN) vocabulary = createVocabularyOfVectors(meaning)
     const { rows, places, ends } = vocabulary.gather(tools)
     const total = asked.reduce((sum, { weight }) => sum + weight, 0)
     for (const { vector, weight } of asked) {
@@ -56,9 +56,9 @@ function nearest(near: Float32Array, places: Uint32Array, from: number, end: num
 
 /** The heaviest words, in their order. */
 function tellingWords(words: readonly WeightedWord[]): readonly WeightedWord[] {
-  if (words.length <= MOST_QUERY_WORDS) return words
-  const least = [...words].sort((a, b) => b.weight - a.weight)[MOST_QUERY_WORDS - 1]!.weight
-  return words.filter(({ weight }) => weight >= least).slice(0, MOST_QUERY_WORDS)
+  if (words.length <= MAX_QUERY_WORDS) return words
+  const least = [...words].sort((a, b) => b.weight - a.weight)[MAX_QUERY_WORDS - 1]!.weight
+  return words.filter(({ weight }) => weight >= least).slice(0, MAX_QUERY_WORDS)
 }
 
 /** Vectors of words, made when a tool with them is first a candidate. */
@@ -137,10 +137,11 @@ function createVocabularyOfVectors(meaning: Meaning) {
 function wordsOf(tool: PoolTool): string[] {
   const words: string[] = []
   for (const [field, texts] of searchFields(tool).entries()) {
-    const end = words.length + (MOST_WORDS[field] ?? 0)
+    const end = words.length + (MAX_WORDS[field] ?? 0)
     for (const text of texts) {
       if (words.length >= end) break
-      for (const word of splitWords(text.slice(0, LONGEST_TEXT))) if (!STOP_WORDS.has(word)) words.push(word)
+      for (const word of splitWords(text.slice(0, MAX_TEXT_LENGTH)))
+        if (!STOP_WORDS.has(word)) words.push(word)
     }
     if (words.length > end) words.length = end
   }

@@ -50,7 +50,7 @@ export type Source = {
 }
 
 /** In longer queries unknown words are names and values, not slips. */
-const MOST_WORDS_CORRECTED = 8
+const MAX_WORDS_CORRECTED = 8
 
 export function planOf(query: string, source: Source): QueryPlan {
   const groups: Group[] = []
@@ -58,7 +58,7 @@ export function planOf(query: string, source: Source): QueryPlan {
   let rarity = 0
   let clauses = 1
   const words = knownWords(readQuery(query, source.settings.query), source)
-  const mayCorrect = words.length <= MOST_WORDS_CORRECTED
+  const mayCorrect = words.length <= MAX_WORDS_CORRECTED
   for (const word of words) {
     const group = groupOf(word, source, mayCorrect)
     weight += group.weight

@@ -20,8 +20,8 @@ export type QueryWeights = {
   readonly number: number
 }
 
-const MOST_CLAUSES = 32
-const MOST_WORDS = 200
+const MAX_CLAUSES = 32
+const MAX_WORDS = 200
 
 const VALUE = new RegExp(
   [
@@ -47,14 +47,14 @@ export function readQuery(query: string, weights: QueryWeights): QueryWord[] {
   for (const { piece, isValue } of pieces(text)) {
     const clauses = isValue || !MAY_END.test(piece) ? [piece] : piece.split(CLAUSE_END)
     clauses.forEach((one, index) => {
-      if (index > 0 && clause < MOST_CLAUSES - 1) clause++
+      if (index > 0 && clause < MAX_CLAUSES - 1) clause++
       collect(one, isValue ? weights.value : 1, clause, weights, found)
     })
   }
   const words = [...found.values()]
   const telling = words.filter(({ weight }) => weight > 0)
-  if (telling.length > 0) return telling.slice(0, MOST_WORDS)
-  return words.slice(0, MOST_WORDS).map((word) => ({ ...word, weight: 1 }))
+  if (telling.length > 0) return telling.slice(0, MAX_WORDS)
+  return words.slice(0, MAX_WORDS).map((word) => ({ ...word, weight: 1 }))
 }
 
 type Mutable = { word: string; weight: number; clause: number; parts: string[] }

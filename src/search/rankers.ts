@@ -8,7 +8,7 @@ import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'
 import { runAtOnce, type Sliced } from './slices.ts'
 
 /** Longest query the hosted BM25 tool takes (wire 20). */
-const LONGEST_BM25_QUERY = 500
+const MAX_BM25_QUERY_LENGTH = 500
 
 /** Indexes of lists of tools, each remembered as long as its list lives, made from the latest one where they overlap. */
 export function createIndexes(
@@ -47,8 +47,8 @@ const plain = createLexicalRank(PLAIN_BM25)
 
 /** Plain BM25 over name, description, argument names and argument descriptions (wire 18). */
 export const bm25: Rank = (tools, query, limit) => {
-  if (query.length > LONGEST_BM25_QUERY) {
-    const message = `the query has ${query.length} characters; at most ${LONGEST_BM25_QUERY} are searched. Shorten it.`
+  if (query.length > MAX_BM25_QUERY_LENGTH) {
+    const message = `the query has ${query.length} characters; at most ${MAX_BM25_QUERY_LENGTH} are searched. Shorten it.`
     throw new SearchInputError(message)
   }
   return plain(tools, query, limit)

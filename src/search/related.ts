@@ -8,7 +8,7 @@ import { ownName } from './fields.ts'
 export type RelatedEntry = { readonly item: RelatedItem; readonly tool: Tool }
 
 /** An entry is named that is among so many of the best. */
-const MOST_COMPARED = 5
+const MAX_COMPARED = 5
 /** … with at least this part of the best score. */
 const LEAST_PART = 0.6
 
@@ -24,7 +24,7 @@ export function createRelatedSearch(entries: () => readonly RelatedEntry[], rank
       joins.set(tools, joined)
     }
     const { all, items } = joined
-    const { hits } = await rank(all, query, MOST_COMPARED)
+    const { hits } = await rank(all, query, MAX_COMPARED)
     const least = (hits[0]?.score ?? 0) * LEAST_PART
     return hits.flatMap(({ tool, score }) => (score >= least ? (items.get(tool) ?? []) : []))
   }

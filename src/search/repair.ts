@@ -12,7 +12,7 @@ export type Repair = {
 const SHORTEST_PREFIX = 3
 const SHORTEST_TYPO = 4
 const LONGEST = 40
-const MOST_REPAIRS = 8
+const MAX_REPAIRS = 8
 
 /** Stems that tools have near an unknown word: completions, else the two words it is made of, else corrections. */
 export function repair(
@@ -62,7 +62,7 @@ function split(word: string, isKnown: (word: string) => boolean): Repair[] {
 
 /** Short ones first, then by the alphabet: the order in which tools came must not matter. */
 function nearestFirst(words: string[]): string[] {
-  return words.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).slice(0, MOST_REPAIRS)
+  return words.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).slice(0, MAX_REPAIRS)
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours; `limit + 1` when there are more than that. */

@@ -85,7 +85,7 @@ function translateWord(
 function longestMatches(run: string, lexicon: Lexicon): TranslatedWord[] {
   const found: TranslatedWord[] = []
   for (let from = 0; from < run.length; ) {
-    let to = Math.min(run.length, from + LONGEST_UNSPACED)
+    let to = Math.min(run.length, from + MAX_UNSPACED_LENGTH)
     while (to > from && lexicon.frequency(run.slice(from, to)) === undefined) to--
     if (to > from) found.push({ from: run.slice(from, to), to: lexicon.translate(run.slice(from, to)) ?? [] })
     from = Math.max(to, from + 1)
@@ -93,13 +93,13 @@ function longestMatches(run: string, lexicon: Lexicon): TranslatedWord[] {
   return found
 }
 
-const LONGEST_UNSPACED = 12
+const MAX_UNSPACED_LENGTH = 12
 const SHORTEST_PART = 4
-const LONGEST_WORD = 60
+const MAX_WORD_LENGTH = 60
 
 /** "Zahnarzttermin": two known words, the longest first one, perhaps with a linking sound between them. */
 function compound(word: string, lexicon: Lexicon): readonly string[] | undefined {
-  if (word.length > LONGEST_WORD) return undefined
+  if (word.length > MAX_WORD_LENGTH) return undefined
   for (let end = word.length - SHORTEST_PART; end >= SHORTEST_PART; end--) {
     const head = lexicon.translate(word.slice(0, end))
     if (!head || head.length === 0) continue

@@ -13,7 +13,7 @@ import { createToolSlices, runAtOnce, type Sliced } from './slices.ts'
 const WEIGHTS = [0.6, 0.5, 0.7, 1, 0.3, 0.5, 0] as const
 const LONGEST = [16, 16, 32, 48, 48, 100, 0] as const
 
-const MOST_CLAUSES = 6
+const MAX_CLAUSES = 6
 
 /** Fields that hold identifiers rather than sentences. */
 const IDENTIFIERS = [true, true, false, false, true, false, true] as const
@@ -119,7 +119,7 @@ function clausesOf(query: string): string[] {
   const clauses = query
     .split(/[.;!?\n]+|,? (?:and|then|und|et|y) /i)
     .filter((clause) => clause.split(/\s+/).length >= 4)
-  return clauses.length > 1 ? [query, ...clauses.slice(0, MOST_CLAUSES)] : [query]
+  return clauses.length > 1 ? [query, ...clauses.slice(0, MAX_CLAUSES)] : [query]
 }
 
 function bestOfClauses(rows: Rows, queries: readonly Float32Array[], requests: Float32Array): Float32Array {

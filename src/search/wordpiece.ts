@@ -10,7 +10,7 @@ export interface PieceTable {
   readonly slots: Uint16Array
 }
 
-const LONGEST_WORD = 100
+const MAX_WORD_LENGTH = 100
 const WORD_SEED = 0x811c9dc5
 const CONTINUATION_SEED = 0x1b873593
 const CONTINUATION = 0x23
@@ -76,8 +76,8 @@ function slotOf(hash: number, size: number): number {
   return ((hash ^ (hash >>> 15)) >>> 0) & (size - 1)
 }
 
-const word = new Uint8Array(LONGEST_WORD)
-const found = new Uint16Array(LONGEST_WORD)
+const word = new Uint8Array(MAX_WORD_LENGTH)
+const found = new Uint16Array(MAX_WORD_LENGTH)
 
 /**
  * Calls `visit` with the row of each piece, in order, until about `limit` pieces were seen (a word is not cut). Words
@@ -96,12 +96,12 @@ export function visitPieces(
   for (let i = 0; i <= plain.length && left > 0; i++) {
     const code = i < plain.length ? classOf(plain.charCodeAt(i)) : SEPARATOR
     if (code > FOREIGN) {
-      if (length < LONGEST_WORD) word[length] = code
+      if (length < MAX_WORD_LENGTH) word[length] = code
       length++
     } else if (code === FOREIGN) {
       foreign = true
     } else {
-      if (length > 0 && length <= LONGEST_WORD && !foreign) left -= visitWord(vocabulary, length, visit)
+      if (length > 0 && length <= MAX_WORD_LENGTH && !foreign) left -= visitWord(vocabulary, length, visit)
       length = 0
       foreign = false
     }

@@ -83,7 +83,7 @@ function run(text: string, start: number, end: number, emit: Emit): void {
   }
   const parts = asciiParts(text, start, end)
   for (const part of parts) emit(part, false)
-  if (parts.length === 2 && end - start <= LONGEST_JOINED) {
+  if (parts.length === 2 && end - start <= MAX_JOINED_LENGTH) {
     emit(parts[0]! + parts[1]!, true)
     return
   }
@@ -93,7 +93,7 @@ function run(text: string, start: number, end: number, emit: Emit): void {
   }
 }
 
-const LONGEST_JOINED = 20
+const MAX_JOINED_LENGTH = 20
 
 function isDigit(part: string): boolean {
   return KINDS[part.charCodeAt(0)] === DIGIT

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from './types.ts'
 
 /** Milliseconds after which a holder is taken for gone although a process has its id. */
-const LONGEST_HOLD_MS = 20_000
+const MAX_HOLD_MS = 20_000
 const MAX_PAUSE_MS = 12
 /** Milliseconds after which nobody can still be writing a draft or waiting with one. */
 const LEFT_MS = 600_000
@@ -67,7 +67,7 @@ async function removeAbandoned(path: string): Promise<boolean> {
   try {
     await write(removing, String(process.pid))
   } catch {
-    if ((await ageOf(removing)) > LONGEST_HOLD_MS) await rm(removing, { force: true })
+    if ((await ageOf(removing)) > MAX_HOLD_MS) await rm(removing, { force: true })
     return false
   }
   try {
@@ -84,7 +84,7 @@ function holderOf(path: string): Promise<string | undefined> {
 }
 
 async function isAbandoned(path: string, holder: string): Promise<boolean> {
-  return !isRunning(Number.parseInt(holder, 10)) || (await ageOf(path)) > LONGEST_HOLD_MS
+  return !isRunning(Number.parseInt(holder, 10)) || (await ageOf(path)) > MAX_HOLD_MS
 }
 
 /** Whether a process with this id exists, of whatever user. */

@@ -17,16 +17,16 @@ export type KeyAuthenticatorOptions = {
 }
 
 /** Good keys that are remembered; above this number the least recently used are forgotten. */
-const MOST_GOOD = 10_000
+const MAX_GOOD = 10_000
 /** Milliseconds for which a good key is remembered: the upper bound where a message of a change was lost. */
 const GOOD_MS = 300_000
 /** Wrong keys that are remembered, so that repeating one does not reach the store. */
-const MOST_WRONG = 2000
+const MAX_WRONG = 2000
 const WRONG_MS = 30_000
 /** Keys that are looked up at once; more are refused, so that a flood of wrong keys does not pass on to the store. */
-const MOST_LOOKUPS = 100
+const MAX_LOOKUPS = 100
 /** Looks for one key while users change all the time. */
-const MOST_LOOKS = 5
+const MAX_LOOKS = 5
 
 const WRONG: AccessRefusal = {
   status: 401,
@@ -57,7 +57,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
 
   /** Looks again if something changed meanwhile: the key may have been revoked after it was read. */
   async function lookUp(token: string, hash: string): Promise<User | AccessRefusal> {
-    for (let look = 0; look < MOST_LOOKS; look++) {
+    for (let look = 0; look < MAX_LOOKS; look++) {
       const lookup = memory.remembering()
       const outcome = await lookOnce(token, hash, lookup)
       if (lookup.isCurrent()) return outcome
@@ -91,7 +91,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
     const known = memory.recall(hash)
     if (known) return known
     if (memory.isWrong(hash)) return WRONG
-    if (lookups >= MOST_LOOKUPS) return BUSY
+    if (lookups >= MAX_LOOKUPS) return BUSY
     lookups++
     try {
       return await lookUp(token, hash)
@@ -170,10 +170,10 @@ function createKeyMemory(directory: UserDirectory, now: () => number) {
       return {
         isCurrent: () => before === changes,
         good(hash: string, user: User, record: KeyRecord): void {
-          if (before === changes) remember(good, hash, { user, record, checkedAt: now() }, MOST_GOOD)
+          if (before === changes) remember(good, hash, { user, record, checkedAt: now() }, MAX_GOOD)
         },
         wrong(hash: string): void {
-          if (before === changes) remember(wrong, hash, now(), MOST_WRONG)
+          if (before === changes) remember(wrong, hash, now(), MAX_WRONG)
         },
       }
     },

@@ -22,7 +22,7 @@ const MAX_BYTES = 20_000_000
 /** Milliseconds between two looks at the file, for sessions that stay open. Each request looks, too. */
 const WATCH_MS = 500
 /** Milliseconds after which another process's lock counts as abandoned. */
-const LONGEST_LOCK_MS = 10_000
+const MAX_LOCK_MS = 10_000
 /** Milliseconds between two writes of when keys were used. */
 const USES_MS = 60_000
 
@@ -188,7 +188,7 @@ class FileDirectory implements UserDirectory {
   async #lock(path: string): Promise<() => Promise<void>> {
     try {
       if (this.#options.mayCreate) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      return await lockFile(`${path}.lock`, LONGEST_LOCK_MS)
+      return await lockFile(`${path}.lock`, MAX_LOCK_MS)
     } catch (error) {
       throw unusable(this.place, error)
     }
@@ -205,7 +205,7 @@ class FileDirectory implements UserDirectory {
     this.#uses.clear()
     const write = async () => {
       const path = this.#usesPath()
-      const unlock = await lockFile(`${path}.lock`, LONGEST_LOCK_MS)
+      const unlock = await lockFile(`${path}.lock`, MAX_LOCK_MS)
       try {
         const { keys } = this.#loaded.records
         const uses = new Map([...(await readUses(path)), ...noted])

@@ -21,9 +21,9 @@ export class UsersError extends Error {
   override readonly name = 'UsersError'
 }
 
-const LONGEST_ID = 200
-const MOST_PATTERNS = 1000
-const LONGEST_PATTERN = 300
+const MAX_ID_LENGTH = 200
+const MAX_PATTERNS = 1000
+const MAX_PATTERN_LENGTH = 300
 const LISTINGS = ['auto', 'list', 'bridge'] as const
 const LIMITS = [
   'requestsPerMinute',
@@ -138,10 +138,10 @@ export function profileJson({
 /** Throws unless a text can be the id of a user or the name of a profile. */
 export function checkId(place: string, id: string): void {
   const isGood =
-    id.length > 0 && id.length <= LONGEST_ID && !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(id) && id.trim() === id
+    id.length > 0 && id.length <= MAX_ID_LENGTH && !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(id) && id.trim() === id
   if (!isGood)
     throw new UsersError(
-      `${place}: ${quote(id)} cannot be a name; use 1 to ${LONGEST_ID} characters, without control characters and outer spaces`,
+      `${place}: ${quote(id)} cannot be a name; use 1 to ${MAX_ID_LENGTH} characters, without control characters and outer spaces`,
     )
 }
 
@@ -153,8 +153,8 @@ function readRules(place: string, value: unknown): AccessRules {
 function readPatterns(place: string, value: unknown = []): readonly string[] {
   const isGood =
     Array.isArray(value) &&
-    value.length <= MOST_PATTERNS &&
-    value.every((one) => typeof one === 'string' && one.length > 0 && one.length <= LONGEST_PATTERN)
+    value.length <= MAX_PATTERNS &&
+    value.every((one) => typeof one === 'string' && one.length > 0 && one.length <= MAX_PATTERN_LENGTH)
   if (!isGood) throw wrong(place, value, 'a list of names, in which * stands for anything')
   return value
 }

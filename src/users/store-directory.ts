@@ -25,7 +25,7 @@ const OAUTH = 'oauth'
 /** Milliseconds between two notes that a key is in use. */
 const USE_GAP_MS = 3_600_000
 /** Keys whose last note is remembered; above this number the oldest are forgotten, and noted once more. */
-const MOST_NOTED = 10_000
+const MAX_NOTED = 10_000
 
 /** Options of `openUserStore`. */
 export type UserStoreOptions = {
@@ -88,7 +88,7 @@ export async function openUserStore(
       if (now() - (noted.get(keyId) ?? Number.NEGATIVE_INFINITY) < USE_GAP_MS) return
       noted.delete(keyId)
       noted.set(keyId, now())
-      dropOldest(noted, MOST_NOTED)
+      dropOldest(noted, MAX_NOTED)
       // A note that is lost costs only the note.
       void store.set(USES + keyId, JSON.stringify(new Date(now()).toISOString())).catch(() => {})
     },

@@ -5,17 +5,17 @@ import { RE2JS } from 're2js'
 /** A compiled pattern; one test costs at most `size` times the text's length. */
 export type CompiledPattern = { readonly size: number; readonly test: (text: string) => boolean }
 
-const LONGEST_PATTERN = 2_000
-const MOST_INSTRUCTIONS = 5_000
+const MAX_PATTERN_LENGTH = 2_000
+const MAX_INSTRUCTIONS = 5_000
 
 /** Returns undefined for an invalid or too large pattern, and for look-around or back-references. */
 export function compilePattern(source: string): CompiledPattern | undefined {
-  if (source.length > LONGEST_PATTERN) return undefined
+  if (source.length > MAX_PATTERN_LENGTH) return undefined
   try {
     new RegExp(source, 'u')
     const compiled = RE2JS.compile(toRe2(source))
     const size = compiled.programSize()
-    return size > MOST_INSTRUCTIONS ? undefined : { size, test: (text) => compiled.matcher(text).find() }
+    return size > MAX_INSTRUCTIONS ? undefined : { size, test: (text) => compiled.matcher(text).find() }
   } catch {
     return undefined
   }

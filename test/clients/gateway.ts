@@ -137,7 +137,7 @@ export function run(
     const child: ChildProcess = execFile(
       command,
       args,
-      { ...options, timeout: LONGEST_RUN, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
+      { ...options, timeout: MAX_RUN_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
       (error, out, told) => {
         if (error?.killed && !options.signal?.aborted)
           reject(new Error(`${command} did not end.\n${out}\n${told}`))
@@ -148,4 +148,4 @@ export function run(
   })
 }
 
-const LONGEST_RUN = 280_000
+const MAX_RUN_MS = 280_000

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const caches = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
 
-const LONGEST_INSTALLATION_MS = 300_000
+const MAX_INSTALLATION_MS = 300_000
 /** For so long nobody tries again what has failed. */
 const ONE_MINUTE_MS = 60_000
 const NEEDED_NODE = 24
@@ -91,7 +91,7 @@ async function linkModules({ installed, modules }) {
 
 /** A lock that is older than any installation belongs to a process that was ended. */
 async function begins(lock) {
-  if (existsSync(lock) && !(await isYounger(lock, LONGEST_INSTALLATION_MS)))
+  if (existsSync(lock) && !(await isYounger(lock, MAX_INSTALLATION_MS)))
     await rm(lock, { recursive: true, force: true })
   try {
     await mkdir(lock)
@@ -109,7 +109,7 @@ function runNpm(home) {
   const npm = spawn('npm', [...words, ...patience], {
     cwd: home,
     stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: LONGEST_INSTALLATION_MS - 10_000,
+    timeout: MAX_INSTALLATION_MS - 10_000,
     shell: process.platform === 'win32',
   })
   let said = ''

@@ -9,7 +9,7 @@ export type OpenaiOptions = { readonly api: 'chat' | 'responses'; readonly isStr
 type Loop = (text: string) => Promise<string>
 type Run = (name: string, json: string) => Promise<string>
 
-const MOST_STEPS = 8
+const MAX_STEPS = 8
 
 /** `tools` are those of servers that are connected already and stay so. */
 export function startOpenai(
@@ -49,7 +49,7 @@ function chatLoop(client: OpenAI, plain: readonly PlainTool[], run: Run, isStrea
   }
   return async (text) => {
     messages.push({ role: 'user', content: text })
-    for (let step = 0; step < MOST_STEPS; step++) {
+    for (let step = 0; step < MAX_STEPS; step++) {
       const message = await sample()
       messages.push(message)
       const calls = message.tool_calls ?? []
@@ -82,7 +82,7 @@ function responsesLoop(client: OpenAI, plain: readonly PlainTool[], run: Run, is
   }
   return async (text) => {
     input.push({ role: 'user', content: text })
-    for (let step = 0; step < MOST_STEPS; step++) {
+    for (let step = 0; step < MAX_STEPS; step++) {
       const { output, status } = await sample()
       if (status !== 'completed') throw new Error(`a response is ${status}`)
       input.push(...(output as OpenAI.Responses.ResponseInputItem[]))

@@ -52,7 +52,7 @@ async function talk(mode: string, decide: (turn: Turn, index: number) => Step): 
 const done: Step = { say: 'done' }
 const search: Step = { call: shelf('ToolSearch'), input: { query: 'select:everything__echo' } }
 
-const MOST_SEARCHES = 10
+const MAX_SEARCHES = 10
 
 /**
  * Searches, again while servers are still starting or opencode, on a busy machine, has not fetched the new list in time; then calls
@@ -65,7 +65,7 @@ function searchThen(call: Step, isFound: (turn: Turn) => boolean) {
     if (index === 0) return search
     isCalled = isFound(turn)
     if (isCalled) return call
-    return index < MOST_SEARCHES ? search : done
+    return index < MAX_SEARCHES ? search : done
   }
 }
 

@@ -31,7 +31,7 @@ afterAll(() => void vi.unstubAllEnvs())
 
 const deferred = { providerOptions: { openai: { deferLoading: true } } }
 const apiKey = 'none'
-const MOST_STEPS = 8
+const MAX_STEPS = 8
 
 /** A conversation that grows: takes all messages, answers with the new ones and its last words. */
 type Loop = (
@@ -74,7 +74,7 @@ function aiSdk(modelOf: ModelOf, isStream: boolean, search?: () => Promise<objec
       if (search) tools.tool_search = await search()
       return async (messages) => {
         const providerOptions = { openai: { store: false } }
-        const asked = { model, tools, messages, stopWhen: stepCountIs(MOST_STEPS), providerOptions }
+        const asked = { model, tools, messages, stopWhen: stepCountIs(MAX_STEPS), providerOptions }
         const failures: unknown[] = []
         const onError = ({ error }: { error: unknown }) => failures.push(error)
         const reply = isStream ? streamText({ ...asked, onError }) : await generateText(asked)
@@ -120,7 +120,7 @@ function mastra(): AgentCase['start'] {
         maxRetries: 2,
       })
       return async (messages) => {
-        const reply = await agent.generate(messages, { maxSteps: MOST_STEPS })
+        const reply = await agent.generate(messages, { maxSteps: MAX_STEPS })
         return { text: reply.text, added: reply.response.messages }
       }
     })

@@ -27,7 +27,7 @@ type Play = Scenario & { readonly folder: string; readonly say: (message: string
 const SERVER = 'conformance'
 /** How many scenarios are played at once: some measure how soon the client comes back. */
 const SIDE_BY_SIDE = 4
-const MOST_ATTEMPTS = 4
+const MAX_ATTEMPTS = 4
 /** For a machine that is busy with other work; the suite gives each scenario more. */
 const PATIENCE = 60_000
 
@@ -144,7 +144,7 @@ async function useIt(play: Play): Promise<void> {
       return await connect(play)
     } catch (error) {
       advice = (error as Error).message
-      if (!advice.includes('toolshelf login') || attempt === MOST_ATTEMPTS) throw error
+      if (!advice.includes('toolshelf login') || attempt === MAX_ATTEMPTS) throw error
       play.say(advice)
     }
   }

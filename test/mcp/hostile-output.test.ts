@@ -14,7 +14,7 @@ import { isAlive, until } from './support/processes.ts'
 import { local } from './support/servers.ts'
 import { neighbour } from './support/small-servers.ts'
 
-const MOST_GROWTH = 300 * 2 ** 20
+const MAX_GROWTH = 300 * 2 ** 20
 
 let before: number
 let highest: number
@@ -30,7 +30,7 @@ beforeEach(() => {
 
 afterEach(() => {
   clearInterval(watch)
-  expect(highest - before).toBeLessThan(MOST_GROWTH)
+  expect(highest - before).toBeLessThan(MAX_GROWTH)
 })
 
 const open = (script: string, given = {}, options: OpenOptions = {}) =>

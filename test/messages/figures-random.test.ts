@@ -81,7 +81,7 @@ async function converse(
   for (const { use, isCounted } of turns) {
     const before = messages
     messages = [...messages, { role: 'user', content: `use mcp__g__make_${use}` }]
-    for (let step = 0; step < MOST_STEPS; step++) {
+    for (let step = 0; step < MAX_STEPS; step++) {
       const body: Fields = { ...ask(tools), model, messages }
       const { max_tokens: _, ...counted } = body
       if (isCounted) await post(gateway, counted, { path: COUNT })
@@ -101,7 +101,7 @@ async function converse(
   }
 }
 
-const MOST_STEPS = 5
+const MAX_STEPS = 5
 const total = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
 
 /** What the upstream billed, as figures. */

@@ -66,7 +66,7 @@ function toolsOf({ search, hasBridge, immediate }: Talk): Fields[] {
   ]
 }
 
-const MOST_REPLIES = 6 * 3 + 1
+const MAX_REPLIES = 6 * 3 + 1
 
 test('conversations with the offline model are valid, sighted, repeatable and finite', async () => {
   await fc.assert(
@@ -76,7 +76,7 @@ test('conversations with the offline model are valid, sighted, repeatable and fi
       for (let turn = 0; turn < given.turns; turn++) {
         const said: string[] = []
         for (let replies = 0; ; replies++) {
-          expect(replies).toBeLessThan(MOST_REPLIES)
+          expect(replies).toBeLessThan(MAX_REPLIES)
           // Each reply comes from an upstream that has just started; a request that is refused throws.
           const message = await messageFrom(play(given.script), request)
           const content = message.content as Fields[]

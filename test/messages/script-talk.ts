@@ -62,7 +62,7 @@ export const finding =
         : 'No match.'
       : `${name} ran`
 
-const MOST_REPLIES = 30
+const MAX_REPLIES = 30
 
 /** Talks until the model is done; the lines of each reply. */
 export async function talk(
@@ -72,7 +72,7 @@ export async function talk(
 ): Promise<string[][]> {
   const replies: string[][] = []
   let request = start
-  while (replies.length < MOST_REPLIES) {
+  while (replies.length < MAX_REPLIES) {
     const { content, stop_reason } = await messageFrom(upstream, request)
     replies.push(lines(content))
     if (stop_reason !== 'tool_use') return replies

@@ -202,23 +202,23 @@ async function seen(request: PermissionRequest, directory: string, program: stri
   const shell = readShell(textOf(command), program)
   const files = await Promise.all(shell.redirections.map(({ path, kind }) => accessTo(directory, path, kind)))
   const words = fileWords(shell)
-  const read = words.slice(0, MOST_WORDS)
+  const read = words.slice(0, MAX_WORDS)
   const mentioned = await Promise.all(read.map((word) => accessTo(directory, word, 'read')))
   return {
     ...{ tool: call.name, server, accesses: [...accesses, ...files], shell, mentioned, url: undefined },
-    isTooLong: words.length > MOST_WORDS || shell.commands.length === 0,
+    isTooLong: words.length > MAX_WORDS || shell.commands.length === 0,
   }
 }
 
-const MOST_WORDS = 500
+const MAX_WORDS = 500
 /** Longer than any valid path. */
-const LONGEST_PATH = 5000
+const MAX_PATH_LENGTH = 5000
 
 /** Words that may be paths, including values after `=` in options. */
 function fileWords({ commands, suspects }: ShellReading): string[] {
   const words = [...commands, ...suspects].flatMap((command) => command.words.slice(1))
   const values = words.flatMap((word) => [word, ...(word.includes('=') ? [word.replace(/^[^=]*=/, '')] : [])])
-  return [...new Set(values)].filter((word) => word !== '' && word.length < LONGEST_PATH)
+  return [...new Set(values)].filter((word) => word !== '' && word.length < MAX_PATH_LENGTH)
 }
 
 /** The suggested rules, if they actually allow the call. */

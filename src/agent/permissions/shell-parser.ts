@@ -17,7 +17,7 @@ export type ParsedShell = {
   readonly isCertain: boolean
 }
 
-const MOST_CHARACTERS = 20_000
+const MAX_CHARACTERS = 20_000
 const DEEPEST = 20
 const KEYWORDS = new Set(
   'if then else elif fi for while until do done case esac in select function time coproc [[ ]]'.split(' '),
@@ -25,7 +25,7 @@ const KEYWORDS = new Set(
 
 /** Splits a command line as bash would. Never throws. */
 export function parseShell(text: string, depth = 0): ParsedShell {
-  if (text.length > MOST_CHARACTERS || depth > DEEPEST)
+  if (text.length > MAX_CHARACTERS || depth > DEEPEST)
     return { commands: [], redirections: [], isCertain: false }
   const reader = readerOf(text, depth)
   readList(reader, 'end')

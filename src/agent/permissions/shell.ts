@@ -54,11 +54,11 @@ const EVALUATING = new Set(
 const FIND_RUNS = new Set(['-exec', '-execdir', '-ok', '-okdir'])
 const FIND_WRITES = new Set(['-delete', '-fprint', '-fprint0', '-fprintf', '-fls'])
 /** Maximum nested parses for one line. */
-const MOST_READINGS = 300
+const MAX_READINGS = 300
 
 /** Reads a command line as bash would. For other shells, fewer lines are certain. Never throws. */
 export function readShell(text: string, shell = 'bash'): ShellReading {
-  const reading = inside(parseShell(text), { left: MOST_READINGS })
+  const reading = inside(parseShell(text), { left: MAX_READINGS })
   return isReadAsBash(programName(shell), text) ? reading : { ...reading, isCertain: false }
 }
 
@@ -164,7 +164,7 @@ function ofFind(rest: readonly string[]): Started {
     if (word === ';' || (word === '+' && rest[index - 1] === '{}')) end = index
     if (FIND_RUNS.has(word)) runs.push({ start: index + 1, end })
   }
-  const read = runs.reverse().slice(0, MOST_SUFFIXES)
+  const read = runs.reverse().slice(0, MAX_SUFFIXES)
   const isClosed = read.every(({ start, end }) => end !== undefined && end > start)
   return { isCertain: isKnown && isClosed && runs.length === read.length, exact: commandsIn(rest, read) }
 }
@@ -190,9 +190,9 @@ function ofWrapper(rest: readonly string[], between: number): Started {
     : { isCertain: false, perhaps: suffixes(rest) }
 }
 
-const MOST_SUFFIXES = 50
-const LONGEST_SUFFIX = 100
+const MAX_SUFFIXES = 50
+const MAX_SUFFIX_LENGTH = 100
 
 function suffixes(words: readonly string[]): string[][] {
-  return words.slice(0, MOST_SUFFIXES).map((_, index) => words.slice(index, index + LONGEST_SUFFIX))
+  return words.slice(0, MAX_SUFFIXES).map((_, index) => words.slice(index, index + MAX_SUFFIX_LENGTH))
 }

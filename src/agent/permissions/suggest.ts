@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { type RuleFolders, type SeenCall, shortPath } from './match.ts'
 import { programName } from './shell.ts'
 
-const MOST_COMMANDS = 5
+const MAX_COMMANDS = 5
 const LONGEST = 200
 
 /**
@@ -30,5 +30,5 @@ function commandRules({ shell, accesses }: SeenCall): string[] {
   const texts = [...new Set(shell.commands.map(({ words }) => words.join(' ')))]
   const isPlain = texts.every((text) => !/[*\p{Cc}]/u.test(text) && text.length <= LONGEST)
   const isNamed = shell.commands.every(({ words }) => programName(words[0] ?? '') !== '')
-  return isPlain && isNamed && texts.length <= MOST_COMMANDS ? texts.map((text) => `Bash(${text})`) : []
+  return isPlain && isNamed && texts.length <= MAX_COMMANDS ? texts.map((text) => `Bash(${text})`) : []
 }

@@ -13,9 +13,9 @@ export type SkillText = {
 }
 
 /** In characters; the limit of the skill format. */
-const LONGEST_DESCRIPTION = 1024
+const MAX_DESCRIPTION_LENGTH = 1024
 /** In characters, because parsing YAML takes time quadratic in its keys. */
-const LONGEST_FRONT_MATTER = 16_000
+const MAX_FRONT_MATTER_LENGTH = 16_000
 
 const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
 const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
@@ -47,7 +47,7 @@ export function checkedName(name: string): string {
 }
 
 export function checkedDescription(description: string): string {
-  return cut(description.toWellFormed().replace(/\s+/gu, ' ').trim(), LONGEST_DESCRIPTION)
+  return cut(description.toWellFormed().replace(/\s+/gu, ' ').trim(), MAX_DESCRIPTION_LENGTH)
 }
 
 function frontMatter(text: string): Fields {
@@ -55,9 +55,9 @@ function frontMatter(text: string): Fields {
   if (!found)
     throw new Error('it has no front matter; begin it with a line "---", name, description and a line "---"')
   const yaml = found[1] ?? ''
-  if (yaml.length > LONGEST_FRONT_MATTER)
+  if (yaml.length > MAX_FRONT_MATTER_LENGTH)
     throw new Error(
-      `its front matter has ${yaml.length} characters; shorten it to ${LONGEST_FRONT_MATTER} and move the rest into the text below it`,
+      `its front matter has ${yaml.length} characters; shorten it to ${MAX_FRONT_MATTER_LENGTH} and move the rest into the text below it`,
     )
   return fieldsOf(parsed(yaml))
 }

@@ -7,8 +7,8 @@ import { bodyOf, readSkillText, type SkillText } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'
 
 const FILE = 'SKILL.md'
-const MOST_SKILLS = 1000
-const MOST_BYTES = 1_000_000
+const MAX_SKILLS = 1000
+const MAX_BYTES = 1_000_000
 
 /** All skill folders, the project's first: its skills win over the user's with the same name. */
 export function skillFolders(directory: string, home = homedir()): string[] {
@@ -50,10 +50,10 @@ export async function readSkillFiles(
   { isFixed = false }: { readonly isFixed?: boolean } = {},
 ): Promise<SkillFile[]> {
   const found = (await Promise.all(folders.map((folder) => foldersIn(folder, notify)))).flat()
-  if (found.length > MOST_SKILLS)
-    notify(`${found.length} skills were found; the first ${MOST_SKILLS} are used. Remove some folders.`)
+  if (found.length > MAX_SKILLS)
+    notify(`${found.length} skills were found; the first ${MAX_SKILLS} are used. Remove some folders.`)
   const files: SkillFile[] = []
-  for (const folder of found.slice(0, MOST_SKILLS)) {
+  for (const folder of found.slice(0, MAX_SKILLS)) {
     try {
       const file = await realpath(join(folder, FILE))
       files.push({ folder, file, text: await readText(file), isFixed })
@@ -117,7 +117,7 @@ function toSkill({ folder, file, text, isFixed, fields: { isForUserOnly: _, ...f
 
 async function readText(file: string): Promise<string> {
   try {
-    return (await readBoundedFile(file, MOST_BYTES)).toString('utf8')
+    return (await readBoundedFile(file, MAX_BYTES)).toString('utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error
     throw new Error(`${FILE} ${(error as Error).message}`)

@@ -11,7 +11,7 @@ const OFFER = 'Skills relevant to your task:'
 const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
 
 /** Maximum characters of a description in an offer. */
-const LONGEST_LINE = 240
+const MAX_LINE_LENGTH = 240
 
 type SkillSummary = { readonly name: string; readonly description: string }
 
@@ -20,7 +20,9 @@ export function offerText(skills: readonly SkillSummary[]): string {
 }
 
 export function skillLines(skills: readonly SkillSummary[]): string {
-  return skills.map(({ name, description }) => `- ${name}: ${oneLine(description, LONGEST_LINE)}`).join('\n')
+  return skills
+    .map(({ name, description }) => `- ${name}: ${oneLine(description, MAX_LINE_LENGTH)}`)
+    .join('\n')
 }
 
 /** Names from offers and from answers to DiscoverSkills. Other tools' output cannot make a skill discovered. */

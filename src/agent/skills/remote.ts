@@ -4,8 +4,8 @@ import { fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { bodyOf, checkedDescription, checkedName } from './front-matter.ts'
 import type { Notify, Skill } from './types.ts'
 
-const MOST_BYTES = 1_000_000
-const MOST_SKILLS = 5000
+const MAX_BYTES = 1_000_000
+const MAX_SKILLS = 5000
 const TIMEOUT_MS = 10_000
 
 /** Fetches a skill index once. Reports a failure, which affects only these skills, and retries on the next use. */
@@ -34,9 +34,9 @@ export function remoteSkills(
 async function fetchIndex(index: URL, fetchUrl: typeof fetch, notify: Notify): Promise<Skill[]> {
   const { skills } = fieldsOf(parsed(await fetchText(index, fetchUrl)))
   if (!Array.isArray(skills)) throw new Error('it has no list "skills"')
-  if (skills.length > MOST_SKILLS)
-    notify(`${index} lists ${skills.length} skills; the first ${MOST_SKILLS} are used.`)
-  return skills.slice(0, MOST_SKILLS).flatMap((entry, position) => {
+  if (skills.length > MAX_SKILLS)
+    notify(`${index} lists ${skills.length} skills; the first ${MAX_SKILLS} are used.`)
+  return skills.slice(0, MAX_SKILLS).flatMap((entry, position) => {
     try {
       return [toSkill(entry, index, fetchUrl)]
     } catch (error) {
@@ -89,7 +89,7 @@ async function fetchText(url: URL, fetchUrl: typeof fetch): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    if (size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`)
+    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

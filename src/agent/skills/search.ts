@@ -21,14 +21,14 @@ export type FoundThings = {
   readonly matched: number
 }
 
-const MOST_FOUND = 10
+const MAX_FOUND = 10
 
 /** Ranks deferred tools and skills together. */
 export async function searchBoth(
   shelf: Shelf | undefined,
   skills: readonly Skill[],
   query: string,
-  { most = MOST_FOUND, rank = rankers.hybrid }: { readonly most?: number; readonly rank?: Rank } = {},
+  { most = MAX_FOUND, rank = rankers.hybrid }: { readonly most?: number; readonly rank?: Rank } = {},
 ): Promise<FoundThings> {
   const own = skillEntries(skills)
   const entries = shelf ? together(shelf.partition().deferred, own) : own

@@ -43,7 +43,7 @@ export type Skills = {
   list(): readonly Skill[]
 }
 
-const MOST_OFFERED = 5
+const MAX_OFFERED = 5
 /** Messages before a skill is offered again. */
 const PAUSE = 5
 
@@ -86,7 +86,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   }
   const namesFor = async (text: string) => {
     try {
-      return (await relevantTools(skillEntries(known()), text, MOST_OFFERED, rank)).map(({ name }) => name)
+      return (await relevantTools(skillEntries(known()), text, MAX_OFFERED, rank)).map(({ name }) => name)
     } catch (error) {
       notify(`could not offer skills: ${(error as Error).message}.`)
       return []

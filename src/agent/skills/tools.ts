@@ -24,11 +24,11 @@ export type SkillSource = {
 }
 
 /** Maximum number of local skills that the description of the tool Skill names. */
-const MOST_NAMED = 40
+const MAX_NAMED = 40
 /** Tools are mentioned if they are among this many best matches of tools and skills. */
-const MOST_WITH_TOOLS = 5
-const LONGEST_BODY = 100_000
-const MOST_FILES = 30
+const MAX_WITH_TOOLS = 5
+const MAX_BODY_LENGTH = 100_000
+const MAX_FILES = 30
 
 export function discoverTool({ complete, shelf, rank, discover }: SkillSource): AgentTool {
   return {
@@ -47,7 +47,7 @@ export function discoverTool({ complete, shelf, rank, discover }: SkillSource): 
       const options = rank ? { rank } : {}
       const { found } = await searchBoth(undefined, skills, queryText, options)
       const both = shelf
-        ? await searchBoth(shelf, skills, queryText, { ...options, most: MOST_WITH_TOOLS })
+        ? await searchBoth(shelf, skills, queryText, { ...options, most: MAX_WITH_TOOLS })
         : { found: [] }
       const byName = new Map(skills.map((skill) => [skill.name, skill]))
       const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
@@ -102,9 +102,9 @@ async function runSkill(
 function skillText({ name, place, isRemote, files = [], allowedTools = [] }: Skill, body: string): string {
   const where = isRemote ? `It comes from ${place}.` : `Its folder is ${place}; paths in it begin there.`
   const tools = allowedTools.length > 0 ? ` It is written for these tools: ${allowedTools.join(', ')}.` : ''
-  const listed = files.slice(0, MOST_FILES).map((file) => oneLine(file, 200))
+  const listed = files.slice(0, MAX_FILES).map((file) => oneLine(file, 200))
   const others = listed.length > 0 ? ` Its other files, for "file": ${listed.join(', ')}.` : ''
-  const text = cut(body, LONGEST_BODY)
+  const text = cut(body, MAX_BODY_LENGTH)
   const rest = text === body ? '' : '\n\nThe rest is too long to be shown here.'
   return `The skill "${name}". ${where}${tools}${others}\n\n${text}${rest}`
 }
@@ -118,7 +118,7 @@ function named(skills: readonly Skill[], wanted: string): Skill | undefined {
 
 function namesOf(skills: readonly Skill[]): string {
   if (skills.length === 0) return ` Find one with ${DISCOVER}.`
-  const names = skills.slice(0, MOST_NAMED).map(({ name }) => name)
+  const names = skills.slice(0, MAX_NAMED).map(({ name }) => name)
   const rest = skills.length - names.length
   return ` There are: ${names.join(', ')}${rest > 0 ? ` and ${rest} more, found with ${DISCOVER}` : ''}.`
 }

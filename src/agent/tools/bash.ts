@@ -7,8 +7,8 @@ import type { AgentTool } from '../types.ts'
 import { createMiddleCut } from './middle-cut.ts'
 
 const SECONDS = 120
-const MOST_SECONDS = 600
-const MOST_BYTES = 30_000
+const MAX_SECONDS = 600
+const MAX_BYTES = 30_000
 /** Milliseconds a command gets to exit after SIGTERM. */
 const GRACE = 2000
 /** Milliseconds to wait for remaining output after the command ends. */
@@ -25,7 +25,7 @@ export function bashTool(directory: string, environment: NodeJS.ProcessEnv): Age
         timeout: {
           type: 'number',
           exclusiveMinimum: 0,
-          maximum: MOST_SECONDS,
+          maximum: MAX_SECONDS,
           description: `Seconds; ${SECONDS} if left out.`,
         },
       },
@@ -56,7 +56,7 @@ function runCommand(
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawnGuarded(shellPath(), ['-c', command], { cwd: directory, env: environment })
-    const output = createMiddleCut(MOST_BYTES)
+    const output = createMiddleCut(MAX_BYTES)
     child.stdout.on('data', output.add)
     child.stderr.on('data', output.add)
     let isLate = false

@@ -2,7 +2,7 @@
 
 export type ClosestMatch = { readonly line: number; readonly text: string }
 
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 export function closestMatch(text: string, wanted: string): ClosestMatch | undefined {
   const lines = text.split('\n')
@@ -10,14 +10,14 @@ export function closestMatch(text: string, wanted: string): ClosestMatch | undef
   const scores = scoresOf(lines, wantedLines)
   const best = scores.reduce((found, score, start) => (score > (scores[found] ?? 0) ? start : found), 0)
   if ((scores[best] ?? 0) < 1) return undefined
-  const shown = lines.slice(best, best + Math.min(wantedLines.length, MOST_SHOWN))
+  const shown = lines.slice(best, best + Math.min(wantedLines.length, MAX_SHOWN))
   return { line: best + 1, text: shown.map((line) => line.replace(/\r$/, '')).join('\n') }
 }
 
 /** Scores each line by how many wanted lines follow it in order: 2 for the same words, 1 for most of them. */
 function scoresOf(lines: readonly string[], wantedLines: readonly string[]): number[] {
   const words = lines.map(wordsIn)
-  const wanted = wantedLines.slice(0, MOST_SHOWN).map(wordsIn)
+  const wanted = wantedLines.slice(0, MAX_SHOWN).map(wordsIn)
   return words.map((_, start) =>
     wanted.reduce((sum, line, offset) => sum + alike(line, words[start + offset] ?? EMPTY), 0),
   )

@@ -4,10 +4,10 @@ import { readableText } from '../../lib/index.ts'
 import type { AgentTool } from '../types.ts'
 import { imageBlock } from './image.ts'
 
-const MOST_BYTES = 3_750_000
-const MOST_CHARACTERS = 40_000
+const MAX_BYTES = 3_750_000
+const MAX_CHARACTERS = 40_000
 const MILLISECONDS = 30_000
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 
 export function fetchTool(get: typeof fetch): AgentTool {
   return {
@@ -60,7 +60,7 @@ async function pageAt(address: URL, get: typeof fetch, signal: AbortSignal): Pro
 /** The response, or the URL of a redirect to another host. */
 async function follow(start: URL, get: typeof fetch, signal: AbortSignal): Promise<Response | string> {
   let url = start
-  for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     const headers = { accept: 'text/html, text/*, application/json, */*;q=0.5' }
     const answer = await get(url, { redirect: 'manual', signal, headers })
     const location = answer.headers.get('location')
@@ -71,7 +71,7 @@ async function follow(start: URL, get: typeof fetch, signal: AbortSignal): Promi
       return `${url} redirects to another host: ${next}. Fetch that URL if you want it.`
     url = next
   }
-  return `${start} redirects more than ${MOST_REDIRECTS} times; stopped.`
+  return `${start} redirects more than ${MAX_REDIRECTS} times; stopped.`
 }
 
 function unreachable(url: string, error: unknown): string {
@@ -91,7 +91,7 @@ function contentOf({ answer, bytes, isCut }: Page, offset: number): Content {
   const isHtml = type.includes('html')
   const said = decoded(bytes, isHtml ? declared + bytes.toString('latin1', 0, DECLARED_WITHIN) : declared)
   const text = isHtml ? readableText(said) : said
-  const page = text.slice(offset, offset + MOST_CHARACTERS)
+  const page = text.slice(offset, offset + MAX_CHARACTERS)
   const end = offset + page.length
   const notes = [
     ...(answer.ok ? [] : [`The server answered with status ${answer.status}.`]),
@@ -100,7 +100,7 @@ function contentOf({ answer, bytes, isCut }: Page, offset: number): Content {
     ...(end < text.length
       ? [`(Characters ${offset} to ${end} of ${text.length}. Read on with offset ${end}.)`]
       : []),
-    ...(isCut ? [`(Only the first ${MOST_BYTES} bytes were read.)`] : []),
+    ...(isCut ? [`(Only the first ${MAX_BYTES} bytes were read.)`] : []),
   ]
   return {
     content: [{ type: 'text', text: notes.filter((note) => note !== '').join('\n') }],
@@ -133,7 +133,7 @@ async function bodyOf({ body }: Response): Promise<{ bytes: Buffer; isCut: boole
     for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
       chunks.push(chunk)
       size += chunk.length
-      if (size > MOST_BYTES) break
+      if (size > MAX_BYTES) break
     }
-  return { bytes: Buffer.concat(chunks).subarray(0, MOST_BYTES), isCut: size > MOST_BYTES }
+  return { bytes: Buffer.concat(chunks).subarray(0, MAX_BYTES), isCut: size > MAX_BYTES }
 }

@@ -141,15 +141,15 @@ export async function missing(
   return `There is no ${kind} ${shown(path)}.${near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ' Find it with Glob.'}`
 }
 
-const MOST_LISTED = 100
+const MAX_LISTED = 100
 
 async function listing(path: string, shown: (path: string) => string): Promise<string> {
   const entries = (await readdir(path, { withFileTypes: true }))
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
     .sort()
-  const rest = entries.length - MOST_LISTED
+  const rest = entries.length - MAX_LISTED
   const more = rest > 0 ? `\n(${rest} more; list them with Glob)` : ''
-  return `${shown(path)} is a folder. It holds:\n${entries.slice(0, MOST_LISTED).join('\n')}${more}`
+  return `${shown(path)} is a folder. It holds:\n${entries.slice(0, MAX_LISTED).join('\n')}${more}`
 }
 
 /** Replaces a file atomically; keeps its mode and links to it. */

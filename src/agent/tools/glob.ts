@@ -6,12 +6,12 @@ import type { AgentTool, ToolInput } from '../types.ts'
 import { type Files, missing } from './files.ts'
 import { globMatcher, walkFiles } from './walk.ts'
 
-const MOST_FILES = 200
+const MAX_FILES = 200
 
 export function globTool(files: Files): AgentTool {
   return {
     name: 'Glob',
-    description: `Finds files by a pattern of their path, such as **/*.ts or src/{a,b}/*.json; the newest come first, at most ${MOST_FILES}. A pattern without a slash fits names in every folder. Leaves out .git and node_modules unless the pattern names them.`,
+    description: `Finds files by a pattern of their path, such as **/*.ts or src/{a,b}/*.json; the newest come first, at most ${MAX_FILES}. A pattern without a slash fits names in every folder. Leaves out .git and node_modules unless the pattern names them.`,
     input_schema: {
       type: 'object',
       properties: {
@@ -38,7 +38,7 @@ export function globTool(files: Files): AgentTool {
       const matches = await newestFirst(folder, seen)
       if (matches.length === 0)
         return `No file fits ${pattern} in ${placeOf(folder, files)}.${isCut ? TOO_MANY : ''}`
-      const shown = matches.slice(0, MOST_FILES).map((name) => files.shown(join(folder, name)))
+      const shown = matches.slice(0, MAX_FILES).map((name) => files.shown(join(folder, name)))
       const more = matches.length - shown.length
       const notes = [
         ...(more > 0 ? [`(${more} older ones are left out; use a narrower pattern or a path.)`] : []),

@@ -8,15 +8,15 @@ import { type Files, isBinary, missing } from './files.ts'
 import { TOO_MANY } from './glob.ts'
 import { globMatcher, walkFiles } from './walk.ts'
 
-const MOST_MATCHES = 200
-const MOST_CHARACTERS = 40_000
-const LONGEST_LINE = 400
+const MAX_MATCHES = 200
+const MAX_CHARACTERS = 40_000
+const MAX_LINE_LENGTH = 400
 const LARGEST_FILE = 5_000_000
 
 export function grepTool(files: Files): AgentTool {
   return {
     name: 'Grep',
-    description: `Searches the text of files for a regular expression (RE2: no look-around, no back-references), line by line. Answers with path:line:text, at most ${MOST_MATCHES} matches. Leaves out binary files, files over 5 MB, .git and node_modules.`,
+    description: `Searches the text of files for a regular expression (RE2: no look-around, no back-references), line by line. Answers with path:line:text, at most ${MAX_MATCHES} matches. Leaves out binary files, files over 5 MB, .git and node_modules.`,
     input_schema: {
       type: 'object',
       properties: {
@@ -97,7 +97,7 @@ function newFindings(): Findings {
 }
 
 function isFull({ matches, size }: Findings): boolean {
-  return matches >= MOST_MATCHES || size >= MOST_CHARACTERS
+  return matches >= MAX_MATCHES || size >= MAX_CHARACTERS
 }
 
 /** Returns undefined for a binary file; counts files that cannot be read or are too large. */
@@ -146,7 +146,9 @@ function markMatch(lines: string[], name: string, index: number): void {
 }
 
 function cut(line: string): string {
-  return line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}… (${line.length} characters)`
+  return line.length <= MAX_LINE_LENGTH
+    ? line
+    : `${line.slice(0, MAX_LINE_LENGTH)}… (${line.length} characters)`
 }
 
 function report(found: Findings, isCut: boolean): string {

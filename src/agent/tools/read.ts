@@ -4,14 +4,14 @@ import type { AgentTool } from '../types.ts'
 import { decodeText, type Files } from './files.ts'
 import { imageBlock } from './image.ts'
 
-const MOST_LINES = 2000
-const LONGEST_LINE = 2000
-const MOST_CHARACTERS = 60_000
+const MAX_LINES = 2000
+const MAX_LINE_LENGTH = 2000
+const MAX_CHARACTERS = 60_000
 
 export function readTool(files: Files): AgentTool {
   return {
     name: 'Read',
-    description: `Reads a file and shows its lines with their numbers, at most ${MOST_LINES} at once; images are shown as images. Read a file before you change it.`,
+    description: `Reads a file and shows its lines with their numbers, at most ${MAX_LINES} at once; images are shown as images. Read a file before you change it.`,
     input_schema: {
       type: 'object',
       properties: {
@@ -21,7 +21,7 @@ export function readTool(files: Files): AgentTool {
           minimum: 1,
           description: 'The number of the first line to show; 1 if left out.',
         },
-        limit: { type: 'integer', minimum: 1, maximum: MOST_LINES, description: 'How many lines to show.' },
+        limit: { type: 'integer', minimum: 1, maximum: MAX_LINES, description: 'How many lines to show.' },
       },
       required: ['path'],
       additionalProperties: false,
@@ -30,7 +30,7 @@ export function readTool(files: Files): AgentTool {
     // It has pages of its own.
     resultBudget: 0,
     accesses: async ({ path }) => [await files.access(path, 'read')],
-    run: ({ path, offset = 1, limit = MOST_LINES }) =>
+    run: ({ path, offset = 1, limit = MAX_LINES }) =>
       files.inTurn(async (): Promise<Content> => {
         const file = files.resolve(path)
         const bytes = await files.read(file)
@@ -53,7 +53,7 @@ function page(text: string, offset: number, limit: number): string {
   for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
     const numbered = `${offset + index}\t${cut(line.replace(/\r$/, ''))}`
     size += numbered.length + 1
-    if (size > MOST_CHARACTERS && shown.length > 0) break
+    if (size > MAX_CHARACTERS && shown.length > 0) break
     shown.push(numbered)
   }
   const end = offset + shown.length - 1
@@ -63,6 +63,6 @@ function page(text: string, offset: number, limit: number): string {
 }
 
 function cut(line: string): string {
-  if (line.length <= LONGEST_LINE) return line
-  return `${line.slice(0, LONGEST_LINE)}… (${line.length - LONGEST_LINE} more characters; see them with Bash, e.g. cut -c)`
+  if (line.length <= MAX_LINE_LENGTH) return line
+  return `${line.slice(0, MAX_LINE_LENGTH)}… (${line.length - MAX_LINE_LENGTH} more characters; see them with Bash, e.g. cut -c)`
 }

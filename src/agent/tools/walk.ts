@@ -5,7 +5,7 @@ import { RE2JS } from 're2js'
 
 /** Folders without hand-written files. */
 const IGNORED = ['.git', 'node_modules']
-const MOST_ENTRIES = 200_000
+const MAX_ENTRIES = 200_000
 
 export type Walked = { readonly files: readonly string[]; readonly isCut: boolean }
 
@@ -15,7 +15,7 @@ export async function walkFiles(root: string, signal: AbortSignal, pattern = '')
   const files: string[] = []
   const folders = ['']
   let entries = 0
-  while (folders.length > 0 && entries <= MOST_ENTRIES) {
+  while (folders.length > 0 && entries <= MAX_ENTRIES) {
     signal.throwIfAborted()
     const folder = folders.pop() ?? ''
     // Unreadable folders are skipped.
@@ -26,7 +26,7 @@ export async function walkFiles(root: string, signal: AbortSignal, pattern = '')
       if (entry.isDirectory() && !ignored.has(entry.name)) folders.push(join(folder, entry.name))
     for (const entry of found) if (!entry.isDirectory()) files.push(join(folder, entry.name))
   }
-  return { files, isCut: entries > MOST_ENTRIES }
+  return { files, isCut: entries > MAX_ENTRIES }
 }
 
 /** Supports `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash matches names in every folder. */

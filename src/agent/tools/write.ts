@@ -98,11 +98,11 @@ function placesOf(text: string, old: string, step: number): number[] {
   return places
 }
 
-const MOST_PLACES = 20
+const MAX_PLACES = 20
 
 function linesOf(text: string, places: readonly number[]): string {
-  const lines = places.slice(0, MOST_PLACES).map((place) => text.slice(0, place).split('\n').length)
-  return lines.join(', ') + (places.length > MOST_PLACES ? ', …' : '')
+  const lines = places.slice(0, MAX_PLACES).map((place) => text.slice(0, place).split('\n').length)
+  return lines.join(', ') + (places.length > MAX_PLACES ? ', …' : '')
 }
 
 function notFound(text: string, old: string, name: string): string {

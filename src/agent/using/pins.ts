@@ -2,13 +2,13 @@
 import type { LearnedPin, ToolUsage, ToolUsed } from './types.ts'
 
 /** Older sessions are forgotten. */
-export const MOST_SESSIONS = 10
+export const MAX_SESSIONS = 10
 const LEAST_SESSIONS = 3
 const LEAST_SHARE = 0.6
 
 /** Chooses the pins deterministically. Counts every call of a tool, whether a search or a pin had loaded it. */
 export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
-  const last = sessions.slice(-MOST_SESSIONS)
+  const last = sessions.slice(-MAX_SESSIONS)
   if (last.length < LEAST_SESSIONS) return []
   const turns = average(last.map((session) => session.turns))
   const search = average(last.map((session) => session.searchTokens))

@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { MOST_SESSIONS } from './pins.ts'
+import { MAX_SESSIONS } from './pins.ts'
 import type { SessionUse, ToolUsage, ToolUsed } from './types.ts'
 
 const VERSION = 1
-const MOST_BYTES = 2_000_000
-const MOST_TOOLS = 200
-const MOST_FORGOTTEN = 500
+const MAX_BYTES = 2_000_000
+const MAX_TOOLS = 200
+const MAX_FORGOTTEN = 500
 const NOTHING: ToolUsage = { sessions: [], forgotten: [] }
 
 export type UsageFile = {
@@ -41,7 +41,7 @@ export function usageFile(file: string, notify: (message: string) => void): Usag
 function readUsage(file: string): ToolUsage {
   const size = statSync(file, { throwIfNoEntry: false })?.size
   if (size === undefined) return NOTHING
-  if (size > MOST_BYTES) throw new Error(`it has ${size} bytes, more than ${MOST_BYTES}`)
+  if (size > MAX_BYTES) throw new Error(`it has ${size} bytes, more than ${MAX_BYTES}`)
   const saved: unknown = JSON.parse(readFileSync(file, 'utf8'))
   const { version, sessions, forgotten } = fieldsOf(saved)
   if (version !== VERSION || !Array.isArray(sessions)) throw new Error('it is not a file of this version')
@@ -74,9 +74,9 @@ function count(value: unknown): number {
 function bounded({ sessions, forgotten }: ToolUsage): ToolUsage {
   return {
     sessions: sessions
-      .slice(-MOST_SESSIONS)
-      .map((session) => ({ ...session, tools: session.tools.slice(0, MOST_TOOLS) })),
-    forgotten: forgotten.slice(-MOST_FORGOTTEN),
+      .slice(-MAX_SESSIONS)
+      .map((session) => ({ ...session, tools: session.tools.slice(0, MAX_TOOLS) })),
+    forgotten: forgotten.slice(-MAX_FORGOTTEN),
   }
 }
 

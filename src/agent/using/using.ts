@@ -20,8 +20,8 @@ export type UsingParts = {
 }
 
 /** Characters of a message in which names are looked for; what follows is mostly pasted text. */
-const LONGEST_TEXT = 20_000
-const MOST_PRELOADED = 10
+const MAX_TEXT_LENGTH = 20_000
+const MAX_PRELOADED = 10
 
 /**
  * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
@@ -100,13 +100,13 @@ function loadedNames(shelf: Shelf): Set<string> {
 /** Finds deferred tools by full name, or by an own name of at least two parts that only one tool has. */
 function named(shelf: Shelf, text: string): PoolTool[] {
   const { deferred } = shelf.partition()
-  const words = text.slice(0, LONGEST_TEXT).match(/[\p{L}\p{N}_][\p{L}\p{N}_./-]*/gu) ?? []
+  const words = text.slice(0, MAX_TEXT_LENGTH).match(/[\p{L}\p{N}_][\p{L}\p{N}_./-]*/gu) ?? []
   const said = new Set(words.flatMap((word) => [word, word.replace(/[./-]+$/, '')]))
   const isOnly = ({ original }: PoolTool) => deferred.filter((one) => one.original === original).length === 1
   const isNamed = (entry: PoolTool) =>
     said.has(entry.name) ||
     (said.has(entry.original) && splitName(entry.original).length >= 2 && isOnly(entry))
-  return deferred.filter(isNamed).slice(0, MOST_PRELOADED)
+  return deferred.filter(isNamed).slice(0, MAX_PRELOADED)
 }
 
 function withPins<Server extends ServerLike>(server: Server, pins: readonly LearnedPin[]): Server {

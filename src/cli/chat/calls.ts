@@ -1,6 +1,6 @@
 // Summarises a call and its result in a few words.
 
-const LONGEST_INPUT = 70
+const MAX_INPUT_LENGTH = 70
 
 /** The call in source notation: get-sum(a: 2, b: 5), with strings in quotes. */
 export function callText(name: string, input: unknown): string {
@@ -10,7 +10,7 @@ export function callText(name: string, input: unknown): string {
           .map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
           .join(', ')
       : JSON.stringify(input ?? '')
-  return `${name}(${text.length > LONGEST_INPUT ? `${text.slice(0, LONGEST_INPUT - 1)}…` : text})`
+  return `${name}(${text.length > MAX_INPUT_LENGTH ? `${text.slice(0, MAX_INPUT_LENGTH - 1)}…` : text})`
 }
 
 /** The start of a text, with the number of characters left out. */

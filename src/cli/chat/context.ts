@@ -81,13 +81,13 @@ export function contextLines({ parts, window, deferred, results }: ContextReport
 }
 
 /** Results that are named. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 /** The sum of the results on the shelf, and the newest by tool, kind and size. */
 function resultLines(results: readonly ShelvedResult[], count: (tokens: number) => string): string[] {
   const tokensOf = (characters: number) => Math.ceil(characters / CHARACTERS_PER_TOKEN)
   const all = tokensOf(results.reduce((sum, { size }) => sum + size, 0))
-  const newest = results.slice(-MOST_NAMED).reverse()
+  const newest = results.slice(-MAX_NAMED).reverse()
   const left = results.length - newest.length
   return [
     `  ${'results, not in it'.padEnd(24)}${count(all)}         ${results.length} on the shelf`,

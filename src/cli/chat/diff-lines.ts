@@ -9,7 +9,7 @@ const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; rea
   same: { sign: ' ', color: 'gray' },
   gap: { sign: '…', color: 'gray' },
 }
-const LONGEST_LINE = 300
+const MAX_LINE_LENGTH = 300
 
 /** At most this many lines, and a last one with the number of lines left out. */
 export function diffLines(change: FileChange, most: number): StyledLine[] {
@@ -32,8 +32,8 @@ export function changeTitle({ path, isNew, added, removed }: FileChange): string
 
 function lineText({ kind, text, line }: DiffLine, width: number): string {
   if (kind === 'gap') return `${' '.repeat(width)} …`
-  const left = text.length - LONGEST_LINE
-  const shown = visible(text.slice(0, LONGEST_LINE)).replaceAll('\n', '?')
+  const left = text.length - MAX_LINE_LENGTH
+  const shown = visible(text.slice(0, MAX_LINE_LENGTH)).replaceAll('\n', '?')
   const rest = left > 0 ? `… (${left} more characters)` : ''
   return `${String(line).padStart(width)} ${LOOKS[kind].sign} ${shown}${rest}`
 }

@@ -78,7 +78,7 @@ export function itemLines(item: Item, { columns, isPlain }: Paper): StyledLine[]
 
 /** Maximum characters and lines of one item to draw: more than any reply has, so that endless text does not block the screen. */
 const MOST = 50_000
-const MOST_LINES = 3000
+const MAX_LINES = 3000
 
 /** Cuts a long item; keeps the end of an item that is still growing. */
 function shortened(text: string, isOpen = false): string {
@@ -93,7 +93,7 @@ function shortened(text: string, isOpen = false): string {
 function endOfStart(text: string): number {
   const most = Math.min(text.length, MOST)
   let end = -1
-  for (let line = 0; line < MOST_LINES; line++) {
+  for (let line = 0; line < MAX_LINES; line++) {
     end = text.indexOf('\n', end + 1)
     if (end < 0 || end >= most) return most
   }
@@ -103,7 +103,7 @@ function endOfStart(text: string): number {
 function startOfEnd(text: string): number {
   const least = Math.max(0, text.length - MOST)
   let start = text.length
-  for (let line = 0; line < MOST_LINES; line++) {
+  for (let line = 0; line < MAX_LINES; line++) {
     start = text.lastIndexOf('\n', start - 1)
     if (start <= least) return least
   }

@@ -91,13 +91,13 @@ function itemOf(part: Part, isVerbose: boolean): Item {
   return { kind, text: text.trimEnd(), isOpen, ...(fence === undefined ? {} : { fence }) }
 }
 
-const LONGEST_RESULT = 400
-const LONGEST_FAILURE = 200
+const MAX_RESULT_LENGTH = 400
+const MAX_FAILURE_LENGTH = 200
 
 function callItem(call: Call, isVerbose: boolean): Item {
   const { block, result, inside, change } = call
   const isFailed = hasFailed(call)
-  const most = isVerbose ? LONGEST_RESULT : LONGEST_FAILURE
+  const most = isVerbose ? MAX_RESULT_LENGTH : MAX_FAILURE_LENGTH
   const answer = result && (isVerbose || isFailed) ? [shortened(textIn(result.content), most)] : []
   const within = isVerbose ? inside.map((one) => `  ${signed(one.call, hasFailed(one))}`) : countedCalls(call)
   const title = change
@@ -107,25 +107,25 @@ function callItem(call: Call, isVerbose: boolean): Item {
   return {
     kind: isFailed ? 'failed' : 'call',
     text: [title, ...places, ...within, ...answer].join('\n'),
-    ...(change ? { more: diffLines(change, isVerbose ? MOST_VERBOSE : MOST_CHANGED) } : {}),
+    ...(change ? { more: diffLines(change, isVerbose ? MAX_VERBOSE : MAX_CHANGED) } : {}),
   }
 }
 
 /** Lines of a script that a chat shows. */
-const MOST_SCRIPT = 15
+const MAX_SCRIPT = 15
 
 /** A script is shown as what it runs. */
 function titleOf(block: Message, isFailed: boolean, isVerbose: boolean): string {
   const source = block.name === SCRIPT_TOOL ? fieldsOf(block.input).script : undefined
   if (typeof source !== 'string') return signed(block, isFailed)
   const lines = visible(source).split('\n')
-  const most = isVerbose ? MOST_VERBOSE : MOST_SCRIPT
+  const most = isVerbose ? MAX_VERBOSE : MAX_SCRIPT
   const rest = lines.length > most ? [`(${lines.length - most} more lines)`] : []
-  const shown = [...lines.slice(0, most), ...rest].map((line) => `  │ ${shortened(line, LONGEST_RESULT)}`)
+  const shown = [...lines.slice(0, most), ...rest].map((line) => `  │ ${shortened(line, MAX_RESULT_LENGTH)}`)
   return [`${isFailed ? '✗' : '●'} ${SCRIPT_TOOL}`, ...shown].join('\n')
 }
 
-const MOST_TOOLS = 10
+const MAX_TOOLS = 10
 
 /** The calls of a script or a batch, by tool; those of sub-agents are shown on demand. */
 function countedCalls({ block, inside }: Call): string[] {
@@ -139,13 +139,13 @@ function countedCalls({ block, inside }: Call): string[] {
     const times = made === 1 ? '' : ` × ${made}`
     return `  ${failed > 0 ? '✗' : '●'} ${visible(name)}${times}${failed > 0 ? `, ${failed} failed` : ''}`
   })
-  const rest = lines.length - MOST_TOOLS
-  return rest > 0 ? [...lines.slice(0, MOST_TOOLS), `  and ${rest} other tools`] : lines
+  const rest = lines.length - MAX_TOOLS
+  return rest > 0 ? [...lines.slice(0, MAX_TOOLS), `  and ${rest} other tools`] : lines
 }
 
 /** Lines of a file change that a chat shows. */
-const MOST_CHANGED = 30
-const MOST_VERBOSE = 400
+const MAX_CHANGED = 30
+const MAX_VERBOSE = 400
 
 function signed({ name, input }: Message | ToolUse, isFailed: boolean): string {
   return `${isFailed ? '✗' : '●'} ${callText(String(name), input)}`

@@ -71,15 +71,15 @@ export function createQuestions(show: (question: Question | undefined) => void):
 
 const STOPPED = { refusal: 'The user stopped this call.' }
 
-const LONGEST_TASK = 40
+const MAX_TASK_LENGTH = 40
 
 function taskOf({ input }: ToolUse): string {
   const { description } = (input ?? {}) as { readonly description?: unknown }
   const text = visible(String(description ?? '')).replaceAll('\n', ' ')
-  return text.length > LONGEST_TASK ? `${text.slice(0, LONGEST_TASK - 1)}…` : text
+  return text.length > MAX_TASK_LENGTH ? `${text.slice(0, MAX_TASK_LENGTH - 1)}…` : text
 }
 
-const MOST_LINES = 400
+const MAX_LINES = 400
 
 async function detailOf(question: PermissionQuestion): Promise<StyledLine[]> {
   return [...(await callLines(question)), ...(question.script ? scriptLines(question.script) : [])]
@@ -106,7 +106,7 @@ async function callLines({ call, accesses, change }: PermissionQuestion): Promis
     return isLinked ? [line(`by a link, ${does}: ${visible(path)}`, 'yellow')] : []
   })
   const made = await change()
-  if (made) return [...places, line(changeTitle(made)), ...diffLines(made, MOST_LINES)]
+  if (made) return [...places, line(changeTitle(made)), ...diffLines(made, MAX_LINES)]
   return [...places, ...inputLines(call.input)]
 }
 

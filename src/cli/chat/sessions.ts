@@ -4,7 +4,7 @@ import { listSessions, localTime, type SessionEntry } from '../sessions.ts'
 import { resumeOptions, sessionFiles } from '../user-files/index.ts'
 
 const MOST = 10
-const LONGEST_WORDS = 48
+const MAX_WORDS_LENGTH = 48
 
 export function sessionLines(directory: string, file: string): string[] {
   const found = listSessions(directory, MOST)
@@ -23,6 +23,6 @@ export function sessionLines(directory: string, file: string): string[] {
 
 function aboutOf({ messages, words, isBroken }: SessionEntry): string {
   if (isBroken) return 'it cannot be read'
-  const first = words.length > LONGEST_WORDS ? `${words.slice(0, LONGEST_WORDS - 1)}…` : words
+  const first = words.length > MAX_WORDS_LENGTH ? `${words.slice(0, MAX_WORDS_LENGTH - 1)}…` : words
   return `${messages} ${messages === 1 ? 'message' : 'messages'}  ${first}`.trimEnd()
 }

@@ -14,13 +14,13 @@ export type Status = {
   readonly figures: Figures
 }
 
-const LONGEST_MODEL = 40
+const MAX_MODEL_LENGTH = 40
 
 /** Parts of a line, the most important first. */
 export function statusParts({ model, usedTokens, windowTokens, figures }: Status): string[] {
   const share = (100 * usedTokens) / Math.max(1, windowTokens)
   return [
-    cut(model, LONGEST_MODEL),
+    cut(model, MAX_MODEL_LENGTH),
     ...(usedTokens > 0 ? [`context ${share.toFixed(share < 10 ? 1 : 0)} % of ${short(windowTokens)}`] : []),
     ...savedParts(figures),
   ]
@@ -66,7 +66,7 @@ function briefParts({ model, usedTokens, windowTokens, figures }: Status, label:
   const { rounds, tokensSaved } = figures
   const saved = `${tokensSaved < 0 ? 'cost' : 'saved'} ${brief(Math.abs(tokensSaved))}`
   return [
-    cut(model, LONGEST_MODEL),
+    cut(model, MAX_MODEL_LENGTH),
     ...(usedTokens > 0 ? [`${label}${Math.round(share)} %`] : []),
     ...(rounds > 0 ? [saved] : []),
   ]

@@ -186,7 +186,7 @@ export function spentItem(turn: TurnState, status: Status | undefined): Item {
   return { kind: 'spent', text: [`${seconds} s`, ...parts].join(' · ') }
 }
 
-const LONGEST_NAMES = 70
+const MAX_NAMES_LENGTH = 70
 
 /** What happens now, in a few words; tool searches are not shown. */
 export function runningText({ running, again, parts }: TurnState): string {
@@ -203,6 +203,6 @@ export function runningText({ running, again, parts }: TurnState): string {
   const texts = running
     .filter(({ name }) => isShown(name))
     .map(({ id, name }) => [name, [...new Set(inside(id))].join(', ')].filter(Boolean).join(': '))
-  if (texts.length > 0) return `running ${oneLine([...new Set(texts)].join(', '), LONGEST_NAMES)}`
+  if (texts.length > 0) return `running ${oneLine([...new Set(texts)].join(', '), MAX_NAMES_LENGTH)}`
   return parts.some((part) => part.kind === 'said' && part.isOpen) ? 'answering' : 'thinking'
 }

@@ -16,8 +16,8 @@ export type InstallOptions = {
   readonly cache?: string
 }
 
-const LONGEST_INSTALL_MS = 5 * 60_000
-const LONGEST_OUTPUT = 4000
+const MAX_INSTALL_MS = 5 * 60_000
+const MAX_OUTPUT_LENGTH = 4000
 
 /** The folder of packages that contains the servers; undefined if the user interrupted. */
 export async function provideServers(options: InstallOptions): Promise<string | undefined> {
@@ -78,11 +78,11 @@ const NPM = [
 ]
 
 async function runNpm(cwd: string, signal: AbortSignal): Promise<void> {
-  const bound = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_INSTALL_MS)])
+  const bound = AbortSignal.any([signal, AbortSignal.timeout(MAX_INSTALL_MS)])
   const child = spawn('npm', NPM, { cwd, stdio: ['ignore', 'ignore', 'pipe'], signal: bound })
   let output = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    output = (output + text).slice(-LONGEST_OUTPUT)
+    output = (output + text).slice(-MAX_OUTPUT_LENGTH)
   })
   await new Promise<void>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
@@ -97,11 +97,11 @@ async function runNpm(cwd: string, signal: AbortSignal): Promise<void> {
 /** Without the stack traces that npm prints. */
 function gistOf(output: string): string {
   const lines = output.split('\n').filter((line) => /^npm error \S/.test(line) && !/^npm error \}/.test(line))
-  return lines.slice(0, MOST_LINES).join('\n')
+  return lines.slice(0, MAX_LINES).join('\n')
 }
 
-const MOST_LINES = 6
+const MAX_LINES = 6
 
 function whyEnded({ name, message }: Error): string {
-  return name === 'AbortError' ? `npm took longer than ${LONGEST_INSTALL_MS / 60_000} minutes` : message
+  return name === 'AbortError' ? `npm took longer than ${MAX_INSTALL_MS / 60_000} minutes` : message
 }

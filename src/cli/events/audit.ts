@@ -71,14 +71,14 @@ export function createEventRedactor(secrets: readonly string[] = []): Pick<Audit
     },
     setServers(next) {
       // Events of servers that have just left may still come.
-      servers = [...servers.slice(-next.length - MOST_LEFT), ...next]
+      servers = [...servers.slice(-next.length - MAX_LEFT), ...next]
       redact = undefined
     },
   }
 }
 
 /** Configurations of servers that have left whose secrets are still hidden. */
-const MOST_LEFT = 100
+const MAX_LEFT = 100
 /** Hiding shorter values would garble other texts. */
 const SHORTEST_SECRET = 8
 

@@ -8,7 +8,7 @@ const ENDPOINTS = [
   'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
 ]
 /** Records that wait until the packages are loaded. */
-const MOST_WAITING = 1000
+const MAX_WAITING = 1000
 
 /** Whether the environment asks for an export. */
 export function isTelemetryOn(environment: TelemetryOptions['environment']): boolean {
@@ -37,7 +37,7 @@ export function loadTelemetry(options: TelemetryOptions): Telemetry | undefined 
   return {
     read(record) {
       if (opened) opened.read(record)
-      else if (waiting.length < MOST_WAITING) waiting.push(record)
+      else if (waiting.length < MAX_WAITING) waiting.push(record)
     },
     async close() {
       await loaded

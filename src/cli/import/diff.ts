@@ -6,17 +6,17 @@ import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
 import { fit } from '../../terminal/index.ts'
 
-const MOST_LINES = 80
-const MOST_COLUMNS = 200
+const MAX_LINES = 80
+const MAX_COLUMNS = 200
 
 /** `servers`: the servers whose secrets the parts may contain. */
 export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {
   const redact = createTextRedactor(servers)
   const lines = parts.flatMap(({ before, after }) =>
-    linesOf(redact(spread(before)), redact(spread(after))).map((line) => fit(line, MOST_COLUMNS)),
+    linesOf(redact(spread(before)), redact(spread(after))).map((line) => fit(line, MAX_COLUMNS)),
   )
-  const left = lines.length - MOST_LINES
-  return left > 0 ? [...lines.slice(0, MOST_LINES), `… and ${left} more lines`] : lines
+  const left = lines.length - MAX_LINES
+  return left > 0 ? [...lines.slice(0, MAX_LINES), `… and ${left} more lines`] : lines
 }
 
 function linesOf(before: string, after: string): string[] {

@@ -95,7 +95,7 @@ export function namedPlaces(from: string, known: readonly ConfigPlace[], { folde
 
 export type StateOf = (server: PlannedServer) => ImportState
 
-const MOST_COLUMNS = 80
+const MAX_COLUMNS = 80
 
 /** `inputs`: whether VS Code's entry passes its inputs to the gateway. */
 export function show(
@@ -119,7 +119,7 @@ export function show(
     printable(describeTransport(one.server.transport)),
     stateOf(one) + (one.server.disabled ? ', disabled' : ''),
   ])
-  terminal.print(table(['server', 'client', 'runs', 'state'], rows, MOST_COLUMNS))
+  terminal.print(table(['server', 'client', 'runs', 'state'], rows, MAX_COLUMNS))
   for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
     const advice = 'that one stays. Delete it there and import again to take the new one.'
     terminal.tell(printable(`${name} runs something else in ${target.file}: ${advice}`))

@@ -10,7 +10,7 @@ const HOUR = 3_600_000
 /** A server that failed is not retried while the others start. */
 const ONE_ATTEMPT = { firstRetry: HOUR, longestRetry: HOUR }
 /** Milliseconds for prompts and resources, once the tools are listed. */
-const LONGEST_LISTING = 5000
+const MAX_LISTING_MS = 5000
 
 export type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> &
   Pick<McpHostOptions, 'concurrency' | 'pins'>
@@ -39,5 +39,5 @@ export function toStart(server: ServerConfig, timeout: number | undefined): Serv
 export async function listAll(host: McpHost): Promise<void> {
   host.start()
   await host.settled()
-  await host.freshen({ timeout: LONGEST_LISTING })
+  await host.freshen({ timeout: MAX_LISTING_MS })
 }

@@ -21,7 +21,7 @@ export function fileIn(input: Input, machine: Machine): string {
 }
 
 /** A lock that is older belongs to a process that was killed. */
-const LONGEST_HOLD_MS = 10_000
+const MAX_HOLD_MS = 10_000
 
 /**
  * Replaces the text of a file by what `change` makes of it, one process at a time. `change` throws a `CommandError` to
@@ -31,7 +31,7 @@ export async function editFile(file: string, change: (target: ImportTarget) => s
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     const real = await realpath(file).catch(() => file)
-    const release = await lockFile(`${real}.lock`, LONGEST_HOLD_MS)
+    const release = await lockFile(`${real}.lock`, MAX_HOLD_MS)
     try {
       const target = await readTarget(file, '--config')
       const changed = mendable(file, () => change(target), '--config')

@@ -56,7 +56,7 @@ export async function serversIfAny(
   }
 }
 
-const MOST_UNTRUSTED = 50
+const MAX_UNTRUSTED = 50
 
 function untrustedIn(
   { items }: Project,
@@ -64,10 +64,10 @@ function untrustedIn(
   notify: (message: string) => void,
 ): UntrustedServer[] {
   const servers = items.filter(({ kind }) => kind === 'server')
-  if (servers.length > MOST_UNTRUSTED)
-    notify(`${servers.length} servers of ${folder} are not trusted; ${MOST_UNTRUSTED} of them are shown.`)
+  if (servers.length > MAX_UNTRUSTED)
+    notify(`${servers.length} servers of ${folder} are not trusted; ${MAX_UNTRUSTED} of them are shown.`)
   return servers
-    .slice(0, MOST_UNTRUSTED)
+    .slice(0, MAX_UNTRUSTED)
     .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
 }
 

@@ -7,7 +7,7 @@ import type { ServerStatus } from '../../mcp/index.ts'
 import type { EvaluationQuery } from '../../search/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
 
-const MOST_TOLD = 10
+const MAX_REPORTED = 10
 
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
   return parseTools(await readText(path), path, terminal.tell)
@@ -80,9 +80,9 @@ function parseLines<Item extends object>(
     if (line.trim() === '') continue
     const item = parse(line, (value) => read(value, index + 1))
     if (typeof item !== 'string') items.push(item)
-    else if (++broken <= MOST_TOLD) notify(`${path}:${index + 1}: ${item}; the line is skipped.`)
+    else if (++broken <= MAX_REPORTED) notify(`${path}:${index + 1}: ${item}; the line is skipped.`)
   }
-  if (broken > MOST_TOLD) notify(`${path}: ${broken - MOST_TOLD} more lines are invalid and skipped.`)
+  if (broken > MAX_REPORTED) notify(`${path}: ${broken - MAX_REPORTED} more lines are invalid and skipped.`)
   if (items.length === 0)
     throw new CommandError(`${path} has no valid line; expected one JSON object per line, not a JSON list.`)
   return items

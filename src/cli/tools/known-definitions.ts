@@ -7,7 +7,7 @@ import { CommandError, type Terminal } from '../command.ts'
 import { storedLogins } from '../servers/index.ts'
 import { version } from '../version.ts'
 
-const LONGEST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 export type KnownDefinitions = {
   readonly tools: readonly Tool[]
@@ -32,7 +32,7 @@ export async function knownDefinitions(
   })
   try {
     host.start()
-    await host.settled({ timeout: LONGEST_WAIT_MS })
+    await host.settled({ timeout: MAX_WAIT_MS })
     const statuses = host.status()
     for (const { name, tools, state, reason } of statuses)
       if (tools.length === 0 && state !== 'disabled' && state !== 'connected')

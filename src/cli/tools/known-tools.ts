@@ -6,8 +6,8 @@ import { rankers } from '../../rankers/index.ts'
 import { createRelatedSearch, type RelatedEntry } from '../../search/index.ts'
 import { parseTools } from './catalogue.ts'
 
-const MOST_BYTES = 50_000_000
-const MOST_ENTRIES = 20_000
+const MAX_BYTES = 50_000_000
+const MAX_ENTRIES = 20_000
 
 export type KnownToolsOptions = {
   readonly files: readonly string[]
@@ -29,16 +29,16 @@ async function readAll({ files, servers, notify }: KnownToolsOptions): Promise<r
   const configured = new Set(servers)
   const read = files.map(async (file) => {
     try {
-      return entriesIn((await readBoundedFile(file, MOST_BYTES)).toString('utf8'), file, configured, notify)
+      return entriesIn((await readBoundedFile(file, MAX_BYTES)).toString('utf8'), file, configured, notify)
     } catch (error) {
       notify(`cannot read the tools in ${file}: ${(error as Error).message}`)
       return []
     }
   })
   const entries = (await Promise.all(read)).flat()
-  if (entries.length > MOST_ENTRIES)
-    notify(`${files.join(', ')}: ${entries.length} tools are known; the first ${MOST_ENTRIES} are searched.`)
-  return entries.slice(0, MOST_ENTRIES)
+  if (entries.length > MAX_ENTRIES)
+    notify(`${files.join(', ')}: ${entries.length} tools are known; the first ${MAX_ENTRIES} are searched.`)
+  return entries.slice(0, MAX_ENTRIES)
 }
 
 function entriesIn(

@@ -14,7 +14,7 @@ import { storedLogins } from '../servers/index.ts'
 import { version } from '../version.ts'
 import { toolsOf } from './catalogue.ts'
 
-const LONGEST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 /** Reports the servers that fail, and lists the tools of the others. */
 export async function listServerTools(
@@ -32,7 +32,7 @@ export async function listServerTools(
   })
   try {
     host.start()
-    await host.settled({ timeout: LONGEST_WAIT_MS })
+    await host.settled({ timeout: MAX_WAIT_MS })
     const statuses = host.status()
     for (const { name, state, reason } of statuses)
       if (state !== 'connected' && state !== 'disabled')

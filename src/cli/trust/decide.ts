@@ -98,8 +98,8 @@ function dayOf(decided: Decided | undefined): string {
 }
 
 /** Items described in a question; the rest is counted. */
-const MOST_SHOWN = 20
-const LONGEST_LINE = 200
+const MAX_SHOWN = 20
+const MAX_LINE_LENGTH = 200
 
 /** What the folder would do, or what is new since it was trusted. */
 export function questionText(project: Project, trusted: Decided | undefined): string {
@@ -107,19 +107,19 @@ export function questionText(project: Project, trusted: Decided | undefined): st
   const changes = changesSince(trusted, project)
   const isChanged = trusted !== undefined && changes.length > 0
   const shown = isChanged ? changes : items.map((one) => trustItemLines(one))
-  const rest = shown.length - MOST_SHOWN
+  const rest = shown.length - MAX_SHOWN
   return [
     isChanged
       ? `The files of ${plainLine(folder)} have changed since you trusted them on ${dayOf(trusted)}:`
       : `The files of ${plainLine(folder)} would do this (${summaryOf(items)}):`,
-    ...shown.slice(0, MOST_SHOWN).flat(),
+    ...shown.slice(0, MAX_SHOWN).flat(),
     ...(rest > 0 ? [`  … and ${rest.toLocaleString('en-US')} more. "toolshelf trust show" prints all.`] : []),
     'Trust covers these lines, not the programs and files that they run.',
   ].join('\n')
 }
 
 /** One item in full. */
-export function trustItemLines({ kind, title, file, lines }: TrustItem, longest = LONGEST_LINE): string[] {
+export function trustItemLines({ kind, title, file, lines }: TrustItem, longest = MAX_LINE_LENGTH): string[] {
   return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
 }
 

@@ -23,8 +23,8 @@ export type TrustItem = {
 }
 
 /** Characters of one line; a longer one is cut, with a note. */
-const LONGEST_LINE = 1000
-const MOST_LINES = 50
+const MAX_LINE_LENGTH = 1000
+const MAX_LINES = 50
 
 /** The enabled servers of a file and its settings, unexpanded. */
 export function configItems(read: FileEntries, file: string, machine: Machine): TrustItem[] {
@@ -73,8 +73,8 @@ export function item(
   lines: readonly string[],
   content: unknown,
 ): TrustItem {
-  const left = lines.length - MOST_LINES
-  const shown = left > 0 ? [...lines.slice(0, MOST_LINES), `… and ${left} more lines`] : lines
+  const left = lines.length - MAX_LINES
+  const shown = left > 0 ? [...lines.slice(0, MAX_LINES), `… and ${left} more lines`] : lines
   return {
     kind,
     title: titleLine(title),
@@ -185,7 +185,7 @@ function escaped(text: string): string {
 }
 
 /** One line in which everything is visible and nothing controls the terminal. */
-export function plainLine(text: string, most = LONGEST_LINE): string {
+export function plainLine(text: string, most = MAX_LINE_LENGTH): string {
   const line = visible(text.slice(0, most).toWellFormed()).replaceAll('\n', '?')
   const left = text.length - most
   return left > 0 ? `${line}… (${left.toLocaleString('en-US')} more characters)` : line

@@ -8,7 +8,7 @@ import { fieldsOf } from '../../lib/index.ts'
 import { type ConfigText, type Machine, projectConfigFiles, readEntries } from '../../mcp/config/index.ts'
 import type { ConfigProblem } from '../../mcp/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
-import { MOST_RULE_BYTES, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
+import { MAX_RULE_BYTES, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 
 /** The contents of a folder. They are used as read here, whatever happens to the files meanwhile. */
@@ -35,8 +35,8 @@ export type ProjectParts = {
   readonly isForAgent?: boolean
 }
 
-const MOST_CONFIG_BYTES = 1_000_000
-const MOST_SKILL_BYTES = 8_000_000
+const MAX_CONFIG_BYTES = 1_000_000
+const MAX_SKILL_BYTES = 8_000_000
 
 /** Reads `machine.folder`. Reports unreadable files as problems and continues. */
 export async function readProject(machine: Machine, parts: ProjectParts = {}): Promise<Project> {
@@ -54,7 +54,7 @@ export async function readProject(machine: Machine, parts: ProjectParts = {}): P
   }
   const configs: ConfigText[] = []
   for (const file of given) {
-    const text = await readText(file, MOST_CONFIG_BYTES, (message) => problems.push({ file, message }))
+    const text = await readText(file, MAX_CONFIG_BYTES, (message) => problems.push({ file, message }))
     if (text === undefined) continue
     const config = { file, text, isProject: true }
     const read = await readEntries(config, machine)
@@ -77,7 +77,7 @@ export async function readProject(machine: Machine, parts: ProjectParts = {}): P
 }
 
 /** Problems shown to the user; the rest is counted. */
-const MOST_TOLD = 10
+const MAX_REPORTED = 10
 
 /** The problems of the folder's files, one sentence each. */
 export function troublesOf({ problems, notices }: Project): string[] {
@@ -87,8 +87,8 @@ export function troublesOf({ problems, notices }: Project): string[] {
     ),
     ...notices,
   ]
-  const rest = all.length - MOST_TOLD
-  return rest > 0 ? [...all.slice(0, MOST_TOLD), `${rest} more files of this folder have problems.`] : all
+  const rest = all.length - MAX_REPORTED
+  return rest > 0 ? [...all.slice(0, MAX_REPORTED), `${rest} more files of this folder have problems.`] : all
 }
 
 /** The same folder without anything that would act; deny and ask rules stay. */
@@ -114,7 +114,7 @@ async function readText(
 
 async function readRules(machine: Machine, notify: (problem: string) => void) {
   const file = join(machine.folder, PROJECT_RULES)
-  const text = (await readText(file, MOST_RULE_BYTES, (message) => notify(`${file}: ${message}`))) ?? '{}'
+  const text = (await readText(file, MAX_RULE_BYTES, (message) => notify(`${file}: ${message}`))) ?? '{}'
   try {
     const { rules, problems } = rulesIn(fieldsOf(JSON.parse(text)), 'project')
     for (const problem of problems) notify(`${file}: ${problem}; ignored.`)
@@ -131,7 +131,7 @@ async function readSkills(machine: Machine, notify: (problem: string) => void): 
   let size = 0
   const kept = found.filter(({ text }) => {
     size += text.length
-    return size <= MOST_SKILL_BYTES
+    return size <= MAX_SKILL_BYTES
   })
   if (kept.length < found.length)
     notify(`${found.length - kept.length} skills of this folder are left out: together they are too large.`)

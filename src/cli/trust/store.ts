@@ -43,15 +43,15 @@ export type TrustStore = {
 }
 
 const VERSION = 1
-const MOST_BYTES = 4_000_000
-const MOST_ITEMS = 500
-const MOST_CHARACTERS = 300
+const MAX_BYTES = 4_000_000
+const MAX_ITEMS = 500
+const MAX_CHARACTERS = 300
 
 export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
   const pathOf = (folder: string) => join(place, fileName(folder))
   const readFile = async (path: string): Promise<TrustRecord | undefined> => {
     try {
-      return parse((await readBoundedFile(path, MOST_BYTES)).toString('utf8'))
+      return parse((await readBoundedFile(path, MAX_BYTES)).toString('utf8'))
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' && code !== 'ENOTDIR')
@@ -89,16 +89,16 @@ export function openTrustStore(place: string, notify: (message: string) => void)
 export function decidedNow(project: Project, before: Decided | undefined, at: Date): Decided {
   const items = project.items.map(({ kind, title, file, hash, lines }) => ({
     kind,
-    title: title.slice(0, MOST_CHARACTERS),
+    title: title.slice(0, MAX_CHARACTERS),
     file,
     hash,
-    lines: lines.map((line) => line.slice(0, MOST_CHARACTERS)),
+    lines: lines.map((line) => line.slice(0, MAX_CHARACTERS)),
   }))
   const others = (before?.items ?? []).filter(({ file }) => !project.files.has(file))
   return {
     at: at.toISOString(),
     files: { ...before?.files, ...Object.fromEntries(project.files) },
-    items: [...items, ...others].slice(0, MOST_ITEMS),
+    items: [...items, ...others].slice(0, MAX_ITEMS),
   }
 }
 

@@ -8,12 +8,12 @@ import { CommandError } from '../command.ts'
 import { dataFolder } from './session-files.ts'
 
 /** Far more than a full memory takes; a larger file is rewritten. */
-const MOST_BYTES = 500_000
+const MAX_BYTES = 500_000
 /** Of a file that something else has filled. */
-const MOST_READ = 20_000_000
+const MAX_READ = 20_000_000
 
 /** Of a word or name; none that we wrote is longer. */
-const LONGEST_TEXT = 1000
+const MAX_TEXT_LENGTH = 1000
 
 export function learnedFile(): string {
   return join(dataFolder(), 'learned.jsonl')
@@ -35,20 +35,20 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
   let uses: LearnedUse[] = []
   guarded(() => {
     size = sizeOf(file)
-    if (size > MOST_READ) throw tooLarge(file, size)
+    if (size > MAX_READ) throw tooLarge(file, size)
     if (size > 0) uses = readUses(readFileSync(file, 'utf8'))
   })
   const learned = createLearnedSearch({
     uses,
     onUse: (use) => guarded(() => append(file, use)),
   })
-  if (size > MOST_BYTES) guarded(() => replaceFile(file, learned.uses()))
+  if (size > MAX_BYTES) guarded(() => replaceFile(file, learned.uses()))
   return learned
 }
 
 /** Returns how many searches were forgotten; undefined if the file was too large to count them. */
 export function forgetLearnedSearches(file: string): number | undefined {
-  const count = sizeOf(file) > MOST_READ ? undefined : learnedUses(file).length
+  const count = sizeOf(file) > MAX_READ ? undefined : learnedUses(file).length
   rmSync(file, { force: true })
   return count
 }
@@ -58,14 +58,14 @@ function sizeOf(file: string): number {
 }
 
 function tooLarge(file: string, size: number): CommandError {
-  return new CommandError(`${file} has ${size} bytes, more than ${MOST_READ}; delete it to start over`)
+  return new CommandError(`${file} has ${size} bytes, more than ${MAX_READ}; delete it to start over`)
 }
 
 /** What is in the file, oldest first. Throws if it is too large to be ours. */
 export function learnedUses(file: string): readonly LearnedUse[] {
   const size = sizeOf(file)
   if (size === 0) return []
-  if (size > MOST_READ) throw tooLarge(file, size)
+  if (size > MAX_READ) throw tooLarge(file, size)
   try {
     return createLearnedSearch({ uses: readUses(readFileSync(file, 'utf8')) }).uses()
   } catch (error) {
@@ -104,7 +104,7 @@ function asUse(given: object): LearnedUse[] {
   const stems = listOf(words).map(textOf).filter(Boolean).slice(0, 12)
   const isUsable = stems.length > 0 && textOf(tool) !== '' && textOf(definition) !== ''
   const texts = [...stems, textOf(server), textOf(tool), textOf(definition)]
-  if (texts.some((text) => text.length > LONGEST_TEXT)) return []
+  if (texts.some((text) => text.length > MAX_TEXT_LENGTH)) return []
   if (!isUsable || typeof weight !== 'number' || !(weight > 0 && weight <= 1)) return []
   return [
     { words: stems, server: textOf(server), tool: textOf(tool), definition: textOf(definition), weight },

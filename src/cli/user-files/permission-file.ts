@@ -12,10 +12,10 @@ import { lockFile, readBoundedFile } from '../../node/index.ts'
 export const PROJECT_RULES = join('.toolshelf', 'permissions.json')
 
 const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
-export const MOST_RULE_BYTES = 200_000
-const MOST_RULES = 1000
+export const MAX_RULE_BYTES = 200_000
+const MAX_RULES = 1000
 /** Milliseconds; longer than any change takes: a process that holds the lock longer has been killed. */
-const LONGEST_HOLD_MS = 10_000
+const MAX_HOLD_MS = 10_000
 
 export type ReadRules = {
   readonly rules: readonly PermissionRule[]
@@ -39,7 +39,7 @@ export function openUserRules(machine: Machine): UserRules {
   const folder = realFolder(machine.folder)
   const change = async (work: (document: Document) => boolean) => {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    const release = await lockFile(`${file}.lock`, LONGEST_HOLD_MS)
+    const release = await lockFile(`${file}.lock`, MAX_HOLD_MS)
     try {
       const document = await readDocument(file)
       const isChanged = work(document)
@@ -73,7 +73,7 @@ type Document = { [key: string]: unknown }
 
 async function readDocument(file: string): Promise<Document> {
   try {
-    const document: unknown = JSON.parse((await readBoundedFile(file, MOST_RULE_BYTES)).toString('utf8'))
+    const document: unknown = JSON.parse((await readBoundedFile(file, MAX_RULE_BYTES)).toString('utf8'))
     if (!isFields(document)) throw new Error('is not a JSON object')
     return { ...document }
   } catch (error) {
@@ -92,15 +92,15 @@ export function rulesIn(lists: { readonly [key: string]: unknown }, scope: RuleS
     const list = lists[effect] ?? []
     if (!Array.isArray(list)) problems.push(`"${effect}" must be a list of rules`)
     else
-      for (const rule of list.slice(0, MOST_RULES)) {
+      for (const rule of list.slice(0, MAX_RULES)) {
         try {
           rules.push(checked({ effect, rule: String(rule), scope }))
         } catch (error) {
           problems.push((error as Error).message)
         }
       }
-    if (Array.isArray(list) && list.length > MOST_RULES)
-      problems.push(`"${effect}" has ${list.length} rules, more than ${MOST_RULES}`)
+    if (Array.isArray(list) && list.length > MAX_RULES)
+      problems.push(`"${effect}" has ${list.length} rules, more than ${MAX_RULES}`)
   }
   return { rules, problems }
 }

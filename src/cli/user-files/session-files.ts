@@ -14,8 +14,8 @@ export type SessionFile = {
 }
 
 const ENDING = '.jsonl'
-const LONGEST_NAME = 120
-const MOST_NAMED = 3
+const MAX_NAME_LENGTH = 120
+const MAX_NAMED = 3
 
 /** `$XDG_DATA_HOME/toolshelf`, else `~/.local/share/toolshelf`. */
 export function dataFolder(
@@ -34,8 +34,8 @@ export function resultsFolder(): string {
 /** Named after the folder; with a hash if another folder could have the same name. */
 export function sessionsFolder(directory: string): string {
   const path = resolve(directory)
-  const name = path.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(-LONGEST_NAME)
-  const isPlain = /^[A-Za-z0-9._/]+$/.test(path) && path.length <= LONGEST_NAME
+  const name = path.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(-MAX_NAME_LENGTH)
+  const isPlain = /^[A-Za-z0-9._/]+$/.test(path) && path.length <= MAX_NAME_LENGTH
   const hash = isPlain ? '' : `-${createHash('sha256').update(path).digest('hex').slice(0, 8)}`
   return join(dataFolder(), 'sessions', `${name}${hash}`)
 }
@@ -118,6 +118,6 @@ function namesIn(folder: string): string[] {
 }
 
 function listed(names: readonly string[]): string {
-  const more = names.length > MOST_NAMED ? ', …' : ''
-  return `${names.slice(0, MOST_NAMED).join(', ')}${more}`
+  const more = names.length > MAX_NAMED ? ', …' : ''
+  return `${names.slice(0, MAX_NAMED).join(', ')}${more}`
 }

@@ -11,13 +11,13 @@ import { compactDefinition, fitTools } from '../tools/index.ts'
 import type { Trace, TraceListener } from '../trace.ts'
 import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
-import { cleanQuery, isTooLong, LONGEST_QUERY, type QueryResult } from './query.ts'
+import { cleanQuery, isTooLong, MAX_QUERY_LENGTH, type QueryResult } from './query.ts'
 import { aboutRelated, findRelated, type RelatedItem } from './related.ts'
 import { noteSearch } from './uses.ts'
 import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
 
-const MOST_RESULTS = 50
-const MOST_UNKNOWN = 10
+const MAX_RESULTS = 50
+const MAX_UNKNOWN = 10
 /** Maximum number of servers that an answer names per reason. */
 const MAX_SERVERS_NAMED = 20
 
@@ -111,7 +111,8 @@ export async function searchTools(
     ...aboutMissed(missed, unsearched),
     ...aboutServers(unsearched, allowed.length > 0 ? isTold : () => false),
   ]
-  if (isTooLong(typed)) remarks.push(`Only the first ${LONGEST_QUERY} characters of the query were searched.`)
+  if (isTooLong(typed))
+    remarks.push(`Only the first ${MAX_QUERY_LENGTH} characters of the query were searched.`)
   const related = await findRelated(settings.related, query, partitionOf(live.host).deferred)
   const remark = [remarks.join(' '), aboutRelated(related)].filter((part) => part !== '').join('\n')
   const budget = charactersFor(settings.answerTokens) - remark.length - AROUND_DEFINITIONS
@@ -190,7 +191,7 @@ function readInput(input: unknown, settings: Settings): { typed: string; query: 
   const isEmpty = !/[^+\s]/.test(text) || /^select:[\s,]*$/i.test(text)
   const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
   const wanted = Number.isNaN(asked) ? settings.maxResults : Math.trunc(asked)
-  const limit = Math.min(MOST_RESULTS, Math.max(1, wanted))
+  const limit = Math.min(MAX_RESULTS, Math.max(1, wanted))
   return { typed, query: isEmpty ? '' : text, limit }
 }
 
@@ -218,7 +219,7 @@ function nothing(query: string, { deferred }: ToolPartition): string {
 }
 
 function aboutNames({ unknown }: QueryResult): string[] {
-  const told = unknown.slice(0, MOST_UNKNOWN).map(({ name, near }) => {
+  const told = unknown.slice(0, MAX_UNKNOWN).map(({ name, near }) => {
     const asked = `There is no tool named "${oneLine(name, 100)}".`
     return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
   })

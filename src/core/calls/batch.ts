@@ -4,7 +4,7 @@ import { type Fields, isFields, listOf } from '../../lib/index.ts'
 export const BATCH_TOOL = 'CallTools'
 
 /** The most calls of one batch. */
-const MOST_CALLS = 25
+const MAX_CALLS = 25
 const CONCURRENT_CALLS = 8
 
 /** The definition, without the field names that differ between the API and MCP. */
@@ -16,7 +16,7 @@ export const callToolsTool = {
     properties: {
       calls: {
         type: 'array',
-        maxItems: MOST_CALLS,
+        maxItems: MAX_CALLS,
         items: {
           type: 'object',
           properties: {
@@ -39,8 +39,8 @@ export function readBatch(input: unknown): readonly BatchCall[] | string {
   const given = isFields(input) ? parsed(input.calls) : undefined
   const calls = listOf(given).map(readCall)
   if (calls.length === 0) return `${wanted}, with at least one call.`
-  if (calls.length > MOST_CALLS)
-    return `${calls.length} calls are too many: ${BATCH_TOOL} takes up to ${MOST_CALLS}.`
+  if (calls.length > MAX_CALLS)
+    return `${calls.length} calls are too many: ${BATCH_TOOL} takes up to ${MAX_CALLS}.`
   const wrong = calls.indexOf(undefined)
   return wrong < 0
     ? calls.filter((call) => call !== undefined)

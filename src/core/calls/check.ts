@@ -59,12 +59,12 @@ export function checkCall(
   return undefined
 }
 
-const LONGEST_DEFINITION = 10_000
+const MAX_DEFINITION_LENGTH = 10_000
 
 /** The whole definition of a tool that the model may have seen only compact. */
 function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, wire?: Wire): string {
   if (!wire || wire.callsByName || !deferredNames.has(name)) return ''
-  return json.length <= LONGEST_DEFINITION
+  return json.length <= MAX_DEFINITION_LENGTH
     ? `\nIts whole definition: ${json}`
     : `\n${wire.howToLoad(name)} for its whole definition, then call it again.`
 }

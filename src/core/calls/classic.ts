@@ -5,11 +5,11 @@ import type { PoolTool } from '../types.ts'
 import type { Hit, Rank } from './rank.ts'
 import { fold, searchText, UNSPACED, wordPattern } from './search-text.ts'
 
-const MOST_TERMS = 40
+const MAX_TERMS = 40
 
 /** The ranker of the first tool-search clients: points per word for name, hint and description (S6). */
 export const classicRank: Rank = (tools, query, limit) => {
-  const terms = termsOf(query).slice(0, MOST_TERMS)
+  const terms = termsOf(query).slice(0, MAX_TERMS)
   const hits: Hit[] = []
   for (const tool of tools) {
     const score = scoreOf(tool, terms)

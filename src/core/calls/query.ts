@@ -23,10 +23,10 @@ export type QueryResult = {
   readonly scores?: ReadonlyMap<PoolTool, number>
 }
 
-export const LONGEST_QUERY = 2000
-const MOST_SUGGESTIONS = 3
+export const MAX_QUERY_LENGTH = 2000
+const MAX_SUGGESTIONS = 3
 /** Tools with the required terms that rank below this keep the pool's order. */
-const MOST_RANKED = 500
+const MAX_RANKED = 500
 
 /** Finds deferred tools by keywords and prefix; by exact name also the other tools of the pool (S10). */
 export async function find(
@@ -49,7 +49,7 @@ export async function find(
 /** Removes control characters from a query and cuts it to the maximum length, not within a selected name (S12). */
 export function cleanQuery(query: string): string {
   const text = query
-    .slice(0, LONGEST_QUERY)
+    .slice(0, MAX_QUERY_LENGTH)
     .replace(/[\p{Cc}\p{Cs}]+/gu, ' ')
     .trim()
   const isHalf = isTooLong(query) && /^select:/i.test(text) && text.includes(',')
@@ -57,7 +57,7 @@ export function cleanQuery(query: string): string {
 }
 
 export function isTooLong(query: string): boolean {
-  return query.length > LONGEST_QUERY
+  return query.length > MAX_QUERY_LENGTH
 }
 
 /** Returns the names in a `select:` query; undefined for any other query. */
@@ -76,7 +76,7 @@ function select(names: readonly string[], partition: ToolPartition): QueryResult
     else unknown.add(name)
   }
   const near = (name: string, index: number) =>
-    index < MOST_SUGGESTIONS ? closestNames(name, partition.pool.byName.keys()) : []
+    index < MAX_SUGGESTIONS ? closestNames(name, partition.pool.byName.keys()) : []
   return {
     tools: [...tools],
     matched: tools.size,
@@ -133,7 +133,7 @@ async function byKeywords(
   const rest = words.filter((word) => !word.startsWith('+'))
   const named = words.map((word) => byPastedName(word, partition)).filter((entry) => entry !== undefined)
   const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
-  const most = required.length > 0 ? Math.min(partition.deferred.length, MOST_RANKED) : limit + named.length
+  const most = required.length > 0 ? Math.min(partition.deferred.length, MAX_RANKED) : limit + named.length
   const ranking: Ranking =
     query === '' ? { hits: [], matched: 0 } : await rankSafely(partition, query, most, search)
   const ranked = ranking.hits.map(({ tool }) => tool)

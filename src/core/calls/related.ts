@@ -20,10 +20,10 @@ export type FindRelated = (
   tools: readonly PoolTool[],
 ) => readonly RelatedItem[] | Promise<readonly RelatedItem[]>
 
-const MOST_NAMED = 3
-const LONGEST_NAME = 80
-const LONGEST_DESCRIPTION = 160
-const LONGEST_ADVICE = 300
+const MAX_NAMED = 3
+const MAX_NAME_LENGTH = 80
+const MAX_DESCRIPTION_LENGTH = 160
+const MAX_ADVICE_LENGTH = 300
 
 /** A search for exact names means tools; a failure costs only what it would have found. */
 export async function findRelated(
@@ -33,7 +33,7 @@ export async function findRelated(
 ): Promise<readonly RelatedItem[]> {
   if (!related || selectedNames(query)) return []
   try {
-    return (await related(query, tools)).slice(0, MOST_NAMED)
+    return (await related(query, tools)).slice(0, MAX_NAMED)
   } catch {
     return []
   }
@@ -42,8 +42,8 @@ export async function findRelated(
 /** One line each; the texts are strangers' and are cut. */
 export function aboutRelated(items: readonly RelatedItem[]): string {
   const lines = items.map(({ kind, name, description, advice }) => {
-    const about = `${oneLine(kind, LONGEST_NAME)} ${oneLine(name, LONGEST_NAME)}: ${oneLine(description, LONGEST_DESCRIPTION)}`
-    return `- ${about} (${oneLine(advice, LONGEST_ADVICE)})`
+    const about = `${oneLine(kind, MAX_NAME_LENGTH)} ${oneLine(name, MAX_NAME_LENGTH)}: ${oneLine(description, MAX_DESCRIPTION_LENGTH)}`
+    return `- ${about} (${oneLine(advice, MAX_ADVICE_LENGTH)})`
   })
   return lines.length > 0 ? ['Beside your tools, these fit:', ...lines].join('\n') : ''
 }

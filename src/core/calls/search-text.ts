@@ -34,11 +34,11 @@ export function searchText(entry: PoolTool): SearchText {
   return text
 }
 
-const LONGEST_TEXT = 16_384
+const MAX_TEXT_LENGTH = 16_384
 
 /** Normalises case, accents and width. Reads only the start of a long text, to bound the work. */
 export function fold(text: string): string {
-  const start = text.slice(0, LONGEST_TEXT)
+  const start = text.slice(0, MAX_TEXT_LENGTH)
   if (isAscii(start)) return start.toLowerCase()
   return start
     .replace(/(\p{M}{4})\p{M}+/gu, '$1')

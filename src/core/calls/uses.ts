@@ -17,14 +17,14 @@ export type SearchUse = {
 }
 
 /** Searches that a conversation remembers; a call belongs to the newest of them that found its tool. */
-const MOST_RECENT = 8
+const MAX_RECENT = 8
 
 /** Remembers a search until calls follow. One for exact names is left out: it says nothing about words. */
 export function noteSearch({ memory }: Conversation, { query, tools, shortened }: SearchOutcome): void {
   if (query === '' || selectedNames(query)) return
   const found = new Set([...tools, ...shortened].map(({ name }) => name))
   const search = { query, found, called: new Set<string>(), isCounted: false }
-  memory.searches = [...memory.searches, search].slice(-MOST_RECENT)
+  memory.searches = [...memory.searches, search].slice(-MAX_RECENT)
 }
 
 /** The function form of `shelf.used`: reports the searches that led to a call of this tool. */

@@ -228,12 +228,12 @@ export function countedTokens(usage: Fields): BilledTokens | undefined {
 const NOTHING: BilledTokens = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
 
 /** Far beyond every context window, and small enough for exact sums. */
-const MOST_TOKENS = 1_000_000_000
+const MAX_TOKENS = 1_000_000_000
 
 /** Reads a token count: 0 if it is missing, NaN if it is invalid. */
 function countOf(value: unknown): number {
   if (value === undefined || value === null) return 0
-  const isCount = typeof value === 'number' && value >= 0 && value <= MOST_TOKENS
+  const isCount = typeof value === 'number' && value >= 0 && value <= MAX_TOKENS
   return isCount ? Math.trunc(value) : Number.NaN
 }
 

@@ -70,11 +70,11 @@ export const prices: PriceTable = {
   ],
 }
 
-const LONGEST_ID = 200
+const MAX_ID_LENGTH = 200
 
 /** Returns the price of a model; undefined if the table has none. */
 export function priceOf(model: string, table: PriceTable = prices): Price | undefined {
-  const id = model.slice(0, LONGEST_ID)
+  const id = model.slice(0, MAX_ID_LENGTH)
   return table.models.find(({ match }) => expressionOf(match).test(id))
 }
 

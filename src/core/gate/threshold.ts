@@ -10,7 +10,7 @@ import type { Measure, PoolTool, ToolPartition } from '../types.ts'
 export type Counts = Map<string, Promise<number | undefined>>
 
 const PREAMBLE = 500
-const MOST_COUNTS = 8
+const MAX_COUNTS = 8
 
 /** Compares the tools with the threshold (T1): by the host's counter, or by characters if that fails (T4). */
 export async function measure(context: Context): Promise<Measure> {
@@ -43,7 +43,7 @@ ${contentOf(partition)}`
   if (known) return known
   const counting = askCounter(partition, model, settings)
   counts.set(key, counting)
-  dropOldest(counts, MOST_COUNTS)
+  dropOldest(counts, MAX_COUNTS)
   return counting
 }
 

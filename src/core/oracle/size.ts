@@ -196,13 +196,13 @@ const EVERYTHING: ReadonlySet<string> = new Set()
 /** Fields with data of the caller, in which `cache_control` and the like are only data. */
 const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
 /** Maximum number of values, for a value that contains itself. */
-const MOST_VALUES = 5_000_000
+const MAX_VALUES = 5_000_000
 
 /** Counts the characters of a value as JSON without some fields. Not recursive, because JSON may be deep. */
 function jsonSize(value: unknown, leftOut: ReadonlySet<string>): number {
   const values: unknown[] = [value]
   let size = 0
-  for (let count = 0; values.length > 0 && count < MOST_VALUES; count++) {
+  for (let count = 0; values.length > 0 && count < MAX_VALUES; count++) {
     const next = values.pop()
     if (typeof next === 'string') size += next.length + 2
     else if (Array.isArray(next)) {

@@ -2,7 +2,7 @@
 // Implements M1, Q2, Q4, Q6, Q9, A1, N1.
 import { ShelfError } from '../errors.ts'
 import { additionBeta, searchBetas } from '../gate/index.ts'
-import { countMarks, MOST_MARKS } from '../oracle/checks/index.ts'
+import { countMarks, MAX_MARKS } from '../oracle/checks/index.ts'
 import type { Prepared } from '../prepare.ts'
 import type { Context } from '../state.ts'
 import type { Decision, Definition, Message, RequestLike } from '../types.ts'
@@ -106,7 +106,7 @@ function withBreakpoints(
   const { cacheControl } = settings
   const last = cacheControl ? own.findLastIndex(({ defer_loading }) => defer_loading !== true) : -1
   const marked = own.map((tool, index) => (index === last ? { ...tool, cache_control: cacheControl } : tool))
-  return last < 0 || countMarks({ ...rest, tools: marked }) <= MOST_MARKS ? marked : own
+  return last < 0 || countMarks({ ...rest, tools: marked }) <= MAX_MARKS ? marked : own
 }
 
 /** Drops a `tool_choice` that forces the search tool (Q6). Warns if the model refuses forced choices. */

@@ -9,7 +9,7 @@ import type { Wire } from '../wire/index.ts'
 import { type Demands, toSendOpenly } from './demands.ts'
 
 /** The API's limit of deferred tools, minus the placeholder. */
-const MOST_DEFERRED = 9_999
+const MAX_DEFERRED = 9_999
 
 /** Returns the request's tools, loaded ones included (Q8); all of them if tool search is off (G7). */
 export function toolsFor(
@@ -36,10 +36,10 @@ export function toolsFor(
     unloaded: () => {
       const all = sorted(partition.deferred).filter(isUnloaded)
       const hosts = demands.tools.filter((tool) => tool.defer_loading === true).length
-      const most = MOST_DEFERRED - names.size - hosts
+      const most = MAX_DEFERRED - names.size - hosts
       if (all.length > most)
         settings.notify(
-          `${all.length - most} tools are left out: a request may have at most ${MOST_DEFERRED} deferred ones. Use the strategy "on-demand".`,
+          `${all.length - most} tools are left out: a request may have at most ${MAX_DEFERRED} deferred ones. Use the strategy "on-demand".`,
         )
       return definitions(all.slice(0, most))
     },

@@ -7,7 +7,7 @@ type Step =
   | { readonly index: number }
   | { readonly start: number; readonly end: number }
 
-const MOST_STEPS = 100
+const MAX_STEPS = 100
 const STEP =
   /^(?:\.?\[\s*(?:(?<index>-?\d{1,9})|(?<start>\d{0,9})\s*:\s*(?<end>\d{0,9})|(?<all>\*)|(?<quoted>"(?:[^"\\]|\\.){0,500}"|'[^']{0,500}'))\s*\]|\.?(?<every>\*)(?=[.[]|$)|\.?(?<key>[^.[\]"'\s][^.[\]]{0,500}))/
 
@@ -18,7 +18,7 @@ function stepsOf(path: string): Step[] | undefined {
   if (rest === '.') return []
   while (rest !== '') {
     const found = STEP.exec(rest)
-    if (!found?.groups || steps.length >= MOST_STEPS) return undefined
+    if (!found?.groups || steps.length >= MAX_STEPS) return undefined
     const step = stepOf(found.groups)
     if (!step) return undefined
     steps.push(step)

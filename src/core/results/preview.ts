@@ -9,11 +9,11 @@ import type { ResultKind } from './types.ts'
 export type Preview = { readonly kind: ResultKind; readonly text: string }
 
 /** Characters of one line. */
-const LONGEST_LINE = 300
+const MAX_LINE_LENGTH = 300
 /** Characters of HTML that are converted. */
-const MOST_HTML = 400_000
+const MAX_HTML = 400_000
 /** Lines among which errors are looked for. */
-const MOST_LINES = 200_000
+const MAX_LINES = 200_000
 
 /**
  * Previews a text in at most `limit` characters. Hidden characters and marks like ours are removed, because the preview
@@ -74,7 +74,7 @@ function ofTable(lines: readonly string[], limit: number): string {
 }
 
 function ofHtml(text: string, limit: number): string {
-  const read = readableText(text.slice(0, MOST_HTML))
+  const read = readableText(text.slice(0, MAX_HTML))
     .split('\n')
     .filter((line) => line.trim() !== '')
   return `As text:\n${headOf(read, limit - 60).text}`
@@ -103,12 +103,12 @@ function ofLines(lines: readonly string[], limit: number): string {
 function errorsIn(lines: readonly string[], start: number, end: number, limit: number): string[] {
   const found: string[] = []
   let room = limit
-  const last = Math.min(end, start + MOST_LINES)
+  const last = Math.min(end, start + MAX_LINES)
   for (let index = start; index < last && room > 0; index++) {
     const line = lines[index] ?? ''
     if (!ERROR.test(line.slice(0, 2000))) continue
     const next = index + 1 < end ? [lines[index + 1] ?? ''] : []
-    const shown = [line, ...next].map((one, step) => `${index + step + 1}: ${cut(one, LONGEST_LINE)}`)
+    const shown = [line, ...next].map((one, step) => `${index + step + 1}: ${cut(one, MAX_LINE_LENGTH)}`)
     room -= shown.join('\n').length + 1
     if (room > 0) found.push(...shown)
     index += next.length
@@ -119,7 +119,7 @@ function errorsIn(lines: readonly string[], start: number, end: number, limit: n
 /** The first lines and the last one. */
 function ends(lines: readonly string[], limit: number): string {
   const last = lines.findLast((line) => line.trim() !== '') ?? ''
-  const tail = cut(last, Math.min(LONGEST_LINE, Math.floor(limit / 4)))
+  const tail = cut(last, Math.min(MAX_LINE_LENGTH, Math.floor(limit / 4)))
   const head = headOf(lines, limit - tail.length - 40)
   const left = lines.length - head.lines
   return left <= 0 ? head.text : `${head.text}\n… ${count(left)} lines …\n${tail}`
@@ -131,7 +131,7 @@ function headOf(lines: readonly string[], limit: number): Part {
   const shown: string[] = []
   let room = limit
   for (const line of lines) {
-    const text = cut(line, shown.length === 0 ? Math.max(LONGEST_LINE, limit) : LONGEST_LINE)
+    const text = cut(line, shown.length === 0 ? Math.max(MAX_LINE_LENGTH, limit) : MAX_LINE_LENGTH)
     room -= text.length + 1
     if (room < 0 && shown.length > 0) break
     shown.push(room < 0 ? cut(text, limit) : text)
@@ -144,7 +144,7 @@ function tailOf(lines: readonly string[], limit: number): Part {
   const shown: string[] = []
   let room = limit
   for (let index = lines.length - 1; index >= 0; index--) {
-    const text = cut(lines[index] ?? '', LONGEST_LINE)
+    const text = cut(lines[index] ?? '', MAX_LINE_LENGTH)
     room -= text.length + 1
     if (room < 0) break
     shown.unshift(text)

@@ -101,22 +101,22 @@ function atLines(text: string, wanted: string): Selected {
   }
 }
 
-const MOST_MATCHES = 1000
+const MAX_MATCHES = 1000
 /** Characters of text around a match. */
 const AROUND = 150
-const LONGEST_SEARCH = 500
+const MAX_SEARCH_LENGTH = 500
 
 /** Lines that contain the words, with their numbers; in JSON the values, with their paths. */
 function matches(text: string, search: string): Selected {
-  const wanted = search.slice(0, LONGEST_SEARCH).toLowerCase()
+  const wanted = search.slice(0, MAX_SEARCH_LENGTH).toLowerCase()
   const { kind, value } = resultKindOf(text)
   const isJson = kind === 'JSON' || kind === 'JSON Lines'
   const found = isJson ? valuesWith(value, wanted) : linesWith(text, wanted)
   const about = JSON.stringify(cut(search, 100))
-  const shown = found.slice(0, MOST_MATCHES)
+  const shown = found.slice(0, MAX_MATCHES)
   if (shown.length === 0)
     return { problem: `nothing in the result contains ${about}; search for fewer or other words` }
-  const more = found.length > shown.length ? `, the first ${count(MOST_MATCHES)} shown` : ''
+  const more = found.length > shown.length ? `, the first ${count(MAX_MATCHES)} shown` : ''
   return { body: shown.join('\n'), what: `${count(shown.length)} matches of ${about}${more}` }
 }
 
@@ -128,7 +128,7 @@ function linesWith(text: string, wanted: string): string[] {
     const at = line.toLowerCase().indexOf(wanted)
     if (at < 0) continue
     found.push(`${number}: ${around(line, at, wanted.length)}`)
-    if (found.length > MOST_MATCHES) break
+    if (found.length > MAX_MATCHES) break
   }
   return found
 }
@@ -142,16 +142,16 @@ function valuesWith(root: unknown, wanted: string): string[] {
     const at = text.toLowerCase().indexOf(wanted)
     if (at < 0 && !key.toLowerCase().includes(wanted)) continue
     found.push(`${shownPath(path, key)}: ${around(text, Math.max(0, at), wanted.length)}`)
-    if (found.length > MOST_MATCHES) break
+    if (found.length > MAX_MATCHES) break
   }
   return found
 }
 
 /** Longer paths would fill the memory: a thousand matches below a key of a megabyte. */
-const LONGEST_PATH = 1000
+const MAX_PATH_LENGTH = 1000
 
 function shownPath(path: string, key: string): string {
-  return path.length > LONGEST_PATH ? `… ${cut(key, 100)}` : path.replace(/^\./, '')
+  return path.length > MAX_PATH_LENGTH ? `… ${cut(key, 100)}` : path.replace(/^\./, '')
 }
 
 function around(text: string, at: number, length: number): string {

@@ -3,7 +3,7 @@ import { cleanText, cleanValue } from '../../lib/index.ts'
 
 /** Fields with prose; everything else in a definition is a name or a value. */
 const PROSE: ReadonlySet<string> = new Set(['title', 'description', '$comment'])
-const MOST_DEPTH = 200
+const MAX_DEPTH = 200
 
 /**
  * Returns the same value, or a copy with clean prose. In names and values (`enum`, `default`, arguments) only tag
@@ -15,7 +15,7 @@ export function cleanTexts<Value>(value: Value): Value {
 
 function clean(value: unknown, isProse: boolean, depth: number): unknown {
   if (typeof value === 'string') return isProse ? cleanText(value) : cleanValue(value)
-  if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value
   return Array.isArray(value) ? cleanList(value, depth) : cleanObject(value, depth)
 }
 

@@ -2,13 +2,13 @@
 // Implements S1, V4, H3.
 import { hash, MCP_PREFIX } from '../../lib/index.ts'
 
-const MOST_CHARACTERS = 64
+const MAX_CHARACTERS = 64
 
 /** Returns `mcp__<server>__<tool>`, limited to the characters and the length that every back-end accepts. */
 export function mcpName(server: string, tool: string, prefix = MCP_PREFIX): string {
   const plain = tool.startsWith(`${MCP_PREFIX}${clean(server)}__`) ? tool : `${prefix}${server}__${tool}`
   const name = clean(plain)
-  return name.length <= MOST_CHARACTERS ? name : withHash(name, server, tool)
+  return name.length <= MAX_CHARACTERS ? name : withHash(name, server, tool)
 }
 
 /** Returns the name of an MCP tool whose plain name another tool has. */
@@ -43,5 +43,5 @@ function clean(name: string): string {
 
 function withHash(name: string, server: string, tool: string): string {
   const suffix = `_${hash(JSON.stringify([server, tool])).slice(-8)}`
-  return name.slice(0, MOST_CHARACTERS - suffix.length) + suffix
+  return name.slice(0, MAX_CHARACTERS - suffix.length) + suffix
 }

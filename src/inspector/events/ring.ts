@@ -58,7 +58,7 @@ export function createEventRing(options: EventRingOptions): EventRing {
 
   function addStamped(event: Trace, stamp: EventStamp): void {
     const size = roughSize(event)
-    if (size > LONGEST_OBJECT) add(traceRecordOf(event, stamp))
+    if (size > MAX_OBJECT_LENGTH) add(traceRecordOf(event, stamp))
     else push({ event: withoutContent(event), stamp, size })
   }
 
@@ -97,7 +97,7 @@ export function createEventRing(options: EventRingOptions): EventRing {
 }
 
 /** Longer events are kept as JSON: their texts may be parts of much longer ones, which would stay in memory. */
-const LONGEST_OBJECT = 4000
+const MAX_OBJECT_LENGTH = 4000
 
 function sizeOf(event: KeptEvent): number {
   return typeof event === 'string' ? event.length : event.size

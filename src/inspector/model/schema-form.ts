@@ -35,12 +35,12 @@ export type FormField = Described &
 export type FormValue = string | readonly FormValue[] | { readonly [name: string]: FormValue }
 
 const DEEPEST = 6
-const MOST_FIELDS = 150
-const MOST_CHOICES = 500
+const MAX_FIELDS = 150
+const MAX_CHOICES = 500
 
 /** Returns the form of a schema; never throws, whatever the schema is. */
 export function formFor(schema: unknown): FormField {
-  const budget = { fields: MOST_FIELDS }
+  const budget = { fields: MAX_FIELDS }
   return fieldFor(fieldsOf(schema), { root: fieldsOf(schema), title: '', isRequired: true, depth: 0, budget })
 }
 
@@ -63,7 +63,7 @@ function fieldFor(given: Fields, place: Place): FormField {
   const json = (why: string): FormField => ({ ...described, kind: 'json', why })
   if (place.budget.fields-- <= 0) return json('the schema has too many fields')
   if (Array.isArray(schema.enum))
-    return schema.enum.length > MOST_CHOICES
+    return schema.enum.length > MAX_CHOICES
       ? json('the schema has too many choices')
       : { ...described, kind: 'choice', choices: schema.enum.map((one) => JSON.stringify(one) ?? 'null') }
   if (schema.const !== undefined)

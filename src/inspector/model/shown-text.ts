@@ -24,7 +24,7 @@ const HIDDEN = new RegExp(
   'gu',
 )
 
-const LONGEST_SEQUENCE = 40
+const MAX_SEQUENCE_LENGTH = 40
 
 /** Parts of the text, in order. Joined, the plain parts and the marked originals are the text. */
 export function shownParts(text: string): readonly TextPart[] {
@@ -41,7 +41,7 @@ export function shownParts(text: string): readonly TextPart[] {
 
 function markOf(text: string, isSequence: boolean): string {
   if (!isSequence) return codeOf(text)
-  return `ESC${cut(text.slice(1).replace(/[\p{Cc}\p{Cf}]/gu, ''), LONGEST_SEQUENCE)}`
+  return `ESC${cut(text.slice(1).replace(/[\p{Cc}\p{Cf}]/gu, ''), MAX_SEQUENCE_LENGTH)}`
 }
 
 function codeOf(character: string): string {

@@ -1,12 +1,12 @@
 // Starts, stops and reconnects servers, lists their tools again, and logs in to them.
 import { errorMessage, type Fields } from '../../lib/index.ts'
 import type { ServerAction, ServerView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, readText } from './read-input.ts'
+import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
 import { actionsOf, serverView, statusOf } from './server-views.ts'
 import type { InspectedServers } from './types.ts'
 
 export async function runAction(servers: InspectedServers, input: Fields): Promise<ServerView> {
-  const name = readText(input.server, 'server', LONGEST_NAME)
+  const name = readText(input.server, 'server', MAX_NAME_LENGTH)
   const status = statusOf(servers, name)
   const possible = actionsOf(status, servers.login !== undefined)
   const action = possible.find((one) => one === input.action)

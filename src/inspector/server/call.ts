@@ -6,15 +6,15 @@ import { cut, errorMessage, type Fields, isFields, toJson } from '../../lib/inde
 import type { CallOutput, QuestionHandler } from '../../mcp/index.ts'
 import { validateInput } from '../../validate/index.ts'
 import type { CallView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, readText } from './read-input.ts'
+import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
 import type { InspectedServers } from './types.ts'
 
 /** Characters of JSON that a result may have. */
-const MOST_CHARACTERS = 1_000_000
+const MAX_CHARACTERS = 1_000_000
 
 export async function tryTool(servers: InspectedServers, input: Fields): Promise<CallView> {
   const { shelf, host, trace } = servers
-  const name = readText(input.tool, 'tool', LONGEST_NAME)
+  const name = readText(input.tool, 'tool', MAX_NAME_LENGTH)
   const entry = shelf.partition().pool.byName.get(name)
   if (entry?.server === undefined) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
   const given = input.input ?? {}
@@ -55,7 +55,7 @@ const NOBODY: QuestionHandler = {
 
 function bounded({ content, structuredContent }: CallOutput) {
   const size = toJson({ content, structuredContent }).length
-  let room = MOST_CHARACTERS
+  let room = MAX_CHARACTERS
   const kept: unknown[] = []
   let isCut = false
   for (const block of content) {

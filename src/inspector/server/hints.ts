@@ -7,18 +7,18 @@ import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
 import { lockFile } from '../../node/index.ts'
 import type { HintView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, readText } from './read-input.ts'
+import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
 import type { InspectedServers } from './types.ts'
 import { unifiedDiff } from './unified-diff.ts'
 
-const LONGEST_HINT = 500
+const MAX_HINT_LENGTH = 500
 /** A lock that is older belongs to a process that was killed. */
-const LONGEST_HOLD_MS = 10_000
+const MAX_HOLD_MS = 10_000
 
 export async function saveHint(servers: InspectedServers, input: Fields): Promise<HintView> {
   const { shelf, configs, editable = [] } = servers
-  const name = readText(input.tool, 'tool', LONGEST_NAME)
-  const hint = readText(input.hint, 'hint', LONGEST_HINT)
+  const name = readText(input.tool, 'tool', MAX_NAME_LENGTH)
+  const hint = readText(input.hint, 'hint', MAX_HINT_LENGTH)
   if (/\p{Cc}/u.test(hint)) throw new InspectorFailure(400, 'a hint is one line of plain text')
   const entry = shelf.partition().pool.byName.get(name)
   const config = configs().find((one) => one.name === entry?.server)
@@ -67,7 +67,7 @@ async function withHint(
 
 /** One process at a time; the text may have changed since it was shown. */
 async function write(target: string, edit: (text: string) => Promise<string>): Promise<void> {
-  const release = await lockFile(`${target}.lock`, LONGEST_HOLD_MS)
+  const release = await lockFile(`${target}.lock`, MAX_HOLD_MS)
   try {
     const { mode, uid, gid } = await stat(target)
     const text = await edit(await readFile(target, 'utf8'))

@@ -1,7 +1,7 @@
 // What the user decides about definitions that differ from the accepted ones.
 import { cut, type Fields } from '../../lib/index.ts'
 import type { PinChange, ServerView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, readNames, readText } from './read-input.ts'
+import { InspectorFailure, MAX_NAME_LENGTH, readNames, readText } from './read-input.ts'
 import { shownName } from './readable-change.ts'
 import { serverView, statusOf } from './server-views.ts'
 import type { InspectedServers } from './types.ts'
@@ -10,7 +10,7 @@ import type { InspectedServers } from './types.ts'
 export async function changePins(servers: InspectedServers, input: Fields): Promise<ServerView> {
   const { pins, host } = servers
   if (!pins) throw new InspectorFailure(400, 'there is no folder for pins')
-  const server = readText(input.server, 'server', LONGEST_NAME)
+  const server = readText(input.server, 'server', MAX_NAME_LENGTH)
   const status = statusOf(servers, server)
   const names = readNames(input.names, 'names')
   const kind = kindIn(input.kind)

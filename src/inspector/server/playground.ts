@@ -14,7 +14,7 @@ import {
   whenIndexed,
 } from '../../rankers/index.ts'
 import type { RankedHit, RankingView, SearchView } from '../api.ts'
-import { InspectorFailure, LONGEST_NAME, readNames, readOptionalText, readText } from './read-input.ts'
+import { InspectorFailure, MAX_NAME_LENGTH, readNames, readOptionalText, readText } from './read-input.ts'
 import { suggestChanges } from './suggest.ts'
 import { type TriedChange, withChange } from './tried-change.ts'
 import type { InspectedServers } from './types.ts'
@@ -23,18 +23,18 @@ import type { InspectedServers } from './types.ts'
 export const RANKERS = ['hybrid', 'model', 'lexical', 'bm25', 'classic', 'regex'] as const
 type RankerName = (typeof RANKERS)[number]
 
-const LONGEST_QUERY = 2000
-const LONGEST_CHANGE = 4000
+const MAX_QUERY_LENGTH = 2000
+const MAX_CHANGE_LENGTH = 4000
 const LIMIT = 10
-const MOST_HITS = 50
-const LONGEST_DESCRIPTION = 300
+const MAX_HITS = 50
+const MAX_DESCRIPTION_LENGTH = 300
 
 export async function searchPlayground({ shelf }: InspectedServers, input: Fields): Promise<SearchView> {
-  const query = readText(input.query, 'query', LONGEST_QUERY).trim()
+  const query = readText(input.query, 'query', MAX_QUERY_LENGTH).trim()
   if (query === '') throw new InspectorFailure(400, '"query" is empty')
   const limit = limitIn(input.limit)
   const { pool } = shelf.partition()
-  const name = readOptionalText(input.expected, 'expected', LONGEST_NAME)
+  const name = readOptionalText(input.expected, 'expected', MAX_NAME_LENGTH)
   const original = name === undefined ? undefined : pool.byName.get(name)
   if (name !== undefined && !original) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
   const change = changeIn(input.change)
@@ -58,8 +58,8 @@ export async function searchPlayground({ shelf }: InspectedServers, input: Field
 
 function limitIn(value: unknown): number {
   if (value === undefined) return LIMIT
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MOST_HITS) return value
-  throw new InspectorFailure(400, `"limit" must be a whole number from 1 to ${MOST_HITS}`)
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_HITS) return value
+  throw new InspectorFailure(400, `"limit" must be a whole number from 1 to ${MAX_HITS}`)
 }
 
 function rankersIn(value: unknown): readonly RankerName[] {
@@ -74,7 +74,7 @@ function rankersIn(value: unknown): readonly RankerName[] {
 function changeIn(value: unknown): TriedChange {
   if (value === undefined || value === null) return {}
   if (!isFields(value)) throw new InspectorFailure(400, '"change" must be an object')
-  const read = (name: string) => readOptionalText(value[name], name, LONGEST_CHANGE)
+  const read = (name: string) => readOptionalText(value[name], name, MAX_CHANGE_LENGTH)
   const [hint, description, alias] = [read('hint'), read('description'), read('alias')]
   return {
     ...(hint === undefined ? {} : { hint }),
@@ -145,12 +145,12 @@ function hitOf(
   return {
     name: tool.name,
     server: tool.server ?? null,
-    description: cut(textOf(tool.definition.description), LONGEST_DESCRIPTION),
+    description: cut(textOf(tool.definition.description), MAX_DESCRIPTION_LENGTH),
     score: rounded(score),
     parts: (why?.parts ?? [])
       .map(({ name, amount }) => ({ label: scorePartLabel(name), amount: rounded(amount) }))
       .sort((one, other) => Math.abs(other.amount) - Math.abs(one.amount)),
-    words: (why?.words ?? []).slice(0, MOST_WORDS).map(({ word, term, how, amount, fields }) => ({
+    words: (why?.words ?? []).slice(0, MAX_WORDS).map(({ word, term, how, amount, fields }) => ({
       word: cut(word, 100),
       term: cut(term, 100),
       how,
@@ -160,7 +160,7 @@ function hitOf(
   }
 }
 
-const MOST_WORDS = 50
+const MAX_WORDS = 50
 
 function rounded(amount: number): number {
   return Number(amount.toFixed(4))

@@ -26,7 +26,7 @@ export function readOptionalText(value: unknown, name: string, most: number): st
 export function readNames(value: unknown, name: string, most = 10_000): readonly string[] {
   if (!Array.isArray(value) || value.length > most)
     throw new InspectorFailure(400, `"${name}" must be a list of at most ${most} names`)
-  return value.map((one) => readText(one, name, LONGEST_NAME))
+  return value.map((one) => readText(one, name, MAX_NAME_LENGTH))
 }
 
-export const LONGEST_NAME = 1000
+export const MAX_NAME_LENGTH = 1000

@@ -3,9 +3,9 @@ import { cut, hash, spellOutInvisible, toJson } from '../../lib/index.ts'
 import type { ListedTool } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
 import type { PinChange } from '../api.ts'
-import { LONGEST_NAME } from './read-input.ts'
+import { MAX_NAME_LENGTH } from './read-input.ts'
 
-const LONGEST_TEXT = 40_000
+const MAX_TEXT_LENGTH = 40_000
 
 export function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
   const { kind, name, before, after, isWhole } = change
@@ -29,7 +29,7 @@ function readable(kind: PinChange['kind'], definition: ListedTool): string {
     ),
   ]
   const lines = (kind === 'instructions' ? [String(description)] : parts).join('\n').split(/\r?\n/)
-  return cut(lines.map(spellOutInvisible).join('\n'), LONGEST_TEXT)
+  return cut(lines.map(spellOutInvisible).join('\n'), MAX_TEXT_LENGTH)
 }
 
 function printed(value: unknown): string {
@@ -38,5 +38,5 @@ function printed(value: unknown): string {
 
 /** A name as the page shows it and sends it back. */
 export function shownName(name: string): string {
-  return cut(spellOutInvisible(name), LONGEST_NAME)
+  return cut(spellOutInvisible(name), MAX_NAME_LENGTH)
 }

@@ -11,10 +11,10 @@ import { InspectorFailure } from './read-input.ts'
 import { pinChange } from './readable-change.ts'
 import type { ShownServer, ShownServers } from './types.ts'
 
-const LONGEST_LINE = 2000
-const LONGEST_LOG = 16_000
-const MOST_FINDINGS = 200
-const MOST_CHANGES = 500
+const MAX_LINE_LENGTH = 2000
+const MAX_LOG_LENGTH = 16_000
+const MAX_FINDINGS = 200
+const MAX_CHANGES = 500
 
 export async function serverViews(servers: ShownServers): Promise<ServerView[]> {
   const changes = await changesOf(servers)
@@ -68,7 +68,7 @@ function viewOf(
 ): ServerView {
   const { name, state, reason, config, info } = status
   const { tokens, alwaysLoaded, tools } = costs.get(name) ?? { tokens: 0, alwaysLoaded: 0, tools: 0 }
-  const changed = (changes.get(name) ?? []).slice(0, MOST_CHANGES)
+  const changed = (changes.get(name) ?? []).slice(0, MAX_CHANGES)
   return {
     name,
     state,
@@ -81,11 +81,11 @@ function viewOf(
     tokens,
     alwaysLoadedTokens: alwaysLoaded,
     budget: config.lint?.budget?.tokens ?? null,
-    log: cut(cleanText(status.stderr), LONGEST_LOG),
+    log: cut(cleanText(status.stderr), MAX_LOG_LENGTH),
     changes: changed.map((change) => pinChange(change, onChange === 'hold')),
     findings: findingsOf(status),
     problems: status.problems
-      .slice(0, MOST_FINDINGS)
+      .slice(0, MAX_FINDINGS)
       .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
     actions: canManage ? actionsOf(status, login !== undefined) : [],
   }
@@ -109,10 +109,10 @@ function untrustedView({ name, source, does }: ShownServer): ServerView {
 const scanned = new WeakMap<readonly ListedTool[], ServerView['findings']>()
 
 function findingsOf({ tools, instructions = '' }: ServerStatus): ServerView['findings'] {
-  const known = scanned.get(tools) ?? scanServer(tools).slice(0, MOST_FINDINGS).map(finding)
+  const known = scanned.get(tools) ?? scanServer(tools).slice(0, MAX_FINDINGS).map(finding)
   scanned.set(tools, known)
   const ofServer = scanText(instructions, 'instructions').map((one) => finding({ ...one, tool: null }))
-  return [...ofServer, ...known].slice(0, MOST_FINDINGS)
+  return [...ofServer, ...known].slice(0, MAX_FINDINGS)
 }
 
 function finding(one: {
@@ -141,5 +141,5 @@ export function actionsOf({ state, config }: ServerStatus, canLogin: boolean): S
 
 /** One line of foreign text. */
 function shown(text: string): string {
-  return cut(cleanText(text), LONGEST_LINE)
+  return cut(cleanText(text), MAX_LINE_LENGTH)
 }

@@ -9,13 +9,13 @@ import type { Suggestion } from '../api.ts'
 import { withChange } from './tried-change.ts'
 
 const WINNERS = 3
-const MOST_WORDS = 8
-const LONGEST_HINT = 120
-const MOST_SUGGESTIONS = 5
+const MAX_WORDS = 8
+const MAX_HINT_LENGTH = 120
+const MAX_SUGGESTIONS = 5
 /** A change that does not lift the tool among so many is not worth saving. */
 const WORTHWHILE = 50
 /** Milliseconds after which no further candidate is tried. */
-const LONGEST_TRIAL_MS = 3000
+const MAX_TRIAL_MS = 3000
 
 export async function suggestChanges(
   tools: readonly PoolTool[],
@@ -28,7 +28,7 @@ export async function suggestChanges(
   const tried: Suggestion[] = []
   const startedAt = performance.now()
   for (const { kind, text } of candidates) {
-    if (performance.now() - startedAt > LONGEST_TRIAL_MS) break
+    if (performance.now() - startedAt > MAX_TRIAL_MS) break
     const value = kind === 'description' ? `${text}. ${textOf(expected.definition.description)}` : text
     const changed = withChange(tools, expected, { [kind]: value })
     const { rank } = await rankOf(changed.tools, query, changed.expected!, WORTHWHILE)
@@ -37,7 +37,7 @@ export async function suggestChanges(
   }
   const order = (one: Suggestion) =>
     one.rankAfter! * 10_000 + KINDS.indexOf(one.kind) * 1000 + one.text.length / 10
-  return tried.sort((one, other) => order(one) - order(other)).slice(0, MOST_SUGGESTIONS)
+  return tried.sort((one, other) => order(one) - order(other)).slice(0, MAX_SUGGESTIONS)
 }
 
 /** A hint can be saved; a description and a name belong to the server. */
@@ -53,21 +53,21 @@ async function candidatesFor(
 ): Promise<Candidate[]> {
   const own = new Set(searchFields(expected).flat().flatMap(wordsOf))
   const asked = unique(wordsOf(query)).filter((word) => !isFiller(word))
-  const missing = asked.filter((word) => !own.has(word)).slice(0, MOST_WORDS)
+  const missing = asked.filter((word) => !own.has(word)).slice(0, MAX_WORDS)
   const name = splitName(expected.original).map((word) => word.toLowerCase())
   const parameters = unique((searchFields(expected)[4] ?? []).flatMap(wordsOf)).slice(0, 3)
-  const wanted = missing.length > 0 ? missing : asked.slice(0, MOST_WORDS)
+  const wanted = missing.length > 0 ? missing : asked.slice(0, MAX_WORDS)
   const found = await winningWords(tools, query, winners, own)
   const hints = [
     wanted,
-    asked.slice(0, MOST_WORDS),
+    asked.slice(0, MAX_WORDS),
     [...wanted, ...name],
     [...wanted, ...parameters],
     [...found, ...name],
     [...wanted, ...found],
   ]
   const texts = unique(hints.map((words) => joined(words)).filter((text) => text !== ''))
-    .map((text) => (expected.hint === '' ? text : cut(`${expected.hint} ${text}`, 2 * LONGEST_HINT)))
+    .map((text) => (expected.hint === '' ? text : cut(`${expected.hint} ${text}`, 2 * MAX_HINT_LENGTH)))
     .filter((text) => text !== expected.hint)
   const [first] = texts
   return [
@@ -91,7 +91,7 @@ async function winningWords(
   const full = unique(terms).flatMap((term) => texts.find((word) => word.startsWith(term)) ?? [])
   return unique(full)
     .filter((word) => !own.has(word))
-    .slice(0, MOST_WORDS)
+    .slice(0, MAX_WORDS)
 }
 
 async function rankOf(tools: readonly PoolTool[], query: string, expected: PoolTool, limit: number) {
@@ -115,7 +115,7 @@ function unique(words: readonly string[]): string[] {
 }
 
 function joined(words: readonly string[]): string {
-  return cut(unique(words).join(' '), LONGEST_HINT)
+  return cut(unique(words).join(' '), MAX_HINT_LENGTH)
 }
 
 function sentence(words: readonly string[]): string {

@@ -5,9 +5,9 @@ import type { ToolView } from '../api.ts'
 import { shownName } from './readable-change.ts'
 import type { ShownServers } from './types.ts'
 
-const LONGEST_DESCRIPTION = 4000
+const MAX_DESCRIPTION_LENGTH = 4000
 /** Characters of JSON; a form of a larger schema would be of no use. */
-const LONGEST_SCHEMA = 100_000
+const MAX_SCHEMA_LENGTH = 100_000
 /** Tools that one piece holds. */
 const PIECE = 100
 
@@ -32,8 +32,8 @@ function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
     name,
     server: server ?? null,
     original: shownName(original),
-    description: cut(textOf(definition.description), LONGEST_DESCRIPTION),
-    hint: cut(hint, LONGEST_DESCRIPTION),
+    description: cut(textOf(definition.description), MAX_DESCRIPTION_LENGTH),
+    hint: cut(hint, MAX_DESCRIPTION_LENGTH),
     tokens: estimateTokens(json),
     isAlwaysLoaded: !shelf.partition().deferredNames.has(name),
     isReadOnly: host.isReadOnly({ id: '', name, input: {} }),
@@ -43,7 +43,7 @@ function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
 
 function boundedSchema(schema: unknown): unknown {
   try {
-    return JSON.stringify(schema).length > LONGEST_SCHEMA ? { type: 'object' } : schema
+    return JSON.stringify(schema).length > MAX_SCHEMA_LENGTH ? { type: 'object' } : schema
   } catch {
     return { type: 'object' }
   }

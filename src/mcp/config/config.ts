@@ -150,9 +150,9 @@ async function readDocument(file: string): Promise<Document> {
     // other end.
     if (found.isFIFO() && !/^\/(dev|proc)\//.test(file))
       return { problem: 'it is a named pipe. Use a regular file.' }
-    if (found.size > MOST_BYTES)
+    if (found.size > MAX_BYTES)
       return {
-        problem: `it has ${found.size} bytes, more than ${MOST_BYTES}. Move the servers to a smaller file.`,
+        problem: `it has ${found.size} bytes, more than ${MAX_BYTES}. Move the servers to a smaller file.`,
       }
     text = await readFile(file, 'utf8')
   } catch (error) {
@@ -162,7 +162,7 @@ async function readDocument(file: string): Promise<Document> {
 }
 
 /** Clients that store their history in the same file reach some megabytes. */
-const MOST_BYTES = 64_000_000
+const MAX_BYTES = 64_000_000
 
 function documentIn(text: string, file: string): Document {
   return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)

@@ -50,7 +50,7 @@ export function unknownKey(key: string, known: readonly string[]): string {
   return `unknown key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const text: FieldType<string> = {
   is: 'a text',
@@ -96,7 +96,7 @@ export const levelsByName: FieldType<{ readonly [name: string]: (typeof LEVELS)[
 
 export const milliseconds: FieldType<number> = {
   is: 'a number of milliseconds above 0',
-  read: (value) => (typeof value === 'number' && value > 0 ? Math.min(value, LONGEST_TIMER) : undefined),
+  read: (value) => (typeof value === 'number' && value > 0 ? Math.min(value, MAX_TIMER_MS) : undefined),
 }
 
 export const fieldsKind: FieldType<Fields> = {

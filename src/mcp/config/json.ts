@@ -37,7 +37,7 @@ type Cursor = {
   readonly spans: Map<object, MemberSpan>
 }
 
-const MOST_DEPTH = 500
+const MAX_DEPTH = 500
 
 const space = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y
 const quoted = /"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y
@@ -62,7 +62,7 @@ function readValue(cursor: Cursor): unknown {
 
 function readNested(cursor: Cursor, open: '{' | '['): unknown {
   cursor.depth += 1
-  if (cursor.depth > MOST_DEPTH) fail(cursor, `it is nested more than ${MOST_DEPTH} levels deep`)
+  if (cursor.depth > MAX_DEPTH) fail(cursor, `it is nested more than ${MAX_DEPTH} levels deep`)
   const members: unknown[] = []
   const names: string[] = []
   const places: JsonMember[] = []

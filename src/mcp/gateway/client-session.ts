@@ -177,7 +177,7 @@ class Session implements ClientSession {
     const isTold = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     const isCompact = this.mode() === 'bridge'
-    await Promise.all([host.freshen({ timeout: LONGEST_FRESHENING }), isCompact || this.#options.refresh?.()])
+    await Promise.all([host.freshen({ timeout: MAX_REFRESH_MS }), isCompact || this.#options.refresh?.()])
     const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
@@ -346,7 +346,7 @@ class Session implements ClientSession {
 }
 
 /** Milliseconds that a search waits for servers to refresh stale lists. */
-const LONGEST_FRESHENING = 1000
+const MAX_REFRESH_MS = 1000
 
 /** Whether a page of an MCP App shows the tool's results; it needs them whole. */
 function hasPage({ _meta = {} }: Tool): boolean {

@@ -19,7 +19,7 @@ export type ConnectedClients = {
 }
 
 /** Milliseconds: a person may need time to answer. */
-const LONGEST_ANSWER = 600_000
+const MAX_ANSWER_MS = 600_000
 
 export function createConnectedClients(): ConnectedClients {
   const connected = new Set<Server>()
@@ -50,7 +50,7 @@ export function createConnectedClients(): ConnectedClients {
         if (!client || !canAnswer(capabilitiesOf(client), method))
           throw new Error(`no client supports ${method}`)
         const request = sendable({ method, params }) as never
-        return (await client.request(request, { timeout: LONGEST_ANSWER })) as typeof params
+        return (await client.request(request, { timeout: MAX_ANSWER_MS })) as typeof params
       },
     },
   }

@@ -47,7 +47,7 @@ type Question = {
 }
 
 /** Limits how long a call waits for a client that never answers. */
-const LONGEST_WAIT = 600_000
+const MAX_WAIT_MS = 600_000
 
 const ASKS = Symbol('asks')
 
@@ -214,7 +214,7 @@ class Exchange {
       const silence = new Error('the client never answered')
       this.#refuseAll(silence)
       this.#controller.abort(silence)
-    }, LONGEST_WAIT)
+    }, MAX_WAIT_MS)
     this.#expiry.unref()
   }
 

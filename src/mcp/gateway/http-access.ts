@@ -72,7 +72,7 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
 }
 
 /** Milliseconds of the longest timer. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Calls the function when the user's key expires. Returns how to stop that. */
 function atExpiry({ expiresAt }: User, expire: () => void): () => void {
@@ -80,7 +80,7 @@ function atExpiry({ expiresAt }: User, expire: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>
   const wait = () => {
     const rest = expiresAt - Date.now()
-    timer = setTimeout(rest > LONGEST_TIMER_MS ? wait : expire, Math.min(Math.max(rest, 0), LONGEST_TIMER_MS))
+    timer = setTimeout(rest > MAX_TIMER_MS ? wait : expire, Math.min(Math.max(rest, 0), MAX_TIMER_MS))
     timer.unref()
   }
   wait()

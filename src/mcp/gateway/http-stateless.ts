@@ -15,7 +15,7 @@ export type Stateless = {
 type Handler = { readonly handler: McpHttpHandler; readonly stop: () => void }
 
 /** Handlers that are kept; above this number the least recently used are closed, and their clients connect again. */
-const MOST_HANDLERS = 200
+const MAX_HANDLERS = 200
 
 /** @param isLocal - The gateway listens on loopback only. */
 export function createStateless(gateway: McpGateway, { isLocal }: { readonly isLocal: boolean }): Stateless {
@@ -52,7 +52,7 @@ export function createStateless(gateway: McpGateway, { isLocal }: { readonly isL
     handlers.delete(id)
     handlers.set(id, found)
     const [oldest] = handlers
-    if (handlers.size > MOST_HANDLERS && oldest) {
+    if (handlers.size > MAX_HANDLERS && oldest) {
       handlers.delete(oldest[0])
       void close(oldest[1])
     }

@@ -17,7 +17,7 @@ export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | und
   return { name, ...(typeof version === 'string' ? { version } : {}) }
 }
 
-const MOST_KNOWN = 1000
+const MAX_KNOWN = 1000
 
 export function createIdentities(): Identities {
   const known = new Map<string, object>()
@@ -27,7 +27,7 @@ export function createIdentities(): Identities {
       const client = known.get(key) ?? {}
       known.delete(key)
       known.set(key, client)
-      dropOldest(known, MOST_KNOWN)
+      dropOldest(known, MAX_KNOWN)
       return client
     },
   }

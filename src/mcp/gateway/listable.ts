@@ -7,7 +7,7 @@ import { cleanText, type Fields, isFields } from '../../lib/index.ts'
 import { isPlainSchema } from './plain-schema.ts'
 
 /** Parsers of some languages reject messages nested deeper than 64 levels. */
-const MOST_DEPTH = 50
+const MAX_DEPTH = 50
 
 const known = new WeakMap<object, Fields>()
 
@@ -74,7 +74,7 @@ function described(description: unknown): Fields {
 function isShallow(value: unknown): boolean {
   let level = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MOST_DEPTH) return false
+    if (depth > MAX_DEPTH) return false
     const inner: unknown[] = []
     for (const one of level)
       if (typeof one === 'object' && one !== null) for (const item of Object.values(one)) inner.push(item)

@@ -31,8 +31,8 @@ const PAGE_TIMEOUT = 5000
  * Bytes per server. The lists of all servers form one message, and some clients disconnect at a message of more than 10
  * MB.
  */
-const MOST_OF_ONE = 2_000_000
-const MOST_OF_ALL = 8_000_000
+const MAX_OF_ONE = 2_000_000
+const MAX_OF_ALL = 8_000_000
 /**
  * Milliseconds to wait at the very first start, when nothing is known about any server: many clients request these
  * lists only once.
@@ -68,7 +68,7 @@ export function createMergedLists(host: McpHost): MergedLists {
         let size = 0
         const fitting = sized(listed, kind).filter(({ bytes }) => {
           size += bytes
-          return size <= Math.min(MOST_OF_ONE, MOST_OF_ALL / servers.length)
+          return size <= Math.min(MAX_OF_ONE, MAX_OF_ALL / servers.length)
         })
         return fitting.map(({ entry }) => ({ server, own: String(entry.name ?? ''), entry }))
       })

@@ -5,7 +5,7 @@ import type { LogEvent } from './updates.ts'
 
 const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'alert', 'emergency'])
 /** Per server. */
-const MOST_IN_A_MINUTE = 10
+const MAX_PER_MINUTE = 10
 const MINUTE = 60_000
 
 /**
@@ -23,7 +23,7 @@ export function reportToOperator(
     const now = Date.now()
     const times = (recent.get(event.server) ?? []).filter((at) => now - at < MINUTE)
     recent.set(event.server, times)
-    if (times.length >= MOST_IN_A_MINUTE) return
+    if (times.length >= MAX_PER_MINUTE) return
     times.push(now)
     const text = typeof event.data === 'string' ? event.data : JSON.stringify(event.data)
     notify(`server "${event.server}" logs (${event.level}): ${oneLine(text ?? '', 300)}`)

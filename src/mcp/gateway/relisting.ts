@@ -10,10 +10,10 @@ export type Relisting = {
   listed(): void
 }
 
-const LONGEST_WAIT = 5000
+const MAX_WAIT_MS = 5000
 /** Time for the client to process our answer: about as long as it took to ask, because both wait for its event loop. */
 const SHORTEST_DIGESTION = 50
-const LONGEST_DIGESTION = 1000
+const MAX_DIGESTION_MS = 1000
 
 /** @param send - Notifies the client; `isOwn` if its own search or call changed the list. */
 export function createRelisting(list: () => string, send: (isOwn: boolean) => Promise<void>): Relisting {
@@ -40,7 +40,7 @@ export function createRelisting(list: () => string, send: (isOwn: boolean) => Pr
           isHeard = false
           waiting.delete(go)
           resolve()
-        }, LONGEST_WAIT)
+        }, MAX_WAIT_MS)
         const go = () => {
           clearTimeout(giveUp)
           resolve()
@@ -62,7 +62,7 @@ export function createRelisting(list: () => string, send: (isOwn: boolean) => Pr
         () => {
           for (const go of ready) go()
         },
-        Math.min(LONGEST_DIGESTION, pause),
+        Math.min(MAX_DIGESTION_MS, pause),
       )
     },
   }

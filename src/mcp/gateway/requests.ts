@@ -123,7 +123,7 @@ function answerToolRequests(
     if (clientSession.mode() === 'list') await refresh?.()
     relisting.listed()
     shared?.listed()
-    void host.freshen({ timeout: LONGEST_FRESHENING })
+    void host.freshen({ timeout: MAX_REFRESH_MS })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
   })
@@ -213,7 +213,7 @@ function answerPromptRequests(
 const MAX_RUNNING = 500
 /** Milliseconds. Clients that listen are notified of changes earlier. */
 const FRESH_FOR = 60_000
-const LONGEST_FRESHENING = 5000
+const MAX_REFRESH_MS = 5000
 
 /**
  * The client's `_meta` to forward; progress tokens are separate on each side. The trace context of an HTTP request is

@@ -34,9 +34,9 @@ export type ResourcesAndPrompts = {
 }
 
 /** Characters of a name or a URI that an error message repeats. */
-const LONGEST_SHOWN = 500
+const MAX_SHOWN_LENGTH = 500
 /** Spellings of a URI that an error message shows. */
-const MOST_FORMS = 5
+const MAX_FORMS = 5
 
 export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): ResourcesAndPrompts {
   const lists = createMergedLists(host)
@@ -56,7 +56,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     if (entry) return entry
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
-      `unknown prompt "${oneLine(String(name), LONGEST_SHOWN)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
+      `unknown prompt "${oneLine(String(name), MAX_SHOWN_LENGTH)}"; ${known.size > 0 ? `there are ${namesOf(known)}` : 'there are none'}`,
     )
   }
 
@@ -132,9 +132,9 @@ async function possibleOwners(host: McpHost, lists: MergedLists): Promise<Possib
 function ownerFor(uri: string, possible: readonly PossibleOwner[], addresses: Addresses): string {
   const server = ownerAmong(possible, uri)
   if (server !== undefined) return server
-  const shown = oneLine(uri, LONGEST_SHOWN)
+  const shown = oneLine(uri, MAX_SHOWN_LENGTH)
   const forms = listedFirst(possible, uri)
-    .slice(0, MOST_FORMS)
+    .slice(0, MAX_FORMS)
     .map((one) => `"${addresses.uri(one.server, shown)}"`)
   const remedy = forms.length > 0 ? `: ${forms.join(' or ')}` : '; no server has resources'
   throw new ResourceNotFoundError(
@@ -147,11 +147,11 @@ function isAble({ state, capabilities }: ServerStatus, capability: string): bool
   return state === 'connected' && capabilities[capability] !== undefined
 }
 
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 function namesOf(prompts: ReadonlyMap<string, unknown>): string {
-  const names = [...prompts.keys()].slice(0, MOST_NAMED).join(', ')
-  return prompts.size > MOST_NAMED ? `${names} and ${prompts.size - MOST_NAMED} more` : names
+  const names = [...prompts.keys()].slice(0, MAX_NAMED).join(', ')
+  return prompts.size > MAX_NAMED ? `${names} and ${prompts.size - MAX_NAMED} more` : names
 }
 
 function listedFirst(owners: readonly PossibleOwner[], uri: string): PossibleOwner[] {

@@ -110,8 +110,8 @@ async function approve(plan: Plan, options: CallOptions, inner: InnerCalls): Pro
 }
 
 /** A longer script cannot be judged by a person in a dialogue. */
-const LONGEST_PLAN = 6000
-const LONGEST_INPUT = 1000
+const MAX_PLAN_LENGTH = 6000
+const MAX_INPUT_LENGTH = 1000
 
 async function ask(
   { tool, input, source }: Plan,
@@ -119,10 +119,10 @@ async function ask(
 ): Promise<string | undefined> {
   const { name } = tool
   const outside = `Call ${name} itself, outside of the script.`
-  if (source.length > LONGEST_PLAN)
-    return `${name} may change something, and this script is too long to be shown to the user (${source.length} of ${LONGEST_PLAN} characters). ${outside}`
+  if (source.length > MAX_PLAN_LENGTH)
+    return `${name} may change something, and this script is too long to be shown to the user (${source.length} of ${MAX_PLAN_LENGTH} characters). ${outside}`
   const given = cleanText(JSON.stringify(input))
-  const shown = given.length > LONGEST_INPUT ? `${given.slice(0, LONGEST_INPUT)}… (cut)` : given
+  const shown = given.length > MAX_INPUT_LENGTH ? `${given.slice(0, MAX_INPUT_LENGTH)}… (cut)` : given
   const message = `A script of the model wants to call ${name}, which may change something. If you allow it, the script may call this tool as often as it likes, with any input.\n\nThe first call: ${name}(${shown})\n\nThe script:\n${cleanText(source)}`
   const property = { type: 'boolean', title: `Let this script call ${name}`, default: false }
   const requestedSchema = { type: 'object', properties: { allow: property }, required: ['allow'] }

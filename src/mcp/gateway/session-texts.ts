@@ -15,11 +15,11 @@ export function heldTools(host: McpHost): Held[] {
     )
 }
 
-const MOST_HELD = 5
+const MAX_HELD = 5
 
 export function aboutHeld(held: readonly Held[]): string {
   if (held.length === 0) return ''
-  const names = held.slice(0, MOST_HELD).map(({ name }) => name)
+  const names = held.slice(0, MAX_HELD).map(({ name }) => name)
   const rest = held.length - names.length
   return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can look at them with "toolshelf pins".`
 }

@@ -53,16 +53,16 @@ export type SkillCallOptions = CallOptions & {
   readonly isRecognised: boolean
 }
 
-const MOST_FOUND = 8
+const MAX_FOUND = 8
 /** Skills that a client lists whole: a client may show each to its model. */
-const MOST_LISTED = 20
+const MAX_LISTED = 20
 /** Characters of JSON of all entries. */
-const MOST_CHARACTERS = 2_000_000
+const MAX_CHARACTERS = 2_000_000
 /** Skills that a client has found; above this number the oldest are forgotten. */
-const MOST_REMEMBERED = 200
-const LONGEST_LINE = 240
-const LONGEST_TEXT = 100_000
-const MOST_FILES = 30
+const MAX_REMEMBERED = 200
+const MAX_LINE_LENGTH = 240
+const MAX_TEXT_LENGTH = 100_000
+const MAX_FILES = 30
 
 export function createSkillShelf(
   host: McpHost,
@@ -77,7 +77,7 @@ export function createSkillShelf(
   async function search(input: unknown, { client }: SkillCallOptions): Promise<CallOutput> {
     const query = oneLine(textOf(fieldsOf(input).query), 1000)
     const skills = await all()
-    const { hits } = query === '' ? { hits: [] } : await rank(entriesFor(skills), query, MOST_FOUND)
+    const { hits } = query === '' ? { hits: [] } : await rank(entriesFor(skills), query, MAX_FOUND)
     const byName = new Map(skills.map((skill) => [skill.name, skill]))
     const found = hits.flatMap(({ tool }) => byName.get(tool.name) ?? [])
     discovered.add(client, found)
@@ -116,7 +116,7 @@ export function createSkillShelf(
     },
     list(client) {
       const skills = ofServers.list()
-      const isListed = ({ name }: ServerSkill) => skills.length <= MOST_LISTED || discovered.has(client, name)
+      const isListed = ({ name }: ServerSkill) => skills.length <= MAX_LISTED || discovered.has(client, name)
       const entries = skills
         .filter(isListed)
         .map((skill) => listable(entryOf(host, skill), skill.server, addresses))
@@ -145,13 +145,13 @@ function createDiscovered() {
         names.delete(name)
         names.add(name)
       }
-      dropOldest(names, MOST_REMEMBERED)
+      dropOldest(names, MAX_REMEMBERED)
     },
   }
 }
 
 function lineOf({ name, description }: OfferedSkill): string {
-  return `- ${name}: ${oneLine(cleanText(description), LONGEST_LINE)}`
+  return `- ${name}: ${oneLine(cleanText(description), MAX_LINE_LENGTH)}`
 }
 
 function nothing(query: string, count: number): string {
@@ -167,7 +167,7 @@ function withinSize(entries: readonly Fields[]): readonly Fields[] {
   let size = 0
   return entries.filter((entry) => {
     size += toJson(entry).length
-    return size <= MOST_CHARACTERS
+    return size <= MAX_CHARACTERS
   })
 }
 
@@ -219,7 +219,7 @@ function toEntry({ name, description }: OfferedSkill): PoolTool {
 
 function heading(skill: OfferedSkill, file: string): string {
   const { files } = skill as Partial<ServerSkill>
-  const shown = (files ?? []).slice(0, MOST_FILES).map((path) => oneLine(path, 200))
+  const shown = (files ?? []).slice(0, MAX_FILES).map((path) => oneLine(path, 200))
   const rest = (files?.length ?? 0) - shown.length
   const more =
     file === '' && shown.length > 0
@@ -235,7 +235,7 @@ function heading(skill: OfferedSkill, file: string): string {
 }
 
 function shortened(text: string): string {
-  const shown = cut(text, LONGEST_TEXT)
+  const shown = cut(text, MAX_TEXT_LENGTH)
   return shown === text ? text : `${shown}\n\nThe rest is too long to be shown here.`
 }
 

@@ -6,7 +6,7 @@ import type { InitializeRequest } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
 
 /** Bytes of one message; the same limit as for servers. */
-const LONGEST_MESSAGE = 32_000_000
+const MAX_MESSAGE_LENGTH = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Options of `runOnStdio`. */
@@ -37,7 +37,7 @@ export async function runOnStdio(
   for (const event of ['end', 'close', 'error']) input.once(event, end)
   for (const event of ['close', 'error']) output.once(event, end)
   for (const signal of SIGNALS) process.once(signal, end)
-  const transport = new StdioServerTransport(input, output, { maxBufferSize: LONGEST_MESSAGE })
+  const transport = new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_LENGTH })
   const handle = serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern', isLasting: true }), {
     transport: answered ? replaying(transport, answered) : transport,
   })

@@ -16,7 +16,7 @@ export type Subscriptions = {
 /** Resources that one client may subscribe to. */
 const MAX_OF_CLIENT = 1000
 /** Characters of a URI. */
-const LONGEST_URI = 10_000
+const MAX_URI_LENGTH = 10_000
 
 type Subscription = {
   readonly resource: Resource
@@ -70,7 +70,7 @@ export function createSubscriptions(host: McpHost): Subscriptions {
 
   return {
     async add(client, resource) {
-      if (resource.uri.length > LONGEST_URI)
+      if (resource.uri.length > MAX_URI_LENGTH)
         throw new Error(`a URI of ${resource.uri.length} characters is too long to subscribe to`)
       if (!isShared(resource))
         throw new Error(

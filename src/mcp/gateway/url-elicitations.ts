@@ -25,8 +25,8 @@ export type ElicitationCaller = {
 type Elicitation = { readonly id: string; readonly params: Fields }
 
 const URL_ELICITATION_REQUIRED = -32042
-const MOST_PER_CALL = 5
-const MOST_REMEMBERED = 1000
+const MAX_PER_CALL = 5
+const MAX_REMEMBERED = 1000
 /** Milliseconds until the next attempt, unless the server reports earlier that the user is done. */
 const RETRIES = [5000, 10_000, 20_000, 30_000]
 
@@ -50,7 +50,7 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
   function remember(server: string, elicitations: readonly Elicitation[], client: Server): void {
     for (const { id } of elicitations) {
       clients.set(keyOf(server, id), client)
-      dropOldest(clients, MOST_REMEMBERED)
+      dropOldest(clients, MAX_REMEMBERED)
     }
   }
 
@@ -119,7 +119,7 @@ function elicitationsOf(error: unknown): Elicitation[] {
   const { cause } = error as { cause?: { code?: unknown; data?: Fields } }
   const given = cause?.code === URL_ELICITATION_REQUIRED ? cause.data?.elicitations : undefined
   if (!Array.isArray(given)) return []
-  return given.slice(0, MOST_PER_CALL).flatMap((one: Fields | null) => {
+  return given.slice(0, MAX_PER_CALL).flatMap((one: Fields | null) => {
     const { elicitationId, url, message } = one ?? {}
     if (typeof elicitationId !== 'string' || typeof url !== 'string') return []
     return [{ id: elicitationId, params: { mode: 'url', url, message: String(message ?? '') } }]

@@ -38,7 +38,7 @@ export type ViewOptions = {
 }
 
 /** Views that are remembered; above this number the least recently used are made anew. */
-const MOST_VIEWS = 200
+const MAX_VIEWS = 200
 /** The id of the view without rights. */
 const EVERYTHING = ''
 
@@ -81,7 +81,7 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
     const view = views.get(rights.id) ?? restricted(rights, { ...options, id: rights.id })
     views.delete(rights.id)
     views.set(rights.id, view)
-    dropOldest(views, MOST_VIEWS)
+    dropOldest(views, MAX_VIEWS)
     return view
   }
 }

@@ -25,7 +25,7 @@ export function extensionsOf(servers: readonly KnownServer[]): Fields {
 export function passableExtensions(extensions: unknown): Fields {
   if (typeof extensions !== 'object' || extensions === null || Array.isArray(extensions)) return {}
   const passable = Object.entries(extensions).filter(([name]) => name === PAGES || !isReservedKey(name))
-  return Object.fromEntries(passable.slice(0, MOST_EXTENSIONS))
+  return Object.fromEntries(passable.slice(0, MAX_EXTENSIONS))
 }
 
-const MOST_EXTENSIONS = 50
+const MAX_EXTENSIONS = 50

@@ -53,7 +53,7 @@ export type InitializeRequest = {
 
 /** Protocol versions that the SDK accepts unchanged; for any other it chooses one. */
 const VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']
-const LONGEST_REQUEST = 1_000_000
+const MAX_REQUEST_LENGTH = 1_000_000
 
 /**
  * Waits for the first line of the input and answers it if it is an ordinary `initialize` request, which is returned;
@@ -80,7 +80,7 @@ export function answerInitialize(
       if (chunk === null) return
       chunks.push(chunk)
       size += chunk.length
-      if (chunk.includes('\n') || size > LONGEST_REQUEST) finish()
+      if (chunk.includes('\n') || size > MAX_REQUEST_LENGTH) finish()
     }
     const finish = () => {
       input.off('readable', read)

@@ -50,8 +50,8 @@ type Held = {
 }
 
 /** The most entries that a list can have. */
-const MOST_HELD = 50_000
-const MOST_NAMED = 5
+const MAX_HELD = 50_000
+const MAX_NAMED = 5
 
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
   return new Guard(options)
@@ -115,7 +115,7 @@ class Guard implements ChangeGuard {
     const held = this.#heldBy(server)[`${kind}s`]
     for (const item of items) {
       if (!changed.has(item.name)) held.delete(item.name)
-      else if (held.size < MOST_HELD) held.set(item.name, item)
+      else if (held.size < MAX_HELD) held.set(item.name, item)
     }
     this.#watch()
     return changed
@@ -162,7 +162,7 @@ class Guard implements ChangeGuard {
     const what =
       kind === 'instructions'
         ? 'its instructions'
-        : `${names.length} ${KIND_NAMES[kind]} (${names.slice(0, MOST_NAMED).join(', ')})`
+        : `${names.length} ${KIND_NAMES[kind]} (${names.slice(0, MAX_NAMED).join(', ')})`
     const outcome = this.#isHolding ? 'held back until accepted' : 'used as they are now'
     this.#options.notify(
       `server "${server}": ${what} changed since first seen, ${outcome}; see "toolshelf pins show ${server}"`,

@@ -24,8 +24,8 @@ export type ReadOptions = {
 
 const LARGE_TOKENS = 20_000
 /** Characters of JSON: search reads all of it. */
-const LONGEST_DEFINITION = 2_000_000
-const LONGEST_NAME = 200
+const MAX_DEFINITION_LENGTH = 2_000_000
+const MAX_NAME_LENGTH = 200
 /** Maximum number of tools per server by default; tools hidden by rules do not count. */
 export const MAX_TOOLS = 5000
 /** Characters of JSON stored for the next start, limited so that reading them does not block. */
@@ -48,7 +48,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
   for (const [index, given] of entries.entries()) {
     const entry = clean(given)
     const length = lengthOf(entry)
-    await sliceOver(length ?? LONGEST_DEFINITION)
+    await sliceOver(length ?? MAX_DEFINITION_LENGTH)
     const fault = faultOf(entry, length, names, mirrorsArguments)
     if (length !== undefined && fault === undefined && kept + length <= MAX_KEPT) {
       kept += length
@@ -77,7 +77,7 @@ function faultOf(
   mirrorsArguments: boolean,
 ): string | undefined {
   if (length === undefined) return 'its definition is nested too deeply'
-  if (length > LONGEST_DEFINITION) return 'its definition is too large'
+  if (length > MAX_DEFINITION_LENGTH) return 'its definition is too large'
   const tool = entry as Partial<ListedTool> | null
   if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '')
     return 'it has no name'
@@ -87,7 +87,7 @@ function faultOf(
 
 function shownName(entry: unknown, index: number): string {
   const { name } = (entry ?? {}) as Partial<ListedTool>
-  return typeof name === 'string' && name !== '' ? cut(name, LONGEST_NAME) : `number ${index + 1}`
+  return typeof name === 'string' && name !== '' ? cut(name, MAX_NAME_LENGTH) : `number ${index + 1}`
 }
 
 function tooMany(count: number, limit: number): ToolProblem {

@@ -12,7 +12,7 @@ export type HealthOptions = {
   readonly onSilence: () => void
 }
 
-const MOST_MISSES = 2
+const MAX_MISSES = 2
 
 export function watchHealth({ session, times, later, isBusy, isOver, onSilence }: HealthOptions): void {
   if (!session.isLegacy) return
@@ -21,7 +21,7 @@ export function watchHealth({ session, times, later, isBusy, isOver, onSilence }
     if (isOver()) return
     if (!isBusy()) misses = (await answers()) ? 0 : misses + 1
     if (isOver()) return
-    if (misses < MOST_MISSES) {
+    if (misses < MAX_MISSES) {
       later(look, times.health)
       return
     }

@@ -77,7 +77,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 }
 
 /** Characters of a URI that an error message repeats. */
-const LONGEST_SHOWN = 500
+const MAX_SHOWN_LENGTH = 500
 
 class ServerHost implements McpHost {
   readonly #shelf: Shelf
@@ -171,7 +171,7 @@ class ServerHost implements McpHost {
     if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
       throw new Error(heldBack(server, `the prompt "${params?.name}"`))
     if (guard.isSkillHeld(server, params?.uri))
-      throw new Error(heldBack(server, `the skill of ${oneLine(String(params?.uri), LONGEST_SHOWN)}`))
+      throw new Error(heldBack(server, `the skill of ${oneLine(String(params?.uri), MAX_SHOWN_LENGTH)}`))
     const result = await underWay(member, member.connection.request(method, params, options))
     if (method === 'skills/get') return { ...result, skill: await this.#reviewed(server, result.skill) }
     if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
@@ -184,7 +184,7 @@ class ServerHost implements McpHost {
     const [entry] = entries
     if (!entry) throw new Error(`the server "${server}" gave an invalid skill: ${problems[0]}`)
     const [allowed] = await this.#members.lists.guard.skills(server, entries)
-    if (!allowed) throw new Error(heldBack(server, `the skill ${oneLine(entry.uri, LONGEST_SHOWN)}`))
+    if (!allowed) throw new Error(heldBack(server, `the skill ${oneLine(entry.uri, MAX_SHOWN_LENGTH)}`))
     return allowed
   }
 

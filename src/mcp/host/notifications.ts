@@ -29,7 +29,7 @@ const LOGS_PER_SECOND = 10
 /** Milliseconds between two updates of one resource. */
 const UPDATE_GAP = 200
 /** Resources that may have a pending update; updates of further ones are dropped until there is room. */
-const MOST_UPDATED = 1000
+const MAX_UPDATED = 1000
 
 export function createNotifications(options: NotificationOptions): Notifications {
   const { refresh, later, relist, now = () => performance.now(), deliver } = options
@@ -61,7 +61,7 @@ export function createNotifications(options: NotificationOptions): Notifications
   /** Forwards the first update at once, and the last of those that follow soon after. */
   function update(uri: string): void {
     if (updated.has(uri)) updated.set(uri, true)
-    else if (updated.size < MOST_UPDATED) passOn(uri)
+    else if (updated.size < MAX_UPDATED) passOn(uri)
   }
 
   function passOn(uri: string): void {
@@ -100,7 +100,7 @@ export function createBucket(most: number, perMillisecond: number, now: () => nu
 }
 
 /** Milliseconds between two readings of a list that keeps changing. */
-const LONGEST_GAP = 30_000
+const MAX_GAP_MS = 30_000
 
 /**
  * Limits how often a changed list is read: soon at first, less and less often while it keeps changing. Returns a function
@@ -118,7 +118,7 @@ function createPace(
     if (isWaiting) return
     isWaiting = true
     const now = performance.now()
-    gap = now - ranAt < 4 * gap ? Math.min(gap * 2, LONGEST_GAP) : shortest
+    gap = now - ranAt < 4 * gap ? Math.min(gap * 2, MAX_GAP_MS) : shortest
     later(
       () => {
         isWaiting = false

@@ -44,8 +44,8 @@ const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
   'sampling/createMessage': 'sampling',
 }
 
-export const MOST_IN_A_CALL = 10
-export const MOST_IN_A_MINUTE = 30
+export const MAX_PER_CALL = 10
+export const MAX_PER_MINUTE = 30
 const MINUTE = 60_000
 const ROOTS_BURST = 200
 const ROOTS_PER_SECOND = 5
@@ -249,10 +249,10 @@ class QuestionLimits {
     this.#recent = this.#recent.filter(({ at }) => time - at < MINUTE)
     const isRepeated = page !== undefined && this.#recent.some((one) => one.page === page)
     const limit =
-      call.asked >= MOST_IN_A_CALL
-        ? `${MOST_IN_A_CALL} questions in one call`
-        : !isRepeated && this.#recent.length >= MOST_IN_A_MINUTE
-          ? `${MOST_IN_A_MINUTE} questions in a minute`
+      call.asked >= MAX_PER_CALL
+        ? `${MAX_PER_CALL} questions in one call`
+        : !isRepeated && this.#recent.length >= MAX_PER_MINUTE
+          ? `${MAX_PER_MINUTE} questions in a minute`
           : undefined
     if (limit === undefined) {
       call.asked++
@@ -266,8 +266,8 @@ class QuestionLimits {
   }
 }
 
-const LONGEST_MESSAGE = 20_000
-const LONGEST_URL = 8000
+const MAX_MESSAGE_LENGTH = 20_000
+const MAX_URL_LENGTH = 8000
 
 /**
  * Rewrites a question so that it names the server and contains no hidden or misleading text. Throws if it cannot be shown
@@ -283,8 +283,8 @@ function namedQuestion(
   const { message, url, mode, requestedSchema } = params
   const isUrl = mode === 'url'
   const text = String(message ?? '')
-  if (text.length > LONGEST_MESSAGE)
-    throw new Error(`the question has ${text.length} characters; at most ${LONGEST_MESSAGE} can be shown`)
+  if (text.length > MAX_MESSAGE_LENGTH)
+    throw new Error(`the question has ${text.length} characters; at most ${MAX_MESSAGE_LENGTH} can be shown`)
   const page = isUrl ? pageAt(server, url) : undefined
   const asks = page ? `asks you to open a page of ${page.host}` : 'asks'
   return {
@@ -309,9 +309,9 @@ function namedSampling(server: string, params: Fields, shown: (text: string) => 
 function pageAt(server: string, url: unknown): URL {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   const isWeb = address?.protocol === 'https:' || address?.protocol === 'http:'
-  if (address && isWeb && address.href.length <= LONGEST_URL) return address
+  if (address && isWeb && address.href.length <= MAX_URL_LENGTH) return address
   throw new Error(
-    `"${server}" asks to open ${oneLine(String(url), 80)}; only http and https pages are passed on, of ${LONGEST_URL} characters at most`,
+    `"${server}" asks to open ${oneLine(String(url), 80)}; only http and https pages are passed on, of ${MAX_URL_LENGTH} characters at most`,
   )
 }
 

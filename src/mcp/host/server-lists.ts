@@ -47,13 +47,13 @@ export type ServerListsOptions = {
 }
 
 /** Milliseconds. One slow server must not delay the lists of the others. */
-const LONGEST_LISTING = 10_000
+const MAX_LISTING_MS = 10_000
 /** Milliseconds after which a list that failed is requested again. */
 const PAUSE_AFTER_FAILURE = 30_000
 /**
  * Characters per list. The lists of all servers form one message, and some clients disconnect at a message of 10 MB.
  */
-const MOST_CHARACTERS = 2_000_000
+const MAX_CHARACTERS = 2_000_000
 
 export function createServerLists({ clean, onChange }: ServerListsOptions): ServerLists {
   const lists = new Map<ListKind, KeptList>()
@@ -85,7 +85,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
     const source = SOURCES[kind]
     try {
       const isThere = isOffered(source, session)
-      const found = isThere ? await session.list(source.method, kind, LONGEST_LISTING) : NOTHING
+      const found = isThere ? await session.list(source.method, kind, MAX_LISTING_MS) : NOTHING
       failedAt.delete(kind)
       set(kind, found)
     } catch {
@@ -150,18 +150,18 @@ const NOTHING: Listed = { entries: [], isCut: false, ttlMs: undefined }
 
 /** Time at which a list with this time-to-live becomes stale; 0, which is always in the past, without one. */
 export function freshUntil(ttlMs: number | undefined): number {
-  return ttlMs === undefined || !(ttlMs > 0) ? 0 : Date.now() + Math.min(ttlMs, LONGEST_FRESH)
+  return ttlMs === undefined || !(ttlMs > 0) ? 0 : Date.now() + Math.min(ttlMs, MAX_FRESH_MS)
 }
 
 /** Upper limit for a server's time-to-live. */
-const LONGEST_FRESH = 7 * 24 * 3_600_000
+const MAX_FRESH_MS = 7 * 24 * 3_600_000
 
 function cut(entries: readonly unknown[]): readonly unknown[] {
   let size = 0
   return entries.filter((entry) => {
     const length = lengthOf(entry)
     size += length ?? 0
-    return length !== undefined && size <= MOST_CHARACTERS
+    return length !== undefined && size <= MAX_CHARACTERS
   })
 }
 

@@ -116,12 +116,12 @@ export function needsLogin(
   return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "${command}"`)
 }
 
-const LONGEST_REQUEST = 20_000
+const MAX_REQUEST_MS = 20_000
 const fetchUpTo = boundedFetch(32_000_000)
 
 /** A response that never comes or never ends must not block others that wait for the same tokens. */
 export const briefFetch: typeof fetch = (input, init) => {
-  const bound = AbortSignal.timeout(LONGEST_REQUEST)
+  const bound = AbortSignal.timeout(MAX_REQUEST_MS)
   return fetchUpTo(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })
 }
 

@@ -58,7 +58,7 @@ export function openCredentials(options: CredentialOptions): CredentialFile {
     remove: () => rm(path, { force: true }),
     async alone(work) {
       await makePrivate(folder)
-      const release = await lockFile(`${path}.lock`, LONGEST_HOLD)
+      const release = await lockFile(`${path}.lock`, MAX_HOLD_MS)
       try {
         return await work()
       } finally {
@@ -87,7 +87,7 @@ export async function loggedInAddresses(
 }
 
 /** Milliseconds; longer than a refresh takes. */
-const LONGEST_HOLD = 60_000
+const MAX_HOLD_MS = 60_000
 
 async function readText(path: string): Promise<string | undefined> {
   try {

@@ -28,8 +28,8 @@ export function outline(found: readonly Difference[], most = 3): string {
   return named.join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
-const MOST_LINES = 12
-const LONGEST_LINE = 160
+const MAX_LINES = 12
+const MAX_LINE_LENGTH = 160
 const CONTEXT = 40
 
 /** Removed lines (`- …`) and added lines (`+ …`), without the common start and end. */
@@ -46,10 +46,10 @@ export function differenceLines({ before, after }: Difference): string[] {
 }
 
 function shown(sign: '-' | '+', lines: readonly string[], shared: number): string[] {
-  const rest = lines.length - MOST_LINES
-  const excerpts = lines.slice(0, MOST_LINES).map((line, index) => {
-    const from = index === 0 && line.length > LONGEST_LINE ? Math.max(0, shared - CONTEXT) : 0
-    return `${sign} ${from > 0 ? '…' : ''}${cut(spellOutInvisible(line.slice(from, from + LONGEST_LINE * 2)), LONGEST_LINE)}`
+  const rest = lines.length - MAX_LINES
+  const excerpts = lines.slice(0, MAX_LINES).map((line, index) => {
+    const from = index === 0 && line.length > MAX_LINE_LENGTH ? Math.max(0, shared - CONTEXT) : 0
+    return `${sign} ${from > 0 ? '…' : ''}${cut(spellOutInvisible(line.slice(from, from + MAX_LINE_LENGTH * 2)), MAX_LINE_LENGTH)}`
   })
   return rest > 0 ? [...excerpts, `${sign} … ${rest} more lines`] : excerpts
 }

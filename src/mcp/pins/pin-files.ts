@@ -52,7 +52,7 @@ export type PinFiles = {
 const VERSION = 1
 const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions', 'skill'])
 /** Characters of definitions in one file; beyond it, only hashes are stored. */
-const MOST_CHARACTERS = 4_000_000
+const MAX_CHARACTERS = 4_000_000
 
 export function openPinFiles(folder: string | undefined, notify: (message: string) => void): PinFiles {
   return new PinFolder(folder, notify)
@@ -173,13 +173,13 @@ class PinFolder implements PinFiles {
 }
 
 /** Milliseconds; reading and writing a file takes far less. */
-const LONGEST_HOLD = 5000
+const MAX_HOLD_MS = 5000
 
 /** If no lock can be created, no file can be written either. */
 async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    return await lockFile(path, LONGEST_HOLD)
+    return await lockFile(path, MAX_HOLD_MS)
   } catch {
     return undefined
   }
@@ -218,9 +218,9 @@ async function replace(path: string, text: string): Promise<void> {
 export function printPins(server: string, pins: PinnedTools): string {
   let characters = 0
   const lines = [...pins.values()].map((pin) => {
-    const line = characters < MOST_CHARACTERS ? JSON.stringify(pin) : ''
+    const line = characters < MAX_CHARACTERS ? JSON.stringify(pin) : ''
     characters += line.length
-    return line !== '' && characters <= MOST_CHARACTERS ? line : JSON.stringify(withoutDefinitions(pin))
+    return line !== '' && characters <= MAX_CHARACTERS ? line : JSON.stringify(withoutDefinitions(pin))
   })
   return `{"version":${VERSION},"server":${JSON.stringify(server)},"tools":[\n${lines.join(',\n')}\n]}\n`
 }

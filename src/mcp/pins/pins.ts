@@ -66,9 +66,9 @@ export type PinsOptions = {
 }
 
 /** Characters of one definition as JSON. Of a longer one, only the hash is stored. */
-const LONGEST_DEFINITION = 65_536
+const MAX_DEFINITION_LENGTH = 65_536
 /** Missing tools beyond this number are forgotten, the latest first, so that a flood cannot evict the others. */
-const MOST_MISSING = 10_000
+const MAX_MISSING = 10_000
 
 const SLICE_TOOLS = 20
 
@@ -190,7 +190,7 @@ function compare(
   const pins = new Map(known)
   for (const { pin } of looks) pins.set(pinKey(kind, pin.name), pin)
   for (const pin of removed) pins.set(pinKey(kind, pin.name), { ...pin, isMissing: true })
-  for (const { name } of gone.slice(MOST_MISSING)) pins.delete(pinKey(kind, name))
+  for (const { name } of gone.slice(MAX_MISSING)) pins.delete(pinKey(kind, name))
   return {
     pins,
     verdict: {
@@ -269,7 +269,7 @@ function changeOf(pin: Pin, live?: ListedTool): DefinitionChange | undefined {
 function small(tool: ListedTool): ListedTool | undefined {
   const definition = pinnedParts(tool) as ListedTool
   try {
-    return JSON.stringify(definition).length <= LONGEST_DEFINITION ? definition : undefined
+    return JSON.stringify(definition).length <= MAX_DEFINITION_LENGTH ? definition : undefined
   } catch {
     return undefined // Too deep to be written, or a circle.
   }

@@ -4,7 +4,7 @@ import type { Fields } from '../../lib/index.ts'
 /** Keys that MCP reserves for itself (`io.modelcontextprotocol/…`, `dev.mcp/…`), in the spelling of every revision. */
 const RESERVED = /^(?:[^./]+\.)?(?:modelcontextprotocol|mcp)[./]/i
 const TRACE_CONTEXT: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'baggage'])
-const LONGEST_META = 65_536
+const MAX_META_LENGTH = 65_536
 
 /** True for a name that belongs to MCP itself. */
 export function isReservedKey(key: string): boolean {
@@ -18,7 +18,7 @@ export function isReservedKey(key: string): boolean {
 export function passableMeta(meta: unknown): Fields {
   if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) return {}
   const entries = Object.entries(meta).filter(([key]) => key !== 'progressToken' && !isReservedKey(key))
-  const kept = lengthOf(entries) > LONGEST_META ? entries.filter(isShortTrace) : entries
+  const kept = lengthOf(entries) > MAX_META_LENGTH ? entries.filter(isShortTrace) : entries
   return Object.fromEntries(kept)
 }
 
@@ -29,7 +29,7 @@ export function withPassableMeta({ _meta, ...result }: Fields): Fields {
 }
 
 function isShortTrace([key, value]: readonly [string, unknown]): boolean {
-  return TRACE_CONTEXT.has(key) && typeof value === 'string' && value.length <= LONGEST_META / 8
+  return TRACE_CONTEXT.has(key) && typeof value === 'string' && value.length <= MAX_META_LENGTH / 8
 }
 
 /** Infinite for a value that is nested too deeply to be serialised. */

@@ -7,14 +7,14 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const TYPES = new Set(['string', 'integer', 'boolean'])
 /** Keywords that hold values, not schemas. */
 const DATA = new Set(['enum', 'const', 'default', 'examples'])
-const MOST_DEPTH = 64
+const MAX_DEPTH = 64
 
 /** Returns what is wrong with the declarations of a schema; undefined if nothing is. */
 export function headerFault(schema: unknown): string | undefined {
   const seen = new Set<string>()
 
   function visit(node: unknown, isReachable: boolean, depth: number): string | undefined {
-    if (typeof node !== 'object' || node === null || depth > MOST_DEPTH) return undefined
+    if (typeof node !== 'object' || node === null || depth > MAX_DEPTH) return undefined
     const fields = node as Fields
     const fault = Object.hasOwn(fields, KEY) ? check(fields, isReachable) : undefined
     if (fault) return fault

@@ -13,7 +13,7 @@ export type Secrets = ReadonlySet<string>
  */
 type Source = 'setting' | 'word'
 
-const MOST_DEPTH = 20
+const MAX_DEPTH = 20
 /** Characters from which on a line of a multi-line value is a secret of its own. */
 const SHORTEST_LINE = 16
 /** Headers whose values are usually no secrets. */
@@ -37,7 +37,7 @@ export function collectSecrets({ transport, variables = {} }: ServerConfig): Sec
 /** Adds a value if it is a secret; of a composite value, its secret parts. */
 function take(text: string, name: string, source: Source, secrets: Set<string>, depth = 0): void {
   const value = unquoted(text.trim())
-  if (value === '' || depth > MOST_DEPTH || takeComposite(value, name, source, secrets, depth)) return
+  if (value === '' || depth > MAX_DEPTH || takeComposite(value, name, source, secrets, depth)) return
   const isSecret =
     source === 'setting' ? isSecretSetting(value, name) : isSecretName(name) && value.length > 3
   if ((isSecret || (source === 'word' && isSecretWord(value))) && !isHarmless(value)) secrets.add(value)
@@ -120,7 +120,7 @@ function takeJson(value: string, name: string, source: Source, secrets: Set<stri
     return false
   }
   const visit = (item: unknown, key: string, as: Source, level: number): void => {
-    if (level > MOST_DEPTH) return
+    if (level > MAX_DEPTH) return
     if (typeof item === 'string') take(item, key, as, secrets, level + 1)
     else if (typeof item === 'number' && isSecretName(key)) take(String(item), key, as, secrets, level + 1)
     else if (Array.isArray(item)) for (const one of item) visit(one, key, as, level + 1)

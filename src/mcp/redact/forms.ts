@@ -7,7 +7,7 @@ const PIECE = 12
 /** Characters from which on a secret is also hidden piece by piece. */
 const SHORTEST_IN_PIECES = 16
 /** From this many patterns on, no more pieces are added. */
-const MOST_PATTERNS = 50_000
+const MAX_PATTERNS = 50_000
 /** Shorter secrets are not looked for in base64 and hex, where they would match by chance. */
 const SHORTEST_BASE64 = 6
 
@@ -17,7 +17,7 @@ export function patternsFor(secrets: Iterable<string>): readonly Pattern[] {
   for (const secret of secrets) {
     for (const text of writtenForms(secret)) patterns.set(text, { text })
     for (const text of base64Forms(secret)) patterns.set(`base64 ${text}`, { text, isBase64: true })
-    if (patterns.size < MOST_PATTERNS) for (const text of piecesOf(secret)) patterns.set(text, { text })
+    if (patterns.size < MAX_PATTERNS) for (const text of piecesOf(secret)) patterns.set(text, { text })
   }
   return [...patterns.values()]
 }

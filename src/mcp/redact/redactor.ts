@@ -43,9 +43,9 @@ export type Redactor = {
 /** What replaces a secret. */
 export const HIDDEN = '[hidden]'
 /** Longer texts are cut before the search; longer data is not returned at all. */
-const MOST_CHARACTERS = 1_000_000
-const MOST_CAUSES = 5
-const MOST_LEARNED = 20
+const MAX_CHARACTERS = 1_000_000
+const MAX_CAUSES = 5
+const MAX_LEARNED = 20
 const SHORTEST_LEARNED = 8
 
 /** Creates the redactor for one server's configuration. */
@@ -66,7 +66,7 @@ export function createRedactor(config: ServerConfig): Redactor {
     if (value === undefined) return value
     try {
       const json = JSON.stringify(value)
-      if (json.length > MOST_CHARACTERS) return undefined
+      if (json.length > MAX_CHARACTERS) return undefined
       return JSON.parse(json, (_, value) => {
         if (typeof value === 'string') return redact(value)
         if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
@@ -85,7 +85,7 @@ export function createRedactor(config: ServerConfig): Redactor {
 
   function error(original: unknown): unknown {
     let one = original
-    for (let depth = 0; depth < MOST_CAUSES && one instanceof Error; depth++) {
+    for (let depth = 0; depth < MAX_CAUSES && one instanceof Error; depth++) {
       const own = one as Error & { [field: string]: unknown }
       rewrite(own, 'message', cleanText(redact(own.message)))
       if (own.stack !== undefined) rewrite(own, 'stack', redact(own.stack))
@@ -107,7 +107,7 @@ export function createRedactor(config: ServerConfig): Redactor {
     add(secret) {
       if (secret.length < SHORTEST_LEARNED || learned.includes(secret)) return
       learned.push(secret)
-      if (learned.length > MOST_LEARNED) learned.shift()
+      if (learned.length > MAX_LEARNED) learned.shift()
       matcher = undefined
       shown = undefined
     },
@@ -125,7 +125,7 @@ export function createTextRedactor(
 }
 
 function hide(given: string, match: Matcher): string {
-  const text = given.length > MOST_CHARACTERS ? `${given.slice(0, MOST_CHARACTERS)}…` : given
+  const text = given.length > MAX_CHARACTERS ? `${given.slice(0, MAX_CHARACTERS)}…` : given
   let rest = ''
   let from = 0
   for (const { start, end } of match(text)) {

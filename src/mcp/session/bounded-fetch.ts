@@ -36,7 +36,7 @@ function isStream({ method = 'GET', headers }: RequestInit = {}): boolean {
 /** Milliseconds: a stream reopened sooner than this counts as reset. */
 const SHORTEST_STREAM = 10_000
 const FIRST_PAUSE = 1000
-const LONGEST_RECONNECT_PAUSE = 60_000
+const MAX_RECONNECT_PAUSE_MS = 60_000
 
 /**
  * Returns the delay before a stream is opened: none for the first, then doubling while streams end within ten seconds.
@@ -48,7 +48,7 @@ function createReconnectPace(now: () => number): () => number {
   return () => {
     const time = now()
     resets = time - openedAt < SHORTEST_STREAM ? resets + 1 : 0
-    const pause = resets === 0 ? 0 : Math.min(LONGEST_RECONNECT_PAUSE, FIRST_PAUSE * 2 ** (resets - 1))
+    const pause = resets === 0 ? 0 : Math.min(MAX_RECONNECT_PAUSE_MS, FIRST_PAUSE * 2 ** (resets - 1))
     openedAt = time + pause
     return pause
   }
@@ -73,7 +73,7 @@ const BURST = 2000
 const PER_MILLISECOND = 0.2
 /** Bytes that count as one event, in addition to each event. */
 const BYTES_OF_ONE = 16_384
-const LONGEST_PAUSE = 5000
+const MAX_PAUSE_MS = 5000
 
 /** Limits the length of each event and the rate of events; the stream as a whole may last forever. */
 function eventMeter(longest: number): Meter {
@@ -108,7 +108,7 @@ function eventMeter(longest: number): Meter {
       const now = performance.now()
       const pause = spend(now - last, events + chunk.length / BYTES_OF_ONE)
       last = now
-      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_PAUSE)))
+      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(pause, MAX_PAUSE_MS)))
     },
   })
 }

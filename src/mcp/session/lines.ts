@@ -86,11 +86,11 @@ function mend(value: Loose): object {
   const isFine = typeof result === 'object' && result !== null && !Array.isArray(result)
   if (error !== undefined && !(error === null && isFine)) return { ...rest, error: mendError(error) }
   if (isFine || !('result' in value)) return error === undefined ? value : { ...rest, result }
-  const shown = JSON.stringify(result).slice(0, LONGEST_EXCERPT)
+  const shown = JSON.stringify(result).slice(0, MAX_EXCERPT_LENGTH)
   return { ...rest, error: { code: -32603, message: `its answer is not an object: ${shown}` } }
 }
 
-const LONGEST_EXCERPT = 500
+const MAX_EXCERPT_LENGTH = 500
 
 function mendError(error: unknown): { code: number; message: string } {
   const { code, message, ...rest } = (typeof error === 'object' && error !== null ? error : {}) as Loose & {
@@ -103,6 +103,6 @@ function mendError(error: unknown): { code: number; message: string } {
     message:
       typeof message === 'string'
         ? message
-        : `an error without a message: ${JSON.stringify(error).slice(0, LONGEST_EXCERPT)}`,
+        : `an error without a message: ${JSON.stringify(error).slice(0, MAX_EXCERPT_LENGTH)}`,
   }
 }

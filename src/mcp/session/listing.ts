@@ -12,10 +12,10 @@ export type Listed = {
   readonly ttlMs: number | undefined
 }
 
-const MOST_PAGES = 1000
-const MOST_ENTRIES = 50_000
+const MAX_PAGES = 1000
+const MAX_ENTRIES = 50_000
 /** Characters of JSON: listed entries are parsed, compared and indexed. */
-const MOST_CHARACTERS = 16_000_000
+const MAX_CHARACTERS = 16_000_000
 
 /** Reads all pages of a list. `ask` requests one page; `field` holds its entries; `timeout` covers all pages. */
 export async function listPages(
@@ -29,7 +29,7 @@ export async function listPages(
   let size = 0
   let isLate = false
   let ttlMs: number | undefined
-  const hasRoom = () => !isLate && entries.length < MOST_ENTRIES && size < MOST_CHARACTERS
+  const hasRoom = () => !isLate && entries.length < MAX_ENTRIES && size < MAX_CHARACTERS
   const sliceOver = createSlices()
   /** Adds the entries of a page; returns false if there is no room for all of them. */
   const take = async (found: readonly unknown[]) => {
@@ -37,13 +37,13 @@ export async function listPages(
       const length = lengthOf(entry)
       await sliceOver(length)
       size += length
-      if (entries.length >= MOST_ENTRIES || size > MOST_CHARACTERS) return false
+      if (entries.length >= MAX_ENTRIES || size > MAX_CHARACTERS) return false
       entries.push(entry)
     }
     return true
   }
   const walk = async () => {
-    for (let page = 0; page < MOST_PAGES && hasRoom(); page++) {
+    for (let page = 0; page < MAX_PAGES && hasRoom(); page++) {
       const result = await ask(cursor === undefined ? undefined : { cursor })
       const found = result?.[field]
       if (!Array.isArray(found)) throw new Error(`its answer has no list "${field}"`)
@@ -77,6 +77,6 @@ function lengthOf(entry: unknown): number {
   try {
     return JSON.stringify(entry)?.length ?? 0
   } catch {
-    return MOST_CHARACTERS / 8
+    return MAX_CHARACTERS / 8
   }
 }

@@ -19,7 +19,7 @@ export type Modern = {
   instead(method: string, params: Fields): Promise<Fields> | undefined
 }
 
-const MOST_ROUNDS = 20
+const MAX_ROUNDS = 20
 
 export function createModern(client: Client): Modern {
   const subscriptions = new Map<string, McpSubscription>()
@@ -45,7 +45,7 @@ export function createModern(client: Client): Modern {
   return {
     async inRounds(send, { asker, signal, meta }) {
       let added: Fields = {}
-      for (let round = 0; round < MOST_ROUNDS; round++) {
+      for (let round = 0; round < MAX_ROUNDS; round++) {
         const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(asker) } })
         if (result.resultType !== 'input_required') return result
         const { inputRequests, requestState } = result
@@ -54,7 +54,7 @@ export function createModern(client: Client): Modern {
           ...(requestState !== undefined ? { requestState } : {}),
         }
       }
-      throw new Error(`it asked ${MOST_ROUNDS} questions without giving an answer`)
+      throw new Error(`it asked ${MAX_ROUNDS} questions without giving an answer`)
     },
     instead(method, params) {
       if (method === 'resources/subscribe') return subscribe(String(params.uri))

@@ -140,7 +140,7 @@ function isRefusedByHttp(error: unknown): boolean {
 }
 
 /** Milliseconds to probe a process for the newer protocol; at most a third of the connect timeout. */
-const LONGEST_PROBE = 10_000
+const MAX_PROBE_MS = 10_000
 
 async function connect(
   options: ServerSessionOptions,
@@ -152,7 +152,7 @@ async function connect(
   const process = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
   const timeouts = createTimeouts()
-  const client = newClient(options, timeouts, process ? Math.min(LONGEST_PROBE, left / 3) : left)
+  const client = newClient(options, timeouts, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
   noteAnswers(transport)
   wrapResults(transport, () => client.getProtocolEra() === 'modern')
   let isOpen = false
@@ -288,7 +288,7 @@ function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fie
 }
 
 /** Requests remembered until their response arrives; above this number the oldest is forgotten. */
-const MOST_NOTED = 1000
+const MAX_NOTED = 1000
 
 /** Reports to a call that its request was answered, even after the request was cancelled. */
 function noteAnswers(transport: Transport): void {
@@ -297,7 +297,7 @@ function noteAnswers(transport: Transport): void {
   transport.send = (message, options) => {
     const call = 'method' in message && 'id' in message ? currentCall() : undefined
     if (call) calls.set((message as { id?: unknown }).id, call)
-    dropOldest(calls, MOST_NOTED)
+    dropOldest(calls, MAX_NOTED)
     return send(message, options)
   }
   transport.onmessage = (message) => {
@@ -355,7 +355,7 @@ async function listenForChanges(client: Client): Promise<void> {
     ...(resources?.listChanged ? { resourcesListChanged: true } : {}),
   }
   if (Object.keys(filter).length === 0) return
-  for (let attempt = 0; attempt < MOST_LISTENS && client.transport; attempt++) {
+  for (let attempt = 0; attempt < MAX_LISTENS && client.transport; attempt++) {
     try {
       const { closed } = await client.listen(filter)
       if ((await closed) !== 'remote') return
@@ -367,7 +367,7 @@ async function listenForChanges(client: Client): Promise<void> {
   }
 }
 
-const MOST_LISTENS = 6
+const MAX_LISTENS = 6
 
 function isCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code

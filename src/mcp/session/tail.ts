@@ -3,8 +3,8 @@ import { cleanText } from '../../lib/index.ts'
 
 export type Tail = { add(chunk: Buffer): void; text(): string }
 
-const MOST_CHARACTERS = 8_192
-const MOST_LINES = 20
+const MAX_CHARACTERS = 8_192
+const MAX_LINES = 20
 /** Bytes kept in front of what is shown, so that a secret that begins there is still found whole. */
 const MARGIN = 8_192
 
@@ -14,16 +14,16 @@ export function createTail(redact: (text: string) => string = (text) => text): T
   let isCut = false
   return {
     add(chunk) {
-      const all = Buffer.concat([kept, chunk.subarray(-(MOST_CHARACTERS + MARGIN))])
-      isCut ||= all.length > MOST_CHARACTERS + MARGIN || chunk.length > MOST_CHARACTERS + MARGIN
-      kept = all.subarray(-(MOST_CHARACTERS + MARGIN))
+      const all = Buffer.concat([kept, chunk.subarray(-(MAX_CHARACTERS + MARGIN))])
+      isCut ||= all.length > MAX_CHARACTERS + MARGIN || chunk.length > MAX_CHARACTERS + MARGIN
+      kept = all.subarray(-(MAX_CHARACTERS + MARGIN))
     },
     text() {
       const shown = redact(cleanText(kept.toString('utf8')).replaceAll('\ufffd', '').trim())
       return (isCut ? shown.slice(MARGIN / 2) : shown)
-        .slice(-MOST_CHARACTERS)
+        .slice(-MAX_CHARACTERS)
         .split('\n')
-        .slice(-MOST_LINES)
+        .slice(-MAX_LINES)
         .join('\n')
     },
   }

@@ -12,7 +12,7 @@ const BYTES_PER_MILLISECOND = 256
 const BURST_TIME = 100
 /** A tenth of our CPU time. */
 const TIME_PER_MILLISECOND = 0.1
-const LONGEST_PAUSE = 5000
+const MAX_PAUSE_MS = 5000
 
 export function createThrottle(now: () => number): Throttle {
   const bytes = createBudget(BURST_BYTES, BYTES_PER_MILLISECOND)
@@ -22,7 +22,7 @@ export function createThrottle(now: () => number): Throttle {
     spend(spentBytes, spentTime) {
       const passed = now() - last
       last += passed
-      return Math.min(LONGEST_PAUSE, Math.max(bytes(passed, spentBytes), time(passed, spentTime)))
+      return Math.min(MAX_PAUSE_MS, Math.max(bytes(passed, spentBytes), time(passed, spentTime)))
     },
   }
 }

@@ -22,7 +22,7 @@ export class SilenceError extends Error {
   }
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function createTimeouts(): Timeouts {
   /** Functions that restart each request's timeout. */
@@ -40,7 +40,7 @@ export function createTimeouts(): Timeouts {
       renewals.add(renew)
       try {
         return await request({
-          timeout: LONGEST_TIMER,
+          timeout: MAX_TIMER_MS,
           allowInputRequired: true,
           signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
           onprogress: (progress) => {

@@ -15,7 +15,7 @@ const METHODS: ReadonlySet<string> = new Set([
 ])
 
 /** Requests remembered until their response arrives; above this number the oldest is forgotten. */
-const MOST_REMEMBERED = 1000
+const MAX_REMEMBERED = 1000
 
 const WHOLE = 'toolshelf/whole'
 
@@ -40,7 +40,7 @@ export function wrapResults(transport: Transport, isModern: () => boolean): void
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
     if ('method' in message && 'id' in message && METHODS.has(message.method)) requests.add(message.id)
-    dropOldest(requests, MOST_REMEMBERED)
+    dropOldest(requests, MAX_REMEMBERED)
     return send(message, options)
   }
   const before = transport.onmessage

@@ -25,7 +25,7 @@ export type SkillResource = { readonly uri: string; readonly digest: string; rea
 
 export type ReadSkills = {
   readonly entries: readonly SkillEntry[]
-  /** Why entries were dropped; at most `MOST_PROBLEMS`. */
+  /** Why entries were dropped; at most `MAX_PROBLEMS`. */
   readonly problems: readonly string[]
   /** How many entries were dropped. */
   readonly dropped: number
@@ -33,13 +33,13 @@ export type ReadSkills = {
 
 export const MANIFEST = 'SKILL.md'
 /** Limits of the extension: hosts must accept skills up to these. */
-const MOST_FILES = 512
-const MOST_BYTES = 16_777_216
+const MAX_FILES = 512
+const MAX_BYTES = 16_777_216
 /** Skills of one server. */
-const MOST_SKILLS = 5000
-const MOST_PROBLEMS = 20
+const MAX_SKILLS = 5000
+const MAX_PROBLEMS = 20
 /** Characters of the front matter as JSON. */
-export const LONGEST_FRONT_MATTER = 16_000
+export const MAX_FRONT_MATTER_LENGTH = 16_000
 const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
 const DIGEST = /^sha256:[\da-f]{64}$/
 
@@ -49,13 +49,13 @@ export function readSkillEntries(listed: readonly unknown[]): ReadSkills {
   let dropped = 0
   const drop = (entry: unknown, reason: string) => {
     dropped++
-    if (problems.length < MOST_PROBLEMS)
+    if (problems.length < MAX_PROBLEMS)
       problems.push(`the skill ${oneLine(String(fieldsOf(entry).uri), 200)}: ${reason}`)
   }
   const byPath = new Map<string, SkillEntry | undefined>()
   for (const entry of listed) {
-    if (byPath.size >= MOST_SKILLS) {
-      drop(entry, `only the first ${MOST_SKILLS} skills of a server are used`)
+    if (byPath.size >= MAX_SKILLS) {
+      drop(entry, `only the first ${MAX_SKILLS} skills of a server are used`)
       continue
     }
     const fault = faultOf(entry)
@@ -109,15 +109,15 @@ function faultOf(entry: unknown): string | undefined {
   if (typeof name !== 'string' || !NAME.test(name)) return 'its name is missing or invalid'
   if (name !== folder.segments.at(-1)) return 'its name is not the last part of its path'
   if (typeof description !== 'string' || description.trim() === '') return 'it has no description'
-  if (lengthOf(frontmatter) > LONGEST_FRONT_MATTER) return 'its front matter is too long'
+  if (lengthOf(frontmatter) > MAX_FRONT_MATTER_LENGTH) return 'its front matter is too long'
   return resources === 'dynamic' ? undefined : faultOfFiles(entry as SkillEntry, resources)
 }
 
 function faultOfFiles(entry: SkillEntry, resources: unknown): string | undefined {
   if (!Array.isArray(resources)) return 'its files are neither listed nor "dynamic"'
-  if (resources.length > MOST_FILES) return `it has more than ${MOST_FILES} files`
+  if (resources.length > MAX_FILES) return `it has more than ${MAX_FILES} files`
   if (!resources.every(isResource)) return 'a file has no valid uri, digest or size'
-  if (resources.reduce((sum, { size }) => sum + size, 0) > MOST_BYTES)
+  if (resources.reduce((sum, { size }) => sum + size, 0) > MAX_BYTES)
     return 'its files are larger than 16 MiB together'
   const files = filesOf(entry)
   if (files.size < resources.length) return 'a file is listed twice or lies outside of its folder'

@@ -32,7 +32,7 @@ export type ServerSkills = {
 }
 
 /** Characters of a description. */
-const LONGEST_DESCRIPTION = 1024
+const MAX_DESCRIPTION_LENGTH = 1024
 
 /**
  * Returns the skills that the servers of a host offer. Names begin with the server's: `github/refunds`.
@@ -94,8 +94,8 @@ function toSkill(name: string, { server, entry }: Source, host: Pick<McpHost, 'r
   return {
     name,
     description: cut(
-      oneLine(cleanText(frontmatter.description), 4 * LONGEST_DESCRIPTION),
-      LONGEST_DESCRIPTION,
+      oneLine(cleanText(frontmatter.description), 4 * MAX_DESCRIPTION_LENGTH),
+      MAX_DESCRIPTION_LENGTH,
     ),
     place: `the MCP server "${oneLine(server, 60)}"`,
     isRemote: true,

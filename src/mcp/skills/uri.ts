@@ -7,13 +7,13 @@ export type FileUri = {
 }
 
 const FORM = /^([a-z][a-z0-9+.-]*):\/\/([^?#\\]+)$/i
-const LONGEST_URI = 2000
+const MAX_URI_LENGTH = 2000
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSAFE = /[/\\\u0000-\u001f\u007f]/
 
 /** Returns undefined for a URI that is not an ordinary path, such as `skill://a/%2e%2e/b`. */
 export function readFileUri(uri: unknown): FileUri | undefined {
-  if (typeof uri !== 'string' || uri.length > LONGEST_URI || !uri.isWellFormed()) return undefined
+  if (typeof uri !== 'string' || uri.length > MAX_URI_LENGTH || !uri.isWellFormed()) return undefined
   const [, scheme = '', path = ''] = FORM.exec(uri) ?? []
   if (path === '') return undefined
   const segments = path.split('/').map(decoded)

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
-import { LONGEST_FRONT_MATTER, MANIFEST, type SkillEntry, type SkillResource } from './entry.ts'
+import { MANIFEST, MAX_FRONT_MATTER_LENGTH, type SkillEntry, type SkillResource } from './entry.ts'
 
 /** The file is not what the entry of its skill says. */
 export class SkillMismatch extends Error {
@@ -18,7 +18,7 @@ export type WantedFile = {
 }
 
 const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
-const MOST_BYTES = 16_777_216
+const MAX_BYTES = 16_777_216
 
 /** Returns the text of the file, of SKILL.md without its front matter. Throws if anything differs from the entry. */
 export function verifiedText(entry: SkillEntry, { path, listed }: WantedFile, result: Fields): string {
@@ -27,7 +27,7 @@ export function verifiedText(entry: SkillEntry, { path, listed }: WantedFile, re
     throw new SkillMismatch(`${path} has ${bytes.length} bytes, but ${listed.size} are listed`)
   if (listed && `sha256:${createHash('sha256').update(bytes).digest('hex')}` !== listed.digest)
     throw new SkillMismatch(`${path} does not have the digest that is listed`)
-  if (bytes.length > MOST_BYTES) throw new Error(`${path} is larger than 16 MiB`)
+  if (bytes.length > MAX_BYTES) throw new Error(`${path} is larger than 16 MiB`)
   const text = textIn(bytes, path)
   return path === MANIFEST ? bodyOf(text, entry) : text
 }
@@ -55,7 +55,7 @@ function bodyOf(text: string, { frontmatter }: SkillEntry): string {
   const yaml = found?.[1] ?? ''
   if (
     !found ||
-    yaml.length > 2 * LONGEST_FRONT_MATTER ||
+    yaml.length > 2 * MAX_FRONT_MATTER_LENGTH ||
     !isDeepStrictEqual(fieldsIn(yaml), plain(frontmatter))
   )
     throw new SkillMismatch(`the front matter of ${MANIFEST} is not the one that is listed`)

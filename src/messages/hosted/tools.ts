@@ -24,9 +24,9 @@ export function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string
 }
 
 const RESULTS = 5
-const MOST_RESULTS = 10_000
+const MAX_RESULTS = 10_000
 const LONGEST = { regex: 200, bm25: 500 }
-const MOST_CORPORA = 16
+const MAX_CORPORA = 16
 const KEY = { regex: 'pattern', bm25: 'query' }
 
 /** A hosted search tool as a plain tool definition. */
@@ -85,8 +85,8 @@ export async function searchHosted(
     return invalid(
       `${KEY[variant]}: at most ${LONGEST[variant]} characters are allowed, but it has ${text.length}`,
     )
-  if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MOST_RESULTS)
-    return invalid(`limit: an integer from 1 to ${MOST_RESULTS} is required`)
+  if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_RESULTS)
+    return invalid(`limit: an integer from 1 to ${MAX_RESULTS} is required`)
   try {
     const corpus = corpusOf(request)
     const { hits, matched, ranker = variant } = await rankers[variant](corpus, text, Number(limit))
@@ -110,7 +110,7 @@ function invalid(message: string): SearchContent {
   return { type: 'tool_search_tool_result_error', error_code: 'invalid_tool_input', error_message: message }
 }
 
-const corpora = createRecent<readonly PoolTool[]>(MOST_CORPORA)
+const corpora = createRecent<readonly PoolTool[]>(MAX_CORPORA)
 
 /** The request's deferred tools and those added by value. Returns the same list object for the same tools. */
 function corpusOf({ tools = [], messages }: MessagesRequest): readonly PoolTool[] {

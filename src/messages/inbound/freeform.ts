@@ -41,9 +41,9 @@ const CHARACTERS =
 
 /** The end of the JSON, or the start of an escape sequence or of a pair of surrogates, at which it may have broken off. */
 const END = /^(?:"\s*\}?\s*|\\[^"]{0,11}|\p{Cs})?$/u
-const LONGEST_ESCAPE = 12
+const MAX_ESCAPE_LENGTH = 12
 /** From so many characters on, the JSON does not start as a freeform call's. */
-const LONGEST_OPENING = 100
+const MAX_OPENING_LENGTH = 100
 
 export function createFreeformReader(): FreeformReader {
   /** What is not read yet, and how many characters are. */
@@ -62,7 +62,7 @@ export function createFreeformReader(): FreeformReader {
       if (state === 'opening') {
         const opening = OPENING.exec(rest)?.[0]
         if (opening === undefined) {
-          if (rest.length > LONGEST_OPENING) state = 'over'
+          if (rest.length > MAX_OPENING_LENGTH) state = 'over'
           return ''
         }
         state = 'text'
@@ -71,7 +71,7 @@ export function createFreeformReader(): FreeformReader {
       CHARACTERS.lastIndex = 0
       const written = CHARACTERS.exec(rest)?.[0] ?? ''
       take(written.length)
-      if (rest.startsWith('"') || rest.length > LONGEST_ESCAPE) state = 'over'
+      if (rest.startsWith('"') || rest.length > MAX_ESCAPE_LENGTH) state = 'over'
       const said: string = JSON.parse(`"${written.replace(/\p{Cc}/gu, escaped)}"`)
       text += said
       return said

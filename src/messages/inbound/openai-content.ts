@@ -5,11 +5,11 @@ import { refuseRequest } from '../errors.ts'
 import { parseExact } from '../json/index.ts'
 
 /** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */
-const MOST_ITEMS = 20_000
+const MAX_ITEMS = 20_000
 
 export function refuseTooMany(field: 'messages' | 'input', count: number): void {
-  if (count <= MOST_ITEMS) return
-  const message = `${field}: at most ${MOST_ITEMS} messages, calls and outputs can be converted, but there are ${count}; summarize the conversation`
+  if (count <= MAX_ITEMS) return
+  const message = `${field}: at most ${MAX_ITEMS} messages, calls and outputs can be converted, but there are ${count}; summarize the conversation`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 

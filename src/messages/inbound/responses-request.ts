@@ -157,13 +157,13 @@ function settingsOf(body: Fields, instructions: string, table: ToolTable, choice
 
 const JSON_ONLY = 'Reply with one JSON object and nothing else.'
 
-const LONGEST_NOTE = 2000
+const MAX_NOTE_LENGTH = 2000
 
 /** OpenAI shows the description of each namespace once; so does this note, rather than each tool's description. */
 function namespaceNote({ namespaces }: ToolTable): string {
   const lines = [...namespaces]
     .filter(([name, text]) => text.trim() !== '' && text.trim() !== `Tools in the ${name} namespace.`)
-    .map(([name, text]) => `- ${name}: ${text.trim().slice(0, LONGEST_NOTE)}`)
+    .map(([name, text]) => `- ${name}: ${text.trim().slice(0, MAX_NOTE_LENGTH)}`)
   return lines.length === 0 ? '' : `Groups of tools, by the start of their names:\n${lines.join('\n')}`
 }
 

@@ -42,7 +42,7 @@ export type ListCacheOptions = {
 }
 
 /** Maximum cached lists that start with the same item. */
-const MOST_ALIKE = 8
+const MAX_ALIKE = 8
 
 export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheOptions): ListCache {
   /** Least recently used first. */
@@ -93,7 +93,7 @@ export function createListCache({ maxBytes, maxItemBytes, replaced }: ListCacheO
       alike.set(key, kept)
       entries.add(entry)
       size += entry.size
-      if (kept.length > MOST_ALIKE) remove(kept[0] as Entry)
+      if (kept.length > MAX_ALIKE) remove(kept[0] as Entry)
       for (const oldest of entries) {
         if (size <= maxBytes) break
         remove(oldest)

@@ -52,7 +52,7 @@ export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
 
 /** Limits on the characters read from an id and on its searches, because clients can send any id. */
 const LONGEST = 100_000
-const MOST_SEARCHES = 50
+const MAX_SEARCHES = 50
 
 /** Whether an id encodes searches. */
 export function carriesSearches(id: string): boolean {
@@ -64,7 +64,7 @@ function divided(id: string): { plain: string; codes: readonly string[] } {
   const mark = id.lastIndexOf(MARK)
   const codes = id.slice(mark + MARK.length)
   if (mark < 0 || codes.length > LONGEST || !CODES.test(codes)) return { plain: id, codes: [] }
-  return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-', MOST_SEARCHES) }
+  return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-', MAX_SEARCHES) }
 }
 
 export type CodedNames = ReadonlyMap<string, string>

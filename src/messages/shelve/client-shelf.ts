@@ -47,12 +47,12 @@ export type ClientShelves = {
   readonly shelfFor: (tools: readonly Fields[], slice?: Slice) => Promise<ClientShelf | string>
 }
 
-const MOST_SHELVES = 32
+const MAX_SHELVES = 32
 
 export function createClientShelves(options: ShelveOptions): ClientShelves {
   /** Parsed lists are frozen, and the same object whenever they have the same bytes (json/lists.ts). */
   const byList = new WeakMap<readonly Fields[], Promise<ClientShelf | string>>()
-  const byJson = createRecent<Promise<ClientShelf | string>>(MOST_SHELVES)
+  const byJson = createRecent<Promise<ClientShelf | string>>(MAX_SHELVES)
   const byContent = (tools: readonly Fields[], slice: Slice | undefined) => {
     const key = createHash('sha256').update(JSON.stringify(tools)).digest('base64')
     const shelf = byJson.get(key) ?? openShelf(tools, options, slice)

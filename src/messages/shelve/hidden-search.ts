@@ -114,11 +114,11 @@ function turnsOf(
   ])
 }
 
-const MOST_QUERIES = 10
+const MAX_QUERIES = 10
 
 /** Names the queries, which the canonical form of a search does not contain. */
 function lastNote(queries: readonly string[]): string {
-  const tried = queries.slice(-MOST_QUERIES).map((query) => `"${oneLine(query, 100)}"`)
+  const tried = queries.slice(-MAX_QUERIES).map((query) => `"${oneLine(query, 100)}"`)
   const rule =
     'No more searches are possible in this reply. Answer with what you have, or call a tool you see.'
   return tried.length === 0 ? rule : `you searched for ${tried.join(', ')}. ${rule}`

@@ -17,12 +17,12 @@ export type SearchMemory = {
   ) => (message: number) => readonly HiddenSearch[]
 }
 
-const MOST_REPLIES = 10_000
+const MAX_REPLIES = 10_000
 
 const NONE: readonly never[] = []
 
 export function createSearchMemory(): SearchMemory {
-  const known = createRecent<readonly HiddenSearch[]>(MOST_REPLIES)
+  const known = createRecent<readonly HiddenSearch[]>(MAX_REPLIES)
   let isEmpty = true
   return {
     remember(owner, messages, searches) {

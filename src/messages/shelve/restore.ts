@@ -26,11 +26,11 @@ export type Restoring = {
 }
 
 /** Maximum restored searches per conversation, so that a client cannot inflate the request without limit. */
-const MOST_RESTORED = 2000
+const MAX_RESTORED = 2000
 
 export function restore(messages: readonly Fields[], restoring: Restoring): Fields[] {
   const loaded = new Set<string>()
-  let room = MOST_RESTORED
+  let room = MAX_RESTORED
   const restored: Fields[] = []
   /** Results of searches made together with the previous reply's calls. */
   let results: readonly Fields[] = []

@@ -114,13 +114,13 @@ function toToolCall({ id, name, input }: Fields, context: Context): Fields {
   return { id: toCallId(id, context), type: 'function', function: called }
 }
 
-const LONGEST_ID = 40
+const MAX_ID_LENGTH = 40
 
 /** Shortens call ids: OpenAI accepts 40 characters, Mistral nine letters and digits. */
 function toCallId(id: unknown, { callIds }: Context): string {
   const text = textOf(id)
   if (callIds === 'nine') return /^[a-z\d]{9}$/i.test(text) ? text : hash(text).slice(-9)
-  return text.length <= LONGEST_ID ? text : `call_${hash(text)}`
+  return text.length <= MAX_ID_LENGTH ? text : `call_${hash(text)}`
 }
 
 /** The first result for each call id. */

@@ -101,7 +101,7 @@ export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnsw
   return readWhole(await open(url, outgoing))
 }
 
-export async function readWhole(incoming: IncomingMessage, longest = LONGEST_ANSWER): Promise<HttpAnswer> {
+export async function readWhole(incoming: IncomingMessage, longest = MAX_ANSWER_LENGTH): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },
@@ -110,7 +110,7 @@ export async function readWhole(incoming: IncomingMessage, longest = LONGEST_ANS
 }
 
 /** Maximum size of a response that is read whole, and of one event, so that an endless one cannot fill the memory. */
-export const LONGEST_ANSWER = 64_000_000
+export const MAX_ANSWER_LENGTH = 64_000_000
 
 async function textOf(incoming: IncomingMessage, longest: number): Promise<string> {
   const chunks: Buffer[] = []

@@ -131,13 +131,13 @@ export function namesOf(tools: unknown): Names {
   return { short: shortName, long: (short) => long.get(short) ?? short }
 }
 
-const LONGEST_NAME = 64
+const MAX_NAME_LENGTH = 64
 
 /** OpenAI allows 64 letters, digits, `_` and `-`; other names get a stable short name. */
 function shortName(name: string): string {
-  if (name.length <= LONGEST_NAME && /^[\w-]*$/.test(name)) return name
+  if (name.length <= MAX_NAME_LENGTH && /^[\w-]*$/.test(name)) return name
   const digest = hash(name)
-  return `${name.replace(/[^\w-]/g, '_').slice(0, LONGEST_NAME - digest.length - 1)}_${digest}`
+  return `${name.replace(/[^\w-]/g, '_').slice(0, MAX_NAME_LENGTH - digest.length - 1)}_${digest}`
 }
 
 /**

@@ -75,7 +75,7 @@ export function readScript(value: unknown): Script {
       typeof boundThinking === 'boolean'
         ? boundThinking
         : wrong('boundThinking', 'true or false', boundThinking),
-    delay: numberAt(delay, 'delay', 0, LONGEST_DELAY),
+    delay: numberAt(delay, 'delay', 0, MAX_DELAY_MS),
     rules: listAt(fields.rules, 'rules').map((rule, index) => readRule(rule, `rules[${index}]`)),
     otherwise: otherwise === undefined ? DEFAULT_TEXT : templateAt(otherwise, 'otherwise', 0),
   }
@@ -84,7 +84,7 @@ export function readScript(value: unknown): Script {
 const APIS = ['current', 'old'] as const
 const DEFAULT_MODEL = 'toolshelf-script'
 const DEFAULT_TEXT = 'No rule of the script fits this.'
-const LONGEST_DELAY = 60_000
+const MAX_DELAY_MS = 60_000
 const TOP_KEYS = ['model', 'api', 'boundThinking', 'delay', 'rules', 'otherwise']
 const STOPS = ['end_turn', 'max_tokens', 'refusal', 'model_context_window_exceeded']
 const ERROR_TYPES: ReadonlyMap<number, string> = new Map([

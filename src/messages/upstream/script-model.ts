@@ -138,7 +138,7 @@ type Progress = {
   readonly result?: string
 }
 
-const MOST_SEARCHES = 2
+const MAX_SEARCHES = 2
 
 /** The progress of a step. A round of another step means that this one found nothing to call and was skipped. */
 function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Progress {
@@ -147,7 +147,7 @@ function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Pr
   const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))
   const isAside = (call: MadeCall) => call.isSearch && !isCalled(call)
   const other = rounds.findIndex((round) => calls.length === 0 || !round.every(isAside))
-  const searched = Math.min(MOST_SEARCHES, other === -1 ? rounds.length : other)
+  const searched = Math.min(MAX_SEARCHES, other === -1 ? rounds.length : other)
   const round = rounds[searched]
   if (!round) return { isDue: true, used: searched }
   if (!round.some((call) => isCalled(call) || (call.isSearch && isSearching)))
@@ -211,16 +211,16 @@ function callOf({ fits }: NamePattern, input: Fields, sight: Sight): Fields | un
   return { ...throughCallTool({ type: 'tool_use', name, input }), name: callTool }
 }
 
-const LONGEST_QUERY = 500
-const LONGEST_PATTERN = 200
+const MAX_QUERY_LENGTH = 500
+const MAX_PATTERN_LENGTH = 200
 
 function searchOf({ query, joint }: Search, name: string): Fields {
   if (!name.endsWith('_regex'))
-    return { type: 'tool_use', name, input: { query: query.slice(0, LONGEST_QUERY) } }
+    return { type: 'tool_use', name, input: { query: query.slice(0, MAX_QUERY_LENGTH) } }
   const words = query.match(/[\p{L}\p{N}_]+/gu) ?? []
   const telling = joint === '|' ? words.filter((word) => word.length > 2) : words
   const pattern = (telling.length > 0 ? telling : words).join(joint)
-  return { type: 'tool_use', name, input: { pattern: pattern.slice(0, LONGEST_PATTERN) } }
+  return { type: 'tool_use', name, input: { pattern: pattern.slice(0, MAX_PATTERN_LENGTH) } }
 }
 
 function said(text: string): Fields {

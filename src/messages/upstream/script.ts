@@ -49,7 +49,7 @@ export type ObservedRequest = {
  */
 export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
   const { script, name = 'script', wire, onRequest } = options
-  const failed = createRecent<number>(MOST_FAILURES)
+  const failed = createRecent<number>(MAX_FAILURES)
   const observe = (request: MessagesRequest, action: string, refused?: string) =>
     onRequest?.({
       request,
@@ -98,7 +98,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
 }
 
 /** Maximum requests whose failures are counted for a step's `times`, the only state not in the conversation. */
-const MOST_FAILURES = 1000
+const MAX_FAILURES = 1000
 
 function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWire {
   if (forced) return { wire: forced, why: 'asked for' }
@@ -186,12 +186,12 @@ function* fragments(event: StreamEvent): Generator<StreamEvent> {
   else for (const piece of piecesOf(textOf(delta[key]))) yield { ...event, delta: { ...delta, [key]: piece } }
 }
 
-const MOST_PIECES = 64
+const MAX_PIECES = 64
 
 /** Splits text into pieces of about a word, up to a maximum count. */
 function piecesOf(text: string): string[] {
   const words = text.split(/(?<=[\s,:])(?=[^\s,:])/)
-  const size = Math.ceil(words.length / MOST_PIECES)
+  const size = Math.ceil(words.length / MAX_PIECES)
   return words.flatMap((_, index) => (index % size === 0 ? [words.slice(index, index + size).join('')] : []))
 }
 

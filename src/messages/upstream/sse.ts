@@ -1,7 +1,7 @@
 // Reads and writes server-sent events.
 import { createScheduler } from '../../node/index.ts'
 import { stringifyExact } from '../json/index.ts'
-import { LONGEST_ANSWER, UpstreamError } from './http.ts'
+import { MAX_ANSWER_LENGTH, UpstreamError } from './http.ts'
 
 export type ServerSentEvent = { readonly event: string; readonly data: string }
 
@@ -16,7 +16,7 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
 /** The events of each chunk, as soon as they are complete and it is the stream's turn. */
 export async function* readEventBatches(
   chunks: AsyncIterable<Uint8Array>,
-  longest = LONGEST_ANSWER,
+  longest = MAX_ANSWER_LENGTH,
 ): AsyncGenerator<readonly ServerSentEvent[]> {
   const read = createEventReader(longest)
   for await (const chunk of chunks) {

@@ -25,7 +25,7 @@ export function isHttpLine(line: Fields): boolean {
 
 type Conversation = { readonly lane: string; readonly system: string; messages: readonly string[] }
 
-const MOST_CONVERSATIONS = 200
+const MAX_CONVERSATIONS = 200
 
 export function createHttpReader(recorder: Recorder): HttpReader {
   const conversations: Conversation[] = []
@@ -43,7 +43,7 @@ export function createHttpReader(recorder: Recorder): HttpReader {
     if (found) return { found, isEdited: !continued }
     const started: Conversation = { lane: lanes++ === 0 ? '' : `conversation ${lanes}`, system, messages }
     conversations.push(started)
-    if (conversations.length > MOST_CONVERSATIONS) conversations.shift()
+    if (conversations.length > MAX_CONVERSATIONS) conversations.shift()
     return { found: started, isEdited: false }
   }
 
@@ -155,12 +155,12 @@ function isPrefix(known: readonly string[], messages: readonly string[]): boolea
 }
 
 /** Characters of all distinct lists of a log, as JSON. */
-const MOST_DEFINITIONS = 64_000_000
+const MAX_DEFINITIONS = 64_000_000
 
 /** Returns the same list for the same tools, and the last one when there are too many. */
 function createToolLists(): (tools: readonly Fields[]) => readonly Fields[] {
   const lists = new Map<string, readonly Fields[]>()
-  let left = MOST_DEFINITIONS
+  let left = MAX_DEFINITIONS
   let last: readonly Fields[] = []
   return (tools) => {
     const json = toJson(tools)

@@ -27,7 +27,7 @@ export type Talk = {
 export type Client = (options: TalkOptions, prompts: readonly string[]) => Promise<Talk>
 
 const SCHEMA = { type: 'object' as const, properties: { stripes: { type: 'integer' } } }
-const MOST_REPLIES = 20
+const MAX_REPLIES = 20
 export const resultOf = (name: string) => `${name} ran`
 
 const messagesClient: Client = async (options, prompts) => {
@@ -40,7 +40,7 @@ const messagesClient: Client = async (options, prompts) => {
   }))
   for (const prompt of prompts) {
     messages.push({ role: 'user', content: prompt })
-    for (let reply = 0; reply < MOST_REPLIES; reply++) {
+    for (let reply = 0; reply < MAX_REPLIES; reply++) {
       const client = new Anthropic({ apiKey: 'x', baseURL: talk.url(options), maxRetries: 0 })
       const body = { model, max_tokens: 1000, tools, messages }
       const message = isStream
@@ -69,7 +69,7 @@ const chatClient: Client = async (options, prompts) => {
   }))
   for (const prompt of prompts) {
     messages.push({ role: 'user', content: prompt })
-    for (let reply = 0; reply < MOST_REPLIES; reply++) {
+    for (let reply = 0; reply < MAX_REPLIES; reply++) {
       const client = new OpenAI({ apiKey: 'x', baseURL: `${talk.url(options)}/v1`, maxRetries: 0 })
       const body = { model, tools, messages }
       const completion = isStream
@@ -101,7 +101,7 @@ const responsesClient: Client = async (options, prompts) => {
   }))
   for (const prompt of prompts) {
     input.push({ role: 'user', content: prompt })
-    for (let reply = 0; reply < MOST_REPLIES; reply++) {
+    for (let reply = 0; reply < MAX_REPLIES; reply++) {
       const client = new OpenAI({ apiKey: 'x', baseURL: `${talk.url(options)}/v1`, maxRetries: 0 })
       const body = { model, tools, input, store: false, include: ['reasoning.encrypted_content' as const] }
       const response: OpenAI.Responses.Response = isStream

@@ -21,7 +21,7 @@ type Deed =
   | { readonly say: string }
 
 const SEARCHES = ['ToolSearch', 'tool_search_tool_bm25', 'tool_search_tool_regex', 'tool_search']
-const MOST_RESULTS = 4
+const MAX_RESULTS = 4
 
 /** Calls the tool once it is in sight; `ran` is what a run of it says. */
 function decide(target: string, { tools, results, query }: Sight): Deed {
@@ -29,7 +29,7 @@ function decide(target: string, { tools, results, query }: Sight): Deed {
   if (last.includes(`${target} ran`)) return { say: `Done: ${last}` }
   if (tools.includes(target)) return { call: target, input: { stripes: 3 } }
   const search = SEARCHES.find((name) => tools.includes(name))
-  if (!search || results.length >= MOST_RESULTS) return { say: `I cannot see ${target}.` }
+  if (!search || results.length >= MAX_RESULTS) return { say: `I cannot see ${target}.` }
   return { search, input: { [search.endsWith('regex') ? 'pattern' : 'query']: query } }
 }
 

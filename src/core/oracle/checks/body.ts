@@ -4,14 +4,14 @@ import { type Fields, toJson } from '../../../lib/index.ts'
 import type { Refusal } from '../error.ts'
 
 /** Documentation, "Request size limits": 32 MB. A character takes at least a byte. */
-const MOST_CHARACTERS = 32 * 1024 * 1024
+const MAX_CHARACTERS = 32 * 1024 * 1024
 
 /** Matches an escaped lone surrogate in JSON; a literal backslash is written twice. */
 const LONE_HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/
 
 export function checkBody(request: Fields): Refusal | undefined {
   const json = toJson(request)
-  if (json.length > MOST_CHARACTERS) return { message: 'Request exceeds the maximum size', isTooLarge: true }
+  if (json.length > MAX_CHARACTERS) return { message: 'Request exceeds the maximum size', isTooLarge: true }
   const { index } = LONE_HALF.exec(json) ?? {}
   if (index === undefined) return undefined
   const place = `line 1 column ${index + 1} (char ${index})`

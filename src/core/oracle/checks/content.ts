@@ -85,13 +85,13 @@ function checkSearchResult({ content }: Fields, place: string): Refusal | undefi
 }
 
 /** Documentation, "Vision": 100 images in a request, those in results included. */
-const MOST_IMAGES = 100
+const MAX_IMAGES = 100
 
 function checkImages(blocks: readonly Placed[]): Refusal | undefined {
   const all = blocks.flatMap(({ block }) => [block, ...blocksOf(block.content)])
   const count = all.filter(({ type }) => type === 'image').length
-  if (count <= MOST_IMAGES) return undefined
-  return { message: `Too much media: 0 document pages + ${count} images > ${MOST_IMAGES}` }
+  if (count <= MAX_IMAGES) return undefined
+  return { message: `Too much media: 0 document pages + ${count} images > ${MAX_IMAGES}` }
 }
 
 /** Documentation, "Citations": on for all documents of a request, or for none. */

@@ -5,7 +5,7 @@ import { firstRefusal, type Refusal } from '../error.ts'
 import { blocksOf } from '../turns.ts'
 
 /** Documentation, "Prompt caching": up to four breakpoints, counted over tools, system and messages together. */
-export const MOST_MARKS = 4
+export const MAX_MARKS = 4
 
 /** SDK, `CacheControlEphemeral`. */
 const LIFETIMES: readonly unknown[] = [undefined, null, '5m', '1h']
@@ -68,8 +68,8 @@ function checkForm({ place, control }: Mark): Refusal | undefined {
 
 function checkCount(request: Fields): Refusal | undefined {
   const count = countMarks(request)
-  if (count <= MOST_MARKS) return undefined
-  return { message: `A maximum of ${MOST_MARKS} blocks with cache_control may be provided. Found ${count}.` }
+  if (count <= MAX_MARKS) return undefined
+  return { message: `A maximum of ${MAX_MARKS} blocks with cache_control may be provided. Found ${count}.` }
 }
 
 /** Documentation, "Prompt caching", mixed lifetimes: longer ones come first. */

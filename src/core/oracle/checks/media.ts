@@ -37,7 +37,7 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
 ]
 
 /** Maximum base64 characters of one image, as quoted in the API's own errors. */
-const MOST_IMAGE_CHARACTERS = 10_485_760
+const MAX_IMAGE_CHARACTERS = 10_485_760
 
 /**
  * Whether a string is base64: groups of four characters, ignoring white space. Nothing here repeats: over millions of characters
@@ -84,8 +84,8 @@ function checkImageData(source: Fields, place: string): Refusal | undefined {
   const fault = checkMediaType(source, place, IMAGE_TYPES) ?? checkData(source, place, 'image')
   if (fault) return fault
   const size = String(source.data).length
-  if (size > MOST_IMAGE_CHARACTERS) {
-    const sizes = `${size} bytes > ${MOST_IMAGE_CHARACTERS} bytes`
+  if (size > MAX_IMAGE_CHARACTERS) {
+    const sizes = `${size} bytes > ${MAX_IMAGE_CHARACTERS} bytes`
     return { message: `${place}: image exceeds 10 MB maximum: ${sizes}` }
   }
   const real = imageTypeOf(String(source.data))

@@ -21,13 +21,13 @@ export function checkParameters(
 }
 
 /** SDK, `MessageCreateParams.messages`. */
-const MOST_MESSAGES = 100_000
+const MAX_MESSAGES = 100_000
 
 function checkModel({ model, messages }: Fields): Refusal | undefined {
   if (model === undefined) return { message: 'model: Field required' }
   if (typeof model !== 'string' || model === '') return { message: 'model: Input should be a valid string' }
-  if (listOf(messages).length <= MOST_MESSAGES) return undefined
-  return { message: `messages: List should have at most ${MOST_MESSAGES} items` }
+  if (listOf(messages).length <= MAX_MESSAGES) return undefined
+  return { message: `messages: List should have at most ${MAX_MESSAGES} items` }
 }
 
 /** SDK, `MessageCreateParams.max_tokens`: 0 fills the prompt cache. */

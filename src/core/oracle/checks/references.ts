@@ -24,8 +24,8 @@ export function checkReferences(tools: unknown, turns: readonly Turn[]): Refusal
 /** The definitions so far: kinds by name, and the number and size of those added by value. */
 type Known = { readonly kinds: Map<string, string>; added: number; size: number }
 
-const MOST_ADDED = 10_000
-const MOST_ADDED_CHARACTERS = 4_194_304
+const MAX_ADDED = 10_000
+const MAX_ADDED_CHARACTERS = 4_194_304
 
 function checkSearchResult({ block }: Placed, known: Known): Refusal | undefined {
   return firstRefusal(referencesIn(block), ({ tool_name: name }) => {
@@ -55,7 +55,7 @@ function define(name: string, definition: Fields, placed: Placed, known: Known):
   known.kinds.set(name, kind)
   known.added += 1
   known.size += toJson(definition).length
-  if (known.added <= MOST_ADDED && known.size <= MOST_ADDED_CHARACTERS) return undefined
+  if (known.added <= MAX_ADDED && known.size <= MAX_ADDED_CHARACTERS) return undefined
   const message = `${path}: the tools defined in messages are too many or too large`
   return { message, code: 'available_tools_limit_exceeded' }
 }

@@ -29,7 +29,7 @@ export function checkToolEntry(tool: unknown, path: string): Refusal | undefined
   return kindOf(tool) === 'custom' ? checkCustom(tool, place) : checkSearchTool(tool, place)
 }
 
-const MOST_DEFERRED = 10_000
+const MAX_DEFERRED = 10_000
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
 const SEARCH_TYPE = /^(tool_search_tool_(?:regex|bm25))(?:_20251119)?$/
 export const CUSTOM_FIELDS: ReadonlySet<string> = new Set([
@@ -74,8 +74,8 @@ function checkNames(tools: readonly unknown[]): Refusal | undefined {
 
 function checkDeferral(tools: readonly unknown[], mayAllBeDeferred: boolean): Refusal | undefined {
   const deferred = tools.map(fieldsOf).filter(isDeferred)
-  if (deferred.length > MOST_DEFERRED) {
-    const message = `tools: at most ${MOST_DEFERRED} tools can be deferred, but ${deferred.length} are`
+  if (deferred.length > MAX_DEFERRED) {
+    const message = `tools: at most ${MAX_DEFERRED} tools can be deferred, but ${deferred.length} are`
     return { message, code: 'available_tools_limit_exceeded' }
   }
   const breakpoint = deferred.find(hasBreakpoint)

@@ -5,9 +5,9 @@ import { RequestError } from './client.ts'
 import type { App } from './state.ts'
 
 /** Milliseconds of work after which the browser gets a turn to draw and to take input. */
-const LONGEST_SLICE = 12
+const MAX_SLICE_MS = 12
 const FIRST_PAUSE = 500
-const LONGEST_PAUSE = 10_000
+const MAX_PAUSE_MS = 10_000
 /** Milliseconds between two updates of the page while events arrive. */
 const UPDATE_PAUSE = 100
 /** How soon lists are fetched again after an event that changes them. */
@@ -22,7 +22,7 @@ export async function followEvents(app: App): Promise<void> {
     return
   }
   const follower = createFollower(app)
-  for (let pause = FIRST_PAUSE; ; pause = Math.min(LONGEST_PAUSE, pause * 2)) {
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
     const before = app.state().received
     const outcome = await follower.read()
     if (outcome !== 'lost') return
@@ -67,12 +67,12 @@ function createFollower(app: App) {
     }, UPDATE_PAUSE)
   }
   const takeAll = async (lines: string[]) => {
-    let until = performance.now() + LONGEST_SLICE
+    let until = performance.now() + MAX_SLICE_MS
     for (const line of lines) {
       take(line)
       if (performance.now() < until) continue
       await turn()
-      until = performance.now() + LONGEST_SLICE
+      until = performance.now() + MAX_SLICE_MS
     }
     received += lines.length
     update()

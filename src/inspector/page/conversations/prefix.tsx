@@ -3,7 +3,7 @@ import type { InspectedCause, InspectedPrefix } from '../../model/index.ts'
 import { Badge, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
 
 /** Causes shown at once. */
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 export function PrefixSection({ prefix }: { readonly prefix: InspectedPrefix | undefined }) {
   if (!prefix) return null
@@ -16,7 +16,7 @@ export function PrefixSection({ prefix }: { readonly prefix: InspectedPrefix | u
       </Section>
     )
   const { causes } = prefix
-  const left = prefix.left + Math.max(0, causes.length - MOST_SHOWN)
+  const left = prefix.left + Math.max(0, causes.length - MAX_SHOWN)
   return (
     <Section title="Prompt cache" aside={<Badge tone="warn">broken</Badge>}>
       <p class="lead">
@@ -25,7 +25,7 @@ export function PrefixSection({ prefix }: { readonly prefix: InspectedPrefix | u
       </p>
       <p class="hint">What stands behind the first change is read anew and written to the cache again.</p>
       <ul class="causes">
-        {causes.slice(0, MOST_SHOWN).map((cause, at) => (
+        {causes.slice(0, MAX_SHOWN).map((cause, at) => (
           <li key={at}>
             <CauseText cause={cause} />
             {cause.before === undefined && cause.after === undefined ? null : (

@@ -3,7 +3,7 @@ import type { InspectedSearch } from '../../model/index.ts'
 import { linkTo } from '../app/index.ts'
 import { Foreign, plural, Section } from '../ui/index.ts'
 
-const MOST_HITS = 20
+const MAX_HITS = 20
 
 export function SearchesSection({ searches }: { readonly searches: readonly InspectedSearch[] }) {
   if (searches.length === 0) return null
@@ -19,7 +19,7 @@ export function SearchesSection({ searches }: { readonly searches: readonly Insp
 function SearchCard({ search }: { readonly search: InspectedSearch }) {
   const { query, ranker, matched, hits, searchable, refused, unsearched } = search
   const best = Math.max(...hits.map(({ score }) => score ?? 0), Number.EPSILON)
-  const hidden = Math.max(0, hits.length - MOST_HITS)
+  const hidden = Math.max(0, hits.length - MAX_HITS)
   return (
     <div class="search-card">
       <p class="query">
@@ -40,7 +40,7 @@ function SearchCard({ search }: { readonly search: InspectedSearch }) {
         )}
       </p>
       <ol class="hits">
-        {hits.slice(0, MOST_HITS).map(({ name, score }) => (
+        {hits.slice(0, MAX_HITS).map(({ name, score }) => (
           <li key={name}>
             <code>
               <Foreign text={name} limit={120} />

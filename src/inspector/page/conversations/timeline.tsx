@@ -15,7 +15,7 @@ import { ExportButton } from './export.tsx'
 
 const ROW = 58
 /** More turns than this share columns of the drawing. */
-const MOST_COLUMNS = 120
+const MAX_COLUMNS = 120
 
 export function Timeline({
   summary,
@@ -134,7 +134,7 @@ function TurnRow({ id, turn, isCurrent }: { id: string; turn: InspectedTurn; isC
 type Column = { readonly first: number; tokensWith: number; tokensWithout: number; isBroken: boolean }
 
 function columnsOf(turns: readonly InspectedTurn[]): readonly Column[] {
-  const size = Math.max(1, Math.ceil(turns.length / MOST_COLUMNS))
+  const size = Math.max(1, Math.ceil(turns.length / MAX_COLUMNS))
   const columns: Column[] = []
   for (const turn of turns) {
     const { tokensWith, tokensWithout } = spendingOf(turn)
@@ -159,7 +159,7 @@ function TurnColumns({ turns, current }: { turns: readonly InspectedTurn[]; curr
     0,
   )
   if (most === 0 || columns.length < 2) return null
-  const size = Math.max(1, Math.ceil(turns.length / MOST_COLUMNS))
+  const size = Math.max(1, Math.ceil(turns.length / MAX_COLUMNS))
   const height = (tokens: number) => (HEIGHT * tokens) / most
   return (
     <svg

@@ -4,7 +4,7 @@ import type { InspectedTurn, SetTool, WorkingSet } from '../../model/index.ts'
 import { Foreign, formatCount, plural, Section, shortCount, VirtualList } from '../ui/index.ts'
 
 const ROW = 26
-const MOST_HEIGHT = 236
+const MAX_HEIGHT = 236
 
 export function WorkingSetSection({ set, turn }: { readonly set: WorkingSet; readonly turn: InspectedTurn }) {
   const [filter, setFilter] = useState('')
@@ -57,7 +57,7 @@ export function ToolSet({
         <VirtualList
           items={shown}
           rowHeight={ROW}
-          mostHeight={MOST_HEIGHT}
+          mostHeight={MAX_HEIGHT}
           label={`${title}: ${plural(shown.length, 'tool')}`}
           keyOf={({ name }, at) => `${at}${name}`}
         >

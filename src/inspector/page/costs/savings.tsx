@@ -22,7 +22,7 @@ import {
 const HEIGHT = 120
 const STEP = 12
 /** Rows of the table; the newest. */
-const MOST_ROWS = 60
+const MAX_ROWS = 60
 
 type Unit = 'tokens' | 'money'
 
@@ -139,7 +139,7 @@ function SpendingTable({ spans }: { readonly spans: readonly SpendingSpan[] }) {
     { text: 'Cost with', isNumber: true },
     { text: 'Cost without', isNumber: true },
   ]
-  const shown = spans.filter(({ spending }) => spending.turns > 0).slice(-MOST_ROWS)
+  const shown = spans.filter(({ spending }) => spending.turns > 0).slice(-MAX_ROWS)
   const money = (spending: InspectedSpending, amount: number) =>
     spending.pricedTurns > 0 ? formatDollars(amount) : '–'
   return (

@@ -6,8 +6,8 @@ import { linkTo } from '../app/index.ts'
 import { Foreign, formatCount, plural, shortCount } from '../ui/index.ts'
 
 /** Tools drawn in one server's area; the rest share one. */
-const MOST_TOOLS = 150
-const MOST_SERVERS = 40
+const MAX_TOOLS = 150
+const MAX_SERVERS = 40
 const HEAD = 22
 const SMALLEST_LABEL = { width: 56, height: 20 }
 
@@ -83,7 +83,7 @@ function groupsOf(tools: readonly ToolView[]): readonly Group[] {
     tools: own.sort((a, b) => b.tokens - a.tokens),
     tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
   }))
-  return groups.sort((a, b) => b.tokens - a.tokens).slice(0, MOST_SERVERS)
+  return groups.sort((a, b) => b.tokens - a.tokens).slice(0, MAX_SERVERS)
 }
 
 const place = ({ x, y, width, height }: Area) => ({
@@ -96,8 +96,8 @@ const place = ({ x, y, width, height }: Area) => ({
 function GroupArea({ group, area, onServer }: { group: Group; area: Area; onServer: () => void }) {
   const { name, tools, tokens } = group
   const hasHead = area.height > HEAD * 2 && area.width > SMALLEST_LABEL.width
-  const shown = tools.slice(0, MOST_TOOLS)
-  const rest = tools.slice(MOST_TOOLS).reduce((sum, tool) => sum + tool.tokens, 0)
+  const shown = tools.slice(0, MAX_TOOLS)
+  const rest = tools.slice(MAX_TOOLS).reduce((sum, tool) => sum + tool.tokens, 0)
   const inner = {
     x: 0,
     y: hasHead ? HEAD : 0,
@@ -122,7 +122,7 @@ function GroupArea({ group, area, onServer }: { group: Group; area: Area; onServ
         <span
           class="tile rest"
           style={place(areas[shown.length]!)}
-          title={plural(tools.length - MOST_TOOLS, 'more tool')}
+          title={plural(tools.length - MAX_TOOLS, 'more tool')}
         />
       )}
     </div>

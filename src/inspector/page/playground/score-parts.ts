@@ -8,12 +8,12 @@ export function scoreParts({ parts, score }: Pick<RankedHit, 'parts' | 'score'>)
 
 /** A score without parts stands alone, so that it shares the first shade. */
 const shades = new Map<string, number>([['score', 0]])
-const MOST_LABELS = 200
+const MAX_LABELS = 200
 
 export function shadeOfLabel(label: string): number {
   const known = shades.get(label)
   if (known !== undefined) return known
-  if (shades.size > MOST_LABELS) return 0
+  if (shades.size > MAX_LABELS) return 0
   const shade = shades.size - 1
   shades.set(label, shade)
   return shade

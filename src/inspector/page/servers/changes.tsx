@@ -4,7 +4,7 @@ import { endpoints, type PinChange, type PinInput, type ServerView } from '../..
 import { messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
 import { Badge, ErrorNote, Foreign, plural, Section, TextDiff } from '../ui/index.ts'
 
-const MOST_SHOWN = 50
+const MAX_SHOWN = 50
 
 export function ChangesSection({ server }: { readonly server: ServerView }) {
   const app = useAppHandle()
@@ -31,7 +31,7 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
     }
   }
   const canManage = about.value?.can.manageServers === true
-  const shown = changes.slice(0, MOST_SHOWN)
+  const shown = changes.slice(0, MAX_SHOWN)
   return (
     <Section
       title="Changed since accepted"

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useApp } from '../app/index.ts'
 
 /** Names offered while a name is typed. */
-const MOST_OFFERED = 30
+const MAX_OFFERED = 30
 
 /** A field for the name of a tool, which offers those that match. */
 export function ToolPicker({
@@ -22,7 +22,7 @@ export function ToolPicker({
   useEffect(() => setText(value), [value])
   const names = (tools.value ?? []).map(({ name }) => name)
   const wanted = text.trim().toLowerCase()
-  const offered = names.filter((name) => name.toLowerCase().includes(wanted)).slice(0, MOST_OFFERED)
+  const offered = names.filter((name) => name.toLowerCase().includes(wanted)).slice(0, MAX_OFFERED)
   const take = (next: string) => {
     setText(next)
     if (next === '' || names.includes(next)) onPick(next)

@@ -64,7 +64,7 @@ function Legend({ field }: { readonly field: FormField }) {
   )
 }
 
-const MOST_ITEMS = 100
+const MAX_ITEMS = 100
 
 function ListFields({ field, item, value, onChange, path, problems }: FieldProps & { item: FormField }) {
   const items = (Array.isArray(value) ? value : []) as readonly FormValue[]
@@ -95,7 +95,7 @@ function ListFields({ field, item, value, onChange, path, problems }: FieldProps
       <button
         type="button"
         class="quiet"
-        disabled={items.length >= MOST_ITEMS}
+        disabled={items.length >= MAX_ITEMS}
         onClick={() => onChange([...items, valueFor(item)])}
       >
         Add to {field.title || 'the list'}
