@@ -5,7 +5,12 @@ import { openAudit } from '../src/cli/events/index.ts'
 import { createShelf, type OpenTrace } from '../src/index.ts'
 import { createMcpGateway, runOnHttp, shelfOptions } from '../src/mcp/gateway/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'
-import { createMessagesGateway, createMessagesUpstream, readSetting, serve } from '../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  createMessagesUpstream,
+  parseModeSetting,
+  serveMessagesGateway,
+} from '../src/messages/index.ts'
 import { echoCommand } from './mcp-servers.ts'
 
 const [kind, folder = '', upstream = ''] = process.argv.slice(2)
@@ -31,14 +36,14 @@ async function startServe(openTrace: OpenTrace | undefined): Promise<string> {
     upstream: createMessagesUpstream({ url: new URL(upstream) }),
     openTrace,
   })
-  return (await serve({ gateway, setting: readSetting('shelve'), port: 0 })).url
+  return (await serveMessagesGateway({ gateway, setting: parseModeSetting('shelve'), port: 0 })).url
 }
 
 async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
   const shelf = createShelf({ ...shelfOptions })
   const gateway = createMcpGateway({
     ...{ shelf, mode: 'list', openTrace },
-    makeHost: (asker) => createMcpHost({ shelf, servers: [everything()], asker }),
+    makeHost: (questionHandler) => createMcpHost({ shelf, servers: [everything()], questionHandler }),
   })
   const { url } = await runOnHttp(gateway, { port: 0 })
   await gateway.host.settled()

@@ -57,7 +57,7 @@ async function serve(one: Simulated, query: string, wanted: PoolTool, isTrapped:
   const first = await found(conversation, query)
   const target = isTrapped ? (one.byName.get(HOSTILE.name) ?? wanted) : wanted
   if (!first.includes(target)) await found(conversation, target.original.replaceAll('_', ' '))
-  conversation.shelf.used({ id: 'call', name: target.name, input: {} })
+  conversation.shelf.recordUse({ id: 'call', name: target.name, input: {} })
 }
 
 type Score = { first: number; top: number; count: number }

@@ -5,7 +5,7 @@ import { createCollector } from '../src/core/index.ts'
 import { extendsPrefix, type Segment } from '../src/core/oracle/index.ts'
 import type { Fields } from '../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../src/messages/index.ts'
-import { createMessagesGateway, readSetting } from '../src/messages/index.ts'
+import { createMessagesGateway, parseModeSetting } from '../src/messages/index.ts'
 import { createScriptUpstream, type ObservedRequest, readScript } from '../src/messages/upstream/index.ts'
 import { rankers } from '../src/rankers/index.ts'
 import { table } from './report.ts'
@@ -115,7 +115,7 @@ function speaker(upstream: ReturnType<typeof createScriptUpstream>, mode: string
     notify: (message) => console.warn(`bench messages: ${message}`),
   })
   const asked = {
-    setting: readSetting(mode)!,
+    setting: parseModeSetting(mode)!,
     call: { headers: {}, signal: new AbortController().signal },
     owner: 'bench',
   }

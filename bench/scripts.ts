@@ -187,7 +187,7 @@ async function open() {
   const { servers } = await readConfig([config])
   const gateway = createMcpGateway({
     ...{ shelf, mode: 'bridge', results: {}, batches: true, scripts: true },
-    makeHost: (asker) => createMcpHost({ shelf, servers, asker, cacheFolder: false }),
+    makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler, cacheFolder: false }),
   })
   const [near, far] = InMemoryTransport.createLinkedPair()
   await gateway.serve({ isStateless: false }).connect(near as never)

@@ -1,7 +1,7 @@
 // K4: definition tokens over 20 turns with 147 real MCP tools and 25 built-ins, with and without deferral; and the
 // three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
 // A search is a request more, with all that it carries.
-import { countTokens, extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { countTokens, extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
 import { estimateTokens } from '../src/entries/core.ts'
 import { createShelf, type Shelf } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
@@ -73,12 +73,12 @@ report('Tokens and cache', 'npm run bench tokens <tools.jsonl>', [
 async function run(shelf: Shelf) {
   const messages: object[] = [{ role: 'user', content: 'Work through the list.' }]
   const definitions = new Map<string, number>()
-  let previous: ReturnType<typeof render> | undefined
+  let previous: ReturnType<typeof renderRequest> | undefined
   let [total, first, last, kept, discovery, rounds] = [0, 0, 0, 0, 0, 0]
   const ask = async (call: { type: string; id: string; name: string; input: object }) => {
     const { request } = await shelf.prepare({ model: MODEL, max_tokens: 100, messages })
     for (const tool of request.tools) definitions.set(tool.name, estimateTokens(JSON.stringify(tool)))
-    const segments = render(request)
+    const segments = renderRequest(request)
     const ours = segments.filter(
       ({ kind, text }) => kind === 'tools' || kind === 'functions' || text.includes('<system-reminder>'),
     )

@@ -7,7 +7,7 @@ import {
   createMetrics,
   createScriptUpstream,
   readScript,
-  serve,
+  serveMessagesGateway,
 } from '../src/messages/index.ts'
 import type { ObservedRequest } from '../src/messages/upstream/index.ts'
 
@@ -62,7 +62,7 @@ export async function startOfflineModel(script: object = { rules: [{ do: steps }
     notify: console.warn,
   })
   const setting = { mode: 'emulate', share: 100 } as const
-  const { url, close } = await serve({ gateway, setting, metrics: createMetrics(), port: 0 })
+  const { url, close } = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0 })
   return { url, seen, saved: (shelf) => saved(seen, shelf), close }
 }
 

@@ -37,7 +37,7 @@ const events: readonly Section[] = [
   },
   {
     heading: 'Messages gateway: log',
-    text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serve({ onDone })` of `toolshelf/messages` receives the record itself.',
+    text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serveMessagesGateway({ onDone })` of `toolshelf/messages` receives the record itself.',
     types: [
       'messages/server.ts#RequestRecord',
       'messages/request-outcome.ts#RequestOutcome',

@@ -1,6 +1,6 @@
 // How the model learns the names of deferred tools (A): what is told, where, when, and what is recorded of it.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
 import type { Prepared, ShelfOptions, Trace } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
@@ -63,7 +63,9 @@ describe('A1 prepend', () => {
     const second = await talk.prepare()
     expect(second.request.messages[0]).toEqual(first.request.messages[0])
     expect(sentText(second).split('<available-deferred-tools>')).toHaveLength(2)
-    expect(extendsPrefix(render(first.request), render(second.request))).toEqual({ extends: true })
+    expect(extendsPrefix(renderRequest(first.request), renderRequest(second.request))).toEqual({
+      extends: true,
+    })
   })
 
   it.each(hosts)('A1 is not stored, so a host that %s has it once', async (_, carry) => {
@@ -130,7 +132,9 @@ describe.each(hosts)('a host that %s', (_, carry) => {
         expect(told, name).toHaveLength(1)
       }
       requests.slice(1).forEach((request, index) => {
-        expect(extendsPrefix(render(requests[index]), render(request))).toEqual({ extends: true })
+        expect(extendsPrefix(renderRequest(requests[index]), renderRequest(request))).toEqual({
+          extends: true,
+        })
       })
     },
   )

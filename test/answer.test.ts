@@ -373,7 +373,8 @@ describe('what is not shown', () => {
   it('S13 a reason that the model knows is left out beside a match, and told again where nothing matched', async () => {
     const servers = { jira: { state: 'failed', error: 'no key' } } as const
     const shelf = quietShelf({ tools: exampleTools, servers })
-    const remarkOf = async (query: string) => (await shelf.search({ query }, { isTold: () => true })).remark
+    const remarkOf = async (query: string) =>
+      (await shelf.search({ query }, { wasReported: () => true })).remark
     expect(await remarkOf('slack')).toMatch(/jira/)
     expect(await remarkOf('slack')).not.toMatch(/no key/)
     expect(await remarkOf('unheard')).toMatch(/jira \(no key\)/)

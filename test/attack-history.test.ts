@@ -1,6 +1,6 @@
 // Attacks on a history: compaction and snipping at bad moments, references from strangers, thinking by hand.
 import { describe, expect, it } from 'vitest'
-import { sign, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
+import { signThinking, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
 import { type Prepared, ShelfError } from '../src/index.ts'
 import {
   addition,
@@ -64,7 +64,7 @@ describe('thinking switched on by hand', () => {
     const talk = await compacted('reference', {}, BOUND_MODEL)
     const { request } = await talk.prepare({ thinking })
     const call = talk.call('ToolSearch', { query: `select:${SEND}` })
-    const signature = sign(JSON.parse(JSON.stringify(request)))
+    const signature = signThinking(JSON.parse(JSON.stringify(request)))
     talk.assistant([{ type: 'thinking', thinking: 'hm', signature }, call])
     talk.user([await talk.shelf.answer(call)])
     const next = await talk.prepare({ thinking })
@@ -298,7 +298,7 @@ describe('compaction', () => {
   it('C2 N5 its thinking is not bound to what it has lost', async () => {
     const talk = new Talk(quietShelf({ tools }), BOUND_MODEL)
     const { request } = await talk.user('start').prepare()
-    const signature = sign(JSON.parse(JSON.stringify(request)))
+    const signature = signThinking(JSON.parse(JSON.stringify(request)))
     talk.assistant([{ type: 'thinking', thinking: 'hm', signature }, text('done')]).user()
     let given: Loose[] = []
     await talk.shelf.compact(talk.messages, {

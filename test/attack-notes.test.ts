@@ -1,6 +1,6 @@
 // Attacks on the notes that we write into a history: hosts that copy them, end a turn otherwise, or ask twice at once.
 import { describe, expect, it } from 'vitest'
-import { sign, validateRequest } from '../src/core/oracle/index.ts'
+import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
 import type { Prepared } from '../src/index.ts'
 import { EMAIL, found, isDelta, SEND, search, system, text, tools, user } from './support/blocks.ts'
 import { BOUND_MODEL, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
@@ -164,7 +164,7 @@ function think(talk: Talk, sent: Loose): void {
   const request = JSON.parse(JSON.stringify(sent))
   const error = validateRequest(request, { boundThinking: true })
   if (error) throw new Error(error.body.error.message)
-  talk.assistant([{ type: 'thinking', thinking: 'hm', signature: sign(request) }, text('done')])
+  talk.assistant([{ type: 'thinking', thinking: 'hm', signature: signThinking(request) }, text('done')])
 }
 
 describe('a list before all messages, on a model that binds thinking to them', () => {

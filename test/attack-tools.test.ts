@@ -1,6 +1,6 @@
 // Attacks by tools and servers: texts made to be slow, halves of characters, schemas of any kind, names of others.
 import { describe, expect, it } from 'vitest'
-import { sign, validateRequest } from '../src/core/oracle/index.ts'
+import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
 import type { Shelf, ShelfOptions, Tool } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { found, SEND, search, text, tools, user } from './support/blocks.ts'
@@ -391,7 +391,9 @@ describe('tool_choice', () => {
   it('Q6 N5 on a model that takes them and binds thinking, nothing sent before changes', async () => {
     const talk = new Talk(quietShelf({ tools }), 'claude-sonnet-5-5')
     const first = JSON.parse(JSON.stringify((await talk.user().prepare()).request))
-    talk.assistant([{ type: 'thinking', thinking: 'hm', signature: sign(first) }, text('done')]).user()
+    talk
+      .assistant([{ type: 'thinking', thinking: 'hm', signature: signThinking(first) }, text('done')])
+      .user()
     const second = JSON.parse(JSON.stringify((await talk.prepare(choice(SEND))).request))
     expect(validateRequest(second, { boundThinking: true })).toBeUndefined()
     expect(talk.visible).toContain(SEND)

@@ -1,7 +1,7 @@
 // N5. Models that bind thinking to what came before it: nothing already sent may change.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sign, validateRequest } from '../src/core/oracle/index.ts'
+import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
 import type { Prepared, ShelfOptions, Tool } from '../src/index.ts'
 import { runs } from './support/runs.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
@@ -33,7 +33,7 @@ class BoundTalk extends Talk {
   override assistant(content: Loose = 'done'): this {
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
     if (!this.last) return super.assistant(blocks)
-    const signature = sign(JSON.parse(JSON.stringify(this.last.request)))
+    const signature = signThinking(JSON.parse(JSON.stringify(this.last.request)))
     const isBound = this.last.request.model === BOUND_MODEL
     const thinking = { type: 'thinking', thinking: 'hm', signature: isBound ? signature : 'unbound' }
     return super.assistant([thinking, ...blocks])

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
 import { foldHistory } from '../src/entries/core.ts'
 import { explainBreak } from '../src/index.ts'
 import { type Kind, type Step, stepOf, stepsOf } from './support/random-steps.ts'
@@ -148,7 +148,7 @@ const nothingIsForged: Check = ({ json, prepared, loaded }) => {
 }
 
 const breaksAreExplained: Check = (now, _, before) => {
-  if (!before || extendsPrefix(render(before.request), render(now.request)).extends) return
+  if (!before || extendsPrefix(renderRequest(before.request), renderRequest(now.request)).extends) return
   expect(explainBreak(...asSent(before, now))).not.toEqual([])
 }
 
@@ -158,12 +158,14 @@ const nothingIsEdited: Check = (now, _, before) => {
   const causes = explainBreak(...asSent(before, now)).map(({ kind }) => kind)
   expect(causes).not.toContain('message-edited')
   if (causes.length === 0)
-    expect(extendsPrefix(render(before.request), render(now.request))).toEqual({ extends: true })
+    expect(extendsPrefix(renderRequest(before.request), renderRequest(now.request))).toEqual({
+      extends: true,
+    })
 }
 
 const prefixGrows: Check = (now, _, before) => {
   if (!before) return
-  expect(extendsPrefix(render(before.request), render(now.request))).toEqual({ extends: true })
+  expect(extendsPrefix(renderRequest(before.request), renderRequest(now.request))).toEqual({ extends: true })
   expect(explainBreak(...asSent(before, now))).toEqual([])
 }
 

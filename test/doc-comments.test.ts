@@ -31,7 +31,7 @@ const MAIN = [
   ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
   ...['createMcpHost', 'createMcpGateway', 'readConfig', 'openPins', 'runOnHttp', 'runOnStdio'],
   ...['createMessagesGateway', 'createMessagesUpstream', 'createChatUpstream', 'createResponsesUpstream'],
-  ...['createScriptUpstream', 'serve'],
+  ...['createScriptUpstream', 'serveMessagesGateway'],
 ]
 
 /** Whether a line follows the end of a doc comment. */

@@ -65,12 +65,12 @@ test('toolshelf/oracle', () => {
     [
       "countTokens",
       "extendsPrefix",
-      "render",
-      "sign",
+      "renderRequest",
+      "signThinking",
       "thinkingPrefix",
       "validateRequest",
       "visibleTools",
-      "walk",
+      "walkRequest",
     ]
   `)
 })

@@ -1,6 +1,6 @@
 // Conversations that random runs found: each broke once, and is kept in its smallest form.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, sign, validateRequest } from '../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest, signThinking, validateRequest } from '../src/core/oracle/index.ts'
 import { explainBreak } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
@@ -19,7 +19,10 @@ class BoundTalk extends Talk {
 
   override assistant(content: Loose = [{ type: 'text', text: 'done' }]): this {
     const request = JSON.parse(JSON.stringify(this.last?.request))
-    return super.assistant([{ type: 'thinking', thinking: 'hm', signature: sign(request) }, ...content])
+    return super.assistant([
+      { type: 'thinking', thinking: 'hm', signature: signThinking(request) },
+      ...content,
+    ])
   }
 }
 
@@ -54,7 +57,7 @@ describe('a break of the prefix', () => {
       } as const)
       const after: Loose = await other.prepare({ model: talk.model, max_tokens: 100, messages })
       for (const [one, next] of [[before, after] as const, [after, before] as const]) {
-        expect(extendsPrefix(render(one.request), render(next.request)).extends).toBe(false)
+        expect(extendsPrefix(renderRequest(one.request), renderRequest(next.request)).extends).toBe(false)
         expect(explainBreak(one, next)).not.toEqual([])
       }
     },
@@ -79,9 +82,9 @@ describe('a retry', () => {
     const before = await talk.prepare()
     shelf.add(mcp('late', 'tool'))
     const again = await talk.prepare()
-    expect(extendsPrefix(render(before.request), render(again.request)).extends).toBe(true)
+    expect(extendsPrefix(renderRequest(before.request), renderRequest(again.request)).extends).toBe(true)
     const next = await talk.assistant().user().prepare()
-    expect(extendsPrefix(render(again.request), render(next.request)).extends).toBe(true)
+    expect(extendsPrefix(renderRequest(again.request), renderRequest(next.request)).extends).toBe(true)
     expect(JSON.stringify(next.request.messages)).toContain('mcp__late__tool')
   })
 })

@@ -1,6 +1,6 @@
 // C5. A call and its result belong together: whoever drops one of them, the next request is valid and no load is lost.
 import { describe, expect, it } from 'vitest'
-import { sign, validateRequest } from '../src/core/oracle/index.ts'
+import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
 import type { Tool } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 import { hostedSearch, load, seen, talkOn, wireCases } from './support/wires.ts'
@@ -199,7 +199,7 @@ describe('N5 thinking bound to messages that are gone', () => {
 
     override assistant(content: Loose = [text('done')]): this {
       const signature =
-        this.model === BOUND_MODEL ? sign(JSON.parse(json(this.last?.request))) : 'of another model'
+        this.model === BOUND_MODEL ? signThinking(JSON.parse(json(this.last?.request))) : 'of another model'
       return super.assistant([{ type: 'thinking', thinking: 'hm', signature }, ...content])
     }
   }

@@ -1,8 +1,8 @@
 // The prompt cache's prefix: what belongs to it (K1), and what broke it (K2).
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
 import { prefixHash } from '../src/entries/core.ts'
-import { explainBreak, type Prepared, type Sent, type ShelfOptions } from '../src/index.ts'
+import { explainBreak, type PrefixInput, type Prepared, type ShelfOptions } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -10,7 +10,7 @@ const send = mcp('slack', 'send_message')
 const SEND = 'mcp__slack__send_message'
 
 const continues = (before: Prepared<Loose>, after: Prepared<Loose>) =>
-  extendsPrefix(render(before.request), render(after.request)).extends
+  extendsPrefix(renderRequest(before.request), renderRequest(after.request)).extends
 
 /** A conversation that loaded `send` and used it. */
 async function loadedTalk(options: ShelfOptions = {}, model = MODEL): Promise<Talk> {
@@ -94,7 +94,7 @@ describe('K1 the prefix hash', () => {
       { ...request, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] },
     ]
     for (const other of same) expect(prefixHash({ request: other })).toBe(prefixHash({ request }))
-    const different: Sent[] = [
+    const different: PrefixInput[] = [
       { request: { ...request, model: 'n' } },
       { request: { ...request, system: 't' } },
       { request: { ...request, tools: [{ name: 'Read', description: 'other' }] } },
@@ -228,7 +228,9 @@ describe('K2 what broke the prefix', () => {
 
   it.each(harmless)('K2 %s is no break', (_, change) => {
     expect(explainBreak({ request: base, headers }, { request: { ...base, ...change }, headers })).toEqual([])
-    expect(extendsPrefix(render(base), render({ ...base, ...change }))).toEqual({ extends: true })
+    expect(extendsPrefix(renderRequest(base), renderRequest({ ...base, ...change }))).toEqual({
+      extends: true,
+    })
   })
 
   it('K2 a property of a tool that is called cache_control is part of what the model reads', () => {

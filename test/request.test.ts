@@ -1,6 +1,6 @@
 // Q. Building the request (Q5, the wires, has a file of its own).
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render } from '../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
 import { buildPool } from '../src/core/tools/index.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
 import {
@@ -287,7 +287,7 @@ describe('Q7 the placeholder', () => {
       await talk.user().prepare()
       const [first] = sent(talk).filter(({ name }) => name === PLACEHOLDER)
       expect(first).toMatchObject({ defer_loading: true })
-      const before = render(talk.last?.request)
+      const before = renderRequest(talk.last?.request)
       talk.shelf.add(exampleTools)
       await talk.assistant().user().prepare()
       await load(talk, SEND)
@@ -295,7 +295,7 @@ describe('Q7 the placeholder', () => {
       expect(talk.visible).toContain(SEND)
       const now = sent(talk).filter(({ name }) => name === PLACEHOLDER)
       expect(JSON.stringify(now)).toBe(JSON.stringify([first]))
-      expect(extendsPrefix(before, render(talk.last?.request))).toEqual({ extends: true })
+      expect(extendsPrefix(before, renderRequest(talk.last?.request))).toEqual({ extends: true })
     },
   )
 

@@ -1,6 +1,6 @@
 // Q5. One suite over all wires, and every way from one wire to another.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, render, validateRequest } from '../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest, validateRequest } from '../src/core/oracle/index.ts'
 import { foldHistory } from '../src/entries/core.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
@@ -97,11 +97,11 @@ describe.each(labels)('Q5 on the wire %s', (label) => {
 
   it('Q5 along a conversation each request extends what the model saw before', async () => {
     const talk = await loadedTalk(label)
-    let before = render(talk.last?.request)
+    let before = renderRequest(talk.last?.request)
     for (const name of [POST, ISSUE, SEND]) {
       await load(talk, name)
       await talk.prepare()
-      const now = render(talk.last?.request)
+      const now = renderRequest(talk.last?.request)
       // The append wire grows its tools array: that is what the bridge is for.
       if (label !== 'append') expect(extendsPrefix(before, now)).toEqual({ extends: true })
       before = now

@@ -28,11 +28,13 @@ export async function compactMessages(
 ): Promise<Message[]> {
   const { shelf, trigger, task } = compacting
   const keep = Math.min(compacting.keep, Math.max(0, messages.length - 2))
-  const isTold = task === undefined || messages.slice(messages.length - keep).includes(task)
+  const isIncluded = task === undefined || messages.slice(messages.length - keep).includes(task)
   const summarize = async (gone: readonly Message[]) => {
     const text = await summaryOf(gone.map(written).join('\n\n'), compacting, signal)
     if (text.trim() === '') throw new Error('the model wrote no summary')
-    const words = isTold ? '' : `\n\nThe user's newest message, which you are working on:\n${wordsOf(task)}`
+    const words = isIncluded
+      ? ''
+      : `\n\nThe user's newest message, which you are working on:\n${wordsOf(task)}`
     return `Summary of the conversation so far:\n${text}${words}`
   }
   const compacted = await shelf.compact(messages as never[], {

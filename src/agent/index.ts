@@ -19,14 +19,20 @@ export {
 } from './permissions/index.ts'
 export { isPreload, preloadedIn } from './preload.ts'
 export * from './skills/index.ts'
-export { agentTool, type Shared } from './sub-agent.ts'
-export { batchTool, builtInTools, kinds, type ScriptToolOptions, scriptTool } from './tools/index.ts'
+export { agentTool, type SubAgentOptions } from './sub-agent.ts'
+export {
+  batchTool,
+  builtInCallKinds,
+  builtInTools,
+  type ScriptToolOptions,
+  scriptTool,
+} from './tools/index.ts'
 export {
   mendTranscript,
   openTranscript,
   readTranscript,
   readTranscriptEntries,
-  type Saved,
+  type SavedConversation,
   type Transcript,
   type TranscriptEntry,
 } from './transcript.ts'
@@ -50,4 +56,4 @@ export type {
   ToolInput,
 } from './types.ts'
 export { addUsage, noUsage } from './usage.ts'
-export { createUsing, type Using, type UsingOptions } from './using/index.ts'
+export { createToolUseHelp, type ToolUseHelp, type ToolUseHelpOptions } from './using/index.ts'

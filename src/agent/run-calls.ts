@@ -69,16 +69,16 @@ async function runOne(
   messages: readonly Message[],
   running: Running,
   signal: AbortSignal,
-  tell: (event: AgentEvent) => void,
+  emit: (event: AgentEvent) => void,
   options: InnerCallOptions = {},
 ): Promise<ToolResult> {
-  tell({ type: 'call', call })
+  emit({ type: 'call', call })
   const done: Done = { change: undefined, outside: [], subject: undefined, whole: undefined, isSearch: false }
   const started = performance.now()
-  const result = await resultOf(call, messages, { ...running, ...options }, signal, tell, done)
+  const result = await resultOf(call, messages, { ...running, ...options }, signal, emit, done)
   reportResult(running, call, result, done, { milliseconds: performance.now() - started, signal })
   const { change, outside } = done
-  tell({
+  emit({
     ...{ type: 'result', call, result, loaded: loadedBy(call, result) },
     ...(change ? { change } : {}),
     ...(outside.length > 0 ? { outside } : {}),
@@ -117,7 +117,7 @@ async function resultOf(
   messages: readonly Message[],
   running: Running & InnerCallOptions,
   signal: AbortSignal,
-  tell: (event: AgentEvent) => void,
+  emit: (event: AgentEvent) => void,
   done: Done,
 ): Promise<ToolResult> {
   const { shelf } = running
@@ -129,7 +129,7 @@ async function resultOf(
   const stop = whenAborted(signal)
   try {
     signal.throwIfAborted()
-    const inside = (event: AgentEvent) => tell({ type: 'inside', call, event })
+    const inside = (event: AgentEvent) => emit({ type: 'inside', call, event })
     const work = execute(call, messages, { ...running, start, done }, signal, inside)
     return await Promise.race([work, stop.happened])
   } catch (error) {
@@ -147,7 +147,7 @@ async function execute(
   messages: readonly Message[],
   execution: Execution,
   signal: AbortSignal,
-  tell: (event: AgentEvent) => void,
+  emit: (event: AgentEvent) => void,
 ): Promise<ToolResult> {
   const { shelf, tools, runner, trace, start, done } = execution
   const found = await shelf.answer(call)
@@ -180,7 +180,7 @@ async function execute(
       signal,
       ...(span ? { meta: { traceparent: span.traceparent } } : {}),
     })
-    if (!result.is_error) shelf.used(call)
+    if (!result.is_error) shelf.recordUse(call)
     return shelve(result)
   }
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })
@@ -188,9 +188,9 @@ async function execute(
     done.change = change
   }
   const isHidden = typeof verdict === 'object' ? { isHidden: verdict.isHidden } : {}
-  const inner = innerCalls(messages, execution, signal, tell)
+  const inner = innerCalls(messages, execution, signal, emit)
   return shelve(
-    shelf.result(call, await tool.run(fields, { call, signal, tell, report, ...isHidden, ...inner })),
+    shelf.result(call, await tool.run(fields, { call, signal, emit, report, ...isHidden, ...inner })),
   )
 }
 
@@ -199,14 +199,14 @@ function innerCalls(
   messages: readonly Message[],
   { shelf, tools, runner, permission, trace }: Running,
   signal: AbortSignal,
-  tell: (event: AgentEvent) => void,
+  emit: (event: AgentEvent) => void,
 ): Pick<ToolContext, 'callTool' | 'isReadOnly'> {
   const running = { shelf, tools, runner, permission, trace }
   return {
     isReadOnly: (call) => isReadOnlyCall(call, running),
     callTool(call, options = {}) {
       const either = options.signal ? AbortSignal.any([signal, options.signal]) : signal
-      return runOne(call, messages, running, either, tell, options)
+      return runOne(call, messages, running, either, emit, options)
     },
   }
 }

@@ -4,14 +4,14 @@ import { createAgent } from './agent.ts'
 import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './types.ts'
 
 /** What a sub-agent shares with the agent that calls it. */
-export type Shared = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
+export type SubAgentOptions = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
   readonly tools: readonly AgentTool[]
 }
 
 const AGENT = 'Agent'
 
 /** `shared` is called for each task, because the model may have changed in between. */
-export function agentTool(shared: () => Shared): AgentTool {
+export function agentTool(shared: () => SubAgentOptions): AgentTool {
   return {
     name: AGENT,
     description:
@@ -25,7 +25,7 @@ export function agentTool(shared: () => Shared): AgentTool {
       required: ['description', 'prompt'],
     },
     isReadOnly: true,
-    async run({ prompt }, { call, signal, tell }) {
+    async run({ prompt }, { call, signal, emit }) {
       const { tools, shelf, permission, trace, ...rest } = shared()
       const own = tools.filter(({ name }) => name !== AGENT)
       const asking = permission && {
@@ -40,7 +40,7 @@ export function agentTool(shared: () => Shared): AgentTool {
       })
       let said = ''
       for await (const event of agent.send(String(prompt), { signal })) {
-        tell(event)
+        emit(event)
         if (event.type === 'request' || event.type === 'retry') said = ''
         if (event.type === 'text') said += event.text
         if (event.type === 'end' && event.reason !== 'done')

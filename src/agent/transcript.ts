@@ -21,7 +21,7 @@ export type Transcript = {
 }
 
 /** A conversation read from a transcript. */
-export type Saved = {
+export type SavedConversation = {
   readonly messages: readonly Message[]
   readonly state: State | undefined
   /** Lines that could not be read. */
@@ -70,7 +70,7 @@ function isSame(one: State, other: State): boolean {
 }
 
 /** Reads a transcript; skips damaged lines. */
-export function readTranscript(file: string): Saved {
+export function readTranscript(file: string): SavedConversation {
   let messages: Message[] = []
   let state: State | undefined
   let lost = 0

@@ -42,7 +42,7 @@ export type ToolContext = {
   readonly call: ToolUse
   readonly signal: AbortSignal
   /** Forwards an event of the tool's sub-agent. */
-  readonly tell: (event: AgentEvent) => void
+  readonly emit: (event: AgentEvent) => void
   /** Shows a person what was done to a file. */
   readonly report?: (change: FileChange) => void
   /** Whether a file is hidden by rules; the tool must skip such files. */

@@ -73,11 +73,11 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   })
   terminal.print(printable(`Added ${name} (${describeTransport(server.transport)}) to ${file}.`))
   if (isFirst)
-    terminal.tell(
+    terminal.report(
       'Your clients reach it through the gateway: { "mcpServers": { "toolshelf": { "command": "toolshelf", "args": ["mcp"] } } }',
     )
   for (const variable of unsetIn(fields, machine))
-    terminal.tell(
+    terminal.report(
       printable(`${name} needs the environment variable ${variable}; set it where your clients start.`),
     )
   return 0

@@ -9,7 +9,7 @@ import { OptionError } from '../node/index.ts'
 export type Terminal = {
   readonly print: (text: string) => void
   /** Progress, warnings and errors: never mixed into the output. */
-  readonly tell: (text: string) => void
+  readonly report: (text: string) => void
   /** Whether colours and progress bars make sense. */
   readonly isInteractive: boolean
   /** Asks the user; missing if nobody can answer. */

@@ -83,7 +83,7 @@ export async function runDemo(
   const stop = new AbortController()
   const forget = onInterrupt(stop)
   try {
-    const configIn = await provide({ tell: terminal.tell, signal: stop.signal })
+    const configIn = await provide({ notify: terminal.report, signal: stop.signal })
     if (configIn === undefined) return 130
     const playing = { configIn, live, using, prices, pricedAs, signal: stop.signal }
     if (input.isSet('compare')) await compare(playing, input, terminal)
@@ -116,7 +116,7 @@ async function compare(
   const isJson = input.isSet('json')
   if (!isJson) terminal.print(`${heading(live?.about)}\n`)
   const onBegin = (name: string, index: number, total: number) =>
-    terminal.tell(`${index} of ${total}: ${name} …`)
+    terminal.report(`${index} of ${total}: ${name} …`)
   const compared = await compareWays({ configIn, live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
   if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))

@@ -89,7 +89,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
         await settle(host, terminal, surroundings, machine)
-        for (const notice of notices) terminal.tell(printableLine(notice))
+        for (const notice of notices) terminal.report(printableLine(notice))
         if (ci) {
           const found = { statuses: host.status(), config, untrusted, changed: watched.changed }
           return await checkServers(found, ci, terminal, columnsIn(surroundings))
@@ -153,11 +153,11 @@ async function publish(report: Report, publishing: Publishing): Promise<void> {
     const { doctorPage } = await import('./doctor/page.ts')
     const shown = { host, pins, onChange: config.settings.onChange, untrusted }
     await writeTo(page, await doctorPage(report, { ...shown, next, time: surroundings.now() }))
-    terminal.tell(`The page is in ${page}.`)
+    terminal.report(`The page is in ${page}.`)
   }
   if (catalog !== undefined) {
     await writeTo(catalog, catalogueOf(host.status()))
-    terminal.tell(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
+    terminal.report(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
   }
 }
 
@@ -217,14 +217,14 @@ const REWRITE = '\u001b[1A\u001b[2K'
 function drawProgress(host: McpHost, terminal: Terminal, { fit, dim, width }: Pen): () => void {
   const startedAt = performance.now()
   const lineNow = () => dim(fit(progressLine(host.status(), performance.now() - startedAt), width - 1))
-  terminal.tell(lineNow())
-  const draw = () => terminal.tell(REWRITE + lineNow())
+  terminal.report(lineNow())
+  const draw = () => terminal.report(REWRITE + lineNow())
   const stop = host.listen(draw)
   const timer = setInterval(draw, 1000)
   return () => {
     stop()
     clearInterval(timer)
-    terminal.tell(REWRITE)
+    terminal.report(REWRITE)
   }
 }
 
@@ -233,7 +233,7 @@ function tellArrivals(host: McpHost, terminal: Terminal): () => void {
   return host.listen((event) => {
     if (event.type !== 'state' || event.status.state === 'pending' || arrived.has(event.server)) return
     arrived.add(event.server)
-    terminal.tell(arrivalLine(event.status))
+    terminal.report(arrivalLine(event.status))
   })
 }
 

@@ -67,16 +67,16 @@ export const evalCommand: Command = {
 
 /** Returns false if the encoder is unavailable: the other rankers are still measured. */
 async function readByModel(tools: readonly PoolTool[], terminal: Terminal): Promise<boolean> {
-  terminal.tell(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
+  terminal.report(`model: reading ${tools.length} tools; what was read before is kept on disk.`)
   const isReady = await withEncoderProgress(terminal, (report) => warmUpEntries(tools, report))
-  if (!isReady) terminal.tell('model: left out, because the encoder is not installed.')
+  if (!isReady) terminal.report('model: left out, because the encoder is not installed.')
   return isReady
 }
 
 function progressOf(name: string, terminal: Terminal): (done: number, all: number) => void {
   if (!terminal.isInteractive) return () => {}
   return (done, all) => {
-    if (done % 50 === 0 || done === all) terminal.tell(`${name}: ${done} of ${all}`)
+    if (done % 50 === 0 || done === all) terminal.report(`${name}: ${done} of ${all}`)
   }
 }
 

@@ -84,7 +84,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
       isForAgent: false,
       isTrusting: input.isSet('trust-project'),
       terminal,
-      notify: (message) => terminal.tell(printable(message)),
+      notify: (message) => terminal.report(printable(message)),
     })
   const plan = await makePlan(from, target, machine, openFolder)
   const stateOf = await compareWith(target.file, target.names, machine)
@@ -114,16 +114,18 @@ async function startable(
 
 async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): Promise<void> {
   if (servers.length === 0) return
-  const tell = (message: string) => terminal.tell(printable(message))
-  tell(`Starting ${counted(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`)
+  const notify = (message: string) => terminal.report(printable(message))
+  notify(
+    `Starting ${counted(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`,
+  )
   const host = createListingHost(
     servers.map((server) => toStart(server, undefined)),
-    { notify: tell },
+    { notify: notify },
   )
   try {
     await listAll(host)
     for (const { name, state, tools, reason } of host.status())
-      tell(state === 'connected' ? `${name}: ${tools.length} tools` : `${name} failed: ${reason}`)
+      notify(state === 'connected' ? `${name}: ${tools.length} tools` : `${name} failed: ${reason}`)
   } finally {
     await host.close()
   }

@@ -71,14 +71,14 @@ export function createInspect(surroundings: InspectSurroundings): Command {
     ],
     async run(input, terminal) {
       const machine = surroundings.machine()
-      const tell = (message: string) => terminal.tell(printable(`toolshelf inspect: ${message}`))
+      const notify = (message: string) => terminal.report(printable(`toolshelf inspect: ${message}`))
       const files = eventFilesIn(input, machine)
       const port = portIn(input, '0')
       const isTrusting = input.isSet('trust-project')
       const named = filesIn(input)
-      const found = await serversIfAny(named, machine, { isTrusting, notify: tell })
-      for (const problem of found.config.problems) tell(describeProblem(problem))
-      const started = startServers(found, { named, machine, tell })
+      const found = await serversIfAny(named, machine, { isTrusting, notify: notify })
+      for (const problem of found.config.problems) notify(describeProblem(problem))
+      const started = startServers(found, { named, machine, notify })
       const { redact, setServers } = createEventRedactor()
       setServers(found.config.servers)
       const inspector = openInspector({
@@ -87,7 +87,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
         servers: () => started.servers,
         address: ADDRESS,
         path: '/',
-        notify: tell,
+        notify: notify,
       })!
       const watch = watchConfig({
         files: found.files,
@@ -96,7 +96,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
           setServers(servers)
           return started.configure(servers)
         },
-        tell,
+        notify,
       })
       try {
         await serveUntilEnd(inspector, { port, input, terminal, machine, surroundings })
@@ -141,18 +141,18 @@ type StartOptions = {
   /** The files of `--config`. */
   readonly named: readonly string[] | undefined
   readonly machine: Machine
-  readonly tell: (message: string) => void
+  readonly notify: (message: string) => void
 }
 
 /** Starts the servers in the background. Those of an untrusted folder are shown, and never started. */
 function startServers(
   { config, untrusted }: ServersToStart,
-  { named, machine, tell }: StartOptions,
+  { named, machine, notify }: StartOptions,
 ): StartedServers {
   const { settings } = config
   const shelf: Shelf = createShelf({ ...shelfOptions })
   const folder = defaultPinsFolder(machine.environment)
-  const pins = folder === undefined ? undefined : openPins({ folder, notify: tell })
+  const pins = folder === undefined ? undefined : openPins({ folder, notify: notify })
   const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))
   const host = createMcpHost({
     shelf,
@@ -160,8 +160,8 @@ function startServers(
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     ...(pins ? { pins: comparePinned(pins) } : {}),
-    authorize: storedLogins(tell),
-    notify: tell,
+    authorize: storedLogins(notify),
+    notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
   let configs: readonly ServerConfig[] = config.servers
@@ -178,7 +178,7 @@ function startServers(
       pins,
       untrusted,
       editable: editableFiles(named, machine),
-      login: (server) => logIn(server, machine, tell),
+      login: (server) => logIn(server, machine, notify),
     },
     configure(servers) {
       configs = servers
@@ -187,14 +187,18 @@ function startServers(
   }
 }
 
-async function logIn(config: ServerConfig, machine: Machine, tell: (message: string) => void): Promise<void> {
+async function logIn(
+  config: ServerConfig,
+  machine: Machine,
+  notify: (message: string) => void,
+): Promise<void> {
   const { defaultTokenFolder, login } = await import('../mcp/oauth/index.ts')
   await login({
     config,
     folder: defaultTokenFolder(machine.environment),
     clientInfo: { name: 'toolshelf', version: version() },
-    print: tell,
-    notify: tell,
+    print: notify,
+    notify: notify,
     openBrowser: startBrowser,
   })
 }
@@ -225,7 +229,7 @@ async function serveUntilEnd(inspector: OpenedInspector, serving: Serving): Prom
   terminal.print(`The inspector is at ${address}`)
   const isOpened =
     !input.isSet('no-open') && terminal.isInteractive && (await surroundings.openBrowser(address, machine))
-  terminal.tell(`${isOpened ? 'It opens in your browser.' : 'Open it in a browser.'} Ctrl-C ends it.`)
+  terminal.report(`${isOpened ? 'It opens in your browser.' : 'Open it in a browser.'} Ctrl-C ends it.`)
   await ended
   inspector.close()
   await close(server)

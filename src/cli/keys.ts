@@ -73,9 +73,9 @@ async function create({ directory, words, input, terminal }: Call): Promise<Exit
     return 0
   }
   const end = record.expires === undefined ? 'never expires' : `expires at ${record.expires}`
-  terminal.tell(printable(`Key ${id} of user ${user} (profile ${profile}), ${end}, in ${directory.place}:`))
+  terminal.report(printable(`Key ${id} of user ${user} (profile ${profile}), ${end}, in ${directory.place}:`))
   terminal.print(token)
-  terminal.tell('It is shown only now: only its hash is kept. Send it as "Authorization: Bearer <key>".')
+  terminal.report('It is shown only now: only its hash is kept. Send it as "Authorization: Bearer <key>".')
   return 0
 }
 

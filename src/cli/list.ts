@@ -62,7 +62,7 @@ export function listCommand(machine: () => Machine): Command {
       const config = await readConfig(named ?? (await existingFiles(own)), here.environment, here)
       const isFault = ({ unset }: ConfigProblem) => unset === undefined
       for (const { file, server, message } of config.problems.filter(isFault))
-        terminal.tell(printable(`${file}${server === undefined ? '' : `, ${server}`}: ${message}`))
+        terminal.report(printable(`${file}${server === undefined ? '' : `, ${server}`}: ${message}`))
       const rows = input.isSet('offline')
         ? config.servers.map(asConfigured)
         : await connect(config.servers, timeout, terminal)
@@ -95,7 +95,7 @@ async function connect(
   if (servers.length === 0) return []
   const host = createListingHost(
     servers.map((server) => toStart(server, timeout)),
-    { notify: (message) => terminal.tell(printable(printableLine(message))), concurrency: servers.length },
+    { notify: (message) => terminal.report(printable(printableLine(message))), concurrency: servers.length },
   )
   try {
     host.start()
@@ -144,7 +144,7 @@ function show(listed: readonly Listed[], files: readonly string[], terminal: Ter
     table(['server', 'state', 'tools', 'tokens', 'runs'], rows, process.stdout.columns || COLUMNS),
   )
   for (const { name, reason } of listed)
-    if (reason !== undefined) terminal.tell(printable(`${name}: ${printableLine(reason)}`))
+    if (reason !== undefined) terminal.report(printable(`${name}: ${printableLine(reason)}`))
   const known = listed.filter(({ tokens }) => tokens !== undefined)
   const tokens = known.reduce((sum, one) => sum + (one.tokens ?? 0), 0)
   if (known.length > 1) terminal.print(`${count(tokens)} tokens altogether. More: toolshelf doctor`)

@@ -58,7 +58,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
     async run(input, terminal) {
       const name = readServer(input, 'login')
       const place = machine()
-      const tell = (message: string) => terminal.tell(printable(message))
+      const notify = (message: string) => terminal.report(printable(message))
       const chosen = readOptions(input, place.environment)
       const options: LoginOptions = {
         config: await findServer(name, input.text('config'), place, (machine) =>
@@ -66,13 +66,13 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
             isForAgent: false,
             isTrusting: input.isSet('trust-project'),
             terminal,
-            notify: tell,
+            notify: notify,
           }),
         ),
         folder: defaultTokenFolder(place.environment),
         clientInfo: { name: 'toolshelf', version: version() },
-        print: tell,
-        notify: tell,
+        print: notify,
+        notify: notify,
         openBrowser: input.isSet('no-browser') ? undefined : openBrowser,
         ...chosen,
       }
@@ -136,7 +136,7 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
       const { environment } = machine()
       const folder = defaultTokenFolder(environment)
       const store = await storeIn(input, environment)
-      const options = { folder, store, server, notify: terminal.tell }
+      const options = { folder, store, server, notify: terminal.report }
       const count = await logout(options).finally(() => store?.close())
       const wasLoggedIn = count > 0
       if (input.isSet('json')) terminal.print(JSON.stringify({ server, wasLoggedIn }))

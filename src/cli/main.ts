@@ -10,6 +10,7 @@ import {
   didYouMean,
   EXIT_CODES,
   type ExitCode,
+  foldedLine,
   helpFor,
   readInput,
   type Terminal,
@@ -194,7 +195,7 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
   if (!command) {
     const names = commands.map((one) => one.name)
     const near = didYouMean(name, names) || '.'
-    terminal.tell(printable(`toolshelf: unknown command "${name}"${near} Commands: ${names.join(', ')}.`))
+    terminal.report(printable(`toolshelf: unknown command "${name}"${near} Commands: ${names.join(', ')}.`))
     return 2
   }
   return runCommand(await command.load(), rest, terminal)
@@ -211,11 +212,11 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
   } catch (error) {
     if (error instanceof UsageError) {
       const more = `${usageOf(command)}\nMore: toolshelf ${command.name} --help`
-      terminal.tell(printable(`toolshelf ${command.name}: ${error.message}\n${more}`))
+      terminal.report(printable(`toolshelf ${command.name}: ${error.message}\n${more}`))
       return 2
     }
     const isKnown = error instanceof CommandError
-    terminal.tell(
+    terminal.report(
       printable(
         `toolshelf ${command.name}: ${isKnown ? error.message : ((error as Error).stack ?? String(error))}`,
       ),
@@ -234,7 +235,7 @@ function overview(): string {
     'Usage: toolshelf <command> [options]',
     ...sections,
     '\nMore: toolshelf <command> --help',
-    `Exit codes: ${EXIT_CODES}.`,
+    foldedLine(`Exit codes: ${EXIT_CODES}.`, 80),
   ].join('\n')
 }
 
@@ -269,7 +270,7 @@ function isClosedPipe(code: string | undefined): boolean {
 if (isEntry()) {
   const terminal: Terminal = {
     print: (text) => void process.stdout.write(`${text}\n`),
-    tell: (text) => void process.stderr.write(`${text}\n`),
+    report: (text) => void process.stderr.write(`${text}\n`),
     isInteractive: process.stderr.isTTY === true && process.stdout.isTTY === true,
     ...(process.stdin.isTTY === true && process.stderr.isTTY === true ? { ask: askPerson } : {}),
   }

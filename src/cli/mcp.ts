@@ -152,16 +152,16 @@ export const mcpCommand: Command = {
     const mode = readMode(input)
     const ranker = readRankerName(input)
     const port = readPort(input)
-    const tell = (message: string) => terminal.tell(printable(`toolshelf mcp: ${message}`))
+    const notify = (message: string) => terminal.report(printable(`toolshelf mcp: ${message}`))
     const files = filesIn(input) ?? userConfigFiles(thisMachine())
-    const read = await readFiles(files, input, tell)
+    const read = await readFiles(files, input, notify)
     const prepare = (servers: readonly ServerConfig[]) =>
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
     const isOnStdio = !input.isSet('http')
     const { store, metrics } = await openStore(input, !isOnStdio)
     const cache = rememberReads(
-      store ? openStoredDefinitions(store, tell) : openDefinitionCache(defaultCacheFolder(), tell),
+      store ? openStoredDefinitions(store, notify) : openDefinitionCache(defaultCacheFolder(), notify),
     )
     const closeStore = async (error: unknown) => {
       await store?.close()
@@ -169,7 +169,7 @@ export const mcpCommand: Command = {
     }
     const gatewayUsers = isOnStdio
       ? undefined
-      : await gatewayUsersIn(input, store, tell, { acceptsTokens: true }).catch(closeStore)
+      : await gatewayUsersIn(input, store, notify, { acceptsTokens: true }).catch(closeStore)
     const open = openOnce(config, {
       mode: mode ?? config.settings.mode,
       ranker,
@@ -184,13 +184,13 @@ export const mcpCommand: Command = {
       skillPlaces: filesIn(input, 'skills') ?? [],
       audit: auditIn(input),
       isInspected: !isOnStdio && !input.isSet('no-inspect'),
-      tell,
+      notify,
     })
-    if (isOnStdio && process.stdin.isTTY) terminal.tell(FOR_CLIENTS)
+    if (isOnStdio && process.stdin.isTTY) terminal.report(FOR_CLIENTS)
     const answered = isOnStdio ? await greet(config, cache, open).catch(closeStore) : undefined
     const opened = await open().catch(closeStore)
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
-    const watch = watchConfig({ files, config: read, configure, tell })
+    const watch = watchConfig({ files, config: read, configure, notify })
     try {
       if (isOnStdio) await serveOnStdio(opened, answered)
       else await serveOnHttp(opened, { port, input, terminal, watch, store, gatewayUsers })
@@ -234,10 +234,10 @@ function readPort(input: Input): number {
 async function readFiles(
   files: readonly string[],
   input: Input,
-  tell: (message: string) => void,
+  notify: (message: string) => void,
 ): Promise<Config> {
   const config = await readConfig(files)
-  for (const problem of config.problems) tell(describeProblem(problem))
+  for (const problem of config.problems) notify(describeProblem(problem))
   if (config.servers.length > 0) return config
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server can be started; fix the problems above.')
@@ -300,7 +300,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const gateway = await opened.gateway()
   const { runOnHttp } = await import('../mcp/gateway/http.ts')
   const { TOOLSHELF_KEY: key } = process.env
-  const notify = (message: string) => terminal.tell(`toolshelf mcp: ${message}`)
+  const notify = (message: string) => terminal.report(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
   const hosts = hostsIn(input, address)
   const { users, usage, protectedResource } = gatewayUsers ?? {}
@@ -339,8 +339,8 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     close: served.close,
   })
-  terminal.tell(`toolshelf mcp: ready at ${served.url}`)
-  if (inspector) terminal.tell(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
+  terminal.report(`toolshelf mcp: ready at ${served.url}`)
+  if (inspector) terminal.report(`toolshelf mcp: inspector at ${new URL(inspector.place, served.url).href}`)
   await ended
 }
 

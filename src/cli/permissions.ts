@@ -68,7 +68,7 @@ type ListedRule = PermissionRule & {
 }
 
 async function list({ input, terminal, machine, rules }: Call): Promise<ExitCode> {
-  const notify = (message: string) => terminal.tell(printable(`toolshelf permissions: ${message}`))
+  const notify = (message: string) => terminal.report(printable(`toolshelf permissions: ${message}`))
   const project = await readProject(machine)
   const isKnown = await isTrusted(project, trustStore(machine, notify))
   const own = await rules.read().catch(asCommandError)

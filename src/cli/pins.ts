@@ -47,7 +47,7 @@ export const pinsCommand: Command = {
     const troubles: string[] = []
     const notify = (trouble: string) => {
       troubles.push(trouble)
-      terminal.tell(trouble)
+      terminal.report(trouble)
     }
     const store = await storeIn(input)
     try {

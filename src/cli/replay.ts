@@ -134,7 +134,7 @@ async function definitionsFor(input: Input, terminal: Terminal): Promise<KnownDe
   const catalog = input.text('catalog')
   if (catalog !== undefined) return { tools: await readTools(catalog, terminal), servers: {} }
   const machine = thisMachine()
-  const notify = (message: string) => terminal.tell(printableLine(message))
+  const notify = (message: string) => terminal.report(printableLine(message))
   const isTrusting = input.isSet('trust-project')
   const { config, untrusted } = await serversToStart(filesIn(input), machine, { isTrusting, notify })
   for (const { name } of untrusted)

@@ -19,7 +19,7 @@ import {
   windowIn,
 } from './command.ts'
 import { auditIn, auditOptions } from './events/index.ts'
-import { tellOfServers } from './gateway/index.ts'
+import { reportServerChanges } from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import {
   type AgentSession,
@@ -94,7 +94,7 @@ export const runCommand: Command = {
     if (input.isSet('json') && input.isSet('stream-json'))
       throw new UsageError('--json and --stream-json cannot be combined; use one of them.')
     checkPrompt(input, terminal)
-    const tell = (message: string) => terminal.tell(harmless(`toolshelf run: ${message}`))
+    const notify = (message: string) => terminal.report(harmless(`toolshelf run: ${message}`))
     const fromFlags = rulesFromFlags(input)
     const contextWindow = windowIn(input)
     const using = readUsing(input)
@@ -105,9 +105,9 @@ export const runCommand: Command = {
     let forget = () => {}
     let session: AgentSession | undefined
     try {
-      const prompt = await readPrompt(input, terminal, tell)
+      const prompt = await readPrompt(input, terminal, notify)
       const directory = directoryIn(input)
-      const project = await projectOf(input, terminal, tell)
+      const project = await projectOf(input, terminal, notify)
       forget = onInterrupt(stop)
       session = await openAgentSession({
         kind: 'run',
@@ -120,7 +120,7 @@ export const runCommand: Command = {
           machine: machineAt(directory),
           project,
           fromFlags,
-          refusal: refuseUnasked(tell),
+          refusal: refuseUnasked(notify),
         }),
         resume: input.text('resume'),
         knownTools: filesIn(input, 'known') ?? [],
@@ -129,12 +129,12 @@ export const runCommand: Command = {
         contextWindow,
         audit,
         isStrict: true,
-        notify: tell,
+        notify: notify,
       })
-      tellOfServers(session.host, tell)
-      await settled(session.host, stop.signal, tell)
-      for (const idle of idlePermissionRules(fromFlags, session)) tell(idle)
-      return await converse(session, prompt, { input, terminal, tell, prices, signal: stop.signal })
+      reportServerChanges(session.host, notify)
+      await settled(session.host, stop.signal, notify)
+      for (const idle of idlePermissionRules(fromFlags, session)) notify(idle)
+      return await converse(session, prompt, { input, terminal, notify, prices, signal: stop.signal })
     } finally {
       forget()
       await session?.close()
@@ -146,13 +146,13 @@ export const runCommand: Command = {
 type Talking = {
   readonly input: Input
   readonly terminal: Terminal
-  readonly tell: (message: string) => void
+  readonly notify: (message: string) => void
   readonly prices: PriceTable
   readonly signal: AbortSignal
 }
 
 async function converse(session: AgentSession, prompt: string, talking: Talking): Promise<ExitCode> {
-  const { input, terminal, tell, prices, signal } = talking
+  const { input, terminal, notify, prices, signal } = talking
   const meter = createAgentMeter({ shelf: session.shelf, prices })
   const ledger: Ledger = {
     text: '',
@@ -170,12 +170,12 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
     if (isStream) terminal.print(JSON.stringify(toLine(event)))
     note(event, ledger)
     meter.follow(event)
-    if (terminal.isInteractive && !isStream) tellProgress(event, isFirst, tell)
+    if (terminal.isInteractive && !isStream) tellProgress(event, isFirst, notify)
     if (event.type === 'request') isFirst = false
-    if (event.type === 'notice') tell(event.text)
+    if (event.type === 'notice') notify(event.text)
     if (event.type === 'retry' && event.reason !== retried) {
       retried = event.reason
-      tell(`${event.reason.replace(/[^.!?]$/, '$&.')} Trying again.`)
+      notify(`${event.reason.replace(/[^.!?]$/, '$&.')} Trying again.`)
     }
     if (event.type === 'end') end = { reason: event.reason, error: event.error }
   }
@@ -184,22 +184,22 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
   else if (!isStream && ledger.text !== '')
     terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)
-    tell(end.error ?? `${end.reason}. To continue: ${resumeOptions(session.file, directoryIn(input))}`)
+    notify(end.error ?? `${end.reason}. To continue: ${resumeOptions(session.file, directoryIn(input))}`)
   return EXIT[end.reason]
 }
 
 /** Waits some seconds for servers to start, and reports which ones it waits for and gives up on. */
-async function settled(host: McpHost, signal: AbortSignal, tell: (message: string) => void): Promise<void> {
+async function settled(host: McpHost, signal: AbortSignal, notify: (message: string) => void): Promise<void> {
   const pending = () => host.status().filter(({ state }) => state === 'pending')
   const named = () =>
     pending()
       .map(({ name }) => `"${name}"`)
       .join(', ')
-  const timer = setTimeout(() => tell(`waiting for the server ${named()} …`), SOON)
+  const timer = setTimeout(() => notify(`waiting for the server ${named()} …`), SOON)
   await Promise.race([host.settled({ timeout: SERVERS_TIMEOUT_MS }), aborted(signal)])
   clearTimeout(timer)
   if (pending().length > 0 && !signal.aborted)
-    tell(`continuing without the server ${named()}, which is still starting.`)
+    notify(`continuing without the server ${named()}, which is still starting.`)
 }
 
 /** Milliseconds. */
@@ -207,11 +207,11 @@ const SOON = 1500
 const SERVERS_TIMEOUT_MS = 10_000
 
 /** Shows progress to the user. Tool searches are not shown. */
-function tellProgress(event: AgentEvent, isFirst: boolean, tell: (message: string) => void): void {
-  if (event.type === 'request' && isFirst) tell(`asking ${event.sent.request.model} …`)
-  if (event.type === 'call' && event.call.name !== SEARCH_TOOL) tell(`running ${event.call.name} …`)
+function tellProgress(event: AgentEvent, isFirst: boolean, notify: (message: string) => void): void {
+  if (event.type === 'request' && isFirst) notify(`asking ${event.sent.request.model} …`)
+  if (event.type === 'call' && event.call.name !== SEARCH_TOOL) notify(`running ${event.call.name} …`)
   if (event.type === 'result' && event.outside)
-    tell(`${event.call.name} used, outside of the working folder: ${event.outside.map(visible).join(', ')}`)
+    notify(`${event.call.name} used, outside of the working folder: ${event.outside.map(visible).join(', ')}`)
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

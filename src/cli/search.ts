@@ -103,7 +103,7 @@ async function readEntries(
   if (catalog !== undefined)
     return { tools: catalogueEntries(await readTools(catalog, terminal)), learned: undefined }
   const { tools, settings } = await listServerTools(config, terminal)
-  const learned = settings.learn ? openLearnedSearch(learnedFile(), terminal.tell) : undefined
+  const learned = settings.learn ? openLearnedSearch(learnedFile(), terminal.report) : undefined
   return { tools: catalogueEntries(tools), learned }
 }
 
@@ -114,7 +114,7 @@ async function findRelated(
   { known: files, hasSkills }: { readonly known: readonly string[]; readonly hasSkills: boolean },
   terminal: Terminal,
 ): Promise<readonly RelatedItem[]> {
-  const notify = (message: string) => terminal.tell(printable(message))
+  const notify = (message: string) => terminal.report(printable(message))
   const skills = createSkills(hasSkills ? await loadSkills(userSkillFolders(), notify) : [], { notify })
   const servers = [...new Set(tools.map(({ server }) => server ?? ''))]
   const known = files.length > 0 ? openKnownTools({ files, servers, notify }) : undefined
@@ -156,10 +156,10 @@ async function findWith(
   limit: number,
   terminal: Terminal,
 ): Promise<FoundTools> {
-  const found = await findWithScores(rank, tools, query, { limit, notify: terminal.tell })
+  const found = await findWithScores(rank, tools, query, { limit, notify: terminal.report })
   for (const { name, near } of found.unknown) {
     const nearest = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
-    terminal.tell(printable(`There is no tool named "${name}".${nearest}`))
+    terminal.report(printable(`There is no tool named "${name}".${nearest}`))
   }
   return found
 }

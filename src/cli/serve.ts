@@ -8,11 +8,11 @@ import {
   createMessagesGateway,
   createMetrics,
   type Metrics,
+  type ModeSetting,
+  parseModeSetting,
   type RequestRecord,
   type RunningServer,
-  readSetting,
-  type Setting,
-  serve,
+  serveMessagesGateway,
   type Upstream,
   type UpstreamWire,
   wires,
@@ -140,7 +140,8 @@ export const serveCommand: Command = {
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
     checkPassing(upstream, [setting, ...keys.map((key) => key.setting)])
     const metrics = createMetrics()
-    const notify = (message: string) => terminal.tell(`toolshelf serve: ${oneLine(message, MAX_LINE_LENGTH)}`)
+    const notify = (message: string) =>
+      terminal.report(`toolshelf serve: ${oneLine(message, MAX_LINE_LENGTH)}`)
     const shared = await openShared(input, metrics, notify)
     const { users, usage, readinessChecks } = shared
     const secrets = keys.map(({ secret }) => secret)
@@ -168,7 +169,7 @@ export const serveCommand: Command = {
       notify,
     })
     const isJson = input.isSet('json')
-    const served = await serve({
+    const served = await serveMessagesGateway({
       ...service,
       gateway,
       setting,
@@ -192,7 +193,7 @@ export const serveCommand: Command = {
         ...serviceRemedies,
       })
     })
-    terminal.tell(welcome(served.url, upstream, setting, inspector?.place))
+    terminal.report(welcome(served.url, upstream, setting, inspector?.place))
     const ending = new AbortController()
     void warnIfUnreachable(upstream, terminal, ending.signal)
     const stop = () => {
@@ -206,7 +207,7 @@ export const serveCommand: Command = {
   },
 }
 
-function checkPassing({ name, origin }: Upstream, settings: readonly (Setting | undefined)[]): void {
+function checkPassing({ name, origin }: Upstream, settings: readonly (ModeSetting | undefined)[]): void {
   if (origin || !settings.some((one) => one?.mode === 'pass')) return
   throw new UsageError(`the mode pass needs an upstream to forward to; ${name} runs in this process.`)
 }
@@ -261,7 +262,12 @@ async function runUntilEnd(served: RunningServer, options: EndOptions): Promise<
   })
 }
 
-function welcome(url: string, upstream: Upstream, setting: Setting, inspector: string | undefined): string {
+function welcome(
+  url: string,
+  upstream: Upstream,
+  setting: ModeSetting,
+  inspector: string | undefined,
+): string {
   const { wire, why } = upstream.wireFor('')
   const isAuto = setting.mode === 'auto'
   const mode = isAuto
@@ -331,15 +337,15 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
   await upstream.models({ headers: {}, signal }).catch((error: Error) => {
     if (ended.aborted) return
     const why = signal.aborted ? 'no answer within 5 s' : error.message
-    terminal.tell(
+    terminal.report(
       `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are tried all the same; --upstream names another.`,
     )
   })
 }
 
 /** The mode that a text names. */
-export function readModeOption(text: string, what: string): Setting {
-  const setting = readSetting(text)
+export function readModeOption(text: string, what: string): ModeSetting {
+  const setting = parseModeSetting(text)
   if (!setting)
     throw new UsageError(
       `${what} is "${text}"; use auto, auto:N with N up to 100, pass, emulate, shelve or off.`,
@@ -383,7 +389,7 @@ function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
     .map((entry) => {
       // Secrets may end in `=`.
       const [, secret, mode, chooses] = /^([^=].*?)(?:=([^=]+?)(\+header)?)?$/s.exec(entry) ?? []
-      const setting = mode === undefined ? undefined : readSetting(mode)
+      const setting = mode === undefined ? undefined : parseModeSetting(mode)
       const mayChoose = chooses !== undefined
       if (secret !== undefined && (mode === undefined || setting)) return { secret, setting, mayChoose }
       throw new UsageError(

@@ -56,7 +56,7 @@ export function createTrust(machine: () => Machine): Command {
         )
       const here = machine()
       const place = { ...here, folder: resolve(here.folder, folder ?? '.') }
-      const notify = (message: string) => terminal.tell(printable(`toolshelf trust: ${message}`))
+      const notify = (message: string) => terminal.report(printable(`toolshelf trust: ${message}`))
       return run({ input, terminal, notify, machine: place, store: trustStore(place, notify) })
     },
   }

@@ -11,7 +11,7 @@ import {
   createMetrics,
   type RequestRecord,
   type RunningServer,
-  serve as serveMessages,
+  serveMessagesGateway as serveMessages,
 } from '../messages/index.ts'
 import { count, counted, percent, printable, printableLine } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
@@ -46,17 +46,17 @@ export const wrapCommand: Command = {
     const [command, ...args] = input.words
     if (command === undefined)
       throw new UsageError('name the agent after "--", as in: toolshelf wrap -- claude')
-    const tell = (message: string) => terminal.tell(printable(`toolshelf wrap: ${message}`))
+    const notify = (message: string) => terminal.report(printable(`toolshelf wrap: ${message}`))
     const finished: RequestRecord[] = []
     const served = await startServer(input, command, (done) => void finished.push(done))
     let code = 0
     try {
-      code = await runAgent(command, args, agentEnvironment(served.url, process.env), tell)
+      code = await runAgent(command, args, agentEnvironment(served.url, process.env), notify)
     } finally {
       await served.close()
     }
     const hasRun = code !== NOT_FOUND && code !== NOT_RUNNABLE
-    if (hasRun && !input.isSet('quiet')) for (const line of summary(finished, served.url)) tell(line)
+    if (hasRun && !input.isSet('quiet')) for (const line of summary(finished, served.url)) notify(line)
     return code
   },
 }
@@ -125,7 +125,7 @@ async function runAgent(
   command: string,
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
-  tell: (message: string) => void,
+  notify: (message: string) => void,
 ): Promise<number> {
   const agent: ChildProcess = spawn(command, [...args], { stdio: 'inherit', env: environment })
   // Ctrl-C reaches everything in the terminal's foreground by itself; passing it on would be a second one.
@@ -143,7 +143,7 @@ async function runAgent(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const what = code === 'ENOENT' ? 'there is no such program' : `it cannot be run (${code})`
-    tell(`${command}: ${what}.`)
+    notify(`${command}: ${what}.`)
     return code === 'ENOENT' ? NOT_FOUND : NOT_RUNNABLE
   } finally {
     for (const signal of SIGNALS) process.off(signal, pass)

@@ -37,14 +37,14 @@ export {
 export type { BoundaryNote, DeltaNote } from './history/index.ts'
 export { type Facts, foldHistory } from './history/index.ts'
 export { type Options, resolveOptions, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
-export { type BreakCause, explainBreak, prefixHash, type Sent } from './prefix.ts'
+export { type BreakCause, explainBreak, type PrefixInput, prefixHash } from './prefix.ts'
 export { type Prepared, prepareRequest } from './prepare.ts'
 export {
   type CallKind,
+  type PresentedItem,
   type PresentOptions,
   presentMessages,
   readKind,
-  type Shown,
   searchKind,
 } from './present.ts'
 export {
@@ -99,7 +99,6 @@ export type {
   Definition,
   History,
   HistoryNote,
-  Measure,
   Message,
   MessageLike,
   Origin,
@@ -111,6 +110,7 @@ export type {
   RequestTool,
   Server,
   Servers,
+  ThresholdCheck,
   Tool,
   ToolPartition,
   ToolResult,

@@ -4,7 +4,7 @@ import { hash, oncePerFrozen } from '../lib/index.ts'
 import type { Block } from './types.ts'
 
 /** A request as it was sent. */
-export type Sent = {
+export type PrefixInput = {
   readonly request: { readonly [field: string]: unknown }
   readonly headers?: { readonly [name: string]: string }
 }
@@ -17,7 +17,7 @@ export type BreakCause =
   | { readonly kind: 'message-edited'; readonly index: number }
 
 /** Returns a hash of everything in front of the messages, without deferred tools, which the API leaves out too (K1). */
-export function prefixHash({ request, headers }: Sent): string {
+export function prefixHash({ request, headers }: PrefixInput): string {
   const tools = toolsOf(request).filter(({ defer_loading }) => defer_loading !== true)
   return hash(json([request.model, headers ?? {}, tools, request.system ?? null]))
 }
@@ -28,7 +28,7 @@ export function prefixHash({ request, headers }: Sent): string {
  * @example
  * for (const cause of explainBreak(previous, prepared)) console.warn('prompt cache lost:', cause)
  */
-export function explainBreak(previous: Sent, next: Sent): BreakCause[] {
+export function explainBreak(previous: PrefixInput, next: PrefixInput): BreakCause[] {
   const [before, after] = [previous.request, next.request]
   return NONE.concat(
     differ('model', before.model, after.model),
@@ -138,7 +138,7 @@ function isDeferred(tool: Block): boolean {
   return tool.defer_loading === true
 }
 
-function referencedNames({ messages }: Sent['request']): Set<unknown> {
+function referencedNames({ messages }: PrefixInput['request']): Set<unknown> {
   const names = new Set<unknown>()
   for (const message of Array.isArray(messages) ? messages : [])
     if (typeof message === 'object' && message) for (const name of namesReferredTo(message)) names.add(name)
@@ -173,7 +173,7 @@ function editedMessage(before: unknown, after: unknown): BreakCause[] {
   return index < 0 ? [] : [{ kind: 'message-edited', index }]
 }
 
-function toolsOf(request: Sent['request']): readonly Block[] {
+function toolsOf(request: PrefixInput['request']): readonly Block[] {
   return Array.isArray(request.tools) ? request.tools : []
 }
 

@@ -4,7 +4,7 @@ import { messageBlocks } from './history/index.ts'
 import type { Block, Message, MessageLike } from './types.ts'
 
 /** One line of a conversation as a person sees it. */
-export type Shown =
+export type PresentedItem =
   | { readonly type: 'text'; readonly text: string }
   /** Consecutive calls of collapsible kinds: "Read 3 files, searched 2 files". */
   | { readonly type: 'summary'; readonly text: string; readonly calls: readonly Block[] }
@@ -35,9 +35,9 @@ export const searchKind: CallKind = (count) => `searched ${count} ${count === 1 
  * @example
  * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
  */
-export function presentMessages(history: readonly MessageLike[], options: PresentOptions): Shown[] {
+export function presentMessages(history: readonly MessageLike[], options: PresentOptions): PresentedItem[] {
   const messages = history as readonly Message[]
-  const shown: Shown[] = []
+  const shown: PresentedItem[] = []
   const results = resultsOf(messages)
   let row: Block[] = []
   const close = () => {

@@ -1,13 +1,13 @@
 // Reports a prepared request to whoever listens: the decision, the tools that the model sees, and whether the cached
 // prefix holds.
 import type { Facts } from './history/index.ts'
-import { type BreakCause, explainBreak, type Sent } from './prefix.ts'
+import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
 import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'
 import type { PrefixCause, PrefixChange, Trace, TraceListener } from './trace.ts'
 import type { Block, Decision, RequestTool } from './types.ts'
 
-type Assembled = Sent & {
+type Assembled = PrefixInput & {
   readonly request: { readonly tools: readonly RequestTool[]; readonly messages: readonly unknown[] }
 }
 
@@ -54,7 +54,7 @@ function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]):
   return names.concat(loaded.filter((name) => !shown.has(name)))
 }
 
-function reportPrefix(trace: TraceListener, before: Sent, after: Sent): void {
+function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
   const all = explainBreak(before, after)
   if (all.length === 0) {
     trace(KEPT)
@@ -77,8 +77,8 @@ function withoutContent(cause: BreakCause): PrefixCause {
   return 'index' in cause ? { kind, index: cause.index } : { kind }
 }
 
-function changeOf(cause: BreakCause, before: Sent, after: Sent): PrefixChange {
-  const both = (pick: (request: Sent['request']) => unknown) => ({
+function changeOf(cause: BreakCause, before: PrefixInput, after: PrefixInput): PrefixChange {
+  const both = (pick: (request: PrefixInput['request']) => unknown) => ({
     before: pick(before.request),
     after: pick(after.request),
   })

@@ -112,7 +112,7 @@ export type Shelf = {
    * Reports a call that succeeded, for hosts that run calls themselves; `run` does it on its own. The option `learn`
    * receives the searches that led to it.
    */
-  used(call: ToolUse): void
+  recordUse(call: ToolUse): void
   /** Turns a tool's output into its tool_result, without anything that would load a tool (L1). */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
   /**
@@ -260,7 +260,8 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       noteSearch(conversation, outcome)
       return outcome
     },
-    used: (call) => noteUse(store.host, conversation, store.host.pool.byName.get(shelf.resolve(call).name)),
+    recordUse: (call) =>
+      noteUse(store.host, conversation, store.host.pool.byName.get(shelf.resolve(call).name)),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
       return checkCall(store.host, conversation, call, facts.loaded)

@@ -5,7 +5,7 @@ import { quietly } from './attempt.ts'
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
-import type { Sent } from './prefix.ts'
+import type { PrefixInput } from './prefix.ts'
 import type { NormalizedHistory } from './request/index.ts'
 import type { ResultRecord } from './results/index.ts'
 import type { TraceListener } from './trace.ts'
@@ -71,7 +71,7 @@ export type Memory = {
   readonly anchors: Anchors
   requests: number
   /** The last request, if someone listens to events: the next one is compared with it (K2). */
-  sent: Sent | undefined
+  sent: PrefixInput | undefined
   /** The id of the pool that was last reported. */
   pool: string | undefined
   /** Servers that were still connecting at the last search (S8). */

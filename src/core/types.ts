@@ -165,13 +165,13 @@ export type Decision = {
   /** How many tools could be deferred. */
   readonly deferrable: number
   /** What the threshold of `auto` was compared with. */
-  readonly measure?: Measure
+  readonly measure?: ThresholdCheck
   /** Why a check could not be made. */
   readonly error?: string
 }
 
 /** The result of the automatic threshold (T). */
-export type Measure = {
+export type ThresholdCheck = {
   readonly count: number
   readonly method: 'counter' | 'estimate'
   /** In the unit of the count: tokens for a counter, characters for the estimate. */

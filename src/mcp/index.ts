@@ -27,7 +27,7 @@ export {
   type StdioOptions,
   shelfOptions,
 } from './gateway/index.ts'
-export type { Times } from './host/index.ts'
+export type { HostTimeouts } from './host/index.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'

@@ -164,7 +164,7 @@ export type CallOptions = {
   /** Milliseconds without progress; the server's `callTimeout` by default. */
   readonly timeout?: number
   /** Answers the server's questions during this call. */
-  readonly asker?: QuestionHandler
+  readonly questionHandler?: QuestionHandler
   /** Sent along as `_meta`, such as the trace context; keys that belong to a connection are left out. */
   readonly meta?: { readonly [key: string]: unknown }
 }

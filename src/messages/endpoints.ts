@@ -12,7 +12,7 @@ import { type InboundApi, modelAnswer, modelsAnswer, toOpenaiHeaders } from './i
 import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { Metrics } from './metrics.ts'
 import { callFor, createPassing, forward, type Passing } from './passing.ts'
-import type { Setting } from './plan.ts'
+import type { ModeSetting } from './plan.ts'
 import { outcomeHeaders, type RequestContext } from './request-context.ts'
 import type { RequestOutcome } from './request-outcome.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
@@ -24,7 +24,7 @@ import { withinLimits } from './user-limits.ts'
 
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
-  readonly setting: Setting
+  readonly setting: ModeSetting
   readonly metrics: Metrics
   readonly guard: RequestGuard
   /** Counts what users with limits use. */

@@ -14,10 +14,10 @@ import type { InboundRequest } from './inbound/index.ts'
 import { createMeter } from './meter.ts'
 import {
   asksForShelving,
+  type ModeSetting,
   type PlanFacts,
   planRequest,
   type RequestPlan,
-  type Setting,
   type ShelvingFacts,
   whyNotShelved,
   wireFor,
@@ -51,7 +51,7 @@ import type {
   ApiName,
   HttpAnswer,
   MessagesRequest,
-  Sampled,
+  SamplingOutcome,
   Upstream,
   UpstreamCall,
   UpstreamWire,
@@ -83,7 +83,7 @@ export type MessagesGatewayOptions = {
 
 /** What the gateway needs to know about a request besides its body. */
 export type ReplyOptions = {
-  readonly setting: Setting
+  readonly setting: ModeSetting
   readonly call: UpstreamCall
   readonly owner: string
   /** The id of the user who sent it, for its events. */
@@ -105,7 +105,7 @@ export type InboundFacts = Pick<
 }
 
 /** `sampled` is undefined if the caller must forward the request unchanged. */
-export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: Sampled | undefined }
+export type GatewayReply = { readonly outcome: RequestOutcome; readonly sampled: SamplingOutcome | undefined }
 
 /** A planned request with everything needed to sample it. */
 type Started = {
@@ -134,7 +134,7 @@ export type MessagesGateway = {
  *
  * @example
  * const upstream = createMessagesUpstream({ url: new URL('https://models.example.com') })
- * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
+ * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
 export function createMessagesGateway(options: MessagesGatewayOptions): MessagesGateway {
   const parts = createParts(options)
@@ -309,10 +309,10 @@ function hidesThoughts(
 /** Keeps what the client's API cannot express, so that the client need not send it back. */
 function kept(
   { upstream, replies, thoughts }: Parts,
-  sampled: Sampled,
+  sampled: SamplingOutcome,
   request: MessagesRequest,
   replyOptions: ReplyOptions,
-): Sampled {
+): SamplingOutcome {
   if ('refused' in sampled) return sampled
   const { owner, inbound = MESSAGES } = replyOptions
   if (inbound.api === 'chat') return { ...sampled, events: replies.remember(sampled.events, owner) }
@@ -325,7 +325,7 @@ function leavesThreadsToUpstream(
   upstream: Upstream,
   { mode }: RequestPlan,
   { model }: MessagesRequest,
-  setting: Setting,
+  setting: ModeSetting,
 ): boolean {
   return mode === 'pass' && (setting.mode === 'pass' || upstream.wireFor(model).wire === 'native')
 }

@@ -10,7 +10,7 @@ import {
 } from '../node/index.ts'
 import type { Authenticator, User } from '../users/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
-import type { Setting } from './plan.ts'
+import type { ModeSetting } from './plan.ts'
 import type { Headers } from './types.ts'
 import { ofConnection } from './upstream/index.ts'
 import { createUserGuard } from './user-guard.ts'
@@ -19,7 +19,7 @@ import { createUserGuard } from './user-guard.ts'
 export type ClientKey = {
   readonly secret: string
   /** The mode for requests with this key. */
-  readonly setting?: Setting | undefined
+  readonly setting?: ModeSetting | undefined
   /** Whether requests may override the key's setting with `x-toolshelf-mode`. */
   readonly mayChoose?: boolean | undefined
 }

@@ -7,12 +7,12 @@ import type { MessagesGateway, ReplyOptions } from './gateway.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import { createItemMemory, type InboundRequest } from './inbound/index.ts'
 import { callFor, ownerOf, type Passing } from './passing.ts'
-import { readSetting, type Setting } from './plan.ts'
+import { type ModeSetting, parseModeSetting } from './plan.ts'
 import { createRequestReader, refuseLongList } from './read-request.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Fields, Upstream } from './types.ts'
 
-export type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: Setting }
+export type InboundReaderOptions = { readonly gateway: MessagesGateway; readonly setting: ModeSetting }
 
 export type ReadRequest = {
   readonly body: Buffer
@@ -75,7 +75,7 @@ export function settingFor(
   context: RequestContext,
   { key }: AuthenticatedClient,
   { setting, gateway: { upstream } }: InboundReaderOptions,
-): Setting {
+): ModeSetting {
   const given = context.incoming.headers['x-toolshelf-mode']
   const isPassable = upstream.origin !== undefined && speaksTo(upstream, context)
   if (given === undefined) {
@@ -88,7 +88,7 @@ export function settingFor(
       )
     return chosen
   }
-  const requested = readSetting(String(given))
+  const requested = parseModeSetting(String(given))
   if (key?.setting && !key.mayChoose && !isSame(requested, key.setting))
     throw refuseRequest(
       403,
@@ -104,6 +104,6 @@ export function settingFor(
   return requested
 }
 
-function isSame(one: Setting | undefined, other: Setting): boolean {
+function isSame(one: ModeSetting | undefined, other: ModeSetting): boolean {
   return one?.mode === other.mode && one.share === other.share
 }

@@ -8,16 +8,16 @@ export {
 } from './gateway.ts'
 export type { ClientKey } from './guard.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
-export { type GatewayMode, readSetting, type Setting } from './plan.ts'
+export { type GatewayMode, type ModeSetting, parseModeSetting } from './plan.ts'
 export type { RequestOutcome } from './request-outcome.ts'
 export type { Wait } from './sampling.ts'
-export { type RequestRecord, type RunningServer, type ServeOptions, serve } from './server.ts'
+export { type RequestRecord, type RunningServer, type ServeOptions, serveMessagesGateway } from './server.ts'
 export type {
   ApiName,
   Headers,
   HttpAnswer,
   MessagesRequest,
-  Sampled,
+  SamplingOutcome,
   StreamEvent,
   Upstream,
   UpstreamCall,

@@ -10,15 +10,15 @@ export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 export type GatewayMode = (typeof modes)[number]
 
 /** The requested mode. `auto` shelves tools that take at least `share` per cent of the context window. */
-export type Setting = { readonly mode: GatewayMode | 'auto'; readonly share: number }
+export type ModeSetting = { readonly mode: GatewayMode | 'auto'; readonly share: number }
 
 const SHARE = 10
 
 /** Chooses the mode per request. */
-export const AUTO: Setting = { mode: 'auto', share: SHARE }
+export const AUTO: ModeSetting = { mode: 'auto', share: SHARE }
 
 /** Parses `auto`, `auto:N` or a mode; returns undefined for anything else. */
-export function readSetting(text: string): Setting | undefined {
+export function parseModeSetting(text: string): ModeSetting | undefined {
   const share = /^auto(?::(\d{1,3}))?$/.exec(text)
   if (share)
     return Number(share[1] ?? SHARE) <= 100 ? { mode: 'auto', share: Number(share[1] ?? SHARE) } : undefined
@@ -37,7 +37,7 @@ export type RequestPlan = {
 
 /** Everything the plan depends on. */
 export type PlanFacts = {
-  readonly setting: Setting
+  readonly setting: ModeSetting
   readonly wire: ChosenWire
   /** The upstream speaks the client's API and can take the request unchanged. */
   readonly isPassable: boolean
@@ -85,15 +85,15 @@ function choose(facts: PlanFacts): RequestPlan {
 }
 
 /** The setting for a client that defers tools in an API without searches. */
-const SHELVE: Setting = { mode: 'shelve', share: SHARE }
+const SHELVE: ModeSetting = { mode: 'shelve', share: SHARE }
 
 /** Whether the plan depends on the facts about shelving. */
-export function asksForShelving({ mode }: Setting, isDeferring: boolean): boolean {
+export function asksForShelving({ mode }: ModeSetting, isDeferring: boolean): boolean {
   return (mode === 'auto' || mode === 'shelve') && !isDeferring
 }
 
 function shelves(
-  { mode, share }: Setting,
+  { mode, share }: ModeSetting,
   shelving: PlanFacts['shelving'],
 ): { isShelved: boolean; why: string } {
   if (shelving === undefined) return { isShelved: false, why: 'the client defers nothing' }

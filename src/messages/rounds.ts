@@ -8,7 +8,7 @@ import { type ChildSpan, traceIdOf } from '../node/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
 import type { Searching } from './search-strategy.ts'
-import type { Headers, HttpAnswer, MessagesRequest, Sampled, StreamEvent } from './types.ts'
+import type { Headers, HttpAnswer, MessagesRequest, SamplingOutcome, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
 import { CALL_TOOL, fromCallTool } from './wire/index.ts'
@@ -38,7 +38,7 @@ export type SamplingEnd = {
 /** Maximum samplings per reply. The last one cannot search, or the reply ends so that the client can continue it. */
 const MAX_ROUNDS = 10
 
-export async function converse(job: Job): Promise<Sampled> {
+export async function converse(job: Job): Promise<SamplingOutcome> {
   const contract = await job.searching.request()
   const begin = beginSampling(job)
   const first = await sample(contract, begin.target)

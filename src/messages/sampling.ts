@@ -3,7 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../lib/index.ts'
 import { rest, type Slice } from '../node/index.ts'
 import { createRecent, type Recent } from './recent.ts'
-import type { HttpAnswer, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from './types.ts'
+import type {
+  HttpAnswer,
+  MessagesRequest,
+  SamplingOutcome,
+  Upstream,
+  UpstreamCall,
+  UpstreamWire,
+} from './types.ts'
 import { callToolDefinition, lower, newerFields } from './wire/index.ts'
 
 export type Target = {
@@ -24,7 +31,7 @@ export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
 
 /** The upstream's reply, the request as sent, and whether the gateway added CallTool to it. */
 export type SamplingResult = {
-  readonly sampled: Sampled
+  readonly sampled: SamplingOutcome
   readonly sent: MessagesRequest
   readonly hasCallTool: boolean
 }

@@ -29,7 +29,7 @@ import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { apiFor } from './inbound/index.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
-import { AUTO, type Setting } from './plan.ts'
+import { AUTO, type ModeSetting } from './plan.ts'
 import { reportAnswer } from './report-answer.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import type { RequestOutcome } from './request-outcome.ts'
@@ -41,7 +41,7 @@ export type ServeOptions = {
   /** Answers the requests. */
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
-  readonly setting?: Setting
+  readonly setting?: ModeSetting
   /** Counts requests for `/metrics`; default: its own. */
   readonly metrics?: Metrics
   /** The port; 0 for any free one. */
@@ -136,9 +136,9 @@ const UNANSWERED = 499
  * Serves a gateway over HTTP. Beyond loopback it needs `keys` or `users`, unless `isOpen`.
  *
  * @example
- * const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 3388 })
+ * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
-export async function serve(options: ServeOptions): Promise<RunningServer> {
+export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MAX_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options

@@ -42,7 +42,7 @@ export type Headers = { readonly [name: string]: string }
 export type HttpAnswer = { readonly status: number; readonly headers: Headers; readonly body: string }
 
 /** The result of a sampling: the events of one reply, or the upstream's error response. */
-export type Sampled =
+export type SamplingOutcome =
   | { readonly events: AsyncIterable<StreamEvent>; readonly headers: Headers }
   | { readonly refused: HttpAnswer }
 
@@ -72,7 +72,7 @@ export type Upstream = {
    * Requests one reply. The request contains only what the wire allows: with `native` deferred tools and references,
    * else plain tools and messages. Unless the upstream runs hosted searches itself, their calls come as `tool_use`.
    */
-  sample(request: MessagesRequest, call: UpstreamCall): Promise<Sampled>
+  sample(request: MessagesRequest, call: UpstreamCall): Promise<SamplingOutcome>
   /** The upstream's token count; undefined if it has no counting endpoint. */
   countTokens(request: MessagesRequest, call: UpstreamCall): Promise<HttpAnswer | undefined>
   /** The response to `GET /v1/models`. */

@@ -3,7 +3,7 @@ import { createWrongKeys } from '../node/index.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type User } from '../users/index.ts'
 import { refuseForNow, refuseRequest } from './errors.ts'
 import type { AuthenticatedClient } from './guard.ts'
-import { readSetting } from './plan.ts'
+import { parseModeSetting } from './plan.ts'
 import type { Headers } from './types.ts'
 
 export type UserGuard = {
@@ -55,7 +55,7 @@ export function refused({ status, message, retryAfter = 5 }: AccessRefusal): Err
 /** The user's mode, as a key has one. */
 function keyFor({ id, profile }: User): AuthenticatedClient['key'] {
   if (profile.mode === undefined) return undefined
-  const setting = readSetting(profile.mode)
+  const setting = parseModeSetting(profile.mode)
   if (setting) return { secret: id, setting }
   throw refuseRequest(
     403,

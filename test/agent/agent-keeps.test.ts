@@ -3,7 +3,12 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { mendTranscript, openTranscript, readTranscript, type Saved } from '../../src/agent/index.ts'
+import {
+  mendTranscript,
+  openTranscript,
+  readTranscript,
+  type SavedConversation,
+} from '../../src/agent/index.ts'
 import type { State } from '../../src/core/index.ts'
 import { validateRequest } from '../../src/core/oracle/index.ts'
 import {
@@ -90,7 +95,7 @@ async function saved(model: Model): Promise<string> {
   return file
 }
 
-function resume(model: Model, { messages, state }: Saved) {
+function resume(model: Model, { messages, state }: SavedConversation) {
   return start(model, { messages }, state)
 }
 

@@ -46,7 +46,7 @@ function open(index: string, local: readonly Skill[] = []) {
   const run = async (name: string, input: object) => {
     const call = { id: 'toolu_1', name, input }
     const tool = skills.tools.find((one) => one.name === name)
-    const context = { call, signal: new AbortController().signal, tell: () => {} }
+    const context = { call, signal: new AbortController().signal, emit: () => {} }
     const output = (await tool?.run({ ...input }, context)) ?? ''
     return quietShelf()
       .result(call, output)

@@ -1,7 +1,12 @@
 // Skills: what is offered, found and run.
 import { describe, expect, test } from 'vitest'
 import type { AgentTool } from '../../src/agent/index.ts'
-import { createSkills, type Skill, type SkillsOptions, searchBoth } from '../../src/agent/skills/index.ts'
+import {
+  createSkills,
+  type Skill,
+  type SkillsOptions,
+  searchToolsAndSkills,
+} from '../../src/agent/skills/index.ts'
 import type { Message } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 
@@ -28,7 +33,7 @@ async function run(tools: readonly AgentTool[], name: string, input: object) {
   if (!tool) throw new Error(`there is no ${name}`)
   const call = { id: 'toolu_1', name, input }
   const shelf = quietShelf()
-  const context = { call, signal: new AbortController().signal, tell: () => {} }
+  const context = { call, signal: new AbortController().signal, emit: () => {} }
   const { content, is_error: isError } = shelf.result(call, await tool.run({ ...input }, context))
   return { text: content.map((block) => ('text' in block ? block.text : '')).join(''), isError }
 }
@@ -214,7 +219,7 @@ describe('one search for tools and skills', () => {
   })
 
   test('ranks both together', async () => {
-    const { found } = await searchBoth(shelf, skills, 'pull request')
+    const { found } = await searchToolsAndSkills(shelf, skills, 'pull request')
     expect(
       found
         .slice(0, 2)

@@ -25,7 +25,7 @@ async function bash(command: string, more: { timeout?: number; signal?: AbortSig
   const output = await tool.run(input, {
     call: { id: 'toolu_1', name: 'Bash', input },
     signal,
-    tell: () => {},
+    emit: () => {},
   })
   const { content, isError } = output as { content: object[]; isError: boolean }
   return { text: textIn({ content }), isError }

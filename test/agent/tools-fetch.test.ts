@@ -20,7 +20,7 @@ async function get(url: string, more: { offset?: number; signal?: AbortSignal } 
   const { signal = new AbortController().signal, ...options } = more
   const tool = builtInTools({ directory: '.' }).find(({ name }) => name === 'Fetch')!
   const input = { url, ...options }
-  return tool.run(input, { call: { id: 'toolu_1', name: 'Fetch', input }, signal, tell: () => {} })
+  return tool.run(input, { call: { id: 'toolu_1', name: 'Fetch', input }, signal, emit: () => {} })
 }
 
 const textOf = async (...given: Parameters<typeof get>) => {

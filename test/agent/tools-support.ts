@@ -32,7 +32,7 @@ export function workplace(directory = newFolder()): Workplace {
   const run = async (name: string, input: ToolInput) => {
     const tool = tools.find((one) => one.name === name)!
     const { signal } = new AbortController()
-    return tool.run(input, { call: { id: 'toolu_1', name, input }, signal, tell: () => {} })
+    return tool.run(input, { call: { id: 'toolu_1', name, input }, signal, emit: () => {} })
   }
   return {
     directory,

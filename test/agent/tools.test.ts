@@ -2,7 +2,7 @@
 import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { kinds } from '../../src/agent/tools/index.ts'
+import { builtInCallKinds } from '../../src/agent/tools/index.ts'
 import { presentMessages } from '../../src/core/index.ts'
 import { createShelf } from '../../src/index.ts'
 import { textIn } from './support.ts'
@@ -52,7 +52,10 @@ test('schemas are strict', () => {
 
 test('calls are summarised for people', () => {
   const content = ['Read', 'Read', 'Grep', 'Glob'].map((name) => ({ type: 'tool_use', name, input: {} }))
-  const shown = presentMessages([{ role: 'assistant', content }], { searchTool: 'ToolSearch', kinds })
+  const shown = presentMessages([{ role: 'assistant', content }], {
+    searchTool: 'ToolSearch',
+    kinds: builtInCallKinds,
+  })
   expect(shown).toMatchObject([{ type: 'summary', text: 'Read 2 files, searched 2 files' }])
 })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createUsing, type ServerLike } from '../../src/agent/using/index.ts'
+import { createToolUseHelp, type ServerLike } from '../../src/agent/using/index.ts'
 import type { Message } from '../../src/index.ts'
 import { runs } from '../support/runs.ts'
 import { builtIn, mcp, quietShelf } from '../support/talk.ts'
@@ -16,7 +16,7 @@ const small = mcp('github', 'create_issue')
 const large = mcp('github', 'create_report', { description: 'long '.repeat(400) })
 
 function open(folder: string, { learn = true, notices = [] as string[] } = {}) {
-  const pinned = createUsing({
+  const pinned = createToolUseHelp({
     shelf: quietShelf(),
     options: { describe: 0, remind: 0, preload: false, learn },
     folder,
@@ -25,7 +25,12 @@ function open(folder: string, { learn = true, notices = [] as string[] } = {}) {
   const marked = [small, large].map((tool) => ({ ...tool, ...pinned?.[tool.name] }))
   const shelf = quietShelf({ tools: [builtIn('Read'), ...marked] })
   const notify = (message: string) => notices.push(message)
-  return createUsing({ shelf, options: { describe: 0, remind: 0, preload: false, learn }, folder, notify })
+  return createToolUseHelp({
+    shelf,
+    options: { describe: 0, remind: 0, preload: false, learn },
+    folder,
+    notify,
+  })
 }
 
 let ids = 0
@@ -61,7 +66,7 @@ test('loading what a message names is no request and no search', async () => {
   const folder = newFolder()
   const shelf = quietShelf({ tools: [small] })
   const options = { describe: 0, remind: 0, preload: true, learn: true }
-  const using = createUsing({ shelf, options, folder, notify: () => {} })
+  const using = createToolUseHelp({ shelf, options, folder, notify: () => {} })
   const script = scripted({ when: 'create_issue', do: [{ call: ISSUE }, { say: 'Done.' }] })
   const { agent, seen } = await talking(script, { shelf, runner: runnerOn(shelf), preload: using.preload })
   await said(agent, 'Please create_issue.')
@@ -201,7 +206,7 @@ describe('usage.json', () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'usage.json'), 'no')
     const notices: string[] = []
-    createUsing({
+    createToolUseHelp({
       shelf: quietShelf(),
       options: { describe: 0, remind: 0, preload: false, learn: true },
       folder,

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createUsing, type UsingOptions } from '../../src/agent/using/index.ts'
+import { createToolUseHelp, type ToolUseHelpOptions } from '../../src/agent/using/index.ts'
 import type { Rank, Tool } from '../../src/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 
@@ -16,11 +16,11 @@ const tools: readonly Tool[] = [
   mcp('weather', 'forecast', { description: 'The weather of the next days at a place.' }),
 ]
 
-function usingWith(options: Partial<UsingOptions>, more: { rank?: Rank; toolSearch?: boolean } = {}) {
+function usingWith(options: Partial<ToolUseHelpOptions>, more: { rank?: Rank; toolSearch?: boolean } = {}) {
   const { rank, ...shelfOptions } = more
   const shelf = quietShelf({ tools, ...shelfOptions })
   const notices: string[] = []
-  const using = createUsing({
+  const using = createToolUseHelp({
     shelf,
     options: { describe: 0, remind: 0, preload: false, learn: false, ...options },
     folder: mkdtempSync(join(tmpdir(), 'using-')),

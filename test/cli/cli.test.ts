@@ -31,8 +31,8 @@ async function cli(...words: string[]) {
   const out: string[] = []
   const told: string[] = []
   const print = (text: string) => void out.push(text)
-  const tell = (text: string) => void told.push(text)
-  const code = await runCli(words, { print, tell, isInteractive: false })
+  const report = (text: string) => void told.push(text)
+  const code = await runCli(words, { print, report, isInteractive: false })
   return { code, out: out.join('\n'), told: told.join('\n') }
 }
 

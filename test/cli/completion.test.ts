@@ -13,7 +13,7 @@ async function scriptFor(shell: string): Promise<string> {
   const print = (text: string) => {
     script += text
   }
-  expect(await runCli(['completion', shell], { print, tell: expect.fail, isInteractive: false })).toBe(0)
+  expect(await runCli(['completion', shell], { print, report: expect.fail, isInteractive: false })).toBe(0)
   return script
 }
 
@@ -145,7 +145,7 @@ it('prints the servers whose names mean nothing to a shell', async () => {
     const input = { words: ['servers'], text: () => undefined, texts: () => [], isSet: () => false }
     const terminal = {
       print: (line: string) => void lines.push(line),
-      tell: expect.fail,
+      report: expect.fail,
       isInteractive: false,
     }
     expect(await run(input, terminal)).toBe(0)
@@ -163,7 +163,7 @@ it('prints the servers whose names mean nothing to a shell', async () => {
 
 it('another shell is a mistake', async () => {
   const told: string[] = []
-  const tell = (text: string) => void told.push(text)
-  expect(await runCli(['completion', 'tcsh'], { print: expect.fail, tell, isInteractive: false })).toBe(2)
+  const report = (text: string) => void told.push(text)
+  expect(await runCli(['completion', 'tcsh'], { print: expect.fail, report, isInteractive: false })).toBe(2)
   expect(told.join()).toContain('name a shell: bash, zsh, fish.')
 })

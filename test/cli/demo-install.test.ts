@@ -32,7 +32,7 @@ for (const name of Object.keys(dependencies)) {
 function install(options: Partial<InstallOptions> = {}) {
   const told: string[] = []
   const cache = join(newPlace().folder, 'cache', 'demo-servers')
-  const asked = { tell: (message: string) => void told.push(message), beside: [], cache, ...options }
+  const asked = { notify: (message: string) => void told.push(message), beside: [], cache, ...options }
   const again = () => provideServers({ signal: new AbortController().signal, ...asked })
   return { again, told, cache, provided: again() }
 }

@@ -148,7 +148,7 @@ async function examine(words: readonly string[], scene: Scene = {}) {
   const given = scene.isTrusting === false ? words : [...words, '--trust-project']
   const code = await command.run(readInput(command, given), {
     print: (text) => void out.push(text),
-    tell: (text) => void told.push(text),
+    report: (text) => void told.push(text),
     isInteractive: scene.isInteractive ?? false,
   })
   return { code, out: out.join('\n'), told, fake: fake! }
@@ -269,7 +269,7 @@ describe('toolshelf doctor', () => {
     const { told } = await examine(['--catalog', file], { folder, outcomes })
     expect(told.at(-1)).toContain(`The tools are in ${file}`)
     const out: string[] = []
-    const terminal = { print: (text: string) => void out.push(text), tell: () => {}, isInteractive: false }
+    const terminal = { print: (text: string) => void out.push(text), report: () => {}, isInteractive: false }
     expect(await runCli(['search', 'telegram', '--catalog', file, '--json'], terminal)).toBe(0)
     expect(JSON.parse(out.join()).hits[0]).toMatchObject({ name: 'send', server: 'a' })
   })
@@ -375,7 +375,7 @@ describe('toolshelf doctor', () => {
 
 it('wrong words end with 2 and the usage', async () => {
   const told: string[] = []
-  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
+  const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive: false }
   expect(await runCli(['doctor', '--timeout', 'soon'], terminal)).toBe(2)
   expect(told.join()).toContain('Usage: toolshelf doctor [--config')
 })
@@ -399,7 +399,7 @@ describe('with real servers', () => {
     const config = join(configured(servers, 'mcp.json'), 'mcp.json')
     const code = await doctorCommand.run(readInput(doctorCommand, ['--config', config, '--json', ...words]), {
       print: (text) => void out.push(text),
-      tell: () => {},
+      report: () => {},
       isInteractive: false,
     })
     return { code, report: JSON.parse(out.join('')) }

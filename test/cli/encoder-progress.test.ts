@@ -5,7 +5,7 @@ import { createEncoderProgress } from '../../src/cli/tools/index.ts'
 function watch(isInteractive: boolean) {
   const told: string[] = []
   const clock = { now: 0 }
-  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive }
+  const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive }
   const { report, finish } = createEncoderProgress(terminal, () => clock.now)
   const at = (milliseconds: number, done: number) => {
     clock.now = milliseconds

@@ -54,7 +54,7 @@ async function run(
   const told: string[] = []
   const terminal = {
     print: (text: string) => void printed.push(text),
-    tell: (text: string) => void told.push(text),
+    report: (text: string) => void told.push(text),
     isInteractive: false,
     ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
   }

@@ -6,7 +6,12 @@ import { readInput } from '../../src/cli/command.ts'
 import { openGatewayInspector } from '../../src/cli/gateway/index.ts'
 import { createInspect } from '../../src/cli/inspect.ts'
 import { createEventRing } from '../../src/inspector/events/index.ts'
-import { createMessagesGateway, createScriptUpstream, readScript, serve } from '../../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  createScriptUpstream,
+  readScript,
+  serveMessagesGateway,
+} from '../../src/messages/index.ts'
 import { openHttp } from '../mcp/support/gateway-http.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
 import type { Loose } from '../support/talk.ts'
@@ -35,7 +40,7 @@ async function start(
   const told: string[] = []
   let done: Promise<number> = Promise.resolve(0)
   const printed = await new Promise<string>((resolve, reject) => {
-    const terminal = { print: resolve, tell: (text: string) => void told.push(text), isInteractive: true }
+    const terminal = { print: resolve, report: (text: string) => void told.push(text), isInteractive: true }
     done = command.run(readInput(command, [...words, ...more]), terminal)
     done.catch(reject)
   })
@@ -149,7 +154,7 @@ describe('the inspector of a gateway', () => {
     const gateway = createMessagesGateway({
       upstream: createScriptUpstream({ script: readScript({ rules: [{ when: 'x', do: [{ say: 'y' }] }] }) }),
     })
-    const { url, close } = await serve({
+    const { url, close } = await serveMessagesGateway({
       gateway,
       port: 0,
       inspector: inspector.handle,

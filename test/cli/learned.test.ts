@@ -21,7 +21,7 @@ async function learned(...words: string[]) {
   const told: string[] = []
   const code = await runCli(['learned', ...words], {
     print: (text) => void out.push(text),
-    tell: (text) => void told.push(text),
+    report: (text) => void told.push(text),
     isInteractive: false,
   })
   return { code, out: out.join('\n'), told: told.join('\n') }

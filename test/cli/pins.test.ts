@@ -38,7 +38,7 @@ async function cli(folder: string, words: readonly string[], isInteractive = fal
   const told: string[] = []
   const terminal = {
     print: (text: string) => void out.push(text),
-    tell: (text: string) => void told.push(text),
+    report: (text: string) => void told.push(text),
     isInteractive,
   }
   const failure = await pinsCommand

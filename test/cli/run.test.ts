@@ -446,7 +446,7 @@ describe.concurrent('what toolshelf run waits for', () => {
   it('says that it waits where a pipe is all there is', async () => {
     const stream = new PassThrough()
     const told: string[] = []
-    const terminal = { print() {}, tell() {}, isInteractive: false, input: { stream, isPiped: true } }
+    const terminal = { print() {}, report() {}, isInteractive: false, input: { stream, isPiped: true } }
     const prompt = readPrompt(readInput(runCommand, []), terminal, (message) => void told.push(message))
     await until(() => told.length > 0)
     expect(told).toEqual(['waiting for the prompt on standard input.'])

@@ -255,7 +255,7 @@ describe('what it refuses', () => {
     const out: string[] = []
     const code = await runCli(['serve', ...words], {
       print: (text) => void out.push(text),
-      tell: (text) => void told.push(text),
+      report: (text) => void told.push(text),
       isInteractive: false,
     })
     return { code, told: told.join('\n'), out: out.join('\n') }

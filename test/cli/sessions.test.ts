@@ -30,10 +30,10 @@ async function sessions(...words: string[]) {
   const out: string[] = []
   const told: string[] = []
   const print = (text: string) => void out.push(text)
-  const tell = (text: string) => void told.push(text)
+  const report = (text: string) => void told.push(text)
   const code = await runCli(['sessions', '--directory', work, ...words], {
     print,
-    tell,
+    report,
     isInteractive: false,
   })
   return { code, out: out.join('\n'), told: told.join('\n') }

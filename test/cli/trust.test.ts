@@ -199,7 +199,7 @@ function scene(place = newPlace(), folder = place.folder): Scene {
     open(answer, isTrusting = false) {
       const terminal: Terminal = {
         print: () => {},
-        tell: (text) => void shown.push(text),
+        report: (text) => void shown.push(text),
         isInteractive: true,
         ...(answer === undefined ? {} : { ask: async () => answer }),
       }
@@ -418,7 +418,7 @@ describe('H7 the question', () => {
     const file = place.file('.mcp.json', server('shown'))
     const terminal: Terminal = {
       print: () => {},
-      tell: () => {},
+      report: () => {},
       isInteractive: true,
       async ask() {
         writeFileSync(file, JSON.stringify(server('swapped')))
@@ -437,7 +437,7 @@ describe('H7 the question', () => {
     const shown: string[] = []
     const terminal: Terminal = {
       print: () => {},
-      tell: (text) => void shown.push(text),
+      report: (text) => void shown.push(text),
       isInteractive: true,
       ask: async () => 'y',
     }
@@ -602,7 +602,7 @@ async function trustCommand(machine: Machine, words: readonly string[], answer?:
   const command = createTrust(() => machine)
   const code = await command.run(readInput(command, words), {
     print: (text) => void out.push(text),
-    tell: (text) => void told.push(text),
+    report: (text) => void told.push(text),
     isInteractive: false,
     ...(answer === undefined ? {} : { ask: async () => answer }),
   })

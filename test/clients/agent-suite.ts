@@ -2,7 +2,7 @@
 // tools, shelved, with a restart; with TEST_EFFORT above 1 also the same without the gateway. SHOW_FIGURES=1 prints what
 // both cost.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createMessagesGateway, serve } from '../../src/messages/index.ts'
+import { createMessagesGateway, serveMessagesGateway } from '../../src/messages/index.ts'
 import { createScriptUpstream, readScript } from '../../src/messages/upstream/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
 import { isThorough } from '../support/runs.ts'
@@ -46,7 +46,7 @@ async function startModel() {
     keep: [],
     notify: () => {},
   })
-  const model = await serve({ gateway, setting: { mode: 'off', share: 100 }, port: 0 })
+  const model = await serveMessagesGateway({ gateway, setting: { mode: 'off', share: 100 }, port: 0 })
   const recorder = await startRecorder(model.url)
   return { recorder, stop: () => Promise.all([recorder.stop(), model.close()]) }
 }

@@ -47,7 +47,7 @@ const configFor = (url: string): ServerConfig => ({
 })
 
 /** Agrees to everything, and fills in nothing: defaults are the host's to apply. */
-const asker: QuestionHandler = {
+const questionHandler: QuestionHandler = {
   async ask(method) {
     if (method === 'elicitation/create') return { action: 'accept', content: {} }
     if (method === 'roots/list') return { roots: [] }
@@ -62,7 +62,7 @@ async function connect(play: Play): Promise<void> {
     shelf: createShelf({}),
     servers: [configFor(url)],
     cacheFolder: false,
-    asker,
+    questionHandler,
     authorize: () => createOAuth(credentials),
     notify: say,
   })

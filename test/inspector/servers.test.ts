@@ -92,7 +92,7 @@ describe('a server', () => {
       name: 'broken',
       transport: { kind: 'stdio', command: 'no-such-command', args: [], env: {}, cwd: undefined },
     }
-    const { json, host } = await open([config, broken], { options: { times: { firstRetry: 3_600_000 } } })
+    const { json, host } = await open([config, broken], { options: { times: { firstRetryMs: 3_600_000 } } })
     await host.disconnect('mail')
     const body = { tool: 'mcp__mail__remove', input: {}, isConfirmed: true }
     expect((await json(endpoints.call, { body })).isError).toBe(false)
@@ -124,7 +124,7 @@ describe('a changed definition', () => {
     const { config, write } = listed('mail', mail)
     const opened = await open([config], {
       pins,
-      options: { pins, onChange: 'hold', times: { accepted: 3_600_000 } },
+      options: { pins, onChange: 'hold', times: { pinRecheckMs: 3_600_000 } },
     })
     const change = async (description: string) => {
       write([{ ...mail[0], description }, mail[1]!])

@@ -63,7 +63,7 @@ async function refused(at: Home, ...words: readonly string[]) {
   for (const [name, value] of Object.entries(at.env)) vi.stubEnv(name, value)
   onTestFinished(() => void vi.unstubAllEnvs())
   const told: string[] = []
-  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
+  const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive: false }
   const code = await runCli(['mcp', '--config', at.config, ...words], terminal)
   return { code, told: told.join('\n') }
 }

@@ -15,31 +15,35 @@ const user: User = { id: 'ada', profile: profileOf({}) } as never
 
 describe('questions outside of a call', () => {
   it('are for the only client, and only about roots', async () => {
-    const { asker, connect } = notedGateway()
-    expect(asker.client).toBeUndefined()
-    expect(await messageOf(asker.ask('roots/list', {}))).toBe('! no client supports roots/list')
+    const { questionHandler, connect } = notedGateway()
+    expect(questionHandler.client).toBeUndefined()
+    expect(await messageOf(questionHandler.ask('roots/list', {}))).toBe('! no client supports roots/list')
     const desk = await connect({ capabilities: everyCapability })
-    expect(asker.client).toBeDefined()
-    expect(await asker.ask('roots/list', {})).toEqual({ roots: [{ uri: 'file:///home', name: 'home' }] })
+    expect(questionHandler.client).toBeDefined()
+    expect(await questionHandler.ask('roots/list', {})).toEqual({
+      roots: [{ uri: 'file:///home', name: 'home' }],
+    })
     for (const method of ['elicitation/create', 'sampling/createMessage'])
-      expect(await messageOf(asker.ask(method, {}))).toBe('! questions are passed on only during a call')
+      expect(await messageOf(questionHandler.ask(method, {}))).toBe(
+        '! questions are passed on only during a call',
+      )
     expect(desk.asked.map(({ method }) => method)).toEqual(['roots/list'])
     const other = await connect({ capabilities: everyCapability })
-    expect(asker.client).toBeUndefined()
-    expect(await messageOf(asker.ask('roots/list', {}))).toBe('! no client supports roots/list')
+    expect(questionHandler.client).toBeUndefined()
+    expect(await messageOf(questionHandler.ask('roots/list', {}))).toBe('! no client supports roots/list')
     await other.client.close()
-    expect(asker.client).toBeDefined()
+    expect(questionHandler.client).toBeDefined()
     const single = await connect({ era: 'modern' })
     await single.names()
     await single.client.close()
-    expect(asker.client).toBeUndefined()
+    expect(questionHandler.client).toBeUndefined()
   })
 
   it('go to no client that cannot answer', async () => {
-    const { asker, connect } = notedGateway()
+    const { questionHandler, connect } = notedGateway()
     await connect()
-    expect(asker.client).toBeDefined()
-    expect(await messageOf(asker.ask('roots/list', {}))).toBe('! no client supports roots/list')
+    expect(questionHandler.client).toBeDefined()
+    expect(await messageOf(questionHandler.ask('roots/list', {}))).toBe('! no client supports roots/list')
   })
 })
 

@@ -158,7 +158,7 @@ describe('pages that a user must visit first', () => {
       return 'done'
     }
     const asked: unknown[] = []
-    const asker = (action: string) => ({
+    const questionHandler = (action: string) => ({
       ask: async (method: string, params: object, _: unknown, key: unknown) => {
         asked.push([method, params, key])
         if (action === 'fail') throw new Error('cannot')
@@ -167,7 +167,7 @@ describe('pages that a user must visit first', () => {
     })
     const run = (more: object) =>
       messageOf(elicitations.run('s', { client, isStateless: false, ...more } as never, call))
-    return { elicitations, run, emit, told, asked, asker, client, calls: () => calls, listening }
+    return { elicitations, run, emit, told, asked, questionHandler, client, calls: () => calls, listening }
   }
   const finished = (id: string) => ({ type: 'elicitation', server: 's', id })
 
@@ -188,8 +188,8 @@ describe('pages that a user must visit first', () => {
   })
 
   it('a client without one is asked once, and the call made again when the user is done, or later', async () => {
-    const { run, emit, asked, asker, calls } = open([required(page('1')), required(page('1'))])
-    const done = run({ isStateless: true, asker: asker('accept') })
+    const { run, emit, asked, questionHandler, calls } = open([required(page('1')), required(page('1'))])
+    const done = run({ isStateless: true, questionHandler: questionHandler('accept') })
     await pass(999)
     expect(calls()).toBe(1)
     await pass(1)
@@ -208,19 +208,23 @@ describe('pages that a user must visit first', () => {
     const visit =
       '! the user must first visit a page, then call again: Log in. https://x/1; Log in. https://x/2'
     const refused = open(failures)
-    expect(await refused.run({ isStateless: true, asker: refused.asker('decline') })).toBe(
-      '! the user did not agree to open https://x/1',
-    )
+    expect(
+      await refused.run({ isStateless: true, questionHandler: refused.questionHandler('decline') }),
+    ).toBe('! the user did not agree to open https://x/1')
     const mute = open(failures)
-    expect(await mute.run({ isStateless: true, asker: mute.asker('fail') })).toBe(visit)
+    expect(await mute.run({ isStateless: true, questionHandler: mute.questionHandler('fail') })).toBe(visit)
     expect(await open(failures).run({ isStateless: true })).toBe('! visit')
     const slow = open(failures)
-    const never = slow.run({ isStateless: true, asker: slow.asker('accept') })
+    const never = slow.run({ isStateless: true, questionHandler: slow.questionHandler('accept') })
     await pass(3000)
     expect([await never, slow.calls(), slow.asked.length]).toEqual([visit, 3, 2])
     const stopped = open(failures)
     const signal = AbortSignal.abort(new Error('enough'))
-    const aborted = stopped.run({ isStateless: true, asker: stopped.asker('accept'), signal })
+    const aborted = stopped.run({
+      isStateless: true,
+      questionHandler: stopped.questionHandler('accept'),
+      signal,
+    })
     await pass(1000)
     expect([await aborted, stopped.calls()]).toEqual(['! enough', 1])
   })
@@ -234,12 +238,12 @@ describe('pages that a user must visit first', () => {
         message: 'plain',
       }),
     ]) {
-      const { run, asked, asker } = open([error])
-      expect(await run({ isStateless: true, asker: asker('accept') })).toBe('! plain')
+      const { run, asked, questionHandler } = open([error])
+      expect(await run({ isStateless: true, questionHandler: questionHandler('accept') })).toBe('! plain')
       expect(asked).toEqual([])
     }
     const many = open([required(...['1', '2', '3', '4', '5', '6'].map(page))])
-    const done = many.run({ isStateless: true, asker: many.asker('accept') })
+    const done = many.run({ isStateless: true, questionHandler: many.questionHandler('accept') })
     await pass(1000)
     expect([await done, many.asked.length]).toEqual(['done', 5])
   })

@@ -224,7 +224,11 @@ describe('changed skills', () => {
   it('with "hold" it cannot be read by any way until it is accepted, also after a restart', async () => {
     const folder = makeFolder()
     const pins = () => openPins({ folder: folder.path })
-    const options = () => ({ pins: pins(), onChange: 'hold' as const, times: { refresh: 20, accepted: 20 } })
+    const options = () => ({
+      pins: pins(),
+      onChange: 'hold' as const,
+      times: { refreshMs: 20, pinRecheckMs: 20 },
+    })
     const first = await openDesk([plainShop()], options())
     await untilListed(first)
     await first.call('DiscoverSkills', { query: 'refund an order' })

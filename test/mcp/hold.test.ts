@@ -10,7 +10,7 @@ import { type OpenOptions, openDesk, openGateway } from './support/gateway.ts'
 import { until } from './support/processes.ts'
 import { listed, tool } from './support/small-servers.ts'
 
-const times = { refresh: 20, accepted: 20 }
+const times = { refreshMs: 20, pinRecheckMs: 20 }
 const review = (description: string, more: object = {}) => ({ name: 'review', description, ...more })
 const firstPrompts = [review('Reviews.'), { name: 'keep', description: 'Stays.' }]
 
@@ -39,7 +39,7 @@ async function known(first: Said) {
 
 async function cli(folder: string, words: readonly string[]): Promise<string> {
   const out: string[] = []
-  const terminal = { print: (text: string) => void out.push(text), tell: () => {}, isInteractive: false }
+  const terminal = { print: (text: string) => void out.push(text), report: () => {}, isInteractive: false }
   await pinsCommand.run(readInput(pinsCommand, [...words, '--folder', folder]), terminal)
   return out.join('\n')
 }

@@ -200,8 +200,12 @@ describe('what servers ask', () => {
   async function asking(options: OpenOptions = {}) {
     const { host } = openHost([local('asking', 'asking')], options)
     await host.settled()
-    const ask = async (method: string, params: unknown, asker?: QuestionHandler) =>
-      JSON.parse(textOf(await host.call('asking', 'ask', { method, params }, asker ? { asker } : {})))
+    const ask = async (method: string, params: unknown, questionHandler?: QuestionHandler) =>
+      JSON.parse(
+        textOf(
+          await host.call('asking', 'ask', { method, params }, questionHandler ? { questionHandler } : {}),
+        ),
+      )
     return { host, ask }
   }
 
@@ -220,11 +224,11 @@ describe('what servers ask', () => {
     '%s reaches who made the call, and the answer the server',
     async (method, params, reply) => {
       const { ask } = await asking({ capabilities: everything })
-      const asker = answering(reply)
-      expect((await ask(method, params, asker)).result).toMatchObject(reply)
+      const questionHandler = answering(reply)
+      expect((await ask(method, params, questionHandler)).result).toMatchObject(reply)
       const asked =
         method === 'elicitation/create' ? { message: 'The MCP server "asking" asks:\nYour name?' } : {}
-      expect(asker.heard).toEqual([[method, expect.objectContaining({ ...params, ...asked })]])
+      expect(questionHandler.heard).toEqual([[method, expect.objectContaining({ ...params, ...asked })]])
     },
   )
 
@@ -242,33 +246,33 @@ describe('what servers ask', () => {
     expect((await ask('window/showMessage', { text: 'hello' })).error).toMatchObject({ code: -32601 })
   })
 
-  it('an asker that fails is an error for the server, not for us', async () => {
+  it('an questionHandler that fails is an error for the server, not for us', async () => {
     const { ask } = await asking({ capabilities: everything })
-    const asker: QuestionHandler = { ask: () => Promise.reject(new Error('the user has left')) }
-    expect((await ask('roots/list', undefined, asker)).error.message).toContain('the user has left')
+    const questionHandler: QuestionHandler = { ask: () => Promise.reject(new Error('the user has left')) }
+    expect((await ask('roots/list', undefined, questionHandler)).error.message).toContain('the user has left')
   })
 
   it('a question goes to the host when the call brought nobody to ask', async () => {
-    const asker = answering({ roots: [] })
-    const { ask } = await asking({ capabilities: everything, asker })
+    const questionHandler = answering({ roots: [] })
+    const { ask } = await asking({ capabilities: everything, questionHandler })
     expect((await ask('roots/list', undefined)).result).toMatchObject({ roots: [] })
-    expect(asker.heard).toHaveLength(1)
+    expect(questionHandler.heard).toHaveLength(1)
   })
 
   it('a hundred questions at once are a hundred answers', async () => {
     const { host } = await asking({ capabilities: everything })
-    const asker = answering({ roots: [] })
-    const call = host.call('asking', 'ask_many', { method: 'roots/list' }, { asker })
+    const questionHandler = answering({ roots: [] })
+    const call = host.call('asking', 'ask_many', { method: 'roots/list' }, { questionHandler })
     expect(textOf(await call)).toBe('100')
-    expect(asker.heard).toHaveLength(100)
+    expect(questionHandler.heard).toHaveLength(100)
   })
 
   it('a question after the end of its call is refused or answered, and harms nothing', async () => {
     const { host, ask } = await asking({ capabilities: everything })
-    const asker = answering({ roots: [] })
-    expect(textOf(await host.call('asking', 'ask_and_leave', { method: 'roots/list' }, { asker }))).toBe(
-      'left',
-    )
+    const questionHandler = answering({ roots: [] })
+    expect(
+      textOf(await host.call('asking', 'ask_and_leave', { method: 'roots/list' }, { questionHandler })),
+    ).toBe('left')
     expect((await ask('ping', undefined)).result).toEqual({})
   })
 })

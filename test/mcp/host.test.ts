@@ -46,8 +46,8 @@ function countedHere(given: Given = {}) {
   return { config, starts: () => starts }
 }
 
-const soon: OpenOptions = { times: { firstRetry: 20, longestRetry: 100, refresh: 20 } }
-const never: OpenOptions = { times: { firstRetry: 3_600_000 } }
+const soon: OpenOptions = { times: { firstRetryMs: 20, maxRetryMs: 100, refreshMs: 20 } }
+const never: OpenOptions = { times: { firstRetryMs: 3_600_000 } }
 
 describe('H2 states', () => {
   it('a server is pending at first and connected when its tools are there', async () => {
@@ -209,7 +209,7 @@ describe('H4 lists and connections that change', () => {
 
   it('a server that connects and ends, again and again, is started ever less often', async () => {
     const { config, starts } = counted('crash after-list')
-    const { host } = openHost([config], { times: { firstRetry: 200 } })
+    const { host } = openHost([config], { times: { firstRetryMs: 200 } })
     await host.settled()
     await new Promise((resolve) => setTimeout(resolve, 4000))
     expect(starts().length).toBeGreaterThan(1)
@@ -218,7 +218,7 @@ describe('H4 lists and connections that change', () => {
 
   it('calls that fail do not add up to ever more attempts', async () => {
     const { host, events } = openHost([local('one', 'crash start')], {
-      times: { firstRetry: 1000, longestRetry: 1000 },
+      times: { firstRetryMs: 1000, maxRetryMs: 1000 },
     })
     const failures = () =>
       events.filter((event) => event.type === 'state' && event.status.state === 'failed').length
@@ -231,7 +231,7 @@ describe('H4 lists and connections that change', () => {
 
   it('a server that no longer answers is noticed and started again', async () => {
     const { host } = openHost([local('one', 'hang reading', { callTimeout: 300 })], {
-      times: { ...soon.times, health: 50, ping: 200 },
+      times: { ...soon.times, healthIntervalMs: 50, pingTimeoutMs: 200 },
     })
     await host.settled()
     const { pid } = statusOf(host, 'one')
@@ -281,7 +281,7 @@ describe('lazy servers and kept definitions', () => {
 
   it('a lazy server stops when it was idle for long, and starts again', async () => {
     const { config, cacheFolder, starts } = await knownServer(counted('healthy', { lazy: true }))
-    const { host, shelf } = openHost([config], { cacheFolder, times: { idle: 100 } })
+    const { host, shelf } = openHost([config], { cacheFolder, times: { idleMs: 100 } })
     await host.settled()
     await host.call('one', 'echo', { text: 'hello' })
     await untilState(host, 'one', 'idle')
@@ -292,7 +292,7 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('a call that takes longer than the idle time is not cut', async () => {
-    const { host } = openHost([local('one', 'results', { lazy: true })], { times: { idle: 30 } })
+    const { host } = openHost([local('one', 'results', { lazy: true })], { times: { idleMs: 30 } })
     await host.settled()
     expect(textOf(await host.call('one', 'slow', { steps: 5, pause: 60 }))).toBe('5 steps')
   })

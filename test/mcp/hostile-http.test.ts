@@ -47,7 +47,7 @@ describe('H6 servers over HTTP', () => {
       { ...behaving('nowhere', 'healthy'), transport: http('not an address') },
       neighbour(),
     ],
-    { concurrency: 20, times: { firstRetry: 5000 } },
+    { concurrency: 20, times: { firstRetryMs: 5000 } },
   )
 
   it.each(['healthy', 'events'])('%s: listed and called', async (name) => {

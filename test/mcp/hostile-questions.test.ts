@@ -95,15 +95,17 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
 it('H9 the same holds for a host without a gateway', async () => {
   const { host } = openHost([asking('initialize')], { capabilities: { elicitation: { form: {} } } })
   let asked = 0
-  const asker = {
+  const questionHandler = {
     ask: async () => {
       asked++
       return { action: 'accept', content: {} }
     },
   }
-  const flood = await host.call('asking', 'flood', { count: 12 }, { asker })
+  const flood = await host.call('asking', 'flood', { count: 12 }, { questionHandler })
   expect(JSON.parse(textOfOutput(flood))).toMatchObject({ answered: 10, refused: 2 })
-  expect(JSON.parse(textOfOutput(await host.call('asking', 'before', {}, { asker })))).toMatchObject({
+  expect(
+    JSON.parse(textOfOutput(await host.call('asking', 'before', {}, { questionHandler }))),
+  ).toMatchObject({
     answered: 0,
   })
   expect(asked).toBe(10)

@@ -54,7 +54,7 @@ function expectHidden(said: readonly unknown[]): void {
 
 const filesIn = (folder: string) =>
   readdirSync(folder).map((file) => readFileSync(join(folder, file), 'latin1') + file)
-const never = { times: { firstRetry: 3_600_000 } }
+const never = { times: { firstRetryMs: 3_600_000 } }
 
 describe('H8 a server that repeats its secrets', () => {
   it('as it fails to start: not in its reason, stderr, status, searches, calls, notices or the doctor', async () => {

@@ -83,7 +83,7 @@ describe('H9 a server that forges marks', () => {
 
   it('why it failed is told without them', async () => {
     const { host, shelf } = openHost([local('marks', 'hostile-marks fail')], {
-      times: { firstRetry: 3_600_000 },
+      times: { firstRetryMs: 3_600_000 },
     })
     await untilState(host, 'marks', 'failed')
     const { reason, stderr } = statusOf(host, 'marks')

@@ -69,7 +69,7 @@ describe('H6 servers that fail to connect', () => {
       { ...local('nowhere', 'healthy'), transport: { ...stdio(process.execPath), cwd: '/no/such/folder' } },
       neighbour(),
     ],
-    { ...AT_ONCE, times: { firstRetry: 5000 } },
+    { ...AT_ONCE, times: { firstRetryMs: 5000 } },
   )
 
   it.each([...silent, ...unlisted])(
@@ -249,7 +249,7 @@ describe('H6 servers that fail in a call', () => {
   it('hang reading: one that reads nothing any more is ended, and says so', async () => {
     const { host } = openHost([local('bad', 'hang reading')], {
       limits: { longestLine: 100_000, grace: 200, stuckMs: 0 },
-      times: { firstRetry: 3_600_000 },
+      times: { firstRetryMs: 3_600_000 },
     })
     await untilState(host, 'bad', 'connected')
     await host.call('bad', 'quick', {})

@@ -490,7 +490,7 @@ describe('the commands', () => {
   function terminal() {
     const lines: string[] = []
     const say = (text: string) => void lines.push(text)
-    return { lines, terminal: { print: say, tell: say, isInteractive: false } satisfies Terminal }
+    return { lines, terminal: { print: say, report: say, isInteractive: false } satisfies Terminal }
   }
 
   async function commands(server: AuthServer) {

@@ -5,7 +5,7 @@ import { watchHealth } from '../../src/mcp/host/health.ts'
 import { createLifecycle } from '../../src/mcp/host/lifecycle.ts'
 import { createNotifications } from '../../src/mcp/host/notifications.ts'
 import { withPacedProgress } from '../../src/mcp/host/progress.ts'
-import { createBackoff, createTimers, defaultTimes } from '../../src/mcp/host/timers.ts'
+import { createBackoff, createTimers, defaultTimeouts } from '../../src/mcp/host/timers.ts'
 import { boundedFetch } from '../../src/mcp/session/bounded-fetch.ts'
 import { listPages } from '../../src/mcp/session/listing.ts'
 import { createModern } from '../../src/mcp/session/modern.ts'
@@ -336,7 +336,7 @@ describe('the newer protocol', () => {
     }
     return { log, modern: createModern(client as never) }
   }
-  const asker = {
+  const questionHandler = {
     capabilities: { elicitation: {} },
     ask: async (method: string, params: object, _: unknown, key: unknown) => ({ method, params, key }),
   }
@@ -358,7 +358,7 @@ describe('the newer protocol', () => {
       return questions[sent.length - 1] as never
     }
     const meta = { 'x.example/y': 1 }
-    expect(await modern.inRounds(send, { asker, meta } as never)).toEqual({ content: [] })
+    expect(await modern.inRounds(send, { questionHandler, meta } as never)).toEqual({ content: [] })
     const _meta = { 'x.example/y': 1, 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
     expect(sent).toEqual([
       { _meta },
@@ -516,7 +516,10 @@ describe('H4 the health of a server', () => {
       close: async () => void log.push('close'),
     }
     watchHealth({
-      ...{ session: session as never, times: { ...defaultTimes, health: 100, ping: 10 } },
+      ...{
+        session: session as never,
+        times: { ...defaultTimeouts, healthIntervalMs: 100, pingTimeoutMs: 10 },
+      },
       later: (task, ms) => setTimeout(task, ms),
       isBusy: () => state.isBusy,
       isOver: () => state.isOver,

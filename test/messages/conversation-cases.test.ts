@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createCollector } from '../../src/core/index.ts'
 import { type Fields, listOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
-import { createMessagesGateway, readSetting } from '../../src/messages/index.ts'
+import { createMessagesGateway, parseModeSetting } from '../../src/messages/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
 import {
   assistant,
@@ -60,7 +60,7 @@ function gatewayOf(
     async reply(request: Fields, inbound?: { readonly hidesSearches: boolean }): Promise<Fields> {
       const first = model.requests.length
       const { sampled, outcome } = await gateway.reply(request as MessagesRequest, {
-        setting: readSetting(mode)!,
+        setting: parseModeSetting(mode)!,
         call: {
           headers: { 'anthropic-beta': 'mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15' },
           signal: new AbortController().signal,

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
-import { createMessagesGateway, readSetting, serve } from '../../src/messages/index.ts'
+import { createMessagesGateway, parseModeSetting, serveMessagesGateway } from '../../src/messages/index.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import {
   begin,
@@ -30,9 +30,9 @@ async function streaming(mode: string) {
     outgoing.write(wireEvents(opening))
   })
   const upstream = createMessagesUpstream({ url: fake.url, wire: 'append' })
-  const served = await serve({
+  const served = await serveMessagesGateway({
     gateway: createMessagesGateway({ upstream }),
-    setting: readSetting(mode)!,
+    setting: parseModeSetting(mode)!,
     port: 0,
   })
   const incoming = await begin(`${served.url}/v1/messages`, {

@@ -4,7 +4,7 @@ import { request as send } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createMetrics, type Metrics, readSetting } from '../../src/messages/index.ts'
+import { createMetrics, type Metrics, parseModeSetting } from '../../src/messages/index.ts'
 import { createChatUpstream, createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { always, play } from './script-talk.ts'
 import { record, start } from './support/gateways.ts'
@@ -141,7 +141,7 @@ const requests: readonly Sent[] = [
 const options = () => ({
   keys: [
     { secret: 'secret-1', mayChoose: true },
-    { secret: 'secret-2', setting: readSetting('off')! },
+    { secret: 'secret-2', setting: parseModeSetting('off')! },
   ],
   hosts: ['also.example'],
   forward: ['GET /v1/files/*'],

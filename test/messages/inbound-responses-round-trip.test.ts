@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createCollector, eventsOf } from '../../src/core/index.ts'
-import { visibleTools, walk } from '../../src/core/oracle/index.ts'
+import { visibleTools, walkRequest } from '../../src/core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
 import { responsesApi } from '../../src/messages/inbound/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
@@ -184,7 +184,7 @@ async function* once(event: Fields): AsyncGenerator<Fields> {
 
 /** What a model sees of a conversation: who said what, and which calls were made. */
 function told(request: MessagesRequest): string[] {
-  return walk(request).steps.flatMap(({ block, role }) => {
+  return walkRequest(request).steps.flatMap(({ block, role }) => {
     if (block.type === 'text') return [`${role}: ${textOf(block.text)}`]
     if (block.type === 'tool_use') return [`call ${textOf(block.name)} ${JSON.stringify(block.input)}`]
     return []

@@ -2,13 +2,13 @@
 // messages, whatever it says. And whatever a client sends, it gets a reply or a well-shaped error.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { render, visibleTools } from '../../src/core/oracle/index.ts'
+import { renderRequest, visibleTools } from '../../src/core/oracle/index.ts'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
 import { chatApi, type InboundApi, messagesApi, responsesApi } from '../../src/messages/inbound/index.ts'
 import {
   type HttpAnswer,
   type MessagesRequest,
-  readSetting,
+  parseModeSetting,
   type UpstreamWire,
 } from '../../src/messages/index.ts'
 import { runs, seedOr } from '../support/runs.ts'
@@ -98,7 +98,7 @@ async function heard(speaker: Speaker, setup: Setup, samplings: readonly (readon
     const body = JSON.parse(JSON.stringify(speaker.body(tools))) as Fields
     const inbound = speaker.api.read(body)
     const { sampled } = await gateway.reply(inbound.request, {
-      setting: readSetting(setup.mode)!,
+      setting: parseModeSetting(setup.mode)!,
       call: { headers: {}, signal: new AbortController().signal, terms: inbound.terms },
       owner: 'someone',
       inbound: { ...inbound, api: speaker.api.name },
@@ -123,7 +123,7 @@ function readBy(request: MessagesRequest) {
     ...request,
     messages: messages.filter(({ content }) => textOf(content) !== '' || listOf(content).length > 0),
   }
-  return { visible: visibleTools(plain), text: render(plain).map(({ text }) => text) }
+  return { visible: visibleTools(plain), text: renderRequest(plain).map(({ text }) => text) }
 }
 
 const setups: fc.Arbitrary<Setup> = fc.record({
@@ -238,7 +238,7 @@ async function answerTo(api: InboundApi, body: Fields): Promise<{ status: number
   try {
     const inbound = api.read(body)
     const { sampled } = await openGateway(model.upstream).reply(inbound.request, {
-      setting: readSetting('shelve')!,
+      setting: parseModeSetting('shelve')!,
       call: { headers: {}, signal: new AbortController().signal, terms: inbound.terms },
       owner: 'someone',
       inbound: { ...inbound, api: api.name },

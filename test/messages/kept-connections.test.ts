@@ -2,7 +2,7 @@
 import { createServer, type Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
-import { createMessagesGateway, serve } from '../../src/messages/index.ts'
+import { createMessagesGateway, serveMessagesGateway } from '../../src/messages/index.ts'
 import { fetchWhole } from '../../src/messages/upstream/http.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 
@@ -74,7 +74,7 @@ test('a body that is still coming is sent again whole', async () => {
 
 test('a client’s connection is kept longer than clients keep theirs', async () => {
   const upstream = createMessagesUpstream({ url: new URL('http://127.0.0.1:1') })
-  const { url, close } = await serve({ gateway: createMessagesGateway({ upstream }), port: 0 })
+  const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 0 })
   ends.push(() => void close())
   const response = await fetch(`${url}/health`)
   await response.arrayBuffer()

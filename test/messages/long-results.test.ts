@@ -1,7 +1,7 @@
 // Long tool results in the history of a client: previews for the model, the same ones in every request, read by it unseen.
 import { expect, test } from 'vitest'
 import type { Trace } from '../../src/core/index.ts'
-import { extendsPrefix, render } from '../../src/core/oracle/index.ts'
+import { extendsPrefix, renderRequest } from '../../src/core/oracle/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { assistant, result, text, tool, use, user } from '../oracle/requests.ts'
 import { ask } from './support/gateways.ts'
@@ -32,7 +32,7 @@ test.each(['native', 'append', 'bridge'] as const)(
     expect(JSON.stringify(first?.messages)).not.toContain('Issue 299')
     expect(namesIn(first!)).toContain('ReadResult')
     expect(JSON.stringify(second?.messages.at(-1))).toContain('"text":"Issue 7"')
-    expect(extendsPrefix(render(first!), render(second!)).extends).toBe(true)
+    expect(extendsPrefix(renderRequest(first!), renderRequest(second!)).extends).toBe(true)
   },
 )
 
@@ -42,7 +42,7 @@ test('what stands in place of a result depends on its text alone: later requests
   for (const messages of [history, later])
     await replyOf(model.upstream, ask(tools, ...messages), 'shelve', undefined, budget)
   const [first, second] = model.requests
-  expect(extendsPrefix(render(first!), render(second!)).extends).toBe(true)
+  expect(extendsPrefix(renderRequest(first!), renderRequest(second!)).extends).toBe(true)
 })
 
 test('errors, short results, and everything without the option stay as the client sent them', async () => {

@@ -6,7 +6,7 @@ import {
   createMessagesUpstream,
   createScriptUpstream,
   readScript,
-  serve,
+  serveMessagesGateway,
 } from '../../src/messages/index.ts'
 
 const tool = (name: string) => ({
@@ -21,7 +21,7 @@ async function start(script: object, options: object = {}) {
     upstream: createScriptUpstream({ script: readScript(script) }),
     ...options,
   })
-  const served = await serve({ gateway, port: 0, onDone: (one) => done.push(one) })
+  const served = await serveMessagesGateway({ gateway, port: 0, onDone: (one) => done.push(one) })
   const ask = (body: object, headers: object = {}) =>
     fetch(`${served.url}/v1/messages`, {
       method: 'POST',
@@ -120,7 +120,7 @@ test('a search for what is loaded already is seen again on the next turn, byte f
     wire: 'append',
     onRequest: ({ request }) => bodies.push(JSON.stringify(request.messages)),
   })
-  const served = await serve({ gateway: createMessagesGateway({ upstream: script }), port: 0 })
+  const served = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream: script }), port: 0 })
   const ask = async (messages: object[]) => {
     const answer = await fetch(`${served.url}/v1/messages`, {
       method: 'POST',

@@ -7,9 +7,9 @@ import { afterEach, expect, test } from 'vitest'
 import {
   createMessagesGateway,
   createMetrics,
+  parseModeSetting,
   type RequestRecord,
-  readSetting,
-  serve,
+  serveMessagesGateway,
 } from '../../src/messages/index.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
@@ -43,8 +43,8 @@ async function post(path: string, body: string) {
   const record = new Promise<RequestRecord>((resolve) => {
     onDone = resolve
   })
-  const setting = readSetting('pass')!
-  const served = await serve({ gateway, setting, metrics: createMetrics(), port: 0, onDone })
+  const setting = parseModeSetting('pass')!
+  const served = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0, onDone })
   ends.push(() => served.close())
   const answer = await fetch(served.url + path, { method: 'POST', body })
   return {
@@ -122,7 +122,12 @@ async function open(options: { mostBody?: number } = {}) {
   )
   const url = new URL(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
   const gateway = createMessagesGateway({ upstream: createMessagesUpstream({ url }) })
-  const served = await serve({ gateway, setting: readSetting('pass')!, port: 0, ...options })
+  const served = await serveMessagesGateway({
+    gateway,
+    setting: parseModeSetting('pass')!,
+    port: 0,
+    ...options,
+  })
   ends.push(() => served.close())
   return { gateway: served.url, seen: () => last }
 }

@@ -1,13 +1,13 @@
 // What is done with a request, decided from facts alone.
 import { describe, expect, it } from 'vitest'
-import { readSetting } from '../../src/messages/index.ts'
+import { parseModeSetting } from '../../src/messages/index.ts'
 import { type PlanFacts, planRequest } from '../../src/messages/plan.ts'
 
 const many = { deferrable: 300, reachesShare: true, isRestored: false, exceeded: undefined }
 const few = { deferrable: 3, reachesShare: false, isRestored: false, exceeded: undefined }
 
 const facts = (mode: string, more: Partial<PlanFacts> = {}): PlanFacts => ({
-  setting: readSetting(mode)!,
+  setting: parseModeSetting(mode)!,
   wire: { wire: 'append', why: 'it is old' },
   isPassable: true,
   isDeferring: false,

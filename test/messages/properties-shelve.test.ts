@@ -2,7 +2,7 @@
 // valid ones of the contract, it sees no search, and its own history is enough to go on anywhere.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blocksOf, extendsPrefix, render, visibleTools } from '../../src/core/oracle/index.ts'
+import { blocksOf, extendsPrefix, renderRequest, visibleTools } from '../../src/core/oracle/index.ts'
 import { type Fields, textOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
 import { withoutCarried } from '../../src/messages/shelve/index.ts'
@@ -167,7 +167,7 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
         for (const [index, { request, isFirst }] of all.entries()) {
           const before = all[index - 1]?.request
           if (!before || (isFirst && hasVainSearch(before))) continue
-          expect(extendsPrefix(render(before), render(request))).toEqual({ extends: true })
+          expect(extendsPrefix(renderRequest(before), renderRequest(request))).toEqual({ extends: true })
         }
       },
     ))

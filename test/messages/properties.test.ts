@@ -2,7 +2,13 @@
 // nothing that was sent changes later without need.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blocksOf, extendsPrefix, render, visibleTools, walk } from '../../src/core/oracle/index.ts'
+import {
+  blocksOf,
+  extendsPrefix,
+  renderRequest,
+  visibleTools,
+  walkRequest,
+} from '../../src/core/oracle/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { fieldsOf } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
@@ -67,7 +73,7 @@ describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
 
   it('wire 13 bridge: tools in sight from the start are tools, the others stand in text as they are defined', () => {
     always((request) => {
-      const { steps, visible } = walk(request)
+      const { steps, visible } = walkRequest(request)
       const lowered = lower(request, 'bridge')
       const start = new Set(namesOf(request.tools?.filter((tool) => !tool.defer_loading)))
       const inSight = namesOf(lowered.tools).filter((name) => name !== CALL_TOOL)
@@ -140,7 +146,7 @@ describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
 
   it('wire 14 39 what was said stays as it was sent, wherever the native contract keeps it', () => {
     always((now, wire, before) => {
-      if (!before || !extendsPrefix(render(before), render(now)).extends) return
+      if (!before || !extendsPrefix(renderRequest(before), renderRequest(now)).extends) return
       const [earlier, later] = [before, now].map((request) => lower(request, wire)) as [
         MessagesRequest,
         MessagesRequest,
@@ -162,8 +168,10 @@ describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
     always((now, wire, before) => {
       if (!before || wire !== 'bridge' || changesTools(now)) return
       expect(json(lower(now, wire).tools)).toBe(json(lower(before, wire).tools))
-      if (!extendsPrefix(render(before), render(now)).extends) return
-      expect(extendsPrefix(render(lower(before, wire)), render(lower(now, wire)))).toEqual({ extends: true })
+      if (!extendsPrefix(renderRequest(before), renderRequest(now)).extends) return
+      expect(extendsPrefix(renderRequest(lower(before, wire)), renderRequest(lower(now, wire)))).toEqual({
+        extends: true,
+      })
     })
   })
 })

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createCollector } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
-import type { MessagesRequest, Sampled, UpstreamWire } from '../../src/messages/index.ts'
+import type { MessagesRequest, SamplingOutcome, UpstreamWire } from '../../src/messages/index.ts'
 import { createResponsesUpstream, UpstreamError } from '../../src/messages/upstream/index.ts'
 import { namesOf } from '../../src/messages/upstream/openai.ts'
 
@@ -128,7 +128,7 @@ const call = (headers: Record<string, string> = {}, signal = new AbortController
   signal,
 })
 
-async function send(request: Partial<MessagesRequest>, headers = {}, more = {}): Promise<Sampled> {
+async function send(request: Partial<MessagesRequest>, headers = {}, more = {}): Promise<SamplingOutcome> {
   return upstream(more).sample(
     { model: 'gpt-5.4', messages: [{ role: 'user', content: 'Hi' }], ...request },
     call(headers),
@@ -143,7 +143,7 @@ async function sent(request: Partial<MessagesRequest>): Promise<Body> {
   return JSON.parse(seen.at(-1)?.body ?? '')
 }
 
-async function messageOf(sampled: Sampled): Promise<Fields> {
+async function messageOf(sampled: SamplingOutcome): Promise<Fields> {
   if ('refused' in sampled) throw new Error(sampled.refused.body)
   const collector = createCollector()
   for await (const event of sampled.events) collector.add(event)

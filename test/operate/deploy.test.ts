@@ -70,13 +70,13 @@ describe('the image', () => {
 
 /** A gateway without servers, in this process. */
 async function connectless() {
-  const { createMessagesGateway, createScriptUpstream, readScript, serve } = await import(
+  const { createMessagesGateway, createScriptUpstream, readScript, serveMessagesGateway } = await import(
     '../../src/messages/index.ts'
   )
   const upstream = createScriptUpstream({
     script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })
-  const served = await serve({ gateway: createMessagesGateway({ upstream }), port: 0 })
+  const served = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 0 })
   onTestFinished(() => served.close())
   return served
 }

@@ -5,7 +5,7 @@ import {
   createScriptUpstream,
   readScript,
   type ServeOptions,
-  serve,
+  serveMessagesGateway,
 } from '../../src/messages/index.ts'
 import { problemsIn } from './support/prometheus.ts'
 
@@ -13,7 +13,11 @@ async function start(options: Partial<ServeOptions> = {}) {
   const upstream = createScriptUpstream({
     script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })
-  const served = await serve({ gateway: createMessagesGateway({ upstream }), port: 0, ...options })
+  const served = await serveMessagesGateway({
+    gateway: createMessagesGateway({ upstream }),
+    port: 0,
+    ...options,
+  })
   onTestFinished(() => served.close())
   const get = async (path: string, headers = {}) => fetch(new URL(path, served.url), { headers })
   return { served, get }

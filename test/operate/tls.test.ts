@@ -6,7 +6,12 @@ import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runOnHttp } from '../../src/mcp/gateway/index.ts'
-import { createMessagesGateway, createScriptUpstream, readScript, serve } from '../../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  createScriptUpstream,
+  readScript,
+  serveMessagesGateway,
+} from '../../src/messages/index.ts'
 import { openTlsFiles, type TlsFiles } from '../../src/operate/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openGateway } from '../mcp/support/gateway.ts'
@@ -27,7 +32,7 @@ const startMessages: Start = (tls, notify) => {
   const upstream = createScriptUpstream({
     script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })
-  return serve({ gateway: createMessagesGateway({ upstream }), port: 0, tls, notify })
+  return serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 0, tls, notify })
 }
 
 const MESSAGE = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hello' }] }

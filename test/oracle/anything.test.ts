@@ -1,7 +1,13 @@
 // Whatever JSON comes in, the oracle answers.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countTokens, render, sign, validateRequest, visibleTools } from '../../src/core/oracle/index.ts'
+import {
+  countTokens,
+  renderRequest,
+  signThinking,
+  validateRequest,
+  visibleTools,
+} from '../../src/core/oracle/index.ts'
 import { runs } from '../support/runs.ts'
 import { assistant, request, result, text, tool, use, user } from './requests.ts'
 
@@ -75,10 +81,10 @@ function askEverything(value: unknown): void {
   validateRequest(value)
   validateRequest(value, { boundThinking: true, betas: ['inline-tools-2026-09-15'] })
   validateRequest(value, { oldProxy: true, betas: ['x'] })
-  render(value)
+  renderRequest(value)
   visibleTools(value)
   countTokens(value)
-  sign(value)
+  signThinking(value)
 }
 
 describe('any JSON', () => {
@@ -103,7 +109,7 @@ describe('any JSON', () => {
       assistant(use('c')),
       user(result('c', wide)),
     )
-    expect(render(value).length).toBeGreaterThan(260_000)
+    expect(renderRequest(value).length).toBeGreaterThan(260_000)
     expect(validateRequest(value)).toBeUndefined()
   })
 

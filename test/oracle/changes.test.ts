@@ -1,6 +1,6 @@
 // Tools that come and go in the middle of a conversation: wire.md 1.14, statement 42.
 import { describe, expect, it } from 'vitest'
-import { render, visibleTools } from '../../src/core/oracle/index.ts'
+import { renderRequest, visibleTools } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,
@@ -79,14 +79,14 @@ describe('a tool change', () => {
 })
 
 describe('what a tool change shows', () => {
-  const functions = (value: unknown) => render(value).filter(({ kind }) => kind === 'functions')
+  const functions = (value: unknown) => renderRequest(value).filter(({ kind }) => kind === 'functions')
 
   it('wire 42 a deferred tool waits for its addition, which shows it in place', () => {
     const before = request(tools, hi)
     const after = request(tools, hi, system(add(byName('b'))))
     expect(visibleTools(before)).toEqual(['a'])
     expect(visibleTools(after)).toEqual(['a', 'b'])
-    expect(render(after).at(-1)?.text).toContain('b_key')
+    expect(renderRequest(after).at(-1)?.text).toContain('b_key')
   })
 
   it('wire 42 the same definition again shows nothing, another replaces it from there', () => {
@@ -101,14 +101,14 @@ describe('what a tool change shows', () => {
   it('wire 42 a removed tool is out of sight until it is added again', () => {
     const removed = [...loading('b'), system(remove('b')), assistant(text('x')), hi]
     expect(visibleTools(request(tools, ...removed))).toEqual(['a'])
-    expect(render(request(tools, ...removed)).map(({ kind }) => kind)).toContain('removal')
+    expect(renderRequest(request(tools, ...removed)).map(({ kind }) => kind)).toContain('removal')
     expect(visibleTools(request(tools, ...removed, system(add(byName('b')))))).toEqual(['a', 'b'])
   })
 
   it('a message with clear_at is seen until the next user message', () => {
     const note = { ...system(text('note')), clear_at: 'next_user_message' }
     const sees = (...messages: unknown[]) =>
-      render(request(tools, ...messages)).some(({ text }) => text === 'note')
+      renderRequest(request(tools, ...messages)).some(({ text }) => text === 'note')
     expect(sees(hi, note, assistant(text('x')))).toBe(true)
     expect(sees(hi, note, assistant(text('x')), hi)).toBe(false)
   })

@@ -1,6 +1,6 @@
 // What the model sees, and what a prompt cache keeps of it: wire.md section 7, statements 12 to 16.
 import { describe, expect, it } from 'vitest'
-import { countTokens, extendsPrefix, render, visibleTools } from '../../src/core/oracle/index.ts'
+import { countTokens, extendsPrefix, renderRequest, visibleTools } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,
@@ -18,17 +18,17 @@ import {
 
 const hi = user(text('hi'))
 const shown = (value: unknown) =>
-  render(value)
+  renderRequest(value)
     .map((segment) => segment.text)
     .join('\n')
-const kinds = (value: unknown) => render(value).map((segment) => segment.kind)
+const kinds = (value: unknown) => renderRequest(value).map((segment) => segment.kind)
 const count = (value: unknown, part: string) => shown(value).split(part).length - 1
 
 describe('visibility', () => {
   it('wire 12 a deferred tool that nothing refers to is not there', () => {
     const without = request([tool('a'), deferred('b')], hi)
     const within = request([tool('a'), deferred('b'), deferred('hidden')], hi)
-    expect(render(within)).toEqual(render(without))
+    expect(renderRequest(within)).toEqual(renderRequest(without))
     expect(shown(within)).not.toContain('hidden')
     expect(shown(request([tool('a'), tool('hidden')], hi))).toContain('hidden')
   })
@@ -55,8 +55,8 @@ describe('visibility', () => {
     const [first, call, answer] = loading('b')
     const before = request(tools, first, call)
     const after = request(tools, first, call, answer)
-    expect(extendsPrefix(render(before), render(after))).toEqual({ extends: true })
-    expect(kinds(after).slice(render(before).length)).toEqual(['user', 'functions', 'user'])
+    expect(extendsPrefix(renderRequest(before), renderRequest(after))).toEqual({ extends: true })
+    expect(kinds(after).slice(renderRequest(before).length)).toEqual(['user', 'functions', 'user'])
   })
 
   it('wire 15 deferred tools that nothing refers to may come, go and change places', () => {
@@ -67,7 +67,7 @@ describe('visibility', () => {
       [deferred('d'), deferred('b'), tool('a')],
       [tool('a'), deferred('b')],
     ]) {
-      expect(render(request(tools, ...history))).toEqual(render(some))
+      expect(renderRequest(request(tools, ...history))).toEqual(renderRequest(some))
     }
   })
 
@@ -103,9 +103,9 @@ describe('render', () => {
       ),
       system: [text('rules', { ...more })],
     })
-    expect(render(make(mark))).toEqual(render(make({})))
+    expect(renderRequest(make(mark))).toEqual(renderRequest(make({})))
     const called = (input: object) => request([tool('a')], hi, assistant({ ...use('c'), input }))
-    expect(render(called(mark))).not.toEqual(render(called({})))
+    expect(renderRequest(called(mark))).not.toEqual(renderRequest(called({})))
   })
 
   it('counts what is shown', () => {
@@ -113,7 +113,10 @@ describe('render', () => {
     const large = countTokens(request([tool('a'), deferred('b')], ...loading('b')))
     expect(small).toBe(
       Math.ceil(
-        render(request([tool('a'), deferred('b')], hi)).reduce((sum, { text }) => sum + text.length, 0) / 2.9,
+        renderRequest(request([tool('a'), deferred('b')], hi)).reduce(
+          (sum, { text }) => sum + text.length,
+          0,
+        ) / 2.9,
       ),
     )
     expect(large).toBeGreaterThan(small)
@@ -122,7 +125,8 @@ describe('render', () => {
 
 describe('extendsPrefix', () => {
   const tools = [tool('a'), deferred('b')]
-  const check = (previous: unknown, next: unknown) => extendsPrefix(render(previous), render(next))
+  const check = (previous: unknown, next: unknown) =>
+    extendsPrefix(renderRequest(previous), renderRequest(next))
 
   it('holds when messages or blocks of the last turn are added', () => {
     const one = request(tools, hi)

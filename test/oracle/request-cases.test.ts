@@ -3,11 +3,11 @@ import { expect, it } from 'vitest'
 import {
   countTokens,
   readingOf,
-  render,
+  renderRequest,
   type ValidateOptions,
   validateRequest,
   visibleTools,
-  walk,
+  walkRequest,
   withoutUnknown,
 } from '../../src/core/oracle/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
@@ -112,10 +112,10 @@ it.each([
   ['changed', changed],
 ])('W1 every change of a request is read as the model would: %s', async (name, request) => {
   const write = (given: Fields) => [
-    ...render(given).map((segment) => JSON.stringify(segment)),
+    ...renderRequest(given).map((segment) => JSON.stringify(segment)),
     `visible ${visibleTools(given)}`,
     `tokens ${countTokens(given)} ${JSON.stringify(readingOf(given))}`,
-    ...walk(given).steps.map(({ revealed }) => `reveals ${JSON.stringify(revealed)}`),
+    ...walkRequest(given).steps.map(({ revealed }) => `reveals ${JSON.stringify(revealed)}`),
     `known ${JSON.stringify(withoutUnknown({ ...given, odd: 1 }))}`,
   ]
   await expect(await effects(request, write)).toMatchFileSnapshot(`./requests/read-${name}.txt`)

@@ -1,11 +1,11 @@
-// The length of what the model reads, which agrees with what `render` shows and builds none of it.
+// The length of what the model reads, which agrees with what `renderRequest` shows and builds none of it.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   hasCacheMarks,
   MEDIA_CHARACTERS,
   readingOf,
-  render,
+  renderRequest,
   visibleTools,
 } from '../../src/core/oracle/index.ts'
 import { runs } from '../support/runs.ts'
@@ -25,7 +25,7 @@ import {
   user,
 } from './requests.ts'
 
-const shown = (value: unknown) => render(value).reduce((sum, segment) => sum + segment.text.length, 0)
+const shown = (value: unknown) => renderRequest(value).reduce((sum, segment) => sum + segment.text.length, 0)
 
 const name = fc.constantFrom('a', 'b', 'c', 'd')
 const words = fc.stringMatching(/^[a-z ]{1,20}$/)

@@ -1,6 +1,6 @@
 // Thinking that is bound to what came before it: wire.md section 7, statement 44.
 import { describe, expect, it } from 'vitest'
-import { sign, thinkingPrefix } from '../../src/core/oracle/index.ts'
+import { signThinking, thinkingPrefix } from '../../src/core/oracle/index.ts'
 import {
   assistant,
   deferred,
@@ -25,7 +25,7 @@ const check = (value: unknown) => refusal(value, { boundThinking: true })
 const BOUND = 'Invalid `signature` in `thinking` block. The block is bound to a different conversation.'
 
 const asked = { ...request(tools, ...loading('b')), system: 'rules' }
-const reply = assistant(thought(sign(asked)), text('x'))
+const reply = assistant(thought(signThinking(asked)), text('x'))
 const answered = { ...asked, messages: [...asked.messages, reply, hi] }
 
 describe('bound thinking', () => {
@@ -36,7 +36,7 @@ describe('bound thinking', () => {
 
   it('wire 44 is refused elsewhere, at its place', () => {
     const first = request(tools, hi)
-    const moved = request(tools, user(text('ho')), assistant(thought(sign(first)), text('x')), hi)
+    const moved = request(tools, user(text('ho')), assistant(thought(signThinking(first)), text('x')), hi)
     expect(check(moved)).toBe(`messages.1.content.0: ${BOUND}`)
     expect(refusal(moved)).toBeUndefined()
   })
@@ -55,9 +55,9 @@ describe('bound thinking', () => {
 
   it('wire 44 survives the first deferred tool, and older thinking that is dropped', () => {
     const bare = request([tool('a')], hi)
-    const bound = [hi, assistant(thought(sign(bare)), text('x')), hi]
+    const bound = [hi, assistant(thought(signThinking(bare)), text('x')), hi]
     expect(check(request([tool('a'), deferred('b')], ...bound))).toBeUndefined()
-    const second = assistant(thought(sign(request(tools, ...bound))), text('y'))
+    const second = assistant(thought(signThinking(request(tools, ...bound))), text('y'))
     const dropped = [hi, assistant(text('x')), hi, second, hi]
     expect(check(request(tools, ...dropped))).toBeUndefined()
   })
@@ -90,7 +90,7 @@ describe('bound thinking', () => {
 
   it('wire 44 does not survive reordering', () => {
     const pair = (one: string, two: string) => [user(text(one)), assistant(text('ok')), user(text(two))]
-    const bound = assistant(thought(sign(request(tools, ...pair('1', '2')))), text('x'))
+    const bound = assistant(thought(signThinking(request(tools, ...pair('1', '2')))), text('x'))
     expect(check(request(tools, ...pair('1', '2'), bound, hi))).toBeUndefined()
     expect(check(request(tools, ...pair('2', '1'), bound, hi))).toContain(`messages.3.content.0: ${BOUND}`)
   })
@@ -98,7 +98,7 @@ describe('bound thinking', () => {
   it('wire 44 covers thinking in the middle of a reply', () => {
     const searched = [search('srvtoolu_1'), found('srvtoolu_1', 'b')]
     const start = request(tools, hi)
-    const late = assistant(...searched, thought(sign(start, searched)), text('x'))
+    const late = assistant(...searched, thought(signThinking(start, searched)), text('x'))
     expect(check(request(tools, hi, late, hi))).toBeUndefined()
     expect(check(request([tool('a'), tool('z'), deferred('b', { strict: true })], hi, late, hi))).toContain(
       BOUND,
@@ -110,7 +110,7 @@ describe('bound thinking', () => {
   })
 
   it('the prefix of a place is that of the request that ended there', () => {
-    expect(sign(asked)).toBe(`oracle:${thinkingPrefix(answered, 3, 0)}`)
+    expect(signThinking(asked)).toBe(`oracle:${thinkingPrefix(answered, 3, 0)}`)
     expect(thinkingPrefix(answered, 3, 0)).toBe(thinkingPrefix(answered, 3, 1))
     expect(thinkingPrefix(answered, 4, 0)).not.toBe(thinkingPrefix(answered, 3, 1))
   })

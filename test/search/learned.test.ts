@@ -178,15 +178,15 @@ describe('a conversation that learns', () => {
     const { learned, shelf } = learning()
     await searched(shelf, 'wake somebody')
     await searched(shelf, 'alert on call')
-    shelf.used(call('mcp__pager__alert'))
+    shelf.recordUse(call('mcp__pager__alert'))
     expect(learned.uses().map(({ words, weight }) => [words.join(' '), weight])).toEqual([
       ['alert call', 1],
       ['wake somebodi', 0.5],
     ])
     await searched(shelf, 'create note')
     await searched(shelf, 'create event')
-    shelf.used(call('mcp__notes__create_note'))
-    shelf.used(call('mcp__calendar__create_event'))
+    shelf.recordUse(call('mcp__notes__create_note'))
+    shelf.recordUse(call('mcp__calendar__create_event'))
     expect(
       learned
         .uses()
@@ -201,10 +201,10 @@ describe('a conversation that learns', () => {
   it('does not learn from exact names, unknown tools, other conversations or calls without a search', async () => {
     const { learned, shelf } = learning()
     await searched(shelf, 'select:mcp__notes__create_note')
-    shelf.used(call('mcp__notes__create_note'))
-    shelf.used(call('mcp__nobody__knows'))
+    shelf.recordUse(call('mcp__notes__create_note'))
+    shelf.recordUse(call('mcp__nobody__knows'))
     await searched(shelf, 'send message')
-    shelf.fork().used(call('mcp__email__send_email'))
+    shelf.fork().recordUse(call('mcp__email__send_email'))
     expect(learned.uses()).toEqual([])
   })
 
@@ -216,6 +216,6 @@ describe('a conversation that learns', () => {
       },
     })
     await shelf.search({ query: 'send message' })
-    expect(() => shelf.used(call('mcp__email__send_email'))).not.toThrow()
+    expect(() => shelf.recordUse(call('mcp__email__send_email'))).not.toThrow()
   })
 })

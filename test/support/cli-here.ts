@@ -24,7 +24,7 @@ export async function runHere(
       print: (text) => {
         out += `${text}\n`
       },
-      tell: (text) => {
+      report: (text) => {
         told += `${text}\n`
       },
       isInteractive: false,

@@ -1,6 +1,6 @@
 // Random conversations: a host, its servers and a model, played step by step.
 
-import { sign } from '../../src/core/oracle/index.ts'
+import { signThinking } from '../../src/core/oracle/index.ts'
 import { foldHistory } from '../../src/entries/core.ts'
 import type { Prepared, Shelf, ShelfOptions, Tool } from '../../src/index.ts'
 import type { Step } from './random-steps.ts'
@@ -212,7 +212,7 @@ export class RandomTalk {
   #reply(content: Loose[]): void {
     const { request, prepared } = this.sent.at(-1) as Sent
     const isBound = request.model === BOUND_MODEL && prepared.decision.open
-    const signature = isBound ? sign(request) : 'unbound'
+    const signature = isBound ? signThinking(request) : 'unbound'
     const thinking = { type: 'thinking', thinking: `Hm, ${this.sent.length}.`, signature }
     this.messages.push({ role: 'assistant', content: [...(this.setup.thinks ? [thinking] : []), ...content] })
   }

@@ -211,7 +211,7 @@ export function openHere(place: Place, words: readonly string[], size: HereSize 
       lines.close()
     }
   }
-  void run(words, { print: say, tell: say, isInteractive: true, ask, screen: { input, output } }).then(
+  void run(words, { print: say, report: say, isInteractive: true, ask, screen: { input, output } }).then(
     (code) => {
       leave()
       end(code)

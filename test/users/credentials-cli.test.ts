@@ -96,7 +96,7 @@ describe('toolshelf login --user', () => {
     const said: string[] = []
     const say = (text: string) => void said.push(text)
     const words = ['notes', '--user', 'ada', '--config', config]
-    const terminal = { print: say, tell: say, isInteractive: false }
+    const terminal = { print: say, report: say, isInteractive: false }
     expect(await command.run(readInput(command, words), terminal)).toBe(0)
     expect(said.at(-1)).toBe('Logged in to notes: 2 tools.')
     const store = await openStateStore(url)

@@ -18,7 +18,7 @@ const shared = shareWithUsers({
     ...{ reader: { resultBudget: 8 }, stranger: { resultBudget: 8 } },
     ...Object.fromEntries(eras.map((era) => [`revoked-${era}`, {}])),
     searcher: { limits: { searchesPerDay: 1 } },
-    asker: { limits: { requestsPerDay: 5 } },
+    questionHandler: { limits: { requestsPerDay: 5 } },
   },
   options: { results: {} },
   http: {
@@ -173,14 +173,19 @@ describe('limits', () => {
     const { send, bearer, events } = shared()
     const before = events.length
     const asked = (user: string) => send({ body: list, headers: bearer(user) })
-    const answers = await Promise.all(Array.from({ length: 8 }, () => asked('asker')))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => asked('questionHandler')))
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(3)
     const refused = answers.find(({ status }) => status === 429)
     expect(Number(refused?.headers['retry-after'])).toBeGreaterThan(0)
     expect(refused?.text).toMatch(/your limit of 5 requests per day is reached; try again in \d+ (s|min|h)/)
     const refusals = events.slice(before).filter(({ type }) => type === 'refused')
     expect(refusals).toHaveLength(3)
-    expect(refusals[0]).toMatchObject({ type: 'refused', user: 'asker', reason: 'limit', status: 429 })
+    expect(refusals[0]).toMatchObject({
+      type: 'refused',
+      user: 'questionHandler',
+      reason: 'limit',
+      status: 429,
+    })
     expect((await asked('bob')).status).not.toBe(429)
   })
 

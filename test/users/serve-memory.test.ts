@@ -6,9 +6,9 @@ import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
 import {
   createMessagesGateway,
   type MessagesRequest,
-  readSetting,
+  parseModeSetting,
   type StreamEvent,
-  serve,
+  serveMessagesGateway,
   type Upstream,
 } from '../../src/messages/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
@@ -77,9 +77,9 @@ async function open(mode: string, replies: readonly (readonly Fields[])[]) {
     return (event: Trace) => void one.events.push(event)
   }
   const { lexical: own, bm25, regex } = rankers
-  const served = await serve({
+  const served = await serveMessagesGateway({
     gateway: createMessagesGateway({ upstream, rankers: { own, bm25, regex }, openTrace }),
-    setting: readSetting(mode)!,
+    setting: parseModeSetting(mode)!,
     port: 0,
     users: createKeyAuthenticator({ directory }),
     inspector: async (_request, _network, isOperator) =>

@@ -4,7 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Trace } from '../../src/core/index.ts'
-import { createMessagesGateway, type RequestRecord, readSetting, serve } from '../../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  parseModeSetting,
+  type RequestRecord,
+  serveMessagesGateway,
+} from '../../src/messages/index.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import {
@@ -76,9 +81,9 @@ async function openServe(profiles: { readonly [user: string]: Partial<Profile> }
     return trace
   }
   const upstream = createMessagesUpstream({ url, key: 'upstream-secret', wire: 'append' })
-  const served = await serve({
+  const served = await serveMessagesGateway({
     gateway: createMessagesGateway({ upstream, openTrace }),
-    setting: readSetting(mode)!,
+    setting: parseModeSetting(mode)!,
     port: 0,
     keys: [{ secret: 'operator-secret' }],
     users: createKeyAuthenticator({ directory }),

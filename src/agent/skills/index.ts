@@ -3,14 +3,14 @@
 export { readSkillText } from './front-matter.ts'
 export {
   loadSkills,
+  parseSkillFiles,
   projectSkillFolders,
   readSkillFiles,
   type SkillFile,
   skillFolders,
-  skillsIn,
   userSkillFolders,
 } from './load.ts'
 export { remoteSkills } from './remote.ts'
-export { type FoundThing, type FoundThings, searchBoth } from './search.ts'
+export { type FoundToolsAndSkills, searchToolsAndSkills, type ToolOrSkill } from './search.ts'
 export { createSkills, type Skills, type SkillsOptions } from './skills.ts'
 export type { Skill, SkillDiscovery, UsedSkill } from './types.ts'

@@ -40,7 +40,7 @@ export type SkillFile = {
 
 /** Reads the skills in folders; reports what cannot be used and loads the rest. */
 export async function loadSkills(folders: readonly string[], notify: Notify): Promise<Skill[]> {
-  return skillsIn(await readSkillFiles(folders, notify), notify)
+  return parseSkillFiles(await readSkillFiles(folders, notify), notify)
 }
 
 /** Reads every SKILL.md in folders. With `isFixed`, the skills made from them never read the disk again. */
@@ -66,7 +66,7 @@ export async function readSkillFiles(
 }
 
 /** Builds skills from files; for duplicate names or files, the first one wins. */
-export function skillsIn(files: readonly SkillFile[], notify: Notify): Skill[] {
+export function parseSkillFiles(files: readonly SkillFile[], notify: Notify): Skill[] {
   const skills = new Map<string, Found>()
   const seen = new Set<string>()
   for (const one of files) {

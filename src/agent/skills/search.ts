@@ -7,16 +7,16 @@ import { catalogueEntries, type RelatedEntry } from '../../search/index.ts'
 import type { Skill } from './types.ts'
 
 /** A deferred tool or a skill. */
-export type FoundThing = {
+export type ToolOrSkill = {
   readonly kind: 'tool' | 'skill'
   readonly name: string
   readonly description: string
 }
 
 /** What a search of tools and skills found. */
-export type FoundThings = {
+export type FoundToolsAndSkills = {
   /** Tools and skills ranked together, best first. */
-  readonly found: readonly FoundThing[]
+  readonly found: readonly ToolOrSkill[]
   /** How many matched in total. */
   readonly matched: number
 }
@@ -24,12 +24,12 @@ export type FoundThings = {
 const MAX_FOUND = 10
 
 /** Ranks deferred tools and skills together. */
-export async function searchBoth(
+export async function searchToolsAndSkills(
   shelf: Shelf | undefined,
   skills: readonly Skill[],
   query: string,
   { most = MAX_FOUND, rank = rankers.hybrid }: { readonly most?: number; readonly rank?: Rank } = {},
-): Promise<FoundThings> {
+): Promise<FoundToolsAndSkills> {
   const own = skillEntries(skills)
   const entries = shelf ? together(shelf.partition().deferred, own) : own
   const text = cleanQuery(query)

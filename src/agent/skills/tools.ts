@@ -5,7 +5,7 @@ import type { Content, Rank, Shelf } from '../../core/index.ts'
 import { closestNames, cut, oneLine, textOf } from '../../lib/index.ts'
 import type { AgentTool } from '../types.ts'
 import { DISCOVER, skillLines } from './offers.ts'
-import { type FoundThing, searchBoth } from './search.ts'
+import { searchToolsAndSkills, type ToolOrSkill } from './search.ts'
 import type { Skill } from './types.ts'
 
 /** What the tools need of the conversation's skills. */
@@ -45,9 +45,9 @@ export function discoverTool({ complete, shelf, rank, discover }: SkillSource): 
       const skills = await complete()
       const queryText = textOf(query)
       const options = rank ? { rank } : {}
-      const { found } = await searchBoth(undefined, skills, queryText, options)
+      const { found } = await searchToolsAndSkills(undefined, skills, queryText, options)
       const both = shelf
-        ? await searchBoth(shelf, skills, queryText, { ...options, most: MAX_WITH_TOOLS })
+        ? await searchToolsAndSkills(shelf, skills, queryText, { ...options, most: MAX_WITH_TOOLS })
         : { found: [] }
       const byName = new Map(skills.map((skill) => [skill.name, skill]))
       const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
@@ -127,7 +127,7 @@ function nothing(query: string, skills: readonly Skill[]): string {
   return `No skill matches "${oneLine(query, 100)}". ${skills.length} skills can be searched; try other words, or go on without one.`
 }
 
-function aboutTools(found: readonly FoundThing[]): string[] {
+function aboutTools(found: readonly ToolOrSkill[]): string[] {
   const names = found.filter(({ kind }) => kind === 'tool').map(({ name }) => name)
   if (names.length === 0) return []
   const list = names.join(',')

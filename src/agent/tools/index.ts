@@ -37,7 +37,7 @@ export function builtInTools(options: BuiltInOptions): AgentTool[] {
 }
 
 /** How each tool is shown to a person, for `presentMessages`. */
-export const kinds: { readonly [name: string]: CallKind } = {
+export const builtInCallKinds: { readonly [name: string]: CallKind } = {
   Read: readKind,
   Grep: searchKind,
   Glob: searchKind,

@@ -2,7 +2,7 @@
 import type { Message } from '../../core/index.ts'
 
 /** Which of the four features are on. */
-export type UsingOptions = {
+export type ToolUseHelpOptions = {
   /** Characters of description with each announced name; 0 for names only. An option of the shelf. */
   readonly describe: number
   /** How many relevant deferred tools to name with each message; 0 for none. */
@@ -30,11 +30,11 @@ export type LearnedPin = {
 }
 
 /** The four features for one session. */
-export type Using = {
+export type ToolUseHelp = {
   /** Returns the current options. */
-  options(): UsingOptions
+  options(): ToolUseHelpOptions
   /** Switches reminders, preloading or learning. `describe` is fixed, because it is an option of the shelf. */
-  switch(options: Partial<Omit<UsingOptions, 'describe'>>): void
+  switch(options: Partial<Omit<ToolUseHelpOptions, 'describe'>>): void
   /** Returns the reminder to add to a user message: one text or none. Never throws. */
   remind(text: string): Promise<string[]>
   /** Returns the tools that the last reminder named. */

@@ -6,12 +6,12 @@ import { splitName } from '../../lib/index.ts'
 import { learnedPins } from './pins.ts'
 import { relevantTools } from './relevant-tools.ts'
 import { sessionUse } from './session-use.ts'
-import type { LearnedPin, ServerLike, ToolUsage, Using, UsingOptions } from './types.ts'
+import type { LearnedPin, ServerLike, ToolUsage, ToolUseHelp, ToolUseHelpOptions } from './types.ts'
 import { usageFile } from './usage-file.ts'
 
-export type UsingParts = {
+export type ToolUseHelpParts = {
   readonly shelf: Shelf
-  readonly options: UsingOptions
+  readonly options: ToolUseHelpOptions
   /** Where `usage.json` is kept. */
   readonly folder: string
   readonly notify: (message: string) => void
@@ -26,7 +26,13 @@ const MAX_PRELOADED = 10
 /**
  * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
  */
-export function createUsing({ shelf, options: initial, folder, notify, rank }: UsingParts): Using {
+export function createToolUseHelp({
+  shelf,
+  options: initial,
+  folder,
+  notify,
+  rank,
+}: ToolUseHelpParts): ToolUseHelp {
   const file = usageFile(join(folder, 'usage.json'), notify)
   let options = initial
   let reminded: readonly string[] = []

@@ -33,9 +33,9 @@ export type ChatStore = {
   readonly update: (turn: TurnState) => void
   /** Adds items. While a turn runs, adds them to the turn, so that later output follows them. */
   readonly say: (items: readonly Item[]) => void
-  readonly tell: (lines: readonly OutputLine[], kind?: 'output' | 'notice') => void
+  readonly notify: (lines: readonly OutputLine[], kind?: 'output' | 'notice') => void
   /** Adds a message about servers, separated from other items. */
-  readonly tellOfServers: (kind: 'output' | 'notice', line: OutputLine) => void
+  readonly reportServers: (kind: 'output' | 'notice', line: OutputLine) => void
   /** The next message about servers belongs to the items that are there now. */
   readonly joinServers: () => void
 }
@@ -71,8 +71,8 @@ export function createChatStore(initial: ChatState): ChatStore {
     change,
     update,
     say,
-    tell: (lines, kind = 'output') => say(lines.map((line) => itemOf(kind, line))),
-    tellOfServers(kind, line) {
+    notify: (lines, kind = 'output') => say(lines.map((line) => itemOf(kind, line))),
+    reportServers(kind, line) {
       const isApart = state.turn !== undefined || state.items !== toldOfServers
       say([{ ...itemOf(kind, line), isApart }])
       joinServers()

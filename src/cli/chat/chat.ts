@@ -92,21 +92,21 @@ class OpenChat implements Chat {
   readonly subscribe = (listener: () => void) => this.#store.subscribe(listener)
   readonly ask = (question: PermissionQuestion) => this.#questions.ask(question)
   readonly decide = (answer: Answer) => this.#questions.decide(answer)
-  readonly notify = (message: string) => this.#store.tell([message], 'notice')
+  readonly notify = (message: string) => this.#store.notify([message], 'notice')
   readonly typed = () => this.#options.typedLines.read()
 
   readonly attach = (session: AgentSession) => {
-    const { change, tell, tellOfServers, say, joinServers } = this.#store
+    const { change, notify, reportServers, say, joinServers } = this.#store
     if (this.state().isOver) return
-    tell([labelled('Folder', this.#options.directory, 9), labelled('Session', session.file, 9)])
+    notify([labelled('Folder', this.#options.directory, 9), labelled('Session', session.file, 9)])
     say(resumedItems(session.agent.messages))
     joinServers()
     this.#spending.attach(session)
     change({ hint: HINT, status: this.#spending.ofSession() })
     this.#unwatch = watchServers(session.host, {
       show: (servers) => change({ servers }),
-      tell: (line) => tellOfServers('output', line),
-      warn: (text) => tellOfServers('notice', text),
+      notify: (line) => reportServers('output', line),
+      warn: (text) => reportServers('notice', text),
     })
     this.#open(session)
   }
@@ -155,7 +155,7 @@ class OpenChat implements Chat {
     try {
       for await (const event of work(this.#stop.signal)) this.#applyEvent(event)
     } catch (error) {
-      this.#store.tell([(error as Error).message], 'notice')
+      this.#store.notify([(error as Error).message], 'notice')
     }
     this.#stop = undefined
     const { turn } = this.state()
@@ -190,12 +190,12 @@ class OpenChat implements Chat {
   }
 
   async #command(text: string): Promise<void> {
-    const { tell, change } = this.#store
+    const { notify, change } = this.#store
     try {
-      tell(await runSlash(text, this.#commandContext(await this.#session)))
+      notify(await runSlash(text, this.#commandContext(await this.#session)))
       change({ status: this.#spending.ofSession() })
     } catch (error) {
-      tell([(error as Error).message], 'notice')
+      notify([(error as Error).message], 'notice')
     }
   }
 

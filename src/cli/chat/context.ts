@@ -1,7 +1,7 @@
 // Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
 import type { Agent } from '../../agent/index.ts'
 import { CHARACTERS_PER_TOKEN, estimateTokens, type Shelf, type ShelvedResult } from '../../core/index.ts'
-import { render } from '../../core/oracle/index.ts'
+import { renderRequest } from '../../core/oracle/index.ts'
 import { cut } from '../../lib/index.ts'
 
 export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
@@ -31,7 +31,7 @@ export async function nextRequest({ shelf, model, messages }: Agent): Promise<ob
 /** The conversation's share of a request, with the tools that it loaded. */
 export function conversationTokens(request: object): number {
   const counted: readonly string[] = LABELS.slice(2).flatMap(({ kinds }) => kinds)
-  const texts = render(request)
+  const texts = renderRequest(request)
     .filter(({ kind }) => counted.includes(kind))
     .map(({ text }) => text)
   return estimateTokens(texts.join(''))
@@ -44,7 +44,7 @@ export function contextReport(
   loaded: readonly string[],
   window: number,
 ): ContextReport {
-  const segments = render(request)
+  const segments = renderRequest(request)
   const isKnown = (kinds: readonly string[]) =>
     kinds[0] !== 'system' || segments.some(({ kind }) => kind === 'system')
   const parts = LABELS.filter(({ kinds }) => isKnown(kinds)).map(({ label, mark, kinds }) => ({

@@ -43,14 +43,14 @@ const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } =
   spent: { color: 'gray', indent: 2 },
 }
 
-export type Paper = {
+export type RenderOptions = {
   readonly columns: number
   /** Without styles: Markdown is shown as it was written. */
   readonly isPlain: boolean
 }
 
 /** The end of all items, as many rows as fit. */
-export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper): StyledLine[] {
+export function lastLinesOf(items: readonly Item[], rows: number, paper: RenderOptions): StyledLine[] {
   const lines: StyledLine[] = []
   for (const item of items.toReversed()) {
     if (lines.length >= rows) break
@@ -59,7 +59,7 @@ export function lastLinesOf(items: readonly Item[], rows: number, paper: Paper):
   return lastLines(lines, rows, paper.columns)
 }
 
-export function itemLines(item: Item, { columns, isPlain }: Paper): StyledLine[] {
+export function itemLines(item: Item, { columns, isPlain }: RenderOptions): StyledLine[] {
   const { kind, text, fence, isOpen } = item
   const safe = harmless(shortened(kind === 'user' ? `> ${text}` : text, isOpen))
   if (kind === 'said' && !isPlain)

@@ -1,7 +1,7 @@
 // The parts of a conversation, and how they are shown: calls summarised, searches hidden (P).
 // Implements P1, P2.
 import { type FileChange, SCRIPT_TOOL } from '../../agent/index.ts'
-import { kinds } from '../../agent/tools/index.ts'
+import { builtInCallKinds } from '../../agent/tools/index.ts'
 import type { Message, ToolUse } from '../../core/index.ts'
 import { BATCH_TOOL, presentMessages, SEARCH_TOOL } from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
@@ -74,7 +74,7 @@ export function isInRow(part: Part, isVerbose: boolean): part is Call {
 
 function shownOf(calls: readonly Call[]) {
   const message = { role: 'assistant', content: calls.map(({ block }) => block) }
-  return presentMessages([message], { searchTool: SEARCH_TOOL, kinds })[0]
+  return presentMessages([message], { searchTool: SEARCH_TOOL, kinds: builtInCallKinds })[0]
 }
 
 function summaryOf(row: readonly Call[]): Item[] {

@@ -6,10 +6,10 @@ import type { Item } from './items.ts'
 import { labelled, type OutputLine } from './output-line.ts'
 import { itemsOf, partsOf } from './parts.ts'
 
-export type Teller = {
+export type ServerReporter = {
   /** Their current state in a few words. */
   readonly show: (text: string) => void
-  readonly tell: (line: OutputLine) => void
+  readonly notify: (line: OutputLine) => void
   readonly warn: (text: string) => void
 }
 
@@ -19,10 +19,10 @@ const SERVERS_TIMEOUT_MS = 20_000
 /**
  * Reports the servers once all have settled, each failure when it happens, and each server that disconnects or returns.
  */
-export function watchServers(host: McpHost, { show, tell, warn }: Teller): () => void {
+export function watchServers(host: McpHost, { show, notify, warn }: ServerReporter): () => void {
   const known = new Map<string, string>()
   const reasons = new Map<string, string>()
-  let isTold = false
+  let wasReported = false
   const look = () => {
     show(inShort(host.status()))
     for (const status of host.status()) {
@@ -36,7 +36,7 @@ export function watchServers(host: McpHost, { show, tell, warn }: Teller): () =>
     if (wasThere || state === 'failed') gone(status, wasThere)
     else if (state === 'connected') {
       const isBack = reasons.delete(name)
-      if (isBack || isTold) tell(`${name} is ${isBack ? 'back' : 'there'}`)
+      if (isBack || wasReported) notify(`${name} is ${isBack ? 'back' : 'there'}`)
     }
   }
   /** Each attempt may fail for the same reason, which is reported once. */
@@ -54,8 +54,8 @@ export function watchServers(host: McpHost, { show, tell, warn }: Teller): () =>
   look()
   void host.settled({ timeout: SERVERS_TIMEOUT_MS }).then(() => {
     look()
-    isTold = true
-    tell(labelled('Servers', inFull(host.status()), 9))
+    wasReported = true
+    notify(labelled('Servers', inFull(host.status()), 9))
   })
   return stop
 }

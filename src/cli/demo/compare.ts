@@ -1,5 +1,5 @@
 // Runs the same task with each way of helping a model use tools it cannot see, and compares cost and savings.
-import type { LearnedPin, UsingOptions } from '../../agent/using/index.ts'
+import type { LearnedPin, ToolUseHelpOptions } from '../../agent/using/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { dollars } from '../../core/figures/index.ts'
 import { table } from '../../terminal/index.ts'
@@ -9,9 +9,9 @@ import type { Ledger, LedgerTurn } from './ledger.ts'
 import { playDemo } from './play.ts'
 import type { ConfigIn } from './servers.ts'
 
-type Way = { readonly name: string; readonly using: UsingOptions }
+type Way = { readonly name: string; readonly using: ToolUseHelpOptions }
 
-const NOTHING: UsingOptions = { describe: 0, remind: 0, preload: false, learn: false }
+const NOTHING: ToolUseHelpOptions = { describe: 0, remind: 0, preload: false, learn: false }
 
 /** Learning needs three earlier sessions: the first runs provide them. */
 const WAYS: readonly Way[] = [

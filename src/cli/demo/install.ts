@@ -9,7 +9,7 @@ import { CommandError } from '../command.ts'
 import { demoServers, folderWithAll, packagesBeside } from './servers.ts'
 
 export type InstallOptions = {
-  readonly tell: (message: string) => void
+  readonly notify: (message: string) => void
   readonly signal: AbortSignal
   /** Checked before anything is installed. */
   readonly beside?: readonly string[]
@@ -21,12 +21,12 @@ const MAX_OUTPUT_LENGTH = 4000
 
 /** The folder of packages that contains the servers; undefined if the user interrupted. */
 export async function provideServers(options: InstallOptions): Promise<string | undefined> {
-  const { tell, signal, beside = packagesBeside(), cache = cacheFolder() } = options
+  const { notify, signal, beside = packagesBeside(), cache = cacheFolder() } = options
   const installed = join(cache, 'node_modules')
   const found = folderWithAll([...beside, installed])
   if (found !== undefined) return found
   const count = Object.keys(demoServers).length
-  tell(`The demo installs its ${count} MCP servers from npm into ${cache}, once; this takes a minute.`)
+  notify(`The demo installs its ${count} MCP servers from npm into ${cache}, once; this takes a minute.`)
   try {
     await mkdir(dirname(cache), { recursive: true })
     const unfinished = await mkdtemp(`${cache}-`)

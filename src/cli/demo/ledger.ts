@@ -11,7 +11,7 @@ import {
   priceOf,
 } from '../../core/figures/index.ts'
 import { estimateTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
-import { extendsPrefix, render, type Segment } from '../../core/oracle/index.ts'
+import { extendsPrefix, renderRequest, type Segment } from '../../core/oracle/index.ts'
 
 export type LedgerTurn = Figures & {
   readonly prompt: string
@@ -133,7 +133,7 @@ function createPrefixCache() {
   return {
     /** Takes a request and returns whether it starts with the whole previous one. */
     see(request: object): boolean {
-      const segments = render(request)
+      const segments = renderRequest(request)
       const check = last ? extendsPrefix(last, segments) : undefined
       const kept = !check ? 0 : check.extends ? (last?.length ?? 0) : check.at
       share = lengthOf(segments.slice(0, kept)) / Math.max(1, lengthOf(segments))

@@ -3,7 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentEvent } from '../../agent/index.ts'
 import { createAgent, createChannel } from '../../agent/index.ts'
-import { createUsing, type LearnedPin, type Using, type UsingOptions } from '../../agent/using/index.ts'
+import {
+  createToolUseHelp,
+  type LearnedPin,
+  type ToolUseHelp,
+  type ToolUseHelpOptions,
+} from '../../agent/using/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { createShelf } from '../../index.ts'
 import { readConfig } from '../../mcp/config/index.ts'
@@ -39,7 +44,7 @@ export type DemoOptions = {
   readonly configIn: ConfigIn
   /** A real model; the script by default. */
   readonly live: OpenedClient | undefined
-  readonly using: UsingOptions
+  readonly using: ToolUseHelpOptions
   readonly prices: PriceTable
   /** The model whose prices apply to a script. */
   readonly pricedAs: string
@@ -78,7 +83,7 @@ async function* playIn(
     rank: 'hybrid',
     announceDescriptions: wanted.describe,
   })
-  const using = createUsing({ shelf, options: wanted, folder: memory, notify })
+  const using = createToolUseHelp({ shelf, options: wanted, folder: memory, notify })
   const host = createMcpHost({
     shelf,
     servers: using.withPins(servers),
@@ -119,7 +124,7 @@ async function* playIn(
 async function* playTurn(
   events: AsyncIterable<AgentEvent>,
   ledger: Ledger,
-  using: Using,
+  using: ToolUseHelp,
 ): AsyncGenerator<DemoEvent> {
   for await (const event of events) {
     ledger.follow(event, using.reminded())
@@ -132,16 +137,16 @@ async function* playTurn(
 /** Yields the state of the servers at each change until none is pending. */
 async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<DemoEvent> {
   const changes = createChannel<DemoEvent>()
-  const tell = (isSettled = false) =>
+  const notify = (isSettled = false) =>
     changes.push({
       type: 'servers',
       isSettled,
       servers: host.status().map(({ name, state, tools }) => ({ name, state, tools: tools.length })),
     })
-  const stop = host.listen(() => tell())
-  tell()
+  const stop = host.listen(() => notify())
+  notify()
   const end = () => {
-    tell(true)
+    notify(true)
     stop()
     changes.close()
   }

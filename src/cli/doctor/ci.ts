@@ -90,7 +90,7 @@ export async function checkServers(
   width: number,
 ): Promise<ExitCode> {
   for (const { name } of untrusted)
-    terminal.tell(printableLine(`Not checked: ${name}: this folder is not trusted (--trust-project).`))
+    terminal.report(printableLine(`Not checked: ${name}: this folder is not trusted (--trust-project).`))
   const texts = new Map<string, string>()
   for (const { source } of config.servers)
     if (!texts.has(source)) texts.set(source, await readFile(source, 'utf8').catch(() => ''))

@@ -3,7 +3,7 @@
 
 export { type OpenedInspector, openGatewayInspector, openInspector, RECORDING_ADVICE } from './inspector.ts'
 export type { HostOptions, OpenedHost } from './mcp-host.ts'
-export { tellOfServers } from './notices.ts'
+export { reportServerChanges } from './notices.ts'
 export { hostsIn, oauthOptions } from './oauth-options.ts'
 export { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
 export { storeIn, storeOption } from './store-option.ts'

@@ -30,7 +30,7 @@ import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
 import type { McpInspectorOptions } from './mcp-inspector.ts'
-import { tellOfServers } from './notices.ts'
+import { reportServerChanges } from './notices.ts'
 
 export type OpenedHost = {
   readonly host: McpHost
@@ -71,55 +71,55 @@ export type HostOptions = {
   /** Keeps events for the inspector. */
   readonly isInspected: boolean
   /** Reports to the operator. */
-  readonly tell: (message: string) => void
+  readonly notify: (message: string) => void
 }
 
 export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
-  const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, tell } = hostOptions
-  const audit = openAudit(hostOptions.audit, { isInspected, notify: tell })
+  const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
+  const audit = openAudit(hostOptions.audit, { isInspected, notify: notify })
   audit?.setServers(configured)
   const parts = personalParts(hostOptions)
   const { servers } = parts.split(configured)
   const shelfParts = {
     ranker,
     isLearning: settings.learn && isOnePerson,
-    related: relatedIn(knownTools, configured, tell),
-    notify: tell,
+    related: relatedIn(knownTools, configured, notify),
+    notify: notify,
     trace: audit?.stream.trace,
   }
   const { shelf, ready, warm } = openShelf(shelfParts)
-  const pins = sharedPins(store, tell)
-  let asker: QuestionHandler | undefined
+  const pins = sharedPins(store, notify)
+  let questionHandler: QuestionHandler | undefined
   const common = {
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     ...(pins ? { pins } : {}),
-    notify: tell,
+    notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   }
   const host = createMcpHost({
     ...{ ...common, shelf, servers, cache },
-    authorize: storedLogins(tell, store),
-    asker: laterAsker(() => asker),
+    authorize: storedLogins(notify, store),
+    questionHandler: laterAsker(() => questionHandler),
   })
   const personal = parts.open(configured, {
-    ...{ shared: host, sharedShelf: shelf, notify: tell },
+    ...{ shared: host, sharedShelf: shelf, notify: notify },
     makeShelf: () => openReadyShelf(shelfParts),
     makeHost: (given) => createMcpHost({ ...common, ...given, cacheFolder: false }),
   })
-  tellOfServers(host, tell)
-  const stopWatching = store && followPins(store, host, tell)
+  reportServerChanges(host, notify)
+  const stopWatching = store && followPins(store, host, notify)
   if (audit) traceServers(host, audit.stream.trace)
-  warmWhenIdle(host, warm, tell)
+  warmWhenIdle(host, warm, notify)
   const { instructions, batches } = settings
   async function gateway(): Promise<McpGateway> {
     const { createMcpGateway } = await import('../../mcp/gateway/gateway.ts')
     const makeHost = (handler: QuestionHandler) => {
-      asker = handler
+      questionHandler = handler
       return host
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
-    const options = { shelf, mode, ready, version: version(), instructions, notify: tell, makeHost }
+    const options = { shelf, mode, ready, version: version(), instructions, notify: notify, makeHost }
     const results = await keptResults(settings.resultBudget, hostOptions)
     const skills = offeredSkills(hostOptions)
     const { metrics, usage } = hostOptions
@@ -156,12 +156,12 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
 }
 
 /** Loads what searches need once the servers have started and the client's first requests are answered. */
-function warmWhenIdle(host: McpHost, warm: () => Promise<void>, tell: (message: string) => void): void {
+function warmWhenIdle(host: McpHost, warm: () => Promise<void>, notify: (message: string) => void): void {
   void host
     .settled()
     .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
     .then(warm)
-    .catch((error: Error) => tell(error.message))
+    .catch((error: Error) => notify(error.message))
 }
 
 /** Answers for whoever asks once the gateway has clients. */
@@ -171,19 +171,19 @@ function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler
       return current()?.client
     },
     async ask(...question) {
-      const asker = current()
-      if (!asker) throw new Error('no client is connected')
-      return asker.ask(...question)
+      const questionHandler = current()
+      if (!questionHandler) throw new Error('no client is connected')
+      return questionHandler.ask(...question)
     },
   }
 }
 
 /** Skills are searched like tools; those of folders and indexes are read at the first search. */
-function offeredSkills({ ranker, skillPlaces, tell }: HostOptions): GatewaySkills {
+function offeredSkills({ ranker, skillPlaces, notify }: HostOptions): GatewaySkills {
   const rank: Rank = async (...search) => (await searching()).rankers[ranker](...search)
   if (skillPlaces.length === 0) return { rank }
   const opened = openOnce(async () =>
-    (await import('../servers/skill-places.ts')).openSkillPlaces(skillPlaces, tell),
+    (await import('../servers/skill-places.ts')).openSkillPlaces(skillPlaces, notify),
   )
   return { rank, others: async () => (await opened())() }
 }
@@ -202,13 +202,13 @@ function sharedPins(store: StateStore | undefined, notify: (message: string) => 
 }
 
 /** Compares a server's definitions anew when somebody decided about them at another replica. */
-async function followPins(store: StateStore, host: McpHost, tell: (message: string) => void) {
+async function followPins(store: StateStore, host: McpHost, notify: (message: string) => void) {
   const refresh = (name: string | undefined) => {
     for (const { name: server, state } of host.status())
       if (state === 'connected' && server === (name ?? server)) host.refresh(server).catch(() => {})
   }
   return watchPins(store, refresh).catch((error: Error) =>
-    tell(`changes of pins at other replicas are noticed late: ${error.message}`),
+    notify(`changes of pins at other replicas are noticed late: ${error.message}`),
   )
 }
 

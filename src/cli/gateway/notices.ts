@@ -2,20 +2,20 @@
 import { idleRules } from '../../mcp/config/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/index.ts'
 
-export function tellOfServers(host: McpHost, tell: (message: string) => void): void {
+export function reportServerChanges(host: McpHost, notify: (message: string) => void): void {
   const failures = new Map<string, string | undefined>()
   const rules = new Set<string>()
 
   /** Reports each failure once, not each attempt. */
   function tellFailure({ name, state, reason }: ServerStatus): void {
-    if (state === 'failed' && failures.get(name) !== reason) tell(`server "${name}" failed: ${reason}`)
+    if (state === 'failed' && failures.get(name) !== reason) notify(`server "${name}" failed: ${reason}`)
     if (state === 'failed' || state === 'connected') failures.set(name, reason)
   }
 
   function tellIdleRules(status: ServerStatus): void {
     for (const rule of idleRules(status)) {
       const message = `server "${status.name}": no tool matches the rule ${rule}`
-      if (!rules.has(message)) tell(message)
+      if (!rules.has(message)) notify(message)
       rules.add(message)
     }
   }

@@ -49,11 +49,11 @@ export async function applyImport(
   if (!isJson) {
     show(found.plan, target, stateOf, terminal, 'hands over')
     for (const file of found.ofFolder)
-      terminal.tell(
+      terminal.report(
         printable(`${file} belongs to this folder and may be shared; name it with --from to change it.`),
       )
     for (const { name, file, reason } of plan.staying)
-      terminal.tell(printable(`${name} stays in ${file}: ${reason}.`))
+      terminal.report(printable(`${name} stays in ${file}: ${reason}.`))
     if (plan.changes.length === 0 && found.plan.servers.length > 0)
       terminal.print('There is nothing to change in your clients’ files.')
   }
@@ -80,7 +80,7 @@ function programOf({ program }: Machine, terminal: Terminal): readonly string[] 
       `${script} needs a TypeScript loader, which your clients do not have. Run "npm run build" and use dist/cli/main.js.`,
     )
   if (/[\\/]_npx[\\/]/.test(script))
-    terminal.tell(
+    terminal.report(
       printable(`${script} is in npm's cache, which may be cleaned. "npm install -g" makes it stay.`),
     )
   return program
@@ -226,7 +226,7 @@ function report(
   terminal: Terminal,
 ): void {
   for (const { write, problem } of written)
-    if (problem !== undefined) terminal.tell(printable(`${write.file} is not changed: ${problem}.`))
+    if (problem !== undefined) terminal.report(printable(`${write.file} is not changed: ${problem}.`))
   const done = written.filter(({ problem }) => problem === undefined)
   if (done.length === 0) return
   const clients = [...new Set(done.flatMap(({ write }) => write.clients))]

@@ -106,7 +106,7 @@ export function show(
   inputs: 'hands over' | 'keeps' = 'keeps',
 ): void {
   for (const { file, server, message } of problems)
-    terminal.tell(
+    terminal.report(
       printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
     )
   if (servers.length === 0)
@@ -122,18 +122,18 @@ export function show(
   terminal.print(table(['server', 'client', 'runs', 'state'], rows, MAX_COLUMNS))
   for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
     const advice = 'that one stays. Delete it there and import again to take the new one.'
-    terminal.tell(printable(`${name} runs something else in ${target.file}: ${advice}`))
+    terminal.report(printable(`${name} runs something else in ${target.file}: ${advice}`))
   }
   for (const { name, unset, boundTo } of servers.filter((one) => stateOf(one) === 'new')) {
     if (boundTo !== undefined)
-      terminal.tell(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
+      terminal.report(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
     for (const { variable, input } of unset) {
       const asked = input === undefined ? '' : `, which VS Code asks for as ${JSON.stringify(input)}`
       const state =
         input !== undefined && inputs === 'hands over'
           ? ' and hands over. Set it for other clients.'
           : '; it is not set. Set it where your clients start.'
-      terminal.tell(printable(`${name} needs the environment variable ${variable}${asked}${state}`))
+      terminal.report(printable(`${name} needs the environment variable ${variable}${asked}${state}`))
     }
   }
 }

@@ -70,7 +70,7 @@ async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[])
   const { journal, input, terminal } = context
   const leave = (note: string) => {
     steps.push({ file: file.file, outcome: 'left', note })
-    if (!input.isSet('json')) terminal.tell(printable(`${file.file} is left as it is: ${note}.`))
+    if (!input.isSet('json')) terminal.report(printable(`${file.file} is left as it is: ${note}.`))
     return false
   }
   try {
@@ -88,7 +88,7 @@ async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[])
     if (!(await mayUndo(context, file, current, undoing))) return leave('you did not agree')
     if (undoing.kind === 'edited' && current) {
       const name = `${Date.now()}-edited-${basename(file.file)}`
-      terminal.tell(printable(`Your edited version is saved as ${await journal.save(name, current)}.`))
+      terminal.report(printable(`Your edited version is saved as ${await journal.save(name, current)}.`))
     }
     await putBack(
       journal,
@@ -152,7 +152,7 @@ async function undoOwn(
       await putBack(journal, own.file, current, content, own.rights)
       steps.push({ file: own.file, outcome: 'restored' })
     } else if (current && contentHash(current) !== own.before)
-      terminal.tell(printable(`${own.file} was edited since; the servers stay in it.`))
+      terminal.report(printable(`${own.file} was edited since; the servers stay in it.`))
     await journal.drop(record, [own])
   }
 }

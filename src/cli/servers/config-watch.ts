@@ -12,7 +12,7 @@ export type ConfigWatchOptions = {
   /** Uses these servers from now on. */
   readonly configure: (servers: readonly ServerConfig[]) => Promise<void>
   /** Reports to the operator. */
-  readonly tell: (message: string) => void
+  readonly notify: (message: string) => void
 }
 
 /** Milliseconds between two checks; `watch` would miss a file that an editor replaces. */
@@ -26,26 +26,27 @@ export type ConfigWatch = {
 }
 
 /** Watches the files until it is stopped. */
-export function watchConfig({ files, config, configure, tell }: ConfigWatchOptions): ConfigWatch {
+export function watchConfig({ files, config, configure, notify }: ConfigWatchOptions): ConfigWatch {
   let inUse = config
   let taking: Promise<void> = Promise.resolve()
 
   async function take(): Promise<void> {
     const next = await readConfig(files)
-    for (const problem of next.problems) if (!isKnown(problem, inUse)) tell(describeProblem(problem))
+    for (const problem of next.problems) if (!isKnown(problem, inUse)) notify(describeProblem(problem))
     const unread = unreadFile(inUse, next)
-    if (unread !== undefined) return tell(`${unread}: keeping its servers as they are until it can be read.`)
+    if (unread !== undefined)
+      return notify(`${unread}: keeping its servers as they are until it can be read.`)
     if (!isDeepStrictEqual(next.settings, inUse.settings))
-      tell('"gateway" has changed in the configuration; restart to apply it.')
+      notify('"gateway" has changed in the configuration; restart to apply it.')
     const changes = describeChanges(inUse.servers, next.servers)
     inUse = next
     if (changes === '') return
     await configure(next.servers)
-    tell(`the configuration has changed: ${changes}.`)
+    notify(`the configuration has changed: ${changes}.`)
   }
 
   const reload = () => {
-    taking = taking.then(take).catch((error: Error) => tell(error.message))
+    taking = taking.then(take).catch((error: Error) => notify(error.message))
     return taking
   }
   // A shell's <(…) can be read only once.

@@ -8,7 +8,7 @@ import { storedLogins } from './logins.ts'
 
 const HOUR = 3_600_000
 /** A server that failed is not retried while the others start. */
-const ONE_ATTEMPT = { firstRetry: HOUR, longestRetry: HOUR }
+const ONE_ATTEMPT = { firstRetryMs: HOUR, maxRetryMs: HOUR }
 /** Milliseconds for prompts and resources, once the tools are listed. */
 const MAX_LISTING_MS = 5000
 

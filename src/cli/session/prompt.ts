@@ -16,12 +16,12 @@ export function checkPrompt({ words }: Input, terminal: Terminal): void {
 export async function readPrompt(
   { words }: Input,
   terminal: Terminal,
-  tell: (message: string) => void,
+  notify: (message: string) => void,
 ): Promise<string> {
   const { stream, isPiped } = inputOf(terminal)
   const said = words.filter((word) => word !== '-').join(' ')
   const isAwaited = words.includes('-') || words.length === 0
-  const piped = isAwaited || isPiped ? await readPiped(stream, isAwaited, tell) : ''
+  const piped = isAwaited || isPiped ? await readPiped(stream, isAwaited, notify) : ''
   const prompt = [said, piped.trim()].filter((part) => part.trim() !== '').join('\n\n')
   if (prompt === '') throw new UsageError('the prompt is empty.')
   return prompt
@@ -36,10 +36,10 @@ function inputOf({ input }: Terminal): PipedInput {
 async function readPiped(
   stream: PipedInput['stream'],
   isAwaited: boolean,
-  tell: (message: string) => void,
+  notify: (message: string) => void,
 ): Promise<string> {
   const silence = new AbortController()
-  const timer = setTimeout(() => (isAwaited ? tell(WAITING) : silence.abort()), INPUT_TIMEOUT_MS)
+  const timer = setTimeout(() => (isAwaited ? notify(WAITING) : silence.abort()), INPUT_TIMEOUT_MS)
   const chunks: Buffer[] = []
   try {
     for await (const chunk of addAbortSignal(silence.signal, stream)) {
@@ -48,7 +48,7 @@ async function readPiped(
     }
   } catch (error) {
     if (!silence.signal.aborted) throw error
-    tell('nothing came through the pipe; continuing without it. If there is no input, add "< /dev/null".')
+    notify('nothing came through the pipe; continuing without it. If there is no input, add "< /dev/null".')
   } finally {
     clearTimeout(timer)
   }

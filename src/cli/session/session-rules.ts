@@ -92,12 +92,12 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
 }
 
 /** If nobody can be asked: reports once per tool which rule would have allowed it. */
-export function refuseUnasked(tell: (message: string) => void): (question: PermissionQuestion) => string {
+export function refuseUnasked(notify: (message: string) => void): (question: PermissionQuestion) => string {
   const refused = new Set<string>()
   return ({ call: { name }, suggested }) => {
     const rules = suggested.length > 0 ? suggested : [name]
     const option = `--allow ${quoted(rules.join(','))}`
-    if (!refused.has(name)) tell(`${name} was not run, because no rule allows it: ${option}`)
+    if (!refused.has(name)) notify(`${name} was not run, because no rule allows it: ${option}`)
     refused.add(name)
     return `Nobody is there to allow ${name}. It runs only if it was allowed when the session was started: ${option}`
   }

@@ -8,18 +8,18 @@ import {
   mendTranscript,
   openTranscript,
   readTranscript,
-  type Saved,
+  type SavedConversation,
 } from '../../agent/index.ts'
 import {
   createSkills,
+  parseSkillFiles,
   readSkillFiles,
   type Skills,
   type SkillsOptions,
-  skillsIn,
   userSkillFolders,
 } from '../../agent/skills/index.ts'
 import { batchTool, builtInTools, scriptTool } from '../../agent/tools/index.ts'
-import { createUsing, type Using, type UsingOptions } from '../../agent/using/index.ts'
+import { createToolUseHelp, type ToolUseHelp, type ToolUseHelpOptions } from '../../agent/using/index.ts'
 import {
   createDiskResults,
   createShelf,
@@ -76,7 +76,7 @@ export type AgentSessionOptions = {
   readonly knownTools: readonly string[]
   /** URL of a remote skill index. */
   readonly skillIndex: string | undefined
-  readonly using: UsingOptions
+  readonly using: ToolUseHelpOptions
   readonly contextWindow: number | undefined
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
@@ -90,7 +90,7 @@ export type AgentSession = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly skills: Skills
-  readonly using: Using
+  readonly using: ToolUseHelp
   readonly permissions: SessionPermissions
   /** The transcript file. */
   readonly file: string
@@ -118,7 +118,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     state: saved?.state,
     related: (query, tools) => skills.related(query, tools),
   })
-  const using = createUsing({ shelf, options: options.using, folder: dataFolder(), notify })
+  const using = createToolUseHelp({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
     shelf,
     servers: using.withPins(config.servers),
@@ -128,7 +128,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   })
   if (audit) traceServers(host, audit.stream.trace)
   const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
-  const skills = createSkills(skillsIn(skillFiles, notify), {
+  const skills = createSkills(parseSkillFiles(skillFiles, notify), {
     ...(options.skillIndex === undefined ? {} : { indexUrl: options.skillIndex }),
     ...(await skillsOfServers(host)),
     shelf,
@@ -231,7 +231,7 @@ function resume(
   requested: string,
   directory: string,
   notify: (message: string) => void,
-): Saved & { readonly file: string } {
+): SavedConversation & { readonly file: string } {
   const file = findSession(requested, directory)
   const saved = readable(file, () => readTranscript(file))
   if (saved.lost > 0 && saved.messages.length === 0 && saved.state === undefined)

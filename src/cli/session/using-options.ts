@@ -1,5 +1,5 @@
 // Options that help a model use tools it cannot see, shared by all commands with an agent.
-import type { UsingOptions } from '../../agent/using/index.ts'
+import type { ToolUseHelpOptions } from '../../agent/using/index.ts'
 import { type Input, type Option, UsageError } from '../command.ts'
 
 export const usingOptions: { readonly [name: string]: Option } = {
@@ -17,7 +17,7 @@ export const usingOptions: { readonly [name: string]: Option } = {
   learn: { type: 'boolean', about: 'keep tools loaded that most of your sessions load' },
 }
 
-export function readUsing(input: Input): UsingOptions {
+export function readUsing(input: Input): ToolUseHelpOptions {
   return {
     describe: numberIn(input, 'describe', 999),
     remind: numberIn(input, 'remind', 99),

@@ -10,7 +10,7 @@ import { CommandError, type Terminal } from '../command.ts'
 const MAX_REPORTED = 10
 
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
-  return parseTools(await readText(path), path, terminal.tell)
+  return parseTools(await readText(path), path, terminal.report)
 }
 
 /** Throws if no line is a tool. */
@@ -47,7 +47,7 @@ export function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
 }
 
 export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {
-  return parseLines(await readText(path), path, terminal.tell, (value, line) => {
+  return parseLines(await readText(path), path, terminal.report, (value, line) => {
     const query = value as EvaluationQuery
     if (typeof query.query !== 'string') return 'a query needs a "query"'
     if (!isNames(query.gold) || query.gold.length === 0) return '"gold" must be a list of tool names'

@@ -39,11 +39,11 @@ export function createEncoderProgress(terminal: Terminal, now: () => number): En
       const leftMs = done > first.done ? ((at - first.at) / (done - first.done)) * (total - done) : undefined
       const estimate = leftMs === undefined || done === total ? '' : `, ${timeLeft(leftMs)} left`
       const line = `The encoder has read ${done} of ${total} tools${estimate}.`
-      terminal.tell(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
+      terminal.report(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
       shownAt = at
     },
     finish() {
-      if (canRewrite && shownAt !== undefined) terminal.tell(REWRITE)
+      if (canRewrite && shownAt !== undefined) terminal.report(REWRITE)
     },
   }
 }

@@ -20,14 +20,14 @@ export async function knownDefinitions(
   terminal: Terminal,
   { isFresh }: { readonly isFresh: boolean },
 ): Promise<KnownDefinitions> {
-  const tell = (message: string) => terminal.tell(printableLine(message))
+  const notify = (message: string) => terminal.report(printableLine(message))
   const host = createMcpHost({
     shelf: createShelf({}),
     // A lazy server whose definitions are cached is not started.
     servers: servers.map((server) => ({ ...server, lazy: !isFresh })),
     isCacheIgnored: isFresh,
-    authorize: storedLogins(tell),
-    notify: tell,
+    authorize: storedLogins(notify),
+    notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
   try {
@@ -36,7 +36,7 @@ export async function knownDefinitions(
     const statuses = host.status()
     for (const { name, tools, state, reason } of statuses)
       if (tools.length === 0 && state !== 'disabled' && state !== 'connected')
-        tell(`Not counted: ${name}: ${reason ?? 'it is still starting'}`)
+        notify(`Not counted: ${name}: ${reason ?? 'it is still starting'}`)
     const known = definitionsOf(statuses)
     if (known.tools.length === 0)
       throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')

@@ -21,13 +21,13 @@ export async function listServerTools(
   named: readonly string[] | undefined,
   terminal: Terminal,
 ): Promise<{ readonly tools: Tool[]; readonly settings: GatewaySettings }> {
-  const tell = (message: string) => terminal.tell(printable(message))
-  const { servers, settings } = await readServers(named, tell)
+  const notify = (message: string) => terminal.report(printable(message))
+  const { servers, settings } = await readServers(named, notify)
   const host = createMcpHost({
     shelf: createShelf({}),
     servers: servers.map((server) => ({ ...server, lazy: false })),
-    authorize: storedLogins(tell),
-    notify: tell,
+    authorize: storedLogins(notify),
+    notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
   try {
@@ -36,7 +36,7 @@ export async function listServerTools(
     const statuses = host.status()
     for (const { name, state, reason } of statuses)
       if (state !== 'connected' && state !== 'disabled')
-        tell(`Not searched: ${name}: ${reason ?? 'it is still starting'}`)
+        notify(`Not searched: ${name}: ${reason ?? 'it is still starting'}`)
     const tools = toolsOf(statuses)
     if (tools.length === 0)
       throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')
@@ -48,12 +48,12 @@ export async function listServerTools(
 
 async function readServers(
   named: readonly string[] | undefined,
-  tell: (message: string) => void,
+  notify: (message: string) => void,
 ): Promise<Pick<Config, 'servers' | 'settings'>> {
   const files = named ?? userConfigFiles(thisMachine())
   const { servers, settings, problems } = await readConfig(files)
   for (const { file, server, message } of problems)
-    tell(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
+    notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (servers.length > 0) return { servers, settings }
   throw new CommandError(
     `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients, or "toolshelf add" to add one.`,

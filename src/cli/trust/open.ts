@@ -38,7 +38,7 @@ export async function openProject(machine: Machine, options: OpenProjectOptions)
 
 /** Prints what the user decides about, wrapped to the terminal. */
 export function showQuestion(terminal: Terminal, text: string): void {
-  terminal.tell(wrapLines(text, process.stderr.columns || Number.POSITIVE_INFINITY))
+  terminal.report(wrapLines(text, process.stderr.columns || Number.POSITIVE_INFINITY))
 }
 
 /** The project of an agent's session. `--config` replaces its servers. */

@@ -76,7 +76,7 @@ export type UnsearchedServer = Server & { readonly name: string }
 /** What the model knows from earlier searches. */
 export type SearchOptions = {
   /** Whether the model already knows why this server cannot be searched; then an answer with tools only names it. */
-  readonly isTold?: (server: UnsearchedServer) => boolean
+  readonly wasReported?: (server: UnsearchedServer) => boolean
   /** The `missed` of the last search: the answer says which of these servers are searched now. */
   readonly missed?: readonly string[]
   /** The answer shows definitions as text: compact ones, unless the search names its tools. Default: false. */
@@ -90,7 +90,7 @@ export async function searchTools(
   live: LiveHost,
   input: unknown,
   {
-    isTold = () => false,
+    wasReported = () => false,
     missed = [],
     isCompact = false,
     trace = live.host.settings.trace,
@@ -109,7 +109,7 @@ export async function searchTools(
     ...aboutRest(found, allowed),
     ...aboutUnread(found),
     ...aboutMissed(missed, unsearched),
-    ...aboutServers(unsearched, allowed.length > 0 ? isTold : () => false),
+    ...aboutServers(unsearched, allowed.length > 0 ? wasReported : () => false),
   ]
   if (isTooLong(typed))
     remarks.push(`Only the first ${MAX_QUERY_LENGTH} characters of the query were searched.`)
@@ -262,9 +262,9 @@ function aboutMissed(missed: readonly string[], unsearched: readonly UnsearchedS
 /** Names the servers that were not searched, with the reason unless the model knows it. */
 function aboutServers(
   unsearched: readonly UnsearchedServer[],
-  isTold: (server: UnsearchedServer) => boolean,
+  wasReported: (server: UnsearchedServer) => boolean,
 ): string[] {
-  const known = unsearched.filter(isTold)
+  const known = unsearched.filter(wasReported)
   const news = unsearched.filter((server) => !known.includes(server))
   const namesOf = (servers: readonly UnsearchedServer[], why: (server: Server) => string = () => '') =>
     [

@@ -27,7 +27,7 @@ export function noteSearch({ memory }: Conversation, { query, tools, shortened }
   memory.searches = [...memory.searches, search].slice(-MAX_RECENT)
 }
 
-/** The function form of `shelf.used`: reports the searches that led to a call of this tool. */
+/** The function form of `shelf.recordUse`: reports the searches that led to a call of this tool. */
 export function noteUse({ settings }: Host, { memory }: Conversation, tool: PoolTool | undefined): void {
   const { learn } = settings
   if (learn && tool) for (const use of usesOf(memory.searches, tool)) attempt(() => learn(use))

@@ -4,7 +4,7 @@ import { dropOldest, hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'
 import { FEWEST_CHARACTERS_PER_TOKEN } from '../tokens.ts'
-import type { Measure, PoolTool, ToolPartition } from '../types.ts'
+import type { PoolTool, ThresholdCheck, ToolPartition } from '../types.ts'
 
 /** Token counts by pool content and model, shared by all conversations of a shelf. */
 export type Counts = Map<string, Promise<number | undefined>>
@@ -13,7 +13,7 @@ const PREAMBLE = 500
 const MAX_COUNTS = 8
 
 /** Compares the tools with the threshold (T1): by the host's counter, or by characters if that fails (T4). */
-export async function measure(context: Context): Promise<Measure> {
+export async function measure(context: Context): Promise<ThresholdCheck> {
   const tokens = Math.floor((context.contextWindow * context.mode.percent) / 100)
   const counted = await countOnce(context)
   if (counted !== undefined) {

@@ -2,17 +2,17 @@
 // Implements W1.
 import { tokensFor } from '../tokens.ts'
 import { readingOf } from './size.ts'
-import { type Segment, walk } from './walk.ts'
+import { type Segment, walkRequest } from './walk.ts'
 
 /** Renders tools, system and the conversation, with each loaded definition at the place that loaded it. */
-export function render(request: unknown): Segment[] {
-  const { tools, scaffold, system, steps } = walk(request)
+export function renderRequest(request: unknown): Segment[] {
+  const { tools, scaffold, system, steps } = walkRequest(request)
   return [...tools, ...scaffold, ...system, ...steps.flatMap((step) => step.segments)]
 }
 
 /** Returns the tools whose definitions are visible at the end of the request, in the order in which they appeared. */
 export function visibleTools(request: unknown): string[] {
-  return [...walk(request).visible.keys()]
+  return [...walkRequest(request).visible.keys()]
 }
 
 /** Estimates the tokens of what the model reads, from its length. */

@@ -3,7 +3,7 @@
 import { bare, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
 import type { Refusal } from './error.ts'
 import { type Placed, pathOf } from './turns.ts'
-import { type WalkStep, walk } from './walk.ts'
+import { type WalkStep, walkRequest } from './walk.ts'
 
 /**
  * Returns a hash of everything before a block: system, visible tools, earlier content; without thinking, cache
@@ -17,7 +17,7 @@ export function thinkingPrefix(request: unknown, messageIndex: number, blockInde
 }
 
 /** Returns the signature that such a model puts on thinking in its reply, after the blocks of `reply`. */
-export function sign(request: unknown, reply: readonly unknown[] = []): string {
+export function signThinking(request: unknown, reply: readonly unknown[] = []): string {
   const fields = fieldsOf(request)
   const messages = listOf(fields.messages)
   const answered = { ...fields, messages: [...messages, { role: 'assistant', content: reply }] }
@@ -27,7 +27,7 @@ export function sign(request: unknown, reply: readonly unknown[] = []): string {
 /** The beta with which a request can have thinking of another conversation dropped instead of refused. */
 export const THINKING_BINDING = 'thinking-binding-controls-2026-08-01'
 
-/** Refuses thinking that `sign` bound to another conversation; accepts signatures of any other origin. */
+/** Refuses thinking that `signThinking` bound to another conversation; accepts signatures of any other origin. */
 export function checkBoundThinking(request: unknown, betas: readonly string[]): Refusal | undefined {
   const { block_binding: binding } = fieldsOf(fieldsOf(request).thinking)
   const isDropped = fieldsOf(binding).prefix_mismatch_behavior === 'drop_block'
@@ -47,7 +47,7 @@ type Link = { readonly step: WalkStep; readonly prefix: string }
 
 /** Computes the prefix before each block in one pass. */
 function chain(request: unknown): { before: Link[]; end: string } {
-  const { tools, system, steps } = walk(request)
+  const { tools, system, steps } = walkRequest(request)
   let prefix = hash(toJson([tools, system]))
   const before: Link[] = []
   for (const step of steps) {

@@ -37,7 +37,7 @@ export type Walk = {
 /**
  * Walks a request. Messages for which `isSkipped` returns true get no steps: they must neither show nor hide a tool.
  */
-export function walk(request: unknown, isSkipped: (message: Fields) => boolean = () => false): Walk {
+export function walkRequest(request: unknown, isSkipped: (message: Fields) => boolean = () => false): Walk {
   const { tools, system, messages } = fieldsOf(request)
   const entries = entriesOf(tools)
   const immediate = entries.filter((entry) => !entry.deferred)

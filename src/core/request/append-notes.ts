@@ -48,8 +48,8 @@ function appendDelta(
   const { memory, settings, partition, state } = context
   const { facts } = history
   const last = memory.announcedFor
-  const isTold = last?.history === history && last.partition === partition && last.deltas === facts.deltas
-  if (isTold || !canAppend(history) || endsInToolChange(history)) return {}
+  const isUpToDate = last?.history === history && last.partition === partition && last.deltas === facts.deltas
+  if (isUpToDate || !canAppend(history) || endsInToolChange(history)) return {}
   const note = deltaNote(input, facts, originOf(context, facts))
   if (note) {
     appendNote(history, note, memory.anchors, settings.searchTool)

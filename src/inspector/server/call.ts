@@ -37,7 +37,7 @@ export async function tryTool(servers: InspectedServers, input: Fields): Promise
   const passed = () => Math.round(performance.now() - startedAt)
   trace?.({ type: 'call', ...subject, content: given })
   try {
-    const output = await host.call(server, original, own as Fields, { asker: NOBODY })
+    const output = await host.call(server, original, own as Fields, { questionHandler: NOBODY })
     trace?.(resultEvent(subject, output.isError ? 'failed' : 'done', output.content, passed()))
     return { isError: output.isError === true, milliseconds: passed(), ...bounded(output) }
   } catch (error) {

@@ -94,10 +94,10 @@ export type ClientSessionOptions = {
 const MAX_SEEN = 5000
 
 export function createClientSession(options: ClientSessionOptions): ClientSession {
-  return new Session(options)
+  return new GatewayClientSession(options)
 }
 
-class Session implements ClientSession {
+class GatewayClientSession implements ClientSession {
   readonly mode: () => ListingMode
   readonly #options: ClientSessionOptions
   readonly #seen = new Set<string>()
@@ -174,11 +174,11 @@ class Session implements ClientSession {
     const limited = await this.#countSearch(SEARCH, trace)
     if (limited) return limited
     onSearch()
-    const isTold = (server: UnsearchedServer) =>
+    const wasReported = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     const isCompact = this.mode() === 'bridge'
     await Promise.all([host.freshen({ timeout: MAX_REFRESH_MS }), isCompact || this.#options.refresh?.()])
-    const outcome = await shelf.search(input, { isTold, missed: this.#missed, trace, isCompact })
+    const outcome = await shelf.search(input, { wasReported, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed
     if (isRefused) return failWith(searchRemark)
@@ -262,7 +262,7 @@ class Session implements ClientSession {
     const { input: own } = shelf.resolve({ id: name, name, input })
     const target = { name, server: entry.server, tool: entry.original }
     const output = await this.#callServer(target, own as Fields, options)
-    if (output.isError !== true) shelf.used({ id: name, name, input })
+    if (output.isError !== true) shelf.recordUse({ id: name, name, input })
     return sendable(way.isWhole ? output : await this.#fit(output, entry, options, way.isListed === true))
   }
 
@@ -307,9 +307,13 @@ class Session implements ClientSession {
     return results.fit(output, { ...shelving, ...call, trace })
   }
 
-  #clientOf({ asker }: CallOptions): ResultClient {
+  #clientOf({ questionHandler }: CallOptions): ResultClient {
     const { identity } = this.#options
-    return { client: asker?.client ?? this, clientName: identity()?.name ?? '', userId: this.userId }
+    return {
+      client: questionHandler?.client ?? this,
+      clientName: identity()?.name ?? '',
+      userId: this.userId,
+    }
   }
 
   #budget(): number | undefined {
@@ -320,7 +324,7 @@ class Session implements ClientSession {
   async #callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     const { shelf, pageTools } = this.#options
     const isKnown = shelf.partition().pool.byName.has(name)
-    const page = isKnown ? undefined : pageTools.find(name, options.asker?.client)
+    const page = isKnown ? undefined : pageTools.find(name, options.questionHandler?.client)
     if (!page) return this.#callByName(name, input, options, { isListed: true })
     return sendable(await this.#callServer({ name, ...page }, input, options))
   }

@@ -15,7 +15,7 @@ export type ConnectedClients = {
   hasAny(): boolean
   all(): readonly Server[]
   /** Answers what servers ask outside of calls. */
-  readonly asker: QuestionHandler
+  readonly questionHandler: QuestionHandler
 }
 
 /** Milliseconds: a person may need time to answer. */
@@ -39,7 +39,7 @@ export function createConnectedClients(): ConnectedClients {
     only,
     hasAny: () => connected.size > 0 || hadStateless,
     all: () => [...connected],
-    asker: {
+    questionHandler: {
       get client() {
         return only()
       },

@@ -33,7 +33,7 @@ export type Caller = {
 }
 
 export type Work<Result> = (
-  asker: QuestionHandler,
+  questionHandler: QuestionHandler,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
 ) => Promise<Result>
@@ -131,9 +131,9 @@ class Exchange {
   constructor(open: OpenExchanges, caller: Caller, early: Fields, work: Work<unknown>) {
     this.#open = open
     this.owner = caller.owner
-    const asker = this.#askerFor(caller, early)
+    const questionHandler = this.#askerFor(caller, early)
     this.#finished = Promise.resolve().then(() =>
-      work(asker, this.#controller.signal, (progress) => this.#onProgress(progress)),
+      work(questionHandler, this.#controller.signal, (progress) => this.#onProgress(progress)),
     )
     const close = () => this.#close()
     this.#finished.then(close, close)

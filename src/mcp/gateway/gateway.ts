@@ -45,7 +45,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   /** Made with `shelfOptions`. */
   readonly shelf: Shelf
   /** Creates the host; the given handler answers servers that ask outside of a call. */
-  readonly makeHost: (asker: QuestionHandler) => McpHost
+  readonly makeHost: (questionHandler: QuestionHandler) => McpHost
   /** `list` adds found tools to the client's list, `bridge` calls them through `CallTool`; `auto` decides by client. */
   readonly mode?: ListingMode | 'auto'
   /** Awaited before a call, so that what the shelf needs can be loaded late. */
@@ -131,7 +131,7 @@ export type ClientKind = {
  *
  * @example
  * const shelf = createShelf(shelfOptions)
- * const gateway = createMcpGateway({ shelf, makeHost: (asker) => createMcpHost({ shelf, servers, asker }) })
+ * const gateway = createMcpGateway({ shelf, makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler }) })
  * await runOnStdio(gateway)
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
@@ -139,7 +139,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const peers = options.store && createPeers(options.store, options.notify)
   // Clients of other replicas are not connected here: none can count as the only one.
   if (peers) clients.sawStateless()
-  const host = options.makeHost(clients.asker)
+  const host = options.makeHost(clients.questionHandler)
   const parts = createSharedParts(options, host, clients, peers)
   const { addresses, subscriptions, logLevels, urlElicitations, viewOf } = parts
   const stopLogs = reportToOperator(

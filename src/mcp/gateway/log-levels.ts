@@ -21,11 +21,11 @@ export function createLogLevels(host: McpHost): LogLevels {
 
   const stop = host.listen((event) => {
     if (event.type !== 'state') return
-    if (event.status.state === 'connected') tell()
+    if (event.status.state === 'connected') notify()
     else sentLevels.delete(event.server)
   })
 
-  function tell(): void {
+  function notify(): void {
     if (!isWished || wishes.size === 0) return
     const lowest = Math.min(...wishes.values())
     for (const { name, state, capabilities } of host.status()) {
@@ -40,12 +40,12 @@ export function createLogLevels(host: McpHost): LogLevels {
     set(client, level) {
       isWished = true
       wishes.set(client, LEVELS.indexOf(level))
-      tell()
+      notify()
     },
     isWanted: (client, level) => LEVELS.indexOf(level) >= (wishes.get(client) ?? INFO),
     leave(client) {
       wishes.delete(client)
-      tell()
+      notify()
     },
     close: stop,
   }

@@ -130,9 +130,9 @@ function answerToolRequests(
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq, http }) => {
     begin(mcpReq)
     await ready?.()
-    return inExchange(mcpReq, (asker, signal, onProgress) =>
+    return inExchange(mcpReq, (questionHandler, signal, onProgress) =>
       clientSession.call(params.name, params.arguments, {
-        asker,
+        questionHandler,
         signal,
         onProgress,
         ...metaOf(mcpReq, http),
@@ -154,11 +154,11 @@ function answerResourceRequests(
     return { resourceTemplates: (await resourcesAndPrompts.templates()) as never[], ...fresh() }
   })
   server.setRequestHandler('resources/read', ({ params }, { mcpReq, http }) =>
-    inExchange(mcpReq, async (asker, signal, onProgress) => {
-      const options = { asker, signal, onProgress, ...metaOf(mcpReq, http) }
+    inExchange(mcpReq, async (questionHandler, signal, onProgress) => {
+      const options = { questionHandler, signal, onProgress, ...metaOf(mcpReq, http) }
       const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
-      if (read.isPage && asker.client) {
-        pageTools.read(asker.client, read.server)
+      if (read.isPage && questionHandler.client) {
+        pageTools.read(questionHandler.client, read.server)
         await shared?.change(({ pages, ...state }) => ({
           ...state,
           pages: [...new Set([...pages, read.server])],
@@ -197,9 +197,9 @@ function answerPromptRequests(
     return { prompts: (await resourcesAndPrompts.prompts()) as never[], ...fresh() }
   })
   server.setRequestHandler('prompts/get', ({ params }, { mcpReq, http }) =>
-    inExchange(mcpReq, (asker, signal, onProgress) =>
+    inExchange(mcpReq, (questionHandler, signal, onProgress) =>
       resourcesAndPrompts
-        .getPrompt(params as Fields, { asker, signal, onProgress, ...metaOf(mcpReq, http) })
+        .getPrompt(params as Fields, { questionHandler, signal, onProgress, ...metaOf(mcpReq, http) })
         .catch(ownError),
     ),
   )

@@ -74,15 +74,16 @@ function callsOf(source: string, options: CallOptions, inner: InnerCalls): CallF
     const found = toolAt(path, inner.shelf.partition().pool)
     const name = found?.name ?? (second === undefined ? first : mcpName(first, second, ''))
     refuseOwnTool(name, 'a script')
-    const { asker } = options
-    const waiting = asker && {
-      ...asker,
-      ask: (...question: Parameters<typeof asker.ask>) => askPerson(() => asker.ask(...question)),
+    const { questionHandler } = options
+    const waiting = questionHandler && {
+      ...questionHandler,
+      ask: (...question: Parameters<typeof questionHandler.ask>) =>
+        askPerson(() => questionHandler.ask(...question)),
     }
     const own: CallOptions = {
       ...options,
       signal,
-      ...(waiting ? { asker: waiting } : {}),
+      ...(waiting ? { questionHandler: waiting } : {}),
       onProgress: progress.report(index),
     }
     const permit = async (tool: PoolTool) => {
@@ -115,7 +116,7 @@ const MAX_INPUT_LENGTH = 1000
 
 async function ask(
   { tool, input, source }: Plan,
-  { asker, signal }: CallOptions,
+  { questionHandler, signal }: CallOptions,
 ): Promise<string | undefined> {
   const { name } = tool
   const outside = `Call ${name} itself, outside of the script.`
@@ -127,8 +128,8 @@ async function ask(
   const property = { type: 'boolean', title: `Let this script call ${name}`, default: false }
   const requestedSchema = { type: 'object', properties: { allow: property }, required: ['allow'] }
   try {
-    if (!asker) throw new Error('nobody can be asked')
-    const answer = await asker.ask('elicitation/create', { message, requestedSchema }, signal)
+    if (!questionHandler) throw new Error('nobody can be asked')
+    const answer = await questionHandler.ask('elicitation/create', { message, requestedSchema }, signal)
     const isAllowed = answer.action === 'accept' && fieldsOf(answer.content).allow === true
     return isAllowed ? undefined : `The user does not let this script call ${name}.`
   } catch (error) {

@@ -33,7 +33,7 @@ export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfCl
   if (!openTrace) return () => undefined
   const known = new WeakMap<object, ConversationListener>()
   return (options, fallback) => {
-    const client = options.asker?.client ?? fallback
+    const client = options.questionHandler?.client ?? fallback
     let trace = known.get(client)
     if (!trace) {
       const { userId: user } = fallback

@@ -18,7 +18,7 @@ export type UrlElicitations = {
 export type ElicitationCaller = {
   readonly client: Server
   readonly isStateless: boolean
-  readonly asker?: QuestionHandler
+  readonly questionHandler?: QuestionHandler
   readonly signal?: AbortSignal
 }
 
@@ -69,7 +69,7 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
   }
 
   return {
-    async run(server, { client, isStateless, asker, signal }, call) {
+    async run(server, { client, isStateless, questionHandler, signal }, call) {
       let isAsked = false
       for (const pause of [...retries, undefined]) {
         try {
@@ -78,9 +78,9 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
           const elicitations = elicitationsOf(error)
           if (elicitations.length === 0) throw error
           if (!isStateless) remember(server, elicitations, client)
-          if (!isStateless || !asker) throw error
+          if (!isStateless || !questionHandler) throw error
           if (pause === undefined) throw unfinished(elicitations)
-          if (!isAsked) await askFor(elicitations, asker, signal)
+          if (!isAsked) await askFor(elicitations, questionHandler, signal)
           isAsked = true
           await done(server, elicitations, pause)
           signal?.throwIfAborted()
@@ -97,13 +97,15 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
 
 async function askFor(
   elicitations: readonly Elicitation[],
-  asker: QuestionHandler,
+  questionHandler: QuestionHandler,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const ask = async ({ params }: Elicitation, index: number) => {
-    const answer = await asker.ask('elicitation/create', params, signal, `url-${index + 1}`).catch(() => {
-      throw unfinished(elicitations)
-    })
+    const answer = await questionHandler
+      .ask('elicitation/create', params, signal, `url-${index + 1}`)
+      .catch(() => {
+        throw unfinished(elicitations)
+      })
     if (answer.action !== 'accept') throw new Error(`the user did not agree to open ${params.url}`)
   }
   await Promise.all(elicitations.map(ask))

@@ -5,7 +5,7 @@ import type { HostEvent, ListedTool } from '../types.ts'
 
 export type ChangeGuardOptions = {
   /** If undefined, nothing is remembered. */
-  readonly pins: Judge | undefined
+  readonly pins: PinChecker | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
   readonly emit: (event: HostEvent) => void
@@ -20,7 +20,7 @@ export type ChangeGuardOptions = {
 }
 
 /** Remembers the first version of a definition and reports later differences. */
-export type Judge = {
+export type PinChecker = {
   judge(
     server: string,
     listed: readonly ListedTool[],

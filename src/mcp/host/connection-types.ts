@@ -15,7 +15,7 @@ import type {
   ToolProblem,
 } from '../types.ts'
 import type { KnownLists } from './server-lists.ts'
-import type { Times } from './timers.ts'
+import type { HostTimeouts } from './timers.ts'
 
 export type Connection = {
   readonly view: () => ConnectionView
@@ -89,9 +89,9 @@ export type ConnectionOptions = {
   readonly cache: DefinitionCache | undefined
   readonly limit: Limiter
   readonly authorize: () => Promise<AuthProvider | undefined>
-  readonly times: Times
+  readonly times: HostTimeouts
   readonly limits: StdioLimits | undefined
-  readonly asker: QuestionHandler | undefined
+  readonly questionHandler: QuestionHandler | undefined
   readonly onState: () => void
   /** Resolves when the tools are on the shelf. */
   readonly onTools: () => Promise<void>

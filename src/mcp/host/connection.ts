@@ -45,15 +45,20 @@ class ServerConnection implements Connection {
   #inFlight = 0
 
   constructor(options: ConnectionOptions) {
-    const { config, times, asker, notify } = options
+    const { config, times, questionHandler, notify } = options
     this.#options = options
     this.#config = config
     this.#redactor = createRedactor(config)
-    this.#backoff = createBackoff(times.firstRetry, times.longestRetry)
+    this.#backoff = createBackoff(times.firstRetryMs, times.maxRetryMs)
     this.#record = createServerRecord({ ...options, redactor: this.#redactor, lifecycle: this.#lifecycle })
-    this.#questions = createServerQuestions({ config, otherwise: asker, shown: this.#printable, notify })
+    this.#questions = createServerQuestions({
+      config,
+      otherwise: questionHandler,
+      shown: this.#printable,
+      notify,
+    })
     this.#notifications = createNotifications({
-      refresh: times.refresh,
+      refresh: times.refreshMs,
       later: this.#timers.start,
       relist: (list) => this.#relist(list),
       deliver: (method, params, client) => {
@@ -108,23 +113,26 @@ class ServerConnection implements Connection {
   }
 
   call(tool: string, input: Fields | undefined, options: CallOptions) {
-    const { timeout = this.#config.callTimeout, asker: handler, ...rest } = options
-    return this.#use(handler, (session, asker) =>
+    const { timeout = this.#config.callTimeout, questionHandler: handler, ...rest } = options
+    return this.#use(handler, (session, questionHandler) =>
       withPacedProgress(rest, this.#redactor.text, (paced) => {
         const listed = this.#record.view().tools.find(({ name }) => name === tool)
-        const optional = { ...(asker ? { asker } : {}), ...(listed ? { tool: listed } : {}) }
+        const optional = {
+          ...(questionHandler ? { questionHandler } : {}),
+          ...(listed ? { tool: listed } : {}),
+        }
         return session.call(tool, input, { ...paced, timeout, ...optional })
       }),
     )
   }
 
   request(method: string, params: Fields | undefined, options: CallOptions) {
-    const { timeout = this.#config.callTimeout, asker: handler, ...rest } = options
+    const { timeout = this.#config.callTimeout, questionHandler: handler, ...rest } = options
     return this.#use(
       handler,
-      (session, asker) =>
+      (session, questionHandler) =>
         withPacedProgress(rest, this.#redactor.text, async (paced) => {
-          const all = { ...paced, timeout, ...(asker ? { asker } : {}) }
+          const all = { ...paced, timeout, ...(questionHandler ? { questionHandler } : {}) }
           return redactLists(method, await session.request(method, params, all), this.#redactor)
         }),
       CALLS.has(method),
@@ -296,7 +304,7 @@ class ServerConnection implements Connection {
 
   async #use<Value>(
     handler: QuestionHandler | undefined,
-    work: (session: ServerSession, asker: QuestionHandler | undefined) => Promise<Value>,
+    work: (session: ServerSession, questionHandler: QuestionHandler | undefined) => Promise<Value>,
     isCall = true,
   ): Promise<Value> {
     this.#inFlight++
@@ -305,7 +313,7 @@ class ServerConnection implements Connection {
     // A server may ask questions only from here on: neither its start nor its lists are part of a call.
     const attempt = (target: ServerSession) =>
       isCall
-        ? this.#questions.during(handler, isGivenUp, (asker) => work(target, asker))
+        ? this.#questions.during(handler, isGivenUp, (questionHandler) => work(target, questionHandler))
         : work(target, undefined).catch((error: unknown) => {
             throw this.#questions.review(error)
           })
@@ -352,7 +360,7 @@ class ServerConnection implements Connection {
       this.#stop(session)
       this.#record.report({ state: 'idle', reason: undefined, pid: undefined })
     }
-    this.#timers.start(stop, this.#options.times.idle, 'idle')
+    this.#timers.start(stop, this.#options.times.idleMs, 'idle')
   }
 
   /** Refreshes a list that the server reports as changed; returns false for a list that nobody watches. */

@@ -1,10 +1,10 @@
 // Pings an inactive server to check that it still answers. Only in the older protocol: the newer one has no ping.
 import type { ServerSession } from '../session/index.ts'
-import type { Times } from './timers.ts'
+import type { HostTimeouts } from './timers.ts'
 
 export type HealthOptions = {
   readonly session: ServerSession
-  readonly times: Times
+  readonly times: HostTimeouts
   readonly later: (task: () => unknown, milliseconds: number) => unknown
   /** A call is running: its own timeout detects a dead server. */
   readonly isBusy: () => boolean
@@ -22,16 +22,16 @@ export function watchHealth({ session, times, later, isBusy, isOver, onSilence }
     if (!isBusy()) misses = (await answers()) ? 0 : misses + 1
     if (isOver()) return
     if (misses < MAX_MISSES) {
-      later(look, times.health)
+      later(look, times.healthIntervalMs)
       return
     }
     await session.close()
     onSilence()
   }
   const answers = () =>
-    session.request('ping', undefined, { timeout: times.ping }).then(
+    session.request('ping', undefined, { timeout: times.pingTimeoutMs }).then(
       () => true,
       (error: Error) => !/did not answer/.test(error.message),
     )
-  later(look, times.health)
+  later(look, times.healthIntervalMs)
 }

@@ -19,13 +19,13 @@ import type {
   ServerStatus,
 } from '../types.ts'
 import type { AlwaysLoadLimits } from './always-load.ts'
-import type { Judge } from './change-guard.ts'
+import type { PinChecker } from './change-guard.ts'
 import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
 import { createListeners, type Listeners } from './host-events.ts'
 import { heldBack, isPinned, type Member, pinnedFirst, whyNot } from './member.ts'
 import { Members } from './members.ts'
-import { defaultTimes, type Times } from './timers.ts'
+import { defaultTimeouts, type HostTimeouts } from './timers.ts'
 
 /** Options of `createMcpHost`. */
 export type McpHostOptions = {
@@ -42,19 +42,19 @@ export type McpHostOptions = {
   /** How many servers start at a time. */
   readonly concurrency?: number
   /** Remembers definitions, so that later changes are noticed. */
-  readonly pins?: Judge
+  readonly pins?: PinChecker
   /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. */
   readonly onChange?: 'report' | 'hold'
   /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
   /** Answers what servers ask in a call that has no handler of its own; outside of calls, only `roots/list`. */
-  readonly asker?: QuestionHandler
+  readonly questionHandler?: QuestionHandler
   /** Reports to the operator. */
   readonly notify?: (message: string) => void
   /** The name and version that servers see. */
   readonly clientInfo?: { readonly name: string; readonly version: string }
   /** Timeouts and intervals. */
-  readonly times?: Partial<Times>
+  readonly times?: Partial<HostTimeouts>
   /** Limits for the output of server processes. */
   readonly limits?: StdioLimits
   /** Limits for always-loaded tools. */
@@ -90,7 +90,7 @@ class ServerHost implements McpHost {
 
   constructor(options: McpHostOptions) {
     const { notify = () => {} } = options
-    const times = { ...defaultTimes, ...options.times }
+    const times = { ...defaultTimeouts, ...options.times }
     this.#shelf = options.shelf
     this.#listeners = createListeners(notify)
     this.#members = new Members(options.servers, {
@@ -98,11 +98,11 @@ class ServerHost implements McpHost {
       notify,
       times,
       cache: cacheFor(options, notify),
-      limit: createLimiter(options.concurrency ?? 4, times.turn),
+      limit: createLimiter(options.concurrency ?? 4, times.startSlotMs),
       capabilities: () => this.#capabilities,
       emit: this.#listeners.emit,
       later: (task) => {
-        setTimeout(() => !this.#closing.signal.aborted && task(), times.accepted).unref()
+        setTimeout(() => !this.#closing.signal.aborted && task(), times.pinRecheckMs).unref()
       },
     })
   }

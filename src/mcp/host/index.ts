@@ -3,5 +3,5 @@
 export { refuseMarks } from './always-load.ts'
 export { createMcpHost, type McpHostOptions } from './host.ts'
 export { type ShelvedTool, toShelvedTool } from './publisher.ts'
-export type { Times } from './timers.ts'
+export type { HostTimeouts } from './timers.ts'
 export { traceServers } from './trace-servers.ts'

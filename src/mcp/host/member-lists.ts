@@ -8,13 +8,13 @@ import { isForModel } from '../protocol/index.ts'
 import { readSkillEntries } from '../skills/index.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
-import { type ChangeGuard, createChangeGuard, type Judge } from './change-guard.ts'
+import { type ChangeGuard, createChangeGuard, type PinChecker } from './change-guard.ts'
 import { describeMember, type Member } from './member.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 
 export type MemberListsOptions = {
   readonly shelf: Shelf
-  readonly pins?: Judge
+  readonly pins?: PinChecker
   readonly onChange?: 'report' | 'hold'
   readonly alwaysLoad?: Partial<AlwaysLoadLimits>
   readonly notify: (message: string) => void

@@ -12,7 +12,7 @@ import { MemberLists } from './member-lists.ts'
 
 export type MembersOptions = Pick<
   McpHostOptions,
-  'shelf' | 'pins' | 'onChange' | 'alwaysLoad' | 'authorize' | 'asker' | 'clientInfo' | 'limits'
+  'shelf' | 'pins' | 'onChange' | 'alwaysLoad' | 'authorize' | 'questionHandler' | 'clientInfo' | 'limits'
 > &
   Pick<ConnectionOptions, 'cache' | 'limit' | 'times'> & {
     readonly capabilities: () => Fields
@@ -92,7 +92,7 @@ export class Members {
       config,
       clientInfo: clientInfo ?? { name: 'toolshelf', version: '0.1.0' },
       limits: options.limits,
-      asker: options.asker,
+      questionHandler: options.questionHandler,
       authorize: async () => (config.transport.kind === 'stdio' ? undefined : authorize?.(config)),
       onState: () => {
         if (!this.isHere(member)) return
@@ -117,7 +117,7 @@ export class Members {
   /** Closes a connection once its calls are answered. */
   async #leave({ calls, connection }: Member): Promise<void> {
     this.#leaving.add(connection)
-    await withTimeout(Promise.allSettled(calls), this.#options.times.farewell, 'late').catch(() => {})
+    await withTimeout(Promise.allSettled(calls), this.#options.times.drainMs, 'late').catch(() => {})
     await connection.close()
     this.#leaving.delete(connection)
   }

@@ -10,10 +10,10 @@ import { createBucket } from './notifications.ts'
 export type ServerQuestions = {
   /** Makes a call; if nobody can answer questions in it, `work` gets no handler. */
   during<Value>(
-    asker: QuestionHandler | undefined,
+    questionHandler: QuestionHandler | undefined,
     /** Whether the server has not answered and may still be working. */
     isGivenUp: (error: unknown) => boolean,
-    work: (asker: QuestionHandler | undefined) => Promise<Value>,
+    work: (questionHandler: QuestionHandler | undefined) => Promise<Value>,
   ): Promise<Value>
   /** Answers a question that arrives outside of a call's own exchange, as in the older protocol. */
   answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
@@ -63,7 +63,7 @@ type OpenCall = ClientCall & {
   /** Its beginning among the beginnings and ends of all calls. */
   readonly order: number
   /** Answers what the server asks in this call. */
-  readonly asker: QuestionHandler | undefined
+  readonly questionHandler: QuestionHandler | undefined
   asked: number
 }
 
@@ -91,13 +91,13 @@ class Questions implements ServerQuestions {
   }
 
   async during<Value>(
-    asker: QuestionHandler | undefined,
+    questionHandler: QuestionHandler | undefined,
     isGivenUp: (error: unknown) => boolean,
-    work: (asker: QuestionHandler | undefined) => Promise<Value>,
+    work: (questionHandler: QuestionHandler | undefined) => Promise<Value>,
   ): Promise<Value> {
-    const call = this.#begin(asker)
+    const call = this.#begin(questionHandler)
     try {
-      return await callContext.run(call, () => work(call.asker))
+      return await callContext.run(call, () => work(call.questionHandler))
     } catch (error) {
       if (isGivenUp(error)) this.#giveUp(call)
       throw this.review(error, call)
@@ -110,7 +110,7 @@ class Questions implements ServerQuestions {
   async answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields> {
     const { otherwise } = this.#options
     const call = this.#callNow()
-    if (call?.asker) return call.asker.ask(method, params, signal)
+    if (call?.questionHandler) return call.questionHandler.ask(method, params, signal)
     if (this.#isShared()) throw new Error('several clients are calling this server, so none can be asked')
     if (KINDS[method] !== undefined) throw new Error('questions are passed on only during a call')
     const [stranger] = this.#givenUp
@@ -163,7 +163,7 @@ class Questions implements ServerQuestions {
       client: source && (source.client ?? source),
       order: ++this.#order,
       asked: 0,
-      asker: source && {
+      questionHandler: source && {
         ...(source.client ? { client: source.client } : {}),
         ...(source.capabilities ? { capabilities: this.allowed(source.capabilities) } : {}),
         ask: (...question) => this.#pass(call, source, ...question),
@@ -205,22 +205,22 @@ class Questions implements ServerQuestions {
   }
 
   /** Forwards a question if it is allowed. */
-  async #pass(call: OpenCall, asker: QuestionHandler, ...question: Question): Promise<Fields> {
+  async #pass(call: OpenCall, questionHandler: QuestionHandler, ...question: Question): Promise<Fields> {
     const [method, params, signal, key] = question
     const { config, shown } = this.#options
     const kind = KINDS[method]
-    if (kind === undefined) return this.#askRoots(asker, ...question)
+    if (kind === undefined) return this.#askRoots(questionHandler, ...question)
     if (config[kind] === 'deny')
       throw new Error(`"${config.name}" may not use ${kind}: it is set to "deny" in ${config.source}`)
     const named = namedQuestion(config.name, method, params, shown)
     this.#limits.count(call)
-    return asker.ask(method, named, signal, key)
+    return questionHandler.ask(method, named, signal, key)
   }
 
   /** Roots need no user interaction, but a flood of requests would still reach the client. */
-  #askRoots(asker: QuestionHandler, ...question: Question): Promise<Fields> {
+  #askRoots(questionHandler: QuestionHandler, ...question: Question): Promise<Fields> {
     if (!this.#mayAskRoots()) throw new Error('too many requests for roots; try again later')
-    return asker.ask(...question)
+    return questionHandler.ask(...question)
   }
 }
 

@@ -2,36 +2,36 @@
 // delay between retries.
 
 /** Timeouts and intervals of a host, in milliseconds. */
-export type Times = {
-  /** Delay of the first retry; doubles with each failure, up to `longestRetry`. */
-  readonly firstRetry: number
-  readonly longestRetry: number
+export type HostTimeouts = {
+  /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. */
+  readonly firstRetryMs: number
+  readonly maxRetryMs: number
   /** A lazy server without calls for this long is stopped. */
-  readonly idle: number
+  readonly idleMs: number
   /** Interval between health checks of an inactive server. */
-  readonly health: number
+  readonly healthIntervalMs: number
   /** Timeout of a health check. */
-  readonly ping: number
+  readonly pingTimeoutMs: number
   /** A server that is still starting after this time no longer holds up the next one. */
-  readonly turn: number
+  readonly startSlotMs: number
   /** Shortest interval between two refreshes of a list that keeps changing. */
-  readonly refresh: number
+  readonly refreshMs: number
   /** Interval between checks whether a definition held back has been accepted. */
-  readonly accepted: number
+  readonly pinRecheckMs: number
   /** How long to wait for the running calls of a server that was removed. */
-  readonly farewell: number
+  readonly drainMs: number
 }
 
-export const defaultTimes: Times = {
-  firstRetry: 1000,
-  longestRetry: 300_000,
-  idle: 300_000,
-  health: 60_000,
-  ping: 10_000,
-  turn: 2000,
-  refresh: 500,
-  accepted: 2000,
-  farewell: 60_000,
+export const defaultTimeouts: HostTimeouts = {
+  firstRetryMs: 1000,
+  maxRetryMs: 300_000,
+  idleMs: 300_000,
+  healthIntervalMs: 60_000,
+  pingTimeoutMs: 10_000,
+  startSlotMs: 2000,
+  refreshMs: 500,
+  pinRecheckMs: 2000,
+  drainMs: 60_000,
 }
 
 export type Timers = {

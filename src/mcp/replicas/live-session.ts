@@ -92,7 +92,7 @@ export class LiveSession implements SessionLink {
         const before = chosenIn(stored.state())
         await stored.change(edit)
         const state = stored.state()
-        if (chosenIn(state) !== before) this.#tell('changed', { state })
+        if (chosenIn(state) !== before) this.#post('changed', { state })
       },
       onChange: (listener) => void this.#changeListeners.push(listener),
       onEnd: (listener) => void this.#endListeners.push(listener),
@@ -116,11 +116,11 @@ export class LiveSession implements SessionLink {
       replica: replica.id,
       hasStream: local.hasStream,
       sendToStream: async (message) => {
-        if (this.#maySend()) this.#tell('send', { message })
+        if (this.#maySend()) this.#post('send', { message })
       },
       // Nobody waits for an answer to a replica that has ended.
       forward: (to, message) => void calls.call(to, 'message', { session: id, message }).catch(() => {}),
-      cancelElsewhere: (message) => this.#tell('cancel', { message }),
+      cancelElsewhere: (message) => this.#post('cancel', { message }),
     })
     return this.#transport
   }
@@ -163,7 +163,7 @@ export class LiveSession implements SessionLink {
 
   async finish(): Promise<void> {
     await this.#options.stored.delete()
-    this.#tell('ended', {})
+    this.#post('ended', {})
     for (const listener of this.#endListeners) listener()
   }
 
@@ -201,7 +201,7 @@ export class LiveSession implements SessionLink {
     for (const listener of this.#changeListeners) listener(state)
   }
 
-  #tell(type: string, body: Fields): void {
+  #post(type: string, body: Fields): void {
     const { replica, id } = this.#options
     const text = JSON.stringify({ type, from: replica.id, ...body })
     replica.store.publish(channelOf(id), text).catch(() => {}) // Those who miss it look into the store.

@@ -101,7 +101,7 @@ class Calls implements RemoteCalls {
     )
     replica.onMessage('abort', ({ id }) => this.#served.get(String(id))?.controller.abort())
     replica.onMessage('outcome', (outcome, from) => {
-      this.#tell(from, 'received', { id: outcome.id })
+      this.#post(from, 'received', { id: outcome.id })
       this.#pending.get(String(outcome.id))?.settle(outcome)
     })
     replica.onMessage('received', ({ id }) => void this.#served.delete(String(id)))
@@ -130,14 +130,14 @@ class Calls implements RemoteCalls {
           fail(new RemoteCallError('failed', thrown.message, thrown))
         }
         const abort = () => {
-          this.#tell(to, 'abort', { id })
+          this.#post(to, 'abort', { id })
           fail(signal?.reason)
         }
         const waiting: Pending = { to, settle, fail, onProgress, isAccepted: false }
         this.#pending.set(id, waiting)
         signal?.addEventListener('abort', abort, { once: true })
         ends.push(() => signal?.removeEventListener('abort', abort))
-        ends.push(this.#watch(waiting, () => this.#tell(to, 'call', message)))
+        ends.push(this.#watch(waiting, () => this.#post(to, 'call', message)))
         this.#replica.send(to, 'call', message).catch(() => fail(unreachable()))
       })
     } finally {
@@ -158,7 +158,7 @@ class Calls implements RemoteCalls {
   }
 
   /** A message that is lost is repeated. */
-  #tell(to: string, type: string, body: Fields): void {
+  #post(to: string, type: string, body: Fields): void {
     this.#replica.send(to, type, body).catch(() => {})
   }
 
@@ -181,8 +181,8 @@ class Calls implements RemoteCalls {
   #receive({ id, method, params }: Fields, from: string): void {
     if (typeof id !== 'string' || typeof method !== 'string') return
     const known = this.#served.get(id)
-    if (known?.outcome) this.#tell(from, 'outcome', known.outcome)
-    else if (known) this.#tell(from, 'accepted', { id })
+    if (known?.outcome) this.#post(from, 'outcome', known.outcome)
+    else if (known) this.#post(from, 'accepted', { id })
     else if (this.#served.size < MAX_SERVED)
       void this.#answer(id, from, this.#handlers.get(method), fieldsOf(params))
   }
@@ -198,7 +198,7 @@ class Calls implements RemoteCalls {
       )
     }, this.#times.repeatMs)
     watch.unref()
-    const onProgress = (progress: Fields) => this.#tell(from, 'progress', { id, progress })
+    const onProgress = (progress: Fields) => this.#post(from, 'progress', { id, progress })
     const context = { signal: call.controller.signal, onProgress }
     const outcome = await Promise.resolve()
       .then(() => (handler ?? unknownMethod)(params, context))
@@ -216,12 +216,12 @@ class Calls implements RemoteCalls {
     const until = Date.now() + this.#times.patienceMs
     const again = setInterval(() => {
       const isWaiting = this.#served.has(id)
-      if (isWaiting && Date.now() < until) return this.#tell(from, 'outcome', outcome)
+      if (isWaiting && Date.now() < until) return this.#post(from, 'outcome', outcome)
       clearInterval(again)
       this.#served.delete(id)
     }, this.#times.repeatMs)
     again.unref()
-    this.#tell(from, 'outcome', outcome)
+    this.#post(from, 'outcome', outcome)
   }
 }
 

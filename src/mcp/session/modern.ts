@@ -26,8 +26,10 @@ export function createModern(client: Client): Modern {
   const hasLogging = client.getServerCapabilities()?.logging !== undefined
   let level: unknown = 'info'
 
-  const metaFor = (asker: QuestionHandler | undefined) => ({
-    ...(asker?.capabilities ? { [CLIENT_CAPABILITIES_META_KEY]: asker.capabilities } : {}),
+  const metaFor = (questionHandler: QuestionHandler | undefined) => ({
+    ...(questionHandler?.capabilities
+      ? { [CLIENT_CAPABILITIES_META_KEY]: questionHandler.capabilities }
+      : {}),
     ...(hasLogging ? { [LOG_LEVEL_META_KEY]: level } : {}),
   })
 
@@ -43,14 +45,14 @@ export function createModern(client: Client): Modern {
   }
 
   return {
-    async inRounds(send, { asker, signal, meta }) {
+    async inRounds(send, { questionHandler, signal, meta }) {
       let added: Fields = {}
       for (let round = 0; round < MAX_ROUNDS; round++) {
-        const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(asker) } })
+        const result = await send({ ...added, _meta: { ...passableMeta(meta), ...metaFor(questionHandler) } })
         if (result.resultType !== 'input_required') return result
         const { inputRequests, requestState } = result
         added = {
-          inputResponses: await answer((inputRequests ?? {}) as Questions, asker, signal),
+          inputResponses: await answer((inputRequests ?? {}) as Questions, questionHandler, signal),
           ...(requestState !== undefined ? { requestState } : {}),
         }
       }
@@ -70,12 +72,12 @@ type Questions = { readonly [key: string]: { readonly method: string; readonly p
 
 async function answer(
   questions: Questions,
-  asker: QuestionHandler | undefined,
+  questionHandler: QuestionHandler | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Fields> {
   const answers = Object.entries(questions).map(async ([key, { method, params = {} }]) => {
-    if (!asker) throw new Error(`it asks for ${method}, but no client can answer`)
-    return [key, await asker.ask(method, params, signal, key)] as const
+    if (!questionHandler) throw new Error(`it asks for ${method}, but no client can answer`)
+    return [key, await questionHandler.ask(method, params, signal, key)] as const
   })
   return Object.fromEntries(await Promise.all(answers))
 }

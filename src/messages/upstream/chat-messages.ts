@@ -29,8 +29,8 @@ function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Con
   const turns: { readonly role: string; readonly blocks: Fields[] }[] = []
   for (const { role, content } of messages.map(fieldsOf)) {
     const isNote = role === 'system' && !systemAnywhere
-    const isTold = (block: Fields) => isSpoken(block) || thoughts.keptIn(block) !== undefined
-    const blocks = blocksOf(content).filter(role === 'system' ? isSpokenText : isTold)
+    const isPassedOn = (block: Fields) => isSpoken(block) || thoughts.keptIn(block) !== undefined
+    const blocks = blocksOf(content).filter(role === 'system' ? isSpokenText : isPassedOn)
     if (!blocks.some(isSpoken)) continue
     const turnBlocks = isNote
       ? [{ type: 'text', text: `<system>\n${systemText(blocks)}\n</system>` }]

@@ -7,7 +7,7 @@ import type {
   Headers,
   HttpAnswer,
   MessagesRequest,
-  Sampled,
+  SamplingOutcome,
   StreamEvent,
   Upstream,
   UpstreamCall,
@@ -107,7 +107,7 @@ async function sampled(
   request: MessagesRequest,
   reply: ChatReply,
   signal: AbortSignal,
-): Promise<Sampled> {
+): Promise<SamplingOutcome> {
   const headers = relayed(incoming)
   if (request.stream === true && !/json|html/.test(incoming.headers['content-type'] ?? ''))
     return { events: streamed(incoming, reply, signal), headers }

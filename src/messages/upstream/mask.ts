@@ -1,6 +1,6 @@
 // Masks the operator's keys in upstream responses: some servers echo the credentials that they refuse.
 import { Transform } from 'node:stream'
-import type { Headers, HttpAnswer, Sampled, StreamEvent, Upstream } from '../types.ts'
+import type { Headers, HttpAnswer, SamplingOutcome, StreamEvent, Upstream } from '../types.ts'
 import { UpstreamError } from './http.ts'
 
 /** As long as the secret, so that a content length already sent stays correct. */
@@ -26,7 +26,7 @@ export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]
   return {
     ...upstream,
     ...(upstream.origin ? { origin: { ...upstream.origin, secrets } } : {}),
-    sample: async (request, call): Promise<Sampled> => {
+    sample: async (request, call): Promise<SamplingOutcome> => {
       const sampled = await explained(upstream.sample(request, call), secrets)
       if ('refused' in sampled) return { refused: hide(sampled.refused) }
       const headers = maskedHeaders(sampled.headers, secrets)

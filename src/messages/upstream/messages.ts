@@ -9,7 +9,7 @@ import type {
   Headers,
   HttpAnswer,
   MessagesRequest,
-  Sampled,
+  SamplingOutcome,
   StreamEvent,
   Upstream,
   UpstreamCall,
@@ -79,7 +79,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
     api: 'messages',
     origin: { address: (path) => below(url, path), credentials },
     wireFor,
-    async sample(request, call): Promise<Sampled> {
+    async sample(request, call): Promise<SamplingOutcome> {
       const { address, outgoing } = post('/v1/messages', request, call)
       const incoming = await open(address, outgoing)
       if (incoming.statusCode !== 200) return { refused: await readWhole(incoming, maxAnswerBytes) }

@@ -12,7 +12,7 @@ import {
   type Revealed,
   referencesIn,
   type WalkStep,
-  walk,
+  walkRequest,
 } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { plainSearchTool, type Variant, variantOf } from '../hosted/index.ts'
@@ -41,7 +41,7 @@ export function toResponses(
   native: NativeTools = nativeTools(undefined),
 ): Translated | { readonly fault: string } {
   const request = withRemarksInside(given)
-  const { steps } = walk(request)
+  const { steps } = walkRequest(request)
   const fault = faultIn(request, steps)
   if (fault !== undefined) return { fault }
   const names = namesOf([...(request.tools ?? []), ...steps.flatMap(({ revealed }) => revealed)])
@@ -86,11 +86,11 @@ function faultIn({ tools = [] }: MessagesRequest, steps: readonly WalkStep[]): s
     const which = `'${nameOf(foreign)}' is of type ${kindOf(foreign)}, which only Anthropic's API runs.`
     return `tools: ${which} Leave it out, or define a custom tool.`
   }
-  const untold = steps.find(({ block }) => !isTold(block))
+  const untold = steps.find(({ block }) => !isPassedOn(block))
   return untold && `${pathOf(untold)}: a '${textOf(untold.block.type)}' block cannot be sent to OpenAI.`
 }
 
-function isTold(block: Fields): boolean {
+function isPassedOn(block: Fields): boolean {
   if (block.type === 'server_tool_use') return textOf(block.name).startsWith('tool_search_tool_')
   if (block.type === 'tool_result')
     return blocksOf(block.content).every((inner) => isReference(inner) || partsOf(inner) !== undefined)

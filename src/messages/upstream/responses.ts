@@ -4,7 +4,14 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { jsonBytes } from '../json/index.ts'
-import type { ChosenWire, MessagesRequest, Sampled, Upstream, UpstreamCall, UpstreamWire } from '../types.ts'
+import type {
+  ChosenWire,
+  MessagesRequest,
+  SamplingOutcome,
+  Upstream,
+  UpstreamCall,
+  UpstreamWire,
+} from '../types.ts'
 import { dialectOf } from './dialects.ts'
 import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
@@ -72,7 +79,7 @@ async function sample(
   request: MessagesRequest,
   { headers, signal, terms }: UpstreamCall,
   thoughts: Thoughts,
-): Promise<Sampled> {
+): Promise<SamplingOutcome> {
   // The tools of a lowered request are all plain; only else may the model search by itself.
   const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
   const native = nativeTools(terms, !isLowered)

@@ -1,7 +1,7 @@
 // The offline model: computes a reply from a request and a script. It is stateless: the progress of a rule is read from
 // the conversation, so a restarted process or another replica continues where it left off.
 
-import { sign, visibleTools } from '../../core/oracle/index.ts'
+import { signThinking, visibleTools } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { throughCallTool } from '../wire/index.ts'
@@ -253,7 +253,7 @@ function isBlank({ text, thinking }: Fields): boolean {
 }
 
 function signature(request: MessagesRequest, script: Script, content: readonly Fields[]): string {
-  return script.boundThinking ? sign(request, content) : 'script'
+  return script.boundThinking ? signThinking(request, content) : 'script'
 }
 
 /** A call with its fields in the API's order. APIs without tool search have no `caller`. */

@@ -2,7 +2,13 @@
 // reply like recorded API traffic (wire 1.5). Runs entirely in this process.
 import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, eventsOf } from '../../core/index.ts'
-import { countTokens, render, type Segment, validateRequest, visibleTools } from '../../core/oracle/index.ts'
+import {
+  countTokens,
+  renderRequest,
+  type Segment,
+  validateRequest,
+  visibleTools,
+} from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, hash, parseBetas, textOf, toJson } from '../../lib/index.ts'
 import { createRecent } from '../recent.ts'
 import type {
@@ -54,7 +60,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
     onRequest?.({
       request,
       visible: visibleTools(request),
-      segments: render(request),
+      segments: renderRequest(request),
       tokens: countTokens(request),
       action,
       ...(refused === undefined ? {} : { refused }),

@@ -2,7 +2,14 @@
 // search (wire 39, 40). The oracle determines which tools are visible, and from which message on.
 // Implements wire 32, 39, 40.
 
-import { entryOf, isDeferred, nameOf, type Revealed, type Walk, walk } from '../../core/oracle/index.ts'
+import {
+  entryOf,
+  isDeferred,
+  nameOf,
+  type Revealed,
+  type Walk,
+  walkRequest,
+} from '../../core/oracle/index.ts'
 import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
@@ -26,7 +33,7 @@ export function lower(
 ): MessagesRequest {
   if (wire === 'native') return contract
   const request = withRemarksInside(contract)
-  const walked = walk(request, isPlainMessage)
+  const walked = walkRequest(request, isPlainMessage)
   const bridged = bridgedTools(request, walked, wire, lowering)
   const { tools: all, messages, ...rest } = request
   const tools = lowerTools(request, walked, bridged, lowering)

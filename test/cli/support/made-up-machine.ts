@@ -58,7 +58,7 @@ export async function runCommand(command: Command, words: readonly string[], ans
   }
   const code = await command.run(readInput(command, words), {
     print: (text) => void printed.push(text),
-    tell: (text) => void told.push(text),
+    report: (text) => void told.push(text),
     isInteractive: false,
     ...(answers === undefined ? {} : { ask }),
   })

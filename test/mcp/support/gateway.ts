@@ -35,7 +35,7 @@ export type Open = {
   connect(options?: ClientOptions): Promise<Desk>
 }
 
-export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'asker'>> &
+export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'questionHandler'>> &
   Pick<
     McpGatewayOptions,
     | 'mode'
@@ -130,8 +130,16 @@ export function openGateway(
     ...(told ? { notify: told } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(loadedTools === undefined ? {} : { loadedTools }),
-    makeHost: (asker) =>
-      createMcpHost({ times: { refresh: 20 }, ...given, shelf, servers, cacheFolder, asker, notify }),
+    makeHost: (questionHandler) =>
+      createMcpHost({
+        times: { refreshMs: 20 },
+        ...given,
+        shelf,
+        servers,
+        cacheFolder,
+        questionHandler,
+        notify,
+      }),
   })
   atEnd(async () => {
     await gateway.close()

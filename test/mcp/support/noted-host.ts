@@ -18,7 +18,7 @@ import { defaults } from './servers.ts'
 export type NotedGateway = {
   readonly gateway: McpGateway
   /** Answers questions outside of calls: what the gateway gave its host. */
-  readonly asker: QuestionHandler
+  readonly questionHandler: QuestionHandler
   /** Sets the statuses that the host returns. */
   describe(...statuses: Partial<ServerStatus>[]): void
   /** Puts tools of a server on the shelf. */
@@ -41,7 +41,7 @@ export const status = (name: string, more: Partial<ServerStatus> = {}): Partial<
 export function notedGateway(host: Loose = {}, options: Partial<McpGatewayOptions> = {}): NotedGateway {
   const listeners = new Set<(event: HostEvent) => void>()
   let statuses: readonly Partial<ServerStatus>[] = [status('a')]
-  let asker: QuestionHandler | undefined
+  let questionHandler: QuestionHandler | undefined
   const nothing = async () => {}
   const described = {
     ...{ recall: nothing, prime: nothing, settled: nothing, freshen: nothing, close: nothing },
@@ -57,14 +57,14 @@ export function notedGateway(host: Loose = {}, options: Partial<McpGatewayOption
   }
   const shelf = createShelf({ ...shelfOptions, rank: 'classic', environment: {}, notify() {} })
   const makeHost: McpGatewayOptions['makeHost'] = (given) => {
-    asker = given
+    questionHandler = given
     return described as never
   }
   const gateway = createMcpGateway({ shelf, mode: 'list', ...options, makeHost })
   onTestFinished(() => gateway.close())
   return {
     gateway,
-    asker: asker as unknown as QuestionHandler,
+    questionHandler: questionHandler as unknown as QuestionHandler,
     describe: (...now) => {
       statuses = now
     },

@@ -15,10 +15,10 @@ import type { Upstream } from '../../../src/messages/index.ts'
 import {
   createMessagesGateway,
   createMetrics,
+  parseModeSetting,
   type RequestRecord,
-  readSetting,
   type ServeOptions,
-  serve,
+  serveMessagesGateway,
 } from '../../../src/messages/index.ts'
 import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/index.ts'
 import { rankers } from '../../../src/rankers/index.ts'
@@ -97,9 +97,9 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
     before instanceof URL ? createMessagesUpstream({ url: before, wire: 'append', ...messages }) : before
   const metrics = createMetrics()
   const done: RequestRecord[] = []
-  const setting = readSetting(mode)
+  const setting = parseModeSetting(mode)
   if (!setting) throw new Error(`no mode: ${mode}`)
-  const served = await serve({
+  const served = await serveMessagesGateway({
     gateway: createMessagesGateway({
       upstream,
       rankers: { own: rank, bm25: rank, regex: rankers.regex },

@@ -12,10 +12,10 @@ import {
   createMetrics,
   type MessagesGateway,
   type MessagesGatewayOptions,
+  parseModeSetting,
   type RequestOutcome,
-  readSetting,
   type ServeOptions,
-  serve,
+  serveMessagesGateway,
 } from '../../../src/messages/index.ts'
 import type { ObservedRequest } from '../../../src/messages/upstream/index.ts'
 import { createMessagesUpstream } from '../../../src/messages/upstream/index.ts'
@@ -49,8 +49,14 @@ export function start(upstream: Upstream, options: Options = {}): Promise<Starte
 }
 
 async function listen(gateway: MessagesGateway, { mode = 'auto', ...options }: Options): Promise<Started> {
-  const setting = readSetting(mode)!
-  const served = await serve({ gateway, setting, metrics: createMetrics(), port: 0, ...options })
+  const setting = parseModeSetting(mode)!
+  const served = await serveMessagesGateway({
+    gateway,
+    setting,
+    metrics: createMetrics(),
+    port: 0,
+    ...options,
+  })
   onTestFinished(() => served.close())
   const client = new Anthropic({ apiKey: 'test', baseURL: served.url, maxRetries: 0 })
   return { url: served.url, client }

@@ -10,7 +10,7 @@ import type {
   UpstreamWire,
   Wait,
 } from '../../../src/messages/index.ts'
-import { createMessagesGateway, readSetting } from '../../../src/messages/index.ts'
+import { createMessagesGateway, parseModeSetting } from '../../../src/messages/index.ts'
 import { rankers } from '../../../src/rankers/index.ts'
 import { refusal } from '../../oracle/requests.ts'
 
@@ -63,7 +63,7 @@ export async function replyOf(
   const { lexical: own, bm25, regex } = rankers
   const options = { upstream, rankers: { own, bm25, regex }, ...(wait ? { wait } : {}), ...more }
   const call = { headers: {}, signal: new AbortController().signal }
-  const setting = readSetting(mode)!
+  const setting = parseModeSetting(mode)!
   const { sampled } = await createMessagesGateway(options).reply(request as MessagesRequest, {
     setting,
     call,

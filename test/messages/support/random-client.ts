@@ -2,10 +2,10 @@
 // plain data that fast-check makes and shrinks.
 import fc from 'fast-check'
 import { createCollector, eventsOf } from '../../../src/core/index.ts'
-import { blocksOf, sign } from '../../../src/core/oracle/index.ts'
+import { blocksOf, signThinking } from '../../../src/core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../../src/lib/index.ts'
 import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
-import { createMessagesGateway, type MessagesGateway, readSetting } from '../../../src/messages/index.ts'
+import { createMessagesGateway, type MessagesGateway, parseModeSetting } from '../../../src/messages/index.ts'
 import { CALL_TOOL } from '../../../src/messages/wire/index.ts'
 import { rankers } from '../../../src/rankers/index.ts'
 import { refusal, result, text, tool } from '../../oracle/requests.ts'
@@ -138,7 +138,7 @@ export function randomModel(
         return {
           type: 'thinking',
           thinking: `thought ${number}`,
-          signature: isBound ? sign(request, before) : 's',
+          signature: isBound ? signThinking(request, before) : 's',
         }
       case 'text':
         return text(`words ${number}`)
@@ -205,7 +205,7 @@ export type Ask = (request: MessagesRequest, owner?: string) => Promise<Fields>
 /** Asks a gateway; the whole reply. */
 export function asking(gateway: MessagesGateway, mode: 'shelve' | 'emulate' = 'shelve'): Ask {
   return async (request, owner = 'someone') => {
-    const setting = readSetting(mode)
+    const setting = parseModeSetting(mode)
     if (!setting) throw new Error('no such mode')
     const call = { headers: {}, signal: new AbortController().signal }
     const given = JSON.parse(JSON.stringify(request))

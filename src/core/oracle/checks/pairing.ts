@@ -66,10 +66,10 @@ function checkAsked(turn: Turn, previous: Turn | undefined): Refusal | undefined
   })
 }
 
-function unexpected(result: Placed, type: string, asker: string, where: string): string {
+function unexpected(result: Placed, type: string, questionHandler: string, where: string): string {
   const id = textOf(result.block.tool_use_id)
   const fault = `unexpected \`tool_use_id\` found in \`${type}\` blocks: ${id}.`
-  return `${pathOf(result)}: ${fault} Each \`${type}\` block must have a corresponding \`${asker}\` block ${where}.`
+  return `${pathOf(result)}: ${fault} Each \`${type}\` block must have a corresponding \`${questionHandler}\` block ${where}.`
 }
 
 /** Checks hosted searches: a result follows its search, at the latest in the next reply. */
