@@ -15,7 +15,7 @@ export async function runTask(
     const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
     messages = [...prepared.history, { role: 'assistant', content: reply.content }]
 
-    const calls = reply.content.filter((block) => block.type === 'tool_use')
+    const calls = reply.content.filter((block): block is Anthropic.ToolUseBlock => block.type === 'tool_use')
     if (calls.length === 0) break
     const results = calls.map((call) => shelf.run(call, { messages, execute: runTool }))
     messages.push({ role: 'user', content: await Promise.all(results) })

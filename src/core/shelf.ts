@@ -88,7 +88,7 @@ export type Shelf = {
    * function. `answer`, `check`, `resolve` and `result` are its parts.
    *
    * @example
-   * const calls = reply.content.filter((block) => block.type === 'tool_use')
+   * const calls = reply.content.filter((block): block is Anthropic.ToolUseBlock => block.type === 'tool_use')
    * const execute = ({ name, input }) => myTools[name](input)
    * const results = await Promise.all(calls.map((call) => shelf.run(call, { messages, execute })))
    * messages.push({ role: 'user', content: results })
