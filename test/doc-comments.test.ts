@@ -17,7 +17,7 @@ function exportedNames(text: string): string[] {
 /** Where the names of an entry are declared. */
 const FOLDERS: Record<string, RegExp> = {
   'index.ts': /^(core(?!\/oracle)\/|node\/|rankers\/|validate\/|search\/learned\.ts)/,
-  'entries/core.ts': /^core(?!\/oracle)\//,
+  'entries/core.ts': /^(core(?!\/oracle)\/|lib\/own-tools\.ts)/,
   'entries/oracle.ts': /^core\/oracle\//,
   'entries/agent.ts': /^(agent\/|sandbox\/|lib\/diff\.ts)/,
   'entries/mcp.ts': /^(mcp|operate|sandbox)\//,

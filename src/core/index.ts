@@ -1,5 +1,6 @@
 // Public API of core for other folders. src/entries/core.ts is the one for users.
 
+export { CALL_TOOL, SEARCH_TOOL } from '../lib/index.ts'
 export type { Content, Execute, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'
 export {
   answerSearch,
@@ -36,7 +37,7 @@ export {
 } from './gate/index.ts'
 export type { BoundaryNote, DeltaNote } from './history/index.ts'
 export { type Facts, foldHistory } from './history/index.ts'
-export { type Options, resolveOptions, SEARCH_TOOL, type Settings, type Timer } from './options.ts'
+export { type Options, resolveOptions, type Settings, type Timer } from './options.ts'
 export { type BreakCause, explainBreak, type PrefixInput, prefixHash } from './prefix.ts'
 export { type Prepared, prepareRequest } from './prepare.ts'
 export {

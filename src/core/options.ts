@@ -1,7 +1,15 @@
 // All options of a shelf with their defaults. They are merged and validated once, here.
 // Implements A6.
 
-import { closestNames, type Environment, fieldsOf, MCP_PREFIX, quote } from '../lib/index.ts'
+import {
+  CALL_TOOL,
+  closestNames,
+  type Environment,
+  fieldsOf,
+  MCP_PREFIX,
+  quote,
+  SEARCH_TOOL,
+} from '../lib/index.ts'
 import type { FindRelated, Rank, SearchUse } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
@@ -111,9 +119,6 @@ export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   readonly capabilities?: Partial<Capabilities>
 }
 
-/** The default name of the search tool. */
-export const SEARCH_TOOL = 'ToolSearch'
-
 const defaults: Settings = {
   validate: () => [],
   timer: undefined,
@@ -141,7 +146,7 @@ const defaults: Settings = {
   maxResults: 5,
   pendingWait: 5000,
   searchTool: SEARCH_TOOL,
-  callTool: 'CallTool',
+  callTool: CALL_TOOL,
   namePrefix: MCP_PREFIX,
   exactNames: false,
   descriptionLimit: 2048,

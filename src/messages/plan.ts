@@ -1,9 +1,10 @@
 // Plans a request: pass it on, emulate tool search, shelve its tools, or send it with everything loaded. Pure: the plan
 // depends only on the facts given.
 // Implements wire 36.
+
 import { SEARCH_TOOL } from '../core/index.ts'
+import { CALL_TOOL } from '../lib/index.ts'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
-import { CALL_TOOL } from './wire/index.ts'
 
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 /** What the gateway does with a request: forward it, run its hosted searches, defer its tools, or load them all. */

@@ -3,7 +3,7 @@
 
 import { type BilledTokens, billedTokens } from '../core/figures/index.ts'
 import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
-import { type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
+import { CALL_TOOL, type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
 import { type ChildSpan, traceIdOf } from '../node/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
@@ -11,7 +11,7 @@ import type { Searching } from './search-strategy.ts'
 import type { Headers, HttpAnswer, MessagesRequest, SamplingOutcome, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
-import { CALL_TOOL, fromCallTool } from './wire/index.ts'
+import { fromCallTool } from './wire/index.ts'
 
 export type Job = Target & {
   readonly searching: Searching

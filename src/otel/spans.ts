@@ -10,7 +10,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { ConversationKind, TraceRecord } from '../core/index.ts'
-import { cut, dropOldest, toJson } from '../lib/index.ts'
+import { cut, dropOldest, SEARCH_TOOL, toJson } from '../lib/index.ts'
 import {
   chatAttributes,
   type ResultEvent,
@@ -146,12 +146,12 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
 function searchSpan(record: Extract<TraceRecord, { type: 'searched' }>, hasContent: boolean): SpanInput {
   const { ranker, matched, searchable, found, query } = record
   const attributes = {
-    ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'ToolSearch' },
+    ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': SEARCH_TOOL },
     ...{ 'toolshelf.search.ranker': ranker, 'toolshelf.search.matched': matched },
     ...{ 'toolshelf.search.searchable': searchable, 'toolshelf.search.found': [...found] },
     ...(hasContent ? { 'toolshelf.search.query': query } : {}),
   }
-  return { operation: 'execute_tool', subject: 'ToolSearch', kind: SpanKind.INTERNAL, attributes }
+  return { operation: 'execute_tool', subject: SEARCH_TOOL, kind: SpanKind.INTERNAL, attributes }
 }
 
 function callSpan(

@@ -10,9 +10,9 @@ import {
   walkRequest,
 } from '../../src/core/oracle/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
-import { fieldsOf } from '../../src/lib/index.ts'
+import { CALL_TOOL, fieldsOf } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
-import { CALL_TOOL, lower } from '../../src/messages/wire/index.ts'
+import { lower } from '../../src/messages/wire/index.ts'
 import { refusal } from '../oracle/requests.ts'
 import { runs, seedOr } from '../support/runs.ts'
 import { anyMove, anySetup, BETAS, DEFERRED, requestsOf } from './support/random-contract.ts'

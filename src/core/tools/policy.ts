@@ -1,7 +1,7 @@
 // Decides which tools can be deferred: the first rule that applies (D).
 // Implements D1, D2, D3, D5, D6, D7, D9, G4, S10, Q3.
 
-import { byName, matchesAny } from '../../lib/index.ts'
+import { byName, matchesAny, SEARCH_TOOL } from '../../lib/index.ts'
 import { isLate } from '../attempt.ts'
 import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../types.ts'
 
@@ -60,7 +60,7 @@ export type ToolPolicy = { readonly always: readonly string[]; readonly defer: r
 
 /** The policy for the built-in tools of a coding agent (D9). */
 export const codingAgentPolicy: ToolPolicy = {
-  always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', 'ToolSearch', 'Skill'],
+  always: ['Bash', 'Read', 'Edit', 'Write', 'Glob', 'Grep', 'Agent', SEARCH_TOOL, 'Skill'],
   defer: [
     ...[
       'WebSearch',

@@ -1,5 +1,6 @@
 // Definitions of the shelf's own tools: search, the call tool of the bridge, and the placeholder.
 // Implements D4, S11, Q7, A5, K4.
+import { callToolInput } from '../../lib/index.ts'
 import { placeOfNames } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Definition } from '../types.ts'
@@ -40,14 +41,7 @@ export function callTool(settings: Settings): Definition {
   return {
     name: settings.callTool,
     description: `Calls a deferred tool whose definition ${settings.searchTool} has returned.`,
-    input_schema: {
-      type: 'object',
-      properties: {
-        name: { type: 'string', description: 'The full name of the tool.' },
-        arguments: { type: 'object', description: "The tool's input, as its definition describes it." },
-      },
-      required: ['name', 'arguments'],
-    },
+    input_schema: callToolInput(),
   }
 }
 

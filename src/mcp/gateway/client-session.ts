@@ -1,16 +1,9 @@
 // The session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../../core/index.ts'
-import { dropOldest, type Fields, fieldsOf } from '../../lib/index.ts'
+import { CALL_TOOL, dropOldest, type Fields, fieldsOf, SEARCH_TOOL } from '../../lib/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
-import {
-  CALL,
-  DISCOVER_SKILLS,
-  gatewayCallTool,
-  gatewaySearchTool,
-  type ListingMode,
-  SEARCH,
-} from '../greeting/index.ts'
+import { DISCOVER_SKILLS, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { type Addresses, addressMeta, addressOutput, PAGE_KEYS } from './addresses.ts'
@@ -147,14 +140,15 @@ class GatewayClientSession implements ClientSession {
     try {
       if (name === BATCH_TOOL && hasBatches) return await callInBatch(input, options, this.#innerCalls())
       if (name === SCRIPT_TOOL && scripts) return await this.#runScript(scripts, input, options)
-      if (name === SEARCH) return await this.#search(input, trace)
+      if (name === SEARCH_TOOL) return await this.#search(input, trace)
       if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
       const skill = await this.#useSkill(name, input, options)
       if (skill) return skill
-      if (name !== CALL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
+      if (name !== CALL_TOOL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
-      if (!wrapped) return failWith(`${CALL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
-      if (wrapped.name === SEARCH) return await this.#search(wrapped.input, trace)
+      if (!wrapped)
+        return failWith(`${CALL_TOOL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
+      if (wrapped.name === SEARCH_TOOL) return await this.#search(wrapped.input, trace)
       if (wrapped.name === gatewayReadTool.name && results)
         return await results.read(this.#clientOf(options), wrapped.input)
       const wrappedSkill = await this.#useSkill(wrapped.name, wrapped.input, options)
@@ -171,7 +165,7 @@ class GatewayClientSession implements ClientSession {
 
   async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad, onSearch } = this.#options
-    const limited = await this.#countSearch(SEARCH, trace)
+    const limited = await this.#countSearch(SEARCH_TOOL, trace)
     if (limited) return limited
     onSearch()
     const wasReported = (server: UnsearchedServer) =>
@@ -249,7 +243,7 @@ class GatewayClientSession implements ClientSession {
       reportRefused(this.#options.traceOf(options, this), { name, reason }, failWith(text))
     if (!entry?.server)
       return refuse(
-        `${textOfBlocks(complaint)} ${aboutFailed(host, name) ?? `Search for it with ${SEARCH}.`}`,
+        `${textOfBlocks(complaint)} ${aboutFailed(host, name) ?? `Search for it with ${SEARCH_TOOL}.`}`,
       )
     const isUnseen = deferredNames.has(name) && !this.#seen.has(name)
     this.#see(name)
@@ -289,7 +283,7 @@ class GatewayClientSession implements ClientSession {
     const onShelved = () => {
       if (this.#options.loaded.shelve() && !isBridge) void this.#options.onLoad()
     }
-    return { ...this.#clientOf(options), caller: isBridge ? CALL : undefined, onShelved }
+    return { ...this.#clientOf(options), caller: isBridge ? CALL_TOOL : undefined, onShelved }
   }
 
   /** Answers a call of a tool for skills; a long text goes to the shelf of results. */

@@ -1,8 +1,7 @@
 // The vocabulary of calls within a call: what batches and scripts need to make ordinary ones.
 import { BATCH_TOOL, type PoolTool, READ_TOOL, type Shelf, type TraceListener } from '../../core/index.ts'
-import type { Fields } from '../../lib/index.ts'
+import { CALL_TOOL, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
 import { SCRIPT_TOOL } from '../../sandbox/index.ts'
-import { CALL, SEARCH } from '../greeting/index.ts'
 import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
 
 /** How a call is made. */
@@ -23,7 +22,7 @@ export type InnerCalls = {
   trace(options: CallOptions): TraceListener | undefined
 }
 
-const OWN = [SEARCH, CALL, READ_TOOL, BATCH_TOOL, SCRIPT_TOOL]
+const OWN = [SEARCH_TOOL, CALL_TOOL, READ_TOOL, BATCH_TOOL, SCRIPT_TOOL]
 
 /** Rejects calls of the gateway's own tools, which answer to the client alone. */
 export function refuseOwnTool(name: string, caller: string): void {

@@ -1,7 +1,6 @@
 // The texts of a client session: what searches found, which tools are held back, and why a call failed.
 import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
-import { cut, type Fields } from '../../lib/index.ts'
-import { CALL, SEARCH } from '../greeting/index.ts'
+import { CALL_TOOL, cut, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
 import type { CallOutput, McpHost } from '../types.ts'
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
@@ -30,7 +29,7 @@ export function aboutDropped(names: readonly string[]): string {
   if (names.length === 0) return ''
   const rest = names.length - MAX_DROPPED_NAMED
   const shown = `${names.slice(0, MAX_DROPPED_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
-  return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH} brings them back.`
+  return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH_TOOL} brings them back.`
 }
 
 /** Models sometimes write the arguments as a JSON string. */
@@ -53,7 +52,7 @@ function parse(text: string): unknown {
 export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
   const isWhole = tools.every(({ json }, index) => json === definitions[index])
   const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
-  const head = `Call these with ${CALL}, by their full name. Their definitions${about}:`
+  const head = `Call these with ${CALL_TOOL}, by their full name. Their definitions${about}:`
   return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
 }
 

@@ -5,7 +5,6 @@ export { answerInitialize, type GreetingOptions, greetingFor, type InitializeReq
 export { joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
-  CALL,
   DISCOVER_SKILLS,
   discoverSkillsTool,
   gatewayCallTool,
@@ -13,5 +12,4 @@ export {
   type ListingMode,
   type OwnTool,
   readSkillTool,
-  SEARCH,
 } from './own-tools.ts'

@@ -1,7 +1,6 @@
 // Writes the instructions for a client's model: how to find tools, and the servers' own instructions, within a budget.
 
-import { cleanText, oneLine } from '../../lib/index.ts'
-import { SEARCH } from './own-tools.ts'
+import { cleanText, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
 
 export type ServerDescription = {
   readonly name: string
@@ -12,7 +11,7 @@ export type ServerDescription = {
 const CUT = '… [cut]'
 
 export function joinInstructions(servers: readonly ServerDescription[], budget: number): string {
-  const head = `The tools of these services are behind ${SEARCH}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
+  const head = `The tools of these services are behind ${SEARCH_TOOL}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
   const speaking = servers.filter(({ instructions }) => instructions?.trim())
   const parts = [cut(head, budget)]
   let left = budget - parts[0]!.length

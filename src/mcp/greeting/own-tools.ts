@@ -1,8 +1,6 @@
 // Defines the gateway's own tools as an MCP client sees them.
-import { oneLine } from '../../lib/index.ts'
+import { CALL_TOOL, callToolInput, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
 
-export const SEARCH = 'ToolSearch'
-export const CALL = 'CallTool'
 export const DISCOVER_SKILLS = 'DiscoverSkills'
 
 export type ListingMode = 'list' | 'bridge'
@@ -21,13 +19,13 @@ export const ALWAYS_LOAD = { 'anthropic/alwaysLoad': true }
 
 const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
   list: 'What is found is added to your tool list; call it by its name from then on.',
-  bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL}.`,
+  bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL_TOOL}.`,
 }
 
 /** Uses the configured names of the servers, so that this text does not change with the servers' state. */
 export function gatewaySearchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
   return {
-    name: SEARCH,
+    name: SEARCH_TOOL,
     title: 'Search tools',
     description: `Finds tools of the connected services: ${servers.map((name) => oneLine(name, 60)).join(', ') || 'none yet'}. Only a few tools are listed; all others are found here. Search before you say that something cannot be done. ${AFTERWARDS[mode]}
 
@@ -50,17 +48,10 @@ Fetch all the tools that a step needs in one search.`,
 }
 
 export const gatewayCallTool: OwnTool = {
-  name: CALL,
+  name: CALL_TOOL,
   title: 'Call a found tool',
-  description: `Calls a tool whose definition ${SEARCH} has returned.`,
-  inputSchema: {
-    type: 'object',
-    properties: {
-      name: { type: 'string', description: `The full name, as ${SEARCH} gives it.` },
-      arguments: { type: 'object', description: "The tool's input, as its definition describes it." },
-    },
-    required: ['name', 'arguments'],
-  },
+  description: `Calls a tool whose definition ${SEARCH_TOOL} has returned.`,
+  inputSchema: callToolInput(`The full name, as ${SEARCH_TOOL} gives it.`),
   annotations: { readOnlyHint: false, openWorldHint: true },
   _meta: ALWAYS_LOAD,
 }

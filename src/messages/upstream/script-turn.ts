@@ -3,9 +3,9 @@
 import { isOurText } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
 import { blocksOf, referencesIn } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
+import { CALL_TOOL, type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { CALL_TOOL, fromCallTool } from '../wire/index.ts'
+import { fromCallTool } from '../wire/index.ts'
 
 /** Search tools that the offline model can use, in order of preference. */
 const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']

@@ -1,21 +1,12 @@
 // CallTool, the tool of the `bridge` wire: the model calls every tool found by a search through it.
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { CALL_TOOL, callToolInput, type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { parseExact } from '../json/index.ts'
-
-export const CALL_TOOL = 'CallTool'
 
 export const callToolDefinition: Fields = {
   name: CALL_TOOL,
   description:
     'Calls a tool whose definition an earlier result has shown and that is not in your list of tools.',
-  input_schema: {
-    type: 'object',
-    properties: {
-      name: { type: 'string', description: 'The full name of the tool.' },
-      arguments: { type: 'object', description: "The tool's input, as its definition describes it." },
-    },
-    required: ['name', 'arguments'],
-  },
+  input_schema: callToolInput(),
 }
 
 /** Rewrites a call as a call of CallTool. */

@@ -1,6 +1,6 @@
 // Exports of messages/wire for other folders.
 
-export { CALL_TOOL, callToolDefinition, fromCallTool, throughCallTool } from './call-tool.ts'
+export { callToolDefinition, fromCallTool, throughCallTool } from './call-tool.ts'
 export { lower, withEverythingLoaded } from './lower.ts'
 export { failedText, loadedText, removedText, systemReminder } from './notes.ts'
 export { newerFields, plainTool } from './plain-tool.ts'

@@ -10,11 +10,11 @@ import {
   type Walk,
   walkRequest,
 } from '../../core/oracle/index.ts'
-import { bare, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
+import { bare, CALL_TOOL, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../types.ts'
-import { CALL_TOOL, callToolDefinition } from './call-tool.ts'
+import { callToolDefinition } from './call-tool.ts'
 import { isPlainMessage, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 import { withRemarksInside } from './remarks.ts'

@@ -1,6 +1,7 @@
 // The texts that replace references for upstreams without tool search.
+
 import type { Revealed } from '../../core/oracle/index.ts'
-import { CALL_TOOL } from './call-tool.ts'
+import { CALL_TOOL } from '../../lib/index.ts'
 
 /** Announces tools that became available, with the definitions of those called through CallTool. */
 export function loadedText(

@@ -3,10 +3,9 @@
 import fc from 'fast-check'
 import { createCollector, eventsOf } from '../../../src/core/index.ts'
 import { blocksOf, signThinking } from '../../../src/core/oracle/index.ts'
-import { type Fields, fieldsOf, textOf } from '../../../src/lib/index.ts'
+import { CALL_TOOL, type Fields, fieldsOf, textOf } from '../../../src/lib/index.ts'
 import type { MessagesRequest, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
 import { createMessagesGateway, type MessagesGateway, parseModeSetting } from '../../../src/messages/index.ts'
-import { CALL_TOOL } from '../../../src/messages/wire/index.ts'
 import { rankers } from '../../../src/rankers/index.ts'
 import { refusal, result, text, tool } from '../../oracle/requests.ts'
 
