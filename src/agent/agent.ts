@@ -301,7 +301,7 @@ const LEFT_OUT: { readonly [kind: string]: string } = {
   thinking: "The API refused the model's earlier thinking, so it is left out.",
 }
 const NOT_READ =
-  'This call was not run, because the input of a call in this reply is no JSON object. Make each call again.'
+  'This call was not run, because the input of a call in this reply is not a JSON object. Make each call again.'
 
 type End = { readonly reason: EndReason; readonly error?: string }
 

@@ -207,9 +207,9 @@ export type TokenUsage = {
   readonly input: number
   /** Read from the prompt cache. */
   readonly cached: number
-  /** Of `input`, those that were written to the prompt cache. */
+  /** Tokens of `input` that were written to the prompt cache. */
   readonly cacheWritten?: number
-  /** Of `cacheWritten`, those that are kept for an hour. */
+  /** Tokens of `cacheWritten` that are kept for an hour. */
   readonly cacheWritten1h?: number
   /** Written by the model. */
   readonly output: number

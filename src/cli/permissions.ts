@@ -19,7 +19,7 @@ const EFFECTS = ['allow', 'ask', 'deny'] as const
 
 export const permissionsCommand: Command = createPermissionsCommand(thisMachine)
 
-export function createPermissionsCommand(machine: () => Machine): Command {
+function createPermissionsCommand(machine: () => Machine): Command {
   return {
     name: 'permissions',
     summary: 'Rules for what the agent may run without asking, and what it may never run.',

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { loadScript, type Script } from '../messages/upstream/index.ts'
 
 /** The name of the built-in script; a file of this name is `./demo`. */
-export const BUILT_IN_SCRIPT = 'demo'
+const BUILT_IN_SCRIPT = 'demo'
 
 export function readScriptNamed(name: string): Promise<Script> {
   const builtIn = () => fileURLToPath(new URL('../../examples/script.json', import.meta.url))

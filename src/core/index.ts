@@ -1,4 +1,4 @@
-// Public API of core for other folders. src/entries/core.ts is the one for users.
+// Exports of core for other folders. src/entries/core.ts is the one for users.
 
 export { CALL_TOOL, SEARCH_TOOL } from '../lib/index.ts'
 export type { Content, Execute, Hit, LiveHost, Rank, Ranking } from './calls/index.ts'

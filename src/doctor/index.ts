@@ -1,4 +1,4 @@
-// Public API of doctor for other folders.
+// Exports of doctor for other folders.
 export { findingsOf } from './findings.ts'
 export { type Measured, measureTools, shelfOf } from './measure.ts'
 export { moneyLines } from './money-lines.ts'

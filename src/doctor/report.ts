@@ -1,6 +1,7 @@
 // The doctor's report: plain data, the same for the terminal, the page and `--json`.
 
 import type { PriceTable } from '../core/figures/index.ts'
+import { CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import type { GatewaySettings } from '../mcp/config/index.ts'
 import { idleRules } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
@@ -94,7 +95,7 @@ export type Total = {
   readonly connected: number
   readonly failed: number
   readonly disabled: number
-  /** Of an untrusted folder. */
+  /** Servers of a folder that is not trusted. */
   readonly untrusted: number
   /** Configured, but not startable. */
   readonly leftOut: number
@@ -143,7 +144,7 @@ const DEFERRING_CLIENTS: readonly string[] = ['Claude Code', 'Qwen Code']
 
 const WINDOW = 200_000
 /** Tokens of a search's call and result, without the definitions that it loads. */
-export const SEARCH_TOKENS = 200
+const SEARCH_TOKENS = 200
 const TOOLS_PER_SEARCH = 5
 const MAX_HEAVIEST = 5
 
@@ -199,7 +200,7 @@ function projected(total: Total, tools: readonly MeasuredTool[], { model, prices
 
 const METHOD =
   'Tokens are estimates: the characters of each definition as it is sent ' +
-  `(name, description cut at ${count(descriptionLimit)} characters, input schema, as JSON) divided by 2.9. ` +
+  `(name, description cut at ${count(descriptionLimit)} characters, input schema, as JSON) divided by ${CHARACTERS_PER_TOKEN}. ` +
   'No tokenizer was used.'
 
 function identityOf(status: ServerStatus) {

@@ -30,7 +30,7 @@ export interface Tier {
 /** Longer texts are cut, because the model reads only 256 word pieces. */
 const MAX_TEXT_LENGTH = 4_000
 
-interface Situation {
+interface TierState {
   readonly options: TierOptions
   opening?: Promise<void>
   engine?: Engine
@@ -40,75 +40,75 @@ interface Situation {
 }
 
 export function createTier(options: TierOptions): Tier {
-  const now: Situation = { options, waiters: 0 }
+  const state: TierState = { options, waiters: 0 }
   return {
     get failure() {
-      return now.failure
+      return state.failure
     },
     get isOpened() {
-      return now.opening !== undefined
+      return state.opening !== undefined
     },
     get isLoaded() {
-      return now.engine?.isLoaded ?? false
+      return state.engine?.isLoaded ?? false
     },
     get isAwaited() {
-      return now.waiters > 0
+      return state.waiters > 0
     },
     get store() {
-      return now.store
+      return state.store
     },
-    open: () => open(now),
-    embed: (texts) => embed(now, texts),
+    open: () => open(state),
+    embed: (texts) => embed(state, texts),
     async awaited(run) {
-      if (now.waiters++ === 0) now.engine?.hold(true)
+      if (state.waiters++ === 0) state.engine?.hold(true)
       try {
         return await run()
       } finally {
-        if (--now.waiters === 0) now.engine?.hold(false)
+        if (--state.waiters === 0) state.engine?.hold(false)
       }
     },
     async close() {
-      now.failure ??= 'it was closed'
-      await now.opening
-      await now.engine?.close()
-      await now.store?.flush()
+      state.failure ??= 'it was closed'
+      await state.opening
+      await state.engine?.close()
+      await state.store?.flush()
     },
   }
 }
 
-async function open(now: Situation): Promise<VectorStore | undefined> {
-  if (now.failure === undefined) {
-    now.opening ??= openAll(now)
-    await now.opening
+async function open(state: TierState): Promise<VectorStore | undefined> {
+  if (state.failure === undefined) {
+    state.opening ??= openAll(state)
+    await state.opening
   }
-  return now.failure === undefined ? now.store : undefined
+  return state.failure === undefined ? state.store : undefined
 }
 
-async function openAll(now: Situation): Promise<void> {
-  const { cacheFolder, notify, load } = now.options
+async function openAll(state: TierState): Promise<void> {
+  const { cacheFolder, notify, load } = state.options
   try {
-    now.engine = await load()
+    state.engine = await load()
   } catch (error) {
-    return fail(now, missing(error))
+    return fail(state, missing(error))
   }
-  now.engine.hold(now.waiters > 0)
-  const { model, dimensions } = now.engine
-  now.store = await openStore({ folder: cacheFolder ?? defaultFolder(), model, dimensions, notify })
+  state.engine.hold(state.waiters > 0)
+  const { model, dimensions } = state.engine
+  state.store = await openStore({ folder: cacheFolder ?? defaultFolder(), model, dimensions, notify })
 }
 
-async function embed(now: Situation, texts: readonly string[]): ReturnType<Tier['embed']> {
-  if ((await open(now)) === undefined) return undefined
+async function embed(state: TierState, texts: readonly string[]): ReturnType<Tier['embed']> {
+  if ((await open(state)) === undefined) return undefined
   try {
-    return await now.engine?.embed(texts.map((text) => text.slice(0, MAX_TEXT_LENGTH)))
+    return await state.engine?.embed(texts.map((text) => text.slice(0, MAX_TEXT_LENGTH)))
   } catch (error) {
-    fail(now, `the model of ${packages.model} failed (${messageOf(error)}). Search continues without it.`)
+    fail(state, `the model of ${packages.model} failed (${messageOf(error)}). Search continues without it.`)
   }
 }
 
-function fail(now: Situation, reason: string): void {
-  if (now.failure !== undefined) return
-  now.failure = reason
-  now.options.notify(reason)
+function fail(state: TierState, reason: string): void {
+  if (state.failure !== undefined) return
+  state.failure = reason
+  state.options.notify(reason)
 }
 
 function missing(error: unknown): string {

@@ -1,4 +1,4 @@
-// Public API of import for other folders.
+// Exports of import for other folders.
 export {
   type ApplyPlan,
   type ClientChange,

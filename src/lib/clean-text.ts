@@ -1,5 +1,5 @@
-// Makes text of strangers harmless before it stands among ours: nothing in it steers a terminal, hides from a person or
-// looks like a mark of ours. Text without such characters comes back unchanged, so that prompts keep their bytes.
+// Removes characters from untrusted text that could control a terminal, hide content or imitate Toolshelf's own markup.
+// Text without such characters comes back unchanged, so that prompts keep their bytes.
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each character counts for itself
 // Implements H9.

@@ -1,4 +1,4 @@
-// Public API of lib for other folders.
+// Exports of lib for other folders.
 
 export { parseBetas } from './betas.ts'
 export { bindMethods } from './bind-methods.ts'

@@ -1,4 +1,4 @@
-// Reading of JSON that may be anything: each helper answers for every value and never throws.
+// Type guards and readers for unknown JSON; none of them throws.
 
 /** An object of a request, of which nothing is known yet. */
 export type Fields = { readonly [field: string]: unknown }

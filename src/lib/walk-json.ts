@@ -1,9 +1,9 @@
-// Every value inside a JSON value, without recursion: definitions of strangers may be deep, huge, or in a circle.
+// Iterates over all values in a JSON value without recursion: untrusted definitions may be deep, huge or cyclic.
 
 export type JsonNode = {
   /** As one would write it: `properties.path.description`, `anyOf[1]`, `properties["a.b"]`. */
   readonly path: string
-  /** The key that the value stands under, of the whole its path; an empty text inside lists. */
+  /** The key of the value; for the root, its path; empty inside arrays. */
   readonly key: string
   readonly value: unknown
 }

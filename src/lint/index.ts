@@ -1,4 +1,4 @@
-// Public API of lint for other folders.
+// Exports of lint for other folders.
 export type { Judges } from './confusable.ts'
 export { toJunit } from './junit.ts'
 export { lint } from './lint.ts'

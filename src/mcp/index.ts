@@ -1,4 +1,4 @@
-// Public API of mcp for other folders. src/entries/mcp.ts is the one for users.
+// Exports of mcp for other folders. src/entries/mcp.ts is the one for users.
 export type { ReadinessCheck, TlsFiles } from '../operate/index.ts'
 export type { ScriptLimits } from '../sandbox/index.ts'
 export {

@@ -1,4 +1,4 @@
-// Public API of operate for other folders: what both gateways need to be operated as services.
+// Exports of operate for other folders: what both gateways need to be operated as services.
 
 export { createHttpServer } from './http-server.ts'
 export { meterStore } from './metered-store.ts'

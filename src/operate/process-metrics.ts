@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { createMetricRegistry, type SeriesTable } from './registry.ts'
 
-/** Of this process, beside the series of its gateway. */
+/** Series of this process, beside those of its gateway. */
 export const processSeries = {
   process_cpu_seconds_total: ['counter', 'CPU time of this process, user and system.'],
   process_resident_memory_bytes: [

@@ -1,7 +1,7 @@
 // The series that both gateways have, under the same names and with the same labels.
 import type { SeriesTable } from './registry.ts'
 
-/** Of requests: what came in, how long it took, what was searched. */
+/** Series of requests: what came in, how long it took, what was searched. */
 export const requestSeries = {
   toolshelf_requests_total: ['counter', 'Requests answered, by gateway, endpoint and status.'],
   toolshelf_request_seconds: [
@@ -12,7 +12,7 @@ export const requestSeries = {
   toolshelf_searches_total: ['counter', 'Tool searches run.'],
 } as const satisfies SeriesTable
 
-/** Of the store that replicas share; empty without one. */
+/** Series of the store that replicas share; empty without one. */
 export const storeSeries = {
   toolshelf_store_operations_total: ['counter', 'Operations of the shared store, by operation and outcome.'],
   toolshelf_store_seconds: ['histogram', 'Time of an operation of the shared store.'],

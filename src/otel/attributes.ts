@@ -32,7 +32,7 @@ export function usageAttributes({ usage, stopReason }: SampledEvent): Attributes
   }
 }
 
-/** Of a call through the MCP gateway, or of one that the agent runs. */
+/** Attributes of a call through the MCP gateway, or of one that the agent runs. */
 export function toolAttributes({ name, server, outcome }: ResultEvent, isGateway: boolean): Attributes {
   return {
     'gen_ai.operation.name': 'execute_tool',

@@ -110,9 +110,9 @@ export function translateQuery(index: LexicalIndex, query: string): Translation 
 export async function explainHybrid(
   index: LexicalIndex,
   query: string,
-  of: readonly PoolTool[],
+  toolsToExplain: readonly PoolTool[],
 ): Promise<Map<PoolTool, ScorePart[]>> {
-  return explainFusion(index, await vectors(), query, of)
+  return explainFusion(index, await vectors(), query, toolsToExplain)
 }
 
 /** Milliseconds that a search waits for new tools to be indexed. */

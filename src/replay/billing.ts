@@ -1,4 +1,4 @@
-// Foretells how prompts are billed: the conversation as it was recorded, definitions at its front by what the cache holds.
+// Estimates how prompts are billed: the conversation as recorded, and the definitions in front of it by cache state.
 import type { BilledTokens } from '../core/figures/index.ts'
 import type { RecordedTurn } from './types.ts'
 

@@ -1,4 +1,4 @@
-// Public API of replay for other folders.
+// Exports of replay for other folders.
 export { readRecording, TranscriptError } from './read-transcript.ts'
 export { type ReplayOptions, replay } from './replay.ts'
 export { replayView } from './terminal.ts'

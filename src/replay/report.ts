@@ -1,6 +1,6 @@
 // Adds up replayed turns and draws the conclusion, in plain words and also where Toolshelf would not have paid.
 import { addFigures, dollars, noFigures, type PriceTable, priceOf } from '../core/figures/index.ts'
-import type { WireName } from '../core/index.ts'
+import { CHARACTERS_PER_TOKEN, type WireName } from '../core/index.ts'
 import { count, counted, printableLine } from '../terminal/index.ts'
 import type { Caching } from './billing.ts'
 import type { ReplayShelf } from './shelves.ts'
@@ -129,7 +129,7 @@ function assumptionsOf(recording: Recording, { unknown }: ReplayFindings, terms:
   const hasUsage = recording.turns.some(({ usage }) => usage !== undefined)
   const isHttp = recording.format === 'http'
   return [
-    'Definitions are estimated: characters divided by 2.9, no tokenizer. Without Toolshelf every request carries all of them.',
+    `Definitions are estimated: characters divided by ${CHARACTERS_PER_TOKEN}, no tokenizer. Without Toolshelf every request carries all of them.`,
     hasUsage
       ? `The rest of each prompt is as recorded${terms.isSending ? ', less the definitions, which the recorded requests contained' : ''}.`
       : `The rest of each prompt is estimated from its length${isHttp ? '' : '; the system prompt and the client’s own tools are not in the transcript'}.`,

@@ -1,3 +1,3 @@
-// Public API of scan for other folders.
+// Exports of scan for other folders.
 
 export { type SuspicionKind, scan, scanServer, scanText, type TextFinding } from './scan.ts'

@@ -82,7 +82,7 @@ function wordsOf(entry: PoolTool): string[] {
 const known = new WeakMap<PoolTool, boolean>()
 
 /** True for a tool that says so in its name, at the start of its description, in `annotations` or in `_meta`. */
-export function isDeprecated(entry: PoolTool): boolean {
+function isDeprecated(entry: PoolTool): boolean {
   let is = known.get(entry)
   if (is === undefined) {
     const { annotations, _meta, description } = entry.tool

@@ -109,12 +109,12 @@ export function explainFusion(
   index: LexicalIndex,
   vectors: Vectors | undefined,
   query: string,
-  of: readonly PoolTool[],
+  toolsToExplain: readonly PoolTool[],
 ): Map<PoolTool, ScorePart[]> {
   const { tools } = index
   const intent = readIntent(query)
   const { documents, evidence, scale } = gatherCandidates(index, intent, vectors, undefined, CANDIDATES)
-  const wanted = new Set(of)
+  const wanted = new Set(toolsToExplain)
   const parts = new Map<PoolTool, ScorePart[]>()
   for (const [position, document] of documents.entries()) {
     const [tool, one] = [tools[document], evidence[position]]
@@ -182,7 +182,7 @@ export function gatherCandidates(
 const NO_WORDS = { score: 0, nameCoverage: 0, serverCoverage: 0, queryCoverage: 0 }
 
 /** Best first; of equals the one that comes first among the tools. */
-export function rankCandidates(
+function rankCandidates(
   { documents, evidence, scale }: Candidates,
   tools: readonly PoolTool[],
   weights: FusionWeights,
@@ -211,7 +211,7 @@ function namedFirst(
 /** A tool with less than this of the first one's score does not fit, whatever it does. */
 const FITTING = 0.6
 
-/** Who only wants to look, or says what must not happen, does not get a tool first that does it, when a reading one fits. */
+/** If the user only wants to read, or forbids an action, ranks a suitable reading tool above one that acts. */
 function harmlessFirst(hits: readonly Hit[], { wanted, forbidden }: Intent): readonly Hit[] {
   const onlyReads = wanted.size === 1 && wanted.has('read')
   const isUnwanted = ({ tool }: Hit) => {
@@ -228,7 +228,7 @@ function harmlessFirst(hits: readonly Hit[], { wanted, forbidden }: Intent): rea
   return [{ ...hits[fitting]!, score: first.score }, ...hits.slice(0, fitting), ...hits.slice(fitting + 1)]
 }
 
-/** Who asks which things there are gets the tool first that lists them, not one for what is said about them. */
+/** For questions about what exists, ranks the tool that lists those things first. */
 function listingFirst(hits: readonly Hit[], { listed }: Intent): readonly Hit[] {
   const first = hits[0]
   if (!first || listed === undefined) return hits

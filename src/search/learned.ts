@@ -51,7 +51,7 @@ export type LearnedSearchOptions = {
 }
 
 const MAX_USES = 1000
-/** Of one tool, so that none takes the room of the others. */
+/** Most searches kept per tool, so that no tool displaces the others. */
 const MAX_USES_OF_TOOL = 30
 const MAX_WORDS = 12
 /** Searches are alike that share this much of their words: with less, siblings such as list and create are confused. */
@@ -155,7 +155,7 @@ function identityOf(tool: PoolTool): Omit<LearnedUse, 'words' | 'weight'> {
   return { server: tool.server ?? '', tool: tool.original, definition: definitionOf(tool) }
 }
 
-/** Of what the tool says of itself: the name that the model calls it by differs between hosts. */
+/** Depends on the definition alone: the name that the model calls the tool by differs between hosts. */
 function definitionOf({ tool: { description, input_schema: schema, inputSchema } }: PoolTool): string {
   return hash(JSON.stringify([description, schema ?? inputSchema]))
 }

@@ -16,7 +16,7 @@ export type Breaks = {
 }
 
 export type Read = {
-  /** Of the tools that were read; undefined when there are none yet. */
+  /** Index of the tools read so far; undefined if there are none yet. */
   readonly index: LexicalIndex | undefined
   /** How many of the tools that were asked for are not in it. */
   readonly unread: number

@@ -1,4 +1,4 @@
-// Public API of store for other folders.
+// Exports of store for other folders.
 
 export { entriesIn } from './entries.ts'
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts'

@@ -1,4 +1,4 @@
-// Public API of terminal for other folders.
+// Exports of terminal for other folders.
 
 export { colour } from './colour.ts'
 export { count, counted, duration, harmlessData, linesOf, percent, printableLine } from './format.ts'

@@ -1,4 +1,4 @@
-// Public API of users for other folders.
+// Exports of users for other folders.
 
 export { createKeyAuthenticator, type KeyAuthenticatorOptions } from './authenticator.ts'
 export type { UserDirectory } from './directory.ts'

@@ -21,7 +21,7 @@ export type ParsedRule = PermissionRule & {
 }
 
 /** Tools whose rules may have a pattern, and what the pattern is matched against. */
-export const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
+const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
   Bash: 'command',
   ...{ Read: 'path', Glob: 'path', Grep: 'path', Edit: 'path', Write: 'path', Move: 'path', Remove: 'path' },
   Fetch: 'url',

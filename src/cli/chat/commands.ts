@@ -136,7 +136,7 @@ function row(label: string, text: string, otherwise = 'none'): OutputLine {
   return labelled(label, text || otherwise, 12)
 }
 
-/** Of the last request; before the first, of the one that would be sent. */
+/** Describes the last request; before the first, the one that would be sent. */
 async function windowLines({ session, lastRequest }: CommandContext): Promise<string[]> {
   const last = lastRequest()
   const request = last ?? (await nextRequest(session.agent))

@@ -8,7 +8,7 @@ import type { Status } from './status.ts'
 export class Spending {
   readonly #prices: PriceTable
   #session: AgentSession | undefined
-  /** Of the running turn. */
+  /** Total of the running turn. */
   #meter: AgentMeter | undefined
   #earlierTurns = noFigures
 

@@ -10,7 +10,7 @@ export type Status = {
   /** Tokens of the last request and its reply; 0 if unknown. */
   readonly usedTokens: number
   readonly windowTokens: number
-  /** Of the whole session. */
+  /** Total of the session. */
   readonly figures: Figures
 }
 
@@ -27,7 +27,7 @@ export function statusParts({ model, usedTokens, windowTokens, figures }: Status
 }
 
 /** What was saved, and the extra round trips; empty if the model was not asked. */
-export function savedParts(figures: Figures): string[] {
+function savedParts(figures: Figures): string[] {
   const { rounds, tokensSaved, dollarsSaved, extraRoundTrips, isEstimated } = figures
   if (rounds === 0) return []
   const about = isEstimated ? 'about ' : ''

@@ -1,4 +1,4 @@
-// Public API of cli/demo for other folders.
+// Exports of cli/demo for other folders.
 export { type Compared, comparedLines, compareWays } from './compare.ts'
 export { type InstallOptions, provideServers } from './install.ts'
 export type { Ledger } from './ledger.ts'

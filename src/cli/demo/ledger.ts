@@ -16,7 +16,7 @@ import { extendsPrefix, renderRequest, type Segment } from '../../core/oracle/in
 export type LedgerTurn = Figures & {
   readonly prompt: string
   readonly loaded: readonly string[]
-  /** Of these, the ones that needed no search because the message named them. */
+  /** Those that needed no search because the message named them. */
   readonly preloaded: readonly string[]
   /** Named with the message because they may be relevant. */
   readonly reminded: readonly string[]

@@ -10,7 +10,7 @@ import { CommandError, type Input, type Option } from '../command.ts'
 import { openTokens } from './oauth-options.ts'
 import { storeIn } from './store-option.ts'
 
-/** Of gateways, where the option turns users on. */
+/** `--users` of the gateways: turns users on. */
 export const usersOption: { readonly users: Option } = {
   users: {
     type: 'string',
@@ -20,7 +20,7 @@ export const usersOption: { readonly users: Option } = {
   },
 }
 
-/** Of commands that change users. */
+/** `--users` of commands that change users. */
 export const userFileOption: { readonly users: Option } = {
   users: {
     type: 'string',
@@ -52,7 +52,7 @@ export async function withUsers<Value>(
 }
 
 /** Opens the users that the options name; the caller closes them, and the store. */
-export async function openUsers(
+async function openUsers(
   input: Input,
   store: StateStore | undefined,
   options: { readonly mayCreate?: boolean; readonly notify?: (message: string) => void } = {},
@@ -68,7 +68,7 @@ export async function openUsers(
 }
 
 /** The user's own file of users. */
-export function defaultUsersFile(): string {
+function defaultUsersFile(): string {
   return join(ownConfigFile(thisMachine()), '..', 'users.json')
 }
 

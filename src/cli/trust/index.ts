@@ -1,4 +1,4 @@
-// Public API of cli/trust for other folders.
+// Exports of cli/trust for other folders.
 
 export { decideTrust, isTrusted, questionText, summaryOf, trustItemLines, trustNow } from './decide.ts'
 export { machineAt, openProject, projectOf, showQuestion, trustOption, trustStore } from './open.ts'

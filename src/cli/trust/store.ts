@@ -107,7 +107,7 @@ export function covers(decided: Decided | undefined, { files }: Project): boolea
   return decided !== undefined && [...files].every(([path, hash]) => hashIn(decided, path) === hash)
 }
 
-export function hashIn({ files }: Decided, path: string): string | undefined {
+function hashIn({ files }: Decided, path: string): string | undefined {
   return Object.hasOwn(files, path) ? files[path] : undefined
 }
 

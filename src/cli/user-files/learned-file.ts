@@ -9,10 +9,10 @@ import { dataFolder } from './session-files.ts'
 
 /** Far more than a full memory takes; a larger file is rewritten. */
 const MAX_BYTES = 500_000
-/** Of a file that something else has filled. */
+/** Most bytes that are read: something else may have filled the file. */
 const MAX_READ = 20_000_000
 
-/** Of a word or name; none that we wrote is longer. */
+/** Most characters of a word or name; none that we wrote is longer. */
 const MAX_TEXT_LENGTH = 1000
 
 export function learnedFile(): string {

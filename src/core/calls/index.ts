@@ -1,4 +1,4 @@
-// Public API of core/calls for other folders.
+// Exports of core/calls for other folders.
 
 export {
   answerSearch,

@@ -1,4 +1,4 @@
-// Public API of core/figures for other folders.
+// Exports of core/figures for other folders.
 
 export { dollars } from './dollars.ts'
 export {

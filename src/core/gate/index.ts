@@ -1,4 +1,4 @@
-// Public API of core/gate for other folders.
+// Exports of core/gate for other folders.
 export {
   type Capabilities,
   type Capability,

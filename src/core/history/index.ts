@@ -1,4 +1,4 @@
-// Public API of core/history for other folders.
+// Exports of core/history for other folders.
 
 export { availableList, deltaNote } from './announce.ts'
 export { isBlock, isToolChange, messageBlocks, refuse, sayTo, textBlock } from './blocks.ts'

@@ -7,7 +7,7 @@ import type { Block, Message } from '../types.ts'
 import { isBlock, messageBlocks, textBlock } from './blocks.ts'
 
 /** Text in place of a result that is no longer in the history. */
-export const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
+const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
 
 /** The calls of the newest reply, and the provider's own searches that have no result yet. */
 export type OpenCalls = {

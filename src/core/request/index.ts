@@ -1,4 +1,4 @@
-// Public API of core/request for other folders.
+// Exports of core/request for other folders.
 
 export { announce, reload } from './append-notes.ts'
 export { demandsOf } from './demands.ts'

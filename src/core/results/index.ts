@@ -1,4 +1,4 @@
-// Public API of core/results for other folders.
+// Exports of core/results for other folders.
 
 export { idIn } from './handle.ts'
 export { readShelved, shelveText } from './keep.ts'

@@ -81,7 +81,7 @@ function each(
   at: string,
 ): Found {
   const items = Array.isArray(value) ? value : isFields(value) ? Object.values(value) : undefined
-  if (!items) return { problem: `${at || 'the result'} is no list; it is ${briefly(value)}` }
+  if (!items) return { problem: `${at || 'the result'} is not a list; it is ${briefly(value)}` }
   const found = items.slice(start, end).map((one) => walk(one, rest, `${at}[…]`))
   const values = found.flatMap((one) => ('value' in one ? [one.value] : []))
   const [failed] = found

@@ -1,4 +1,4 @@
-// Reads a shelved result: by page, by lines, by a search, or by a JSON path. Pages of the whole text, put together, are the very text.
+// Reads a shelved result: by page, by lines, by a search, or by a JSON path. All pages concatenate to the exact text.
 import { cut, toJson, walkJson } from '../../lib/index.ts'
 import { valueAtPath } from './json-path.ts'
 import { resultKindOf } from './kind.ts'
@@ -35,12 +35,12 @@ export function readPart(
 }
 
 /** How many pages a text has. */
-export function pageStarts(text: string, pageSize: number): number {
+function pageStarts(text: string, pageSize: number): number {
   return Math.ceil(text.length / pageSize)
 }
 
 /** One page, from 1. A page never ends inside of a surrogate pair. */
-export function pageOf(text: string, page: number, pageSize: number): string {
+function pageOf(text: string, page: number, pageSize: number): string {
   return text.slice(edge(text, (page - 1) * pageSize), edge(text, page * pageSize))
 }
 
@@ -73,7 +73,7 @@ function written(value: unknown): string {
 function atPath(text: string, path: string): Selected {
   const { kind, value } = resultKindOf(text)
   if (kind !== 'JSON' && kind !== 'JSON Lines')
-    return { problem: `the result is no JSON but ${kind}; read it by page, lines or search` }
+    return { problem: `the result is not JSON but ${kind}; read it by page, lines or search` }
   const found = valueAtPath(value, path)
   if ('problem' in found) return found
   return { body: writeValue(found.value), what: `${cut(path, 200)}` }

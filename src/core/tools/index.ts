@@ -1,4 +1,4 @@
-// Public API of core/tools for other folders.
+// Exports of core/tools for other folders.
 
 export { cleanTexts } from './clean-definition.ts'
 export { compactDefinition } from './compact.ts'

@@ -1,4 +1,4 @@
-// Public API of inspector/server for other folders.
+// Exports of inspector/server for other folders.
 export { createInspector, type Inspector } from './handler.ts'
 export { loadPage, renderSnapshot } from './page.ts'
 export { serverViews } from './server-views.ts'

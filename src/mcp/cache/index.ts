@@ -1,4 +1,4 @@
-// Public API of mcp/cache for other folders.
+// Exports of mcp/cache for other folders.
 export {
   type CachedServer,
   type DefinitionCache,

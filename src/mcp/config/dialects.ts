@@ -1,7 +1,6 @@
-import { type Fields, isFields } from '../../lib/index.ts'
-
 // Translates a server entry of another client into the keys of our own file. Expands nothing, so that the result can be
 // written to a file.
+import { type Fields, isFields } from '../../lib/index.ts'
 
 type Respell = (value: unknown) => Fields
 

@@ -1,4 +1,4 @@
-// Public API of mcp/config for other folders.
+// Exports of mcp/config for other folders.
 export {
   type Config,
   type ConfigText,

@@ -118,7 +118,7 @@ class Exchange {
   readonly #open: OpenExchanges
   readonly #controller = new AbortController()
   readonly #finished: Promise<unknown>
-  /** Of the current round. */
+  /** State id of the current round. */
   #id = ''
   #asked: Question[] = []
   #questions = 0

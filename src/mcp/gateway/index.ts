@@ -1,4 +1,4 @@
-// Public API of mcp/gateway for other folders.
+// Exports of mcp/gateway for other folders.
 export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gateway.ts'
 export { type HttpGateway, type HttpOptions, runOnHttp } from './http.ts'
 export { createMcpMetrics, type McpMetrics } from './mcp-metrics.ts'

@@ -15,7 +15,7 @@ export type LoadedToolsLimits = {
   readonly unusedMs: number
 }
 
-export const loadedToolsLimits: LoadedToolsLimits = {
+const loadedToolsLimits: LoadedToolsLimits = {
   tools: 50,
   tokens: 20_000,
   maxTools: 120,

@@ -1,4 +1,4 @@
-// Public API of mcp/greeting for other folders.
+// Exports of mcp/greeting for other folders.
 
 export { PAGES, passableExtensions } from './extensions.ts'
 export { answerInitialize, type GreetingOptions, greetingFor, type InitializeRequest } from './greeting.ts'

@@ -1,4 +1,4 @@
-// Public API of mcp/host for other folders.
+// Exports of mcp/host for other folders.
 
 export { refuseMarks } from './always-load.ts'
 export { createMcpHost, type McpHostOptions } from './host.ts'

@@ -108,11 +108,7 @@ function isRefusal(error: unknown): error is OAuthError {
 }
 
 /** @internal */
-export function needsLogin(
-  server: string,
-  why?: string,
-  command = `toolshelf login ${server}`,
-): UnauthorizedError {
+function needsLogin(server: string, why?: string, command = `toolshelf login ${server}`): UnauthorizedError {
   return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "${command}"`)
 }
 

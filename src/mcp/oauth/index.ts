@@ -1,4 +1,4 @@
-// Public API of mcp/oauth for other folders.
+// Exports of mcp/oauth for other folders.
 
 export { createOAuth, type OAuthOptions } from './authorize.ts'
 export { type CredentialFile, readCredentials } from './credential-text.ts'

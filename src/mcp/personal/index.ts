@@ -1,4 +1,4 @@
-// Public API of mcp/personal for other folders.
+// Exports of mcp/personal for other folders.
 
 export {
   createPersonalHosts,

@@ -1,4 +1,4 @@
-// Public API of mcp/pins for other folders.
+// Exports of mcp/pins for other folders.
 
 export { type Difference, differenceLines, differences, outline } from './changes.ts'
 export {

@@ -1,4 +1,4 @@
-// Public API of mcp/protocol for other folders.
+// Exports of mcp/protocol for other folders.
 
 export { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
 export { type ClientCall, callContext, currentCall } from './current-call.ts'

@@ -40,7 +40,7 @@ function causeOf(error: unknown): string {
   return cause ? causeOf(cause) : message || code || String(error)
 }
 
-export function isUnauthorized(error: unknown): boolean {
+function isUnauthorized(error: unknown): boolean {
   const { name, status } = error as { name?: string; status?: number }
   return name === 'UnauthorizedError' || status === 401
 }

@@ -1,4 +1,4 @@
-// Public API of mcp/redact for other folders.
+// Exports of mcp/redact for other folders.
 
 export { redactEntries, redactLists } from './definitions.ts'
 export { createRedactor, createTextRedactor, type Redactor, watchTokens } from './redactor.ts'

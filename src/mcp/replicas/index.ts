@@ -1,4 +1,4 @@
-// Public API of mcp/replicas for other folders.
+// Exports of mcp/replicas for other folders.
 export type { LocalSession, SessionLink } from './live-session.ts'
 export { createRemoteCalls, RemoteCallError, type RemoteCalls } from './remote-calls.ts'
 export { createReplica, isReplicaId, type Replica, type ReplicaOptions } from './replica.ts'

@@ -1,4 +1,4 @@
-// Public API of mcp/session for other folders.
+// Exports of mcp/session for other folders.
 
 export { boundedFetch } from './bounded-fetch.ts'
 export type { Listed } from './listing.ts'

@@ -13,7 +13,7 @@ export function offersSkills({ state, capabilities }: Pick<KnownServer, 'state' 
 
 /** A skill as a server lists it, checked. */
 export type SkillEntry = {
-  /** Of its SKILL.md. */
+  /** URI of its SKILL.md. */
   readonly uri: string
   readonly frontmatter: Fields & { readonly name: string; readonly description: string }
   /** All of its files; `dynamic` if the server publishes no digests. */

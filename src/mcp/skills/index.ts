@@ -1,4 +1,4 @@
-// Public API of mcp/skills for other folders.
+// Exports of mcp/skills for other folders.
 
 export { isFileOf, offersSkills, readSkillEntries, SKILLS, type SkillEntry } from './entry.ts'
 export { type OfferedSkill, type ServerSkill, type ServerSkills, serverSkills } from './server-skills.ts'

@@ -19,7 +19,7 @@ export type OfferedSkill = {
 export type ServerSkill = OfferedSkill & {
   /** The server's configured name. */
   readonly server: string
-  /** Of its SKILL.md, as the server knows it. */
+  /** URI of its SKILL.md, as the server knows it. */
   readonly uri: string
   /** Paths of its other files; undefined if the server does not list them. */
   readonly files: readonly string[] | undefined

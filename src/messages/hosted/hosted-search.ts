@@ -61,7 +61,7 @@ export async function startHosted(
 const SERVER = 'srvtoolu_'
 
 /** Searches made together with client calls: their results open the reply that follows the client's results (wire 28). */
-export function unansweredSearches(messages: readonly Fields[]): SearchCall[] {
+function unansweredSearches(messages: readonly Fields[]): SearchCall[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = blocksOf(messages[last]?.content)
   const answered = new Set(blocks.map(({ tool_use_id: id }) => id))

@@ -46,7 +46,7 @@ function createMessagesWriter(isStream: boolean): ReplyWriter {
 }
 
 /** The error of a response as a stream event. */
-export function toErrorEvent({ body }: HttpAnswer): StreamEvent {
+function toErrorEvent({ body }: HttpAnswer): StreamEvent {
   try {
     const value: unknown = JSON.parse(body)
     if (isFields(value) && value.type === 'error') return value as StreamEvent

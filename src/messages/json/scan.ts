@@ -37,7 +37,7 @@ export function endOfValue(bytes: Buffer, start: number): number {
 }
 
 /** The offset after the closing quote of the string that starts at `start`. */
-export function endOfString(bytes: Buffer, start: number): number {
+function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1
   const stop = Math.min(bytes.length, at + SHORT)
   for (; at < stop; at++) {

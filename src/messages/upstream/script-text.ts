@@ -16,7 +16,7 @@ export function fill(text: string, meaning: ResolveTemplate): string {
 }
 
 /** Fills the templates in all strings of a value; keys stay unchanged. */
-export function fillAll(value: unknown, meaning: ResolveTemplate): unknown {
+function fillAll(value: unknown, meaning: ResolveTemplate): unknown {
   if (typeof value === 'string') return fill(value, meaning)
   if (Array.isArray(value)) return value.map((item) => fillAll(item, meaning))
   return isFields(value) ? fillFields(value, meaning) : value

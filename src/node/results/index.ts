@@ -1,4 +1,4 @@
-// Public API of node/results for other folders.
+// Exports of node/results for other folders.
 
 export { createDiskResults, type DiskResultOptions } from './disk-results.ts'
 export { createMemoryResults, type ResultLimits } from './memory-results.ts'

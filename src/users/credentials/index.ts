@@ -1,4 +1,4 @@
-// Public API of users/credentials for other folders.
+// Exports of users/credentials for other folders.
 
 export {
   type CredentialStore,

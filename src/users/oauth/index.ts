@@ -1,4 +1,4 @@
-// Public API of users/oauth for other folders.
+// Exports of users/oauth for other folders.
 
 export {
   acceptKeysAndTokens,

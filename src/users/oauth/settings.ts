@@ -54,11 +54,6 @@ export function readOAuthSettings(
 
 const KEYS = ['issuer', 'audience', 'scopes', 'profile', 'userClaim']
 
-/** Names of the profiles that the settings refer to. */
-export function profilesIn({ scopes = {}, profile }: OAuthSettings): readonly string[] {
-  return [...new Set([...Object.values(scopes), ...(profile === undefined ? [] : [profile])])]
-}
-
 /** Whether a URL may be asked: https, or http on this machine. */
 export function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false

@@ -1,4 +1,4 @@
-// Public API of core/oracle/checks for other folders.
+// Exports of core/oracle/checks for other folders.
 
 export { BLOCK_FIELDS, COMMON_FIELDS } from './blocks.ts'
 export { checkBody } from './body.ts'

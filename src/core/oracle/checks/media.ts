@@ -22,7 +22,7 @@ export function checkMedia(block: Fields, place: string): Refusal | undefined {
 }
 
 /** SDK, `Base64ImageSource.media_type`. */
-export const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
+const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 /** Detects the image type from the first characters of its base64; undefined if unknown. */
 export function imageTypeOf(data: string): string | undefined {
