@@ -242,13 +242,23 @@ describe('layers', () => {
       const [, folder, file] = path.split('/')
       return file === undefined ? Number.POSITIVE_INFINITY : (ORDERS[layer]?.indexOf(folder ?? '') ?? -1)
     }
-    const bad = offenders(({ from, target, typeOnly }) => {
+    const bad = offenders(({ from, target }) => {
       const layer = layerOf(from)
-      if (target === undefined || typeOnly || layerOf(target) !== layer || !ORDERS[layer]) return false
+      if (target === undefined || layerOf(target) !== layer || !ORDERS[layer]) return false
       const isShared = !target.slice(layer.length + 1).includes('/')
       return !isShared && placeIn(layer, from) < placeIn(layer, target)
     })
     expect(bad).toEqual([])
+  })
+
+  test('no folder of core imports the main path, nor what stands on it', () => {
+    const path = ['prepare', 'shelf', 'store', 'view', 'compact', 'recover'].map((name) => `core/${name}.ts`)
+    const isInFolder = (from: string) => from.split('/').length > 2
+    expect(
+      offenders(
+        ({ from, target = '' }) => layerOf(from) === 'core' && isInFolder(from) && path.includes(target),
+      ),
+    ).toEqual([])
   })
 
   test('no cycles among run-time imports', () => {

@@ -9,31 +9,22 @@ import {
   betasFor,
   demandsOf,
   hostTools,
+  type MessagesOf,
   normalize,
+  type RequestToSend,
   reload,
   toolsFor,
   viewFor,
 } from './request/index.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
 import { partitionTools } from './tools/index.ts'
-import type {
-  Decision,
-  History,
-  Message,
-  MessageLike,
-  RequestLike,
-  RequestTool,
-  SendableItem,
-} from './types.ts'
+import type { Decision, History, Message, RequestLike } from './types.ts'
 import { makeWire } from './wire/index.ts'
 
 /** What `prepare` returns: the request to send, and the history to continue from. */
 export type Prepared<Request extends RequestLike = RequestLike> = {
   /** The request to send: yours, with the tools that the model needs now and messages that the API accepts. */
-  readonly request: Omit<Request, 'messages' | 'tools'> & {
-    messages: MessagesOf<Request>
-    tools: RequestTool[]
-  }
+  readonly request: RequestToSend<Request>
   /** HTTP headers to send with the request; empty when none are needed. */
   readonly headers: Record<string, string>
   /**
@@ -48,11 +39,6 @@ export type Prepared<Request extends RequestLike = RequestLike> = {
   /** The conversation's state after this request. */
   readonly state: State
 }
-
-/** The messages of a request in the SDK's own type, without the shelf's notes. */
-export type MessagesOf<Request extends RequestLike> = Request['messages'] extends readonly (infer Item)[]
-  ? SendableItem<Item>[]
-  : MessageLike[]
 
 /** The function form of `shelf.prepare`: returns the request to send, and stores the new state in `conversation`. */
 export async function prepareRequest<Request extends RequestLike>(

@@ -10,8 +10,7 @@ export {
   type ProviderRow,
   searchBetas,
 } from './capabilities.ts'
-export { decide, isConnecting, wireInUse } from './gate.ts'
+export { backEndKey, decide, isConnecting, usesReferences, wireInUse } from './gate.ts'
 export { type ModeReading, readMode } from './mode.ts'
-export { learnRejection } from './recover.ts'
 export { type Counts, reachesShare } from './threshold.ts'
 export { additionBeta, type Speaker } from './wire-traits.ts'

@@ -3,11 +3,29 @@
 import { ShelfError } from '../errors.ts'
 import { additionBeta, searchBetas } from '../gate/index.ts'
 import { countMarks, MAX_MARKS } from '../oracle/checks/index.ts'
-import type { Prepared } from '../prepare.ts'
 import type { Context } from '../state.ts'
-import type { Decision, Definition, Message, RequestLike } from '../types.ts'
+import type {
+  Decision,
+  Definition,
+  Message,
+  MessageLike,
+  RequestLike,
+  RequestTool,
+  SendableItem,
+} from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import type { Demands } from './demands.ts'
+
+/** A host's request with the tools and messages to send, in the SDK's own types. */
+export type RequestToSend<Request extends RequestLike> = Omit<Request, 'messages' | 'tools'> & {
+  messages: MessagesOf<Request>
+  tools: RequestTool[]
+}
+
+/** The messages of a request in the SDK's own type, without the shelf's notes. */
+export type MessagesOf<Request extends RequestLike> = Request['messages'] extends readonly (infer Item)[]
+  ? SendableItem<Item>[]
+  : MessageLike[]
 
 export type Parts = {
   readonly tools: readonly Definition[]
@@ -23,7 +41,7 @@ export function assemble<Request extends RequestLike>(
   hostRequest: Request,
   context: Context,
   { tools, messages, betas, prepended, wire, decision }: Parts,
-): Pick<Prepared<Request>, 'request' | 'headers'> {
+): { readonly request: RequestToSend<Request>; readonly headers: Record<string, string> } {
   const { tools: _, betas: ownBetas, tool_choice, ...rest } = hostRequest as Request & HostFields
   const sent = { ...rest, messages: prepended === undefined ? messages : [ahead(prepended), ...messages] }
   const all = withBreakpoints(tools, sent, context)
@@ -36,7 +54,7 @@ export function assemble<Request extends RequestLike>(
   const isSent = betas.length > 0 && decision.reason !== 'rejected'
   return {
     // The messages are the host's own, or copies of its type; the tools have the SDK's shape.
-    request: request as unknown as Prepared<Request>['request'],
+    request: request as unknown as RequestToSend<Request>,
     headers: isSent ? { 'anthropic-beta': betas.join(',') } : {},
   }
 }

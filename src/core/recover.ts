@@ -1,10 +1,10 @@
 // Recognises the errors of a back-end that does not support references, and remembers the back-end (G6).
 // Implements G6.
-import { parseBetas } from '../../lib/index.ts'
-import type { Prepared } from '../prepare.ts'
-import type { Store } from '../store.ts'
-import type { RequestLike } from '../types.ts'
-import { backEndKey, usesReferences } from './gate.ts'
+import { parseBetas } from '../lib/index.ts'
+import { backEndKey, usesReferences } from './gate/index.ts'
+import type { Prepared } from './prepare.ts'
+import type { Store } from './store.ts'
+import type { RequestLike } from './types.ts'
 
 /** Remembers a refusal and reports it once. Returns whether to send the request again with everything loaded. */
 export function learnRejection(
