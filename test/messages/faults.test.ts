@@ -685,7 +685,7 @@ describe('nonsense from clients', () => {
 })
 
 describe('much', () => {
-  const tools = sizeOf({ quick: 1600, full: 10_000 })
+  const tools = sizeOf({ quick: 1000, full: 10_000 })
   const turns = sizeOf({ quick: 800, full: 5000 })
   const many = Array.from({ length: tools }, (_, index) => `service_${index % 100}_action_${index}`)
 
@@ -751,7 +751,7 @@ describe('much', () => {
     expect(fake.came).toEqual([])
   })
 
-  const streams = sizeOf({ quick: 50, full: 500 })
+  const streams = sizeOf({ quick: 20, full: 500 })
 
   it.each(['pass', 'emulate'])(`%s: ${streams} streams at once`, async (mode) => {
     const waiting: ServerResponse[] = []
