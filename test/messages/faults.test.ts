@@ -691,7 +691,7 @@ describe('much', () => {
 
   it.each(SEARCHING)(`%s: ${tools} tools`, async (mode) => {
     const fake = await startFake((outgoing, _, number) =>
-      stream(outgoing, number === 0 ? searchReply(mode, 'service 7 action 1507') : textReply('done')),
+      stream(outgoing, number === 0 ? searchReply(mode, 'service 7 action 807') : textReply('done')),
     )
     const gateway = await startGateway(fake.url, { mode })
     const { status, text } = await ask(gateway, requestFor(mode, {}, many))
@@ -701,7 +701,7 @@ describe('much', () => {
       { outcome: { toolsGiven: expect.any(Number), searches: 1, rounds: 2 } },
     ])
     expect(fake.came[0]?.body.length).toBeLessThan(1_000_000)
-    expect(fake.came[1]?.body).toContain('"service_7_action_1507"')
+    expect(fake.came[1]?.body).toContain('"service_7_action_807"')
   })
 
   it.each(SEARCHING)(`%s: ${turns} messages`, async (mode) => {
