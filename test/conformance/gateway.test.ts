@@ -2,23 +2,15 @@
 import { fileURLToPath } from 'node:url'
 import { describe, it } from 'vitest'
 import { openHttp } from '../mcp/support/gateway-http.ts'
-import { defaults } from '../mcp/support/servers.ts'
+import { pipedSdk } from '../mcp/support/piped.ts'
 import { startNameProxy } from './name-proxy.ts'
 import { clients, expectServerToPass, type Revision } from './suite.ts'
 
 const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28']
 
-const fixture = {
-  ...defaults('fixture'),
+const fixture = pipedSdk('fixture', fileURLToPath(new URL('fixture-server.mjs', import.meta.url)), {
   alwaysLoad: true,
-  transport: {
-    kind: 'stdio',
-    command: process.execPath,
-    args: [fileURLToPath(new URL('fixture-server.mjs', import.meta.url))],
-    env: {},
-    cwd: undefined,
-  },
-} as const
+})
 
 describe.skipIf(clients.missing)('conformance of the gateway', () => {
   // The suite gives a change of the list 1.5 s to arrive, which a busy machine may miss. Each try has a gateway of its
