@@ -1,7 +1,7 @@
 // Gives every kind of result. `give` {kind}, `slow` {steps, pause} with progress; a cancellation is told on stderr.
 import { noAnswer, run, sleep, text, tool } from './wire.mjs'
 
-export function server(_, { notify, log }) {
+export function server(_, { notify, log, write }) {
   const dot =
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -46,7 +46,7 @@ export function server(_, { notify, log }) {
   /** Nested deeper than JSON can be written. */
   function abyss(id) {
     const inner = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`
-    process.stdout.write(
+    write(
       `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":${inner}}}\n`,
     )
     return noAnswer

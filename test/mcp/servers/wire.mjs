@@ -36,6 +36,8 @@ function wireOn(output, errors) {
         send({ id, method, params })
       })
     },
+    /** Writes what JSON.stringify cannot. */
+    write: (text) => output.write(text),
     /** Writes a line for the person. */
     log: (line) => errors.write(`${line}\n`),
   }

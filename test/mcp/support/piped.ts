@@ -2,7 +2,7 @@
 // (../servers/relay.sh): to start Node takes a tenth of a CPU second, and with the SDK half a second. For tests of what is said on
 // stdio; where a server's process itself matters, see ./servers.ts.
 import { execFileSync } from 'node:child_process'
-import { constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { constants, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import type { McpServerFactory } from '@modelcontextprotocol/server'
 import { type ServeStdioOptions, StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
+import { isAlive } from './processes.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
 /** What the client writes, and where the server writes. */
@@ -61,8 +62,9 @@ let folder: string | undefined
 /** Listens for processes that start, as long as this one runs. */
 function folderOfPipes(): string {
   if (folder !== undefined) return folder
-  const path = mkdtempSync(join(tmpdir(), 'toolshelf-pipes-'))
-  process.once('exit', () => rmSync(path, { recursive: true, force: true }))
+  removeStale()
+  const path = join(tmpdir(), `${PREFIX}${process.pid}`)
+  mkdirSync(path)
   const starts = join(path, 'starts')
   execFileSync('mkfifo', [starts])
   // Open for writing too: it does not end when a process does.
@@ -74,6 +76,21 @@ function folderOfPipes(): string {
   })
   folder = path
   return path
+}
+
+const PREFIX = 'toolshelf-pipes-'
+
+/** The processes of tests are killed in the end: the next one removes what they leave. */
+function removeStale(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = Number(name.slice(PREFIX.length))
+    if (!name.startsWith(PREFIX) || (isAlive(pid) && pid !== process.pid)) continue
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true })
+    } catch {
+      // It is somebody else's, or somebody else has removed it.
+    }
+  }
 }
 
 async function connect(pipes: string, serve: Serve): Promise<void> {
