@@ -1,5 +1,4 @@
 // The gateway against the conformance suite, with the suite's own fixtures in a server behind it.
-import { fileURLToPath } from 'node:url'
 import { describe, it } from 'vitest'
 import { openHttp } from '../mcp/support/gateway-http.ts'
 import { pipedSdk } from '../mcp/support/piped.ts'
@@ -8,9 +7,9 @@ import { clients, expectServerToPass, type Revision } from './suite.ts'
 
 const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28']
 
-const fixture = pipedSdk('fixture', fileURLToPath(new URL('fixture-server.mjs', import.meta.url)), {
-  alwaysLoad: true,
-})
+// @ts-expect-error: plain JavaScript
+const loadFixture = async () => (await import('./fixture-server.mjs')).createServer
+const fixture = pipedSdk('fixture', loadFixture, { alwaysLoad: true })
 
 describe.skipIf(clients.missing)('conformance of the gateway', () => {
   // The suite gives a change of the list 1.5 s to arrive, which a busy machine may miss. Each try has a gateway of its

@@ -17,10 +17,9 @@ import {
   shareDesk,
   textOf,
 } from './support/gateway.ts'
-import { piped, pipedSdk } from './support/piped.ts'
+import { piped, pipedModern } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'
-import { scriptPath } from './support/servers.ts'
 
 const elicitation = {
   method: 'elicitation/create',
@@ -147,7 +146,7 @@ describe.each(eras)('in a call, %s', (era) => {
   })
 
   it('a server of the newest protocol asks in its own way, and gets its answer', async () => {
-    const desk = await openDesk([pipedSdk('modern', scriptPath('gateway-modern'), { legacy: 'reject' })], {
+    const desk = await openDesk([pipedModern('modern', 'gateway-modern')], {
       client: { ...able, era },
     })
     expect(desk.host.status()[0]).toMatchObject({ state: 'connected', protocol: '2026-07-28' })

@@ -1,13 +1,12 @@
 // Servers that answer calls with tasks: the gateway asks for none, and a task that comes anyway is an error, not a silence.
 import { describe, expect, it } from 'vitest'
 import { eras, shareDesk, textOf } from './support/gateway.ts'
-import { pipedSdk } from './support/piped.ts'
-import { scriptPath } from './support/servers.ts'
+import { pipedModern } from './support/piped.ts'
 
 const extensions = { 'io.modelcontextprotocol/tasks': {} }
 
 describe.each(eras)('tasks, %s', (era) => {
-  const desk = shareDesk([pipedSdk('slow', scriptPath('tasks'), { legacy: 'reject' })], {
+  const desk = shareDesk([pipedModern('slow', 'tasks')], {
     client: { era, capabilities: { extensions } },
   })
 

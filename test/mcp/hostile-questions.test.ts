@@ -12,11 +12,10 @@ import {
 } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
 import { openHost, textOf as textOfOutput } from './support/host.ts'
-import { piped, pipedSdk } from './support/piped.ts'
+import { piped, pipedModern } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { remote } from './support/remote.ts'
 import { here } from './support/server-here.ts'
-import { scriptPath } from './support/servers.ts'
 
 const able: ClientOptions = { capabilities: everyCapability }
 const asking = (behaviour = 'quiet', given = {}, serve = piped) =>
@@ -72,7 +71,7 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
   })
 
   it('one of the newest protocol that asks in round after round is stopped', async () => {
-    const desk = await openDesk([pipedSdk('rounds', scriptPath('hostile-rounds'), { legacy: 'reject' })], {
+    const desk = await openDesk([pipedModern('rounds', 'hostile-rounds')], {
       client: { ...able, era },
     })
     const result = await desk.run('rounds__ask').catch((error: Error) => error)

@@ -34,20 +34,29 @@ export function piped(name: string, script: string, given: Given = {}): ServerCo
   )
 }
 
-/** The same for a server that is made with the official library: the path of a file that exports `createServer`. */
-export function pipedSdk(name: string, file: string, { legacy, ...given }: SdkGiven = {}): ServerConfig {
+/** The same for a server that is made with the official library; `load` is called for each of its processes. */
+export function pipedSdk(
+  name: string,
+  load: () => Promise<McpServerFactory>,
+  { legacy, ...given }: SdkGiven = {},
+): ServerConfig {
   const serving = legacy === undefined ? {} : { legacy }
   return pipedServer(
     name,
     async ({ input, output }) => {
-      const { createServer } = (await import(file)) as { readonly createServer: McpServerFactory }
-      serveStdio(createServer, { ...serving, transport: new StdioServerTransport(input, output) })
+      const transport = new StdioServerTransport(input, output)
+      serveStdio(await load(), { ...serving, transport })
     },
     given,
   )
 }
 
 type SdkGiven = Given & Pick<ServeStdioOptions, 'legacy'>
+
+/** `pipedModern('one', 'tasks')`: a server of the newest protocol alone, which a file of ../servers exports as `createServer`. */
+export function pipedModern(name: string, file: string): ServerConfig {
+  return pipedSdk(name, async () => (await import(scriptPath(file))).createServer, { legacy: 'reject' })
+}
 
 function pipedServer(name: string, serve: Serve, { env = {}, ...given }: Given): ServerConfig {
   const args = [relay, folderOfPipes(), String(servers.push(serve) - 1)]
