@@ -1,5 +1,5 @@
 // Defines what a command of the CLI is, and parses its arguments.
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { parseArgs } from 'node:util'
 import { closestNames, cut } from '../lib/index.ts'
@@ -18,6 +18,18 @@ export type Terminal = {
   readonly input?: PipedInput
   /** Where a chat or the demo is drawn; the process's own terminal if left out. */
   readonly screen?: ScreenStreams
+  /** Where an MCP client that started the command writes and reads; standard input and output if left out. */
+  readonly client?: ClientStreams
+}
+
+/** The two pipes of a client that starts the command as its MCP server. */
+export type ClientStreams = {
+  readonly input: Readable & { readonly isTTY?: boolean }
+  readonly output: Writable
+}
+
+export function clientOf({ client }: Terminal): ClientStreams {
+  return client ?? { input: process.stdin, output: process.stdout }
 }
 
 /** The two streams of a terminal. */

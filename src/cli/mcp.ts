@@ -22,8 +22,10 @@ import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
 import {
+  type ClientStreams,
   type Command,
   CommandError,
+  clientOf,
   filesIn,
   type Input,
   portIn,
@@ -186,13 +188,14 @@ export const mcpCommand: Command = {
       isInspected: !isOnStdio && !input.isSet('no-inspect'),
       notify,
     })
-    if (isOnStdio && process.stdin.isTTY) terminal.report(FOR_CLIENTS)
-    const answered = isOnStdio ? await greet(config, cache, open).catch(closeStore) : undefined
+    const streams = clientOf(terminal)
+    if (isOnStdio && streams.input.isTTY) terminal.report(FOR_CLIENTS)
+    const answered = isOnStdio ? await greet(config, cache, open, streams).catch(closeStore) : undefined
     const opened = await open().catch(closeStore)
     const configure = (servers: readonly ServerConfig[]) => opened.configure(prepare(servers))
     const watch = watchConfig({ files, config: read, configure, notify })
     try {
-      if (isOnStdio) await serveOnStdio(opened, answered)
+      if (isOnStdio) await serveOnStdio(opened, streams, answered)
       else await serveOnHttp(opened, { port, input, terminal, watch, store, gatewayUsers })
       return 0
     } finally {
@@ -263,10 +266,11 @@ async function greet(
   { servers, settings }: Config,
   cache: DefinitionCache,
   open: () => Promise<OpenedHost>,
+  streams: ClientStreams,
 ): Promise<InitializeRequest | undefined> {
   const { onChange, instructions } = settings
   const known = onChange === 'hold' ? await recalled(open) : await recallServers(servers, cache)
-  return answerInitialize(greetingFor(known, { version: version(), instructions }), streams())
+  return answerInitialize(greetingFor(known, { version: version(), instructions }), streams)
 }
 
 async function recalled(open: () => Promise<OpenedHost>): Promise<readonly KnownServer[]> {
@@ -275,11 +279,13 @@ async function recalled(open: () => Promise<OpenedHost>): Promise<readonly Known
   return host.status()
 }
 
-const streams = () => ({ input: process.stdin, output: process.stdout })
-
-async function serveOnStdio({ gateway }: OpenedHost, answered: InitializeRequest | undefined): Promise<void> {
+async function serveOnStdio(
+  { gateway }: OpenedHost,
+  streams: ClientStreams,
+  answered: InitializeRequest | undefined,
+): Promise<void> {
   const { runOnStdio } = await import('../mcp/gateway/stdio.ts')
-  await runOnStdio(await gateway(), { ...streams(), answered })
+  await runOnStdio(await gateway(), { ...streams, answered })
 }
 
 type HttpServing = {

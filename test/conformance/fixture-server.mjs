@@ -7,14 +7,13 @@ import {
   ResourceNotFoundError,
   Server,
 } from '@modelcontextprotocol/server'
-import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { prompts } from './fixture-prompts.mjs'
 import { resources, templates } from './fixture-resources.mjs'
 import { tools } from './fixture-tools.mjs'
 
 const states = createRequestStateCodec({ key: Buffer.alloc(32, 'conformance') })
 
-function createFixtureServer() {
+export function createServer() {
   const server = new Server(
     { name: 'conformance-fixture', version: '1.0.0' },
     {
@@ -78,5 +77,3 @@ function read(uri) {
   }
   throw new ResourceNotFoundError(uri)
 }
-
-serveStdio(createFixtureServer)

@@ -1,32 +1,28 @@
 // The gateway against the conformance suite, with the suite's own fixtures in a server behind it.
-import { fileURLToPath } from 'node:url'
-import { afterAll, describe, it } from 'vitest'
-import { makeHome, startHttpGateway } from '../clients/gateway.ts'
+import { describe, it } from 'vitest'
+import { openHttp } from '../mcp/support/gateway-http.ts'
+import { pipedSdk } from '../mcp/support/piped.ts'
 import { startNameProxy } from './name-proxy.ts'
 import { clients, expectServerToPass, type Revision } from './suite.ts'
 
 const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28']
 
-describe.skipIf(clients.missing)('conformance of the gateway', () => {
-  const home = makeHome()
-  afterAll(() => home.remove())
+// @ts-expect-error: plain JavaScript
+const loadFixture = async () => (await import('./fixture-server.mjs')).createServer
+const fixture = pipedSdk('fixture', loadFixture, { alwaysLoad: true })
 
+describe.skipIf(clients.missing)('conformance of the gateway', () => {
   // The suite gives a change of the list 1.5 s to arrive, which a busy machine may miss. Each try has a gateway of its
   // own, because one gateway passes on only so many questions a minute.
   it.each(revisions)('to %s', { retry: 2 }, async (revision) => {
-    const fixture = {
-      command: process.execPath,
-      args: [fileURLToPath(new URL('fixture-server.mjs', import.meta.url))],
-      alwaysLoad: true,
-    }
-    const config = home.write('fixture.json', { mcpServers: { fixture } })
-    const gateway = await startHttpGateway(clients.node, { ...home, config }, '--mode', 'list')
-    const proxy = await startNameProxy(gateway.url)
+    const works: (() => Promise<void>)[] = []
     try {
+      const { url } = await openHttp([fixture], { mode: 'list', atEnd: (work) => void works.push(work) })
+      const proxy = await startNameProxy(url)
+      works.push(proxy.close)
       await expectServerToPass(proxy.url, revision)
     } finally {
-      await proxy.close()
-      await gateway.stop()
+      for (const work of works.reverse()) await work()
     }
   })
 })

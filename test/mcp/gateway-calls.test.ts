@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Loose } from '../support/talk.ts'
 import { eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
+import { piped } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'
 import { local } from './support/servers.ts'
@@ -11,7 +12,7 @@ const heardBy = async (run: (name: string) => Promise<Loose>) =>
   JSON.parse(textOf(await run('library__heard'))) as Loose[]
 
 describe.each(eras)('results, %s', (era) => {
-  const results = shareDesk([local('results', 'results')], { client: { era } })
+  const results = shareDesk([piped('results', 'results')], { client: { era } })
 
   it.each([
     ['text', { type: 'text', text: 'plain' }],
@@ -147,7 +148,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
   })
 
   it('fifty calls at once each get their own answer', async () => {
-    const { run } = await openDesk([local('neighbour', 'healthy')], { client: { era } })
+    const { run } = await openDesk([piped('neighbour', 'healthy')], { client: { era } })
     const numbers = Array.from({ length: 50 }, (_, index) => index)
     const answers = await Promise.all(numbers.map((a) => run('neighbour__add', { a, b: 1 })))
     expect(answers.map(textOf)).toEqual(numbers.map((a) => String(a + 1)))
@@ -167,7 +168,7 @@ describe('two clients', () => {
 })
 
 it('H6 a client has 500 calls running at most; another one can still call', async () => {
-  const { connect, host } = openGateway([local('library', 'gateway-library')])
+  const { connect, host } = openGateway([piped('library', 'gateway-library')])
   const [greedy, other] = [await connect(), await connect()]
   await host.settled()
   const controller = new AbortController()

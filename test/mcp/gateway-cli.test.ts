@@ -14,7 +14,8 @@ import { binary } from '../support/binary.ts'
 import { runHere } from '../support/cli-here.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { connectWith, type Desk, openGateway, textOf } from './support/gateway.ts'
-import { descendantsOf, isAlive, until } from './support/processes.ts'
+import { startMcpHere } from './support/mcp-here.ts'
+import { descendantsOf, isAlive, startsIn, until } from './support/processes.ts'
 import { local, scriptPath } from './support/servers.ts'
 import { listedProcess, neighbour, tool } from './support/small-servers.ts'
 
@@ -53,11 +54,19 @@ async function start(at: Home, words: readonly string[] = []) {
   return { ...desk, transport, told: () => told }
 }
 
+/** The command in this process, for what does not depend on one of its own. */
+const startHere = (at: Home, words: readonly string[] = []) =>
+  startMcpHere(placeOf(at), ['--config', at.config, ...words])
+
 /** Another command in the same home. */
-async function runCommand({ env, state }: Home, words: readonly string[]): Promise<void> {
-  const environment = { PATH: process.env.PATH ?? '', ...env }
-  expect(await runHere({ folder: state, environment }, words)).toMatchObject({ code: 0 })
+async function runCommand(at: Home, words: readonly string[]): Promise<void> {
+  expect(await runHere(placeOf(at), words)).toMatchObject({ code: 0 })
 }
+
+const placeOf = ({ env, state }: Home) => ({
+  folder: state,
+  environment: { PATH: process.env.PATH ?? '', ...env },
+})
 
 async function refused(at: Home, ...words: readonly string[]) {
   for (const [name, value] of Object.entries(at.env)) vi.stubEnv(name, value)
@@ -89,44 +98,6 @@ describe('as a process', () => {
     expect(isStarted()).toBe(true)
   })
 
-  it.each([
-    ['doctor', (file: string) => ['doctor', '--config', file]],
-    ['import', (file: string, to: string) => ['import', '--from', file, '--to', to, '--yes']],
-  ])('%s warms the cache: the first search and the lists need no server to be up', async (_, words) => {
-    const offers = listedProcess('offers')
-    const resources = [{ uri: 'x://one', name: 'one' }]
-    offers.write([tool('draw')], undefined, { resources, prompts: [{ name: 'greet' }] })
-    const at = home({ offers: offers.config.transport })
-    const to = join(at.state, 'imported.json')
-    await runCommand(at, words(at.config, to))
-    const desk = await start(existsSync(to) ? { ...at, config: to } : at, ['--lazy'])
-    expect(await desk.search('draw')).toContain('offers__draw')
-    expect((await desk.client.listPrompts()).prompts).toMatchObject([{ name: 'offers__greet' }])
-    expect((await desk.client.listResources()).resources).toMatchObject([{ uri: 'offers+x://one' }])
-    expect(descendantsOf(desk.transport.pid ?? 0)).toEqual([])
-  })
-
-  it('tells once of rules that no tool has; what a server says cannot steer the terminal', async () => {
-    const tools = { ad: { alwaysLoad: true }, add: { hint: 'sum' } }
-    const words = 'printf "\\033]0;owned\\007\\302\\2332Jbye\\n" >&2; exit 1'
-    const at = home({
-      calculator: { ...neighbour().transport, deny: ['delete_*'], allow: ['*'], tools },
-      'rude\u001b[2J': { command: 'sh', args: ['-c', words] },
-    })
-    const desk = await start(at)
-    expect(await desk.search('adds two numbers')).toContain('calculator__add')
-    const lines = desk
-      .told()
-      .split('\n')
-      .filter((line) => line.includes('no tool matches the rule'))
-    expect(lines).toEqual([
-      'toolshelf mcp: server "calculator": no tool matches the rule "deny" "delete_*"',
-      'toolshelf mcp: server "calculator": no tool matches the rule "tools" "ad"; did you mean "add"?',
-    ])
-    await until(() => /failed.*bye/.test(desk.told()), 'it has failed')
-    expect(desk.told()).not.toMatch(/[^\P{C}\n]/u)
-  })
-
   it('what a file is called cannot steer the terminal', async () => {
     const { told } = await refused({ ...home({}), config: '/no/such\u001b[2Jfile.json' })
     expect(told).toMatch(/no\/such\?\[2Jfile/)
@@ -151,6 +122,49 @@ describe('as a process', () => {
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])
     await until(() => !family.some(isAlive), 'all processes are gone')
+  })
+})
+
+describe('on pipes', () => {
+  it.each([
+    ['doctor', (file: string) => ['doctor', '--config', file]],
+    ['import', (file: string, to: string) => ['import', '--from', file, '--to', to, '--yes']],
+  ])('%s warms the cache: the first search and the lists need no server to be up', async (_, words) => {
+    const starts = join(temporaryFolder(), 'starts')
+    const offers = listedProcess('offers', undefined, { env: { STARTS_FILE: starts } })
+    const resources = [{ uri: 'x://one', name: 'one' }]
+    offers.write([tool('draw')], undefined, { resources, prompts: [{ name: 'greet' }] })
+    const at = home({ offers: offers.config.transport })
+    const to = join(at.state, 'imported.json')
+    await runCommand(at, words(at.config, to))
+    const before = startsIn(starts)
+    expect(before).not.toEqual([])
+    const desk = await startHere(existsSync(to) ? { ...at, config: to } : at, ['--lazy'])
+    expect(await desk.search('draw')).toContain('offers__draw')
+    expect((await desk.client.listPrompts()).prompts).toMatchObject([{ name: 'offers__greet' }])
+    expect((await desk.client.listResources()).resources).toMatchObject([{ uri: 'offers+x://one' }])
+    expect(startsIn(starts)).toEqual(before)
+  })
+
+  it('tells once of rules that no tool has; what a server says cannot steer the terminal', async () => {
+    const tools = { ad: { alwaysLoad: true }, add: { hint: 'sum' } }
+    const words = 'printf "\\033]0;owned\\007\\302\\2332Jbye\\n" >&2; exit 1'
+    const at = home({
+      calculator: { ...neighbour().transport, deny: ['delete_*'], allow: ['*'], tools },
+      'rude\u001b[2J': { command: 'sh', args: ['-c', words] },
+    })
+    const desk = await startHere(at)
+    expect(await desk.search('adds two numbers')).toContain('calculator__add')
+    const lines = desk
+      .told()
+      .split('\n')
+      .filter((line) => line.includes('no tool matches the rule'))
+    expect(lines).toEqual([
+      'toolshelf mcp: server "calculator": no tool matches the rule "deny" "delete_*"',
+      'toolshelf mcp: server "calculator": no tool matches the rule "tools" "ad"; did you mean "add"?',
+    ])
+    await until(() => /failed.*bye/.test(desk.told()), 'it has failed')
+    expect(desk.told()).not.toMatch(/[^\P{C}\n]/u)
   })
 })
 
@@ -303,7 +317,7 @@ describe('secrets', () => {
     const url = `http://ann:${words.password}@${host}/${words.path}/mcp?api_key=${words.query}`
     const remote = { type: 'http', url, headers: { Authorization: `Bearer ${words.header}` } }
     const at = home({ stay: leaky('stay'), start: leaky('start'), remote })
-    const desk = await start(at)
+    const desk = await startHere(at)
     await desk.names()
     await until(
       () => /"start" failed/.test(desk.told()) && /"remote" failed/.test(desk.told()),
@@ -311,7 +325,7 @@ describe('secrets', () => {
     )
     const said = await everythingSaid(desk)
     expect(said).toContain('[hidden]')
-    await desk.client.close()
+    expect(await desk.close()).toBe(0)
     const files = filesIn(at.state).map((file) => readFileSync(file, 'utf8'))
     expect(files.length).toBeGreaterThan(0)
     const all = [said, desk.told(), ...files].join('\n')

@@ -8,8 +8,9 @@ import { binary } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { connectWith, type Era, eras, openDesk, textOf } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
+import { piped } from './support/piped.ts'
 import { isAlive, until } from './support/processes.ts'
-import { local, scriptPath } from './support/servers.ts'
+import { scriptPath } from './support/servers.ts'
 import { listed, neighbour, tool } from './support/small-servers.ts'
 
 const pidOf = (host: { status(): readonly { name: string; pid: number | undefined }[] }, name: string) =>
@@ -26,11 +27,12 @@ async function openListening(servers: readonly ServerConfig[], era: Era, mode: '
 
 describe.each(eras)('other servers, %s', (era) => {
   it('a new one is named and found, one that is the same stays connected', async () => {
-    const desk = await openListening([local('neighbour', 'healthy')], era, 'bridge')
+    const same = piped('neighbour', 'healthy')
+    const desk = await openListening([same], era, 'bridge')
     const pid = pidOf(desk.host, 'neighbour')
     const described = async () => (await desk.client.listTools()).tools[0]?.description
     expect(await described()).not.toContain('paint')
-    await desk.host.configure([local('neighbour', 'healthy'), listed('paint', [tool('draw')]).config])
+    await desk.host.configure([same, listed('paint', [tool('draw')]).config])
     await until(
       async () => (await described())?.includes('services: neighbour, paint.') ?? false,
       'it is named',
@@ -41,7 +43,7 @@ describe.each(eras)('other servers, %s', (era) => {
   })
 
   it('one that is gone is neither found nor called, and its process ends', async () => {
-    const desk = await openListening([neighbour(), local('other', 'healthy')], era)
+    const desk = await openListening([neighbour(), piped('other', 'healthy')], era)
     const pid = pidOf(desk.host, 'other') ?? 0
     await desk.search('select:other__add')
     await desk.host.configure([neighbour()])
@@ -92,7 +94,7 @@ describe('a server whose entry changes', () => {
   })
 
   it('answers the calls that it has, and takes no tools of another program along', async () => {
-    const before = local('one', 'results')
+    const before = piped('one', 'results')
     const desk = await openDesk([before])
     let isUnderWay = false
     const onprogress = () => {

@@ -371,7 +371,7 @@ describe('what it survives', () => {
     const { connect } = await openHttp([neighbour()])
     for (const era of eras) {
       const { run } = await connect({ era })
-      expect(textOf(await run('neighbour__echo', { text: 'x'.repeat(5_000_000) })).length).toBe(5_000_000)
+      expect(textOf(await run('neighbour__echo', { text: 'x'.repeat(4_300_000) })).length).toBe(4_300_000)
     }
   })
 

@@ -17,9 +17,9 @@ import {
   shareDesk,
   textOf,
 } from './support/gateway.ts'
+import { piped, pipedModern } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'
-import { local } from './support/servers.ts'
 
 const elicitation = {
   method: 'elicitation/create',
@@ -49,7 +49,7 @@ function named(question: { method: string; params?: Loose }): Loose {
 }
 
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-const library = (name = 'library') => local(name, 'gateway-library')
+const library = (name = 'library') => piped(name, 'gateway-library')
 /** Its questions come in the stream of their call, so that nobody has to tell whose they are. */
 const libraryHere = (given = {}) => here('library', 'gateway-library', given)
 const able: ClientOptions = { capabilities: everyCapability }
@@ -146,7 +146,9 @@ describe.each(eras)('in a call, %s', (era) => {
   })
 
   it('a server of the newest protocol asks in its own way, and gets its answer', async () => {
-    const desk = await openDesk([local('modern', 'gateway-modern')], { client: { ...able, era } })
+    const desk = await openDesk([pipedModern('modern', 'gateway-modern')], {
+      client: { ...able, era },
+    })
     expect(desk.host.status()[0]).toMatchObject({ state: 'connected', protocol: '2026-07-28' })
     expect(textOf(await desk.run('modern__greet'))).toContain('Ada')
     expect(desk.asked).toHaveLength(1)

@@ -6,7 +6,7 @@ import { openPins } from '../../src/mcp/pins/index.ts'
 import { isThorough } from '../support/runs.ts'
 import type { Loose } from '../support/talk.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { eras, everyCapability, openDesk, shareDesk, textOf } from './support/gateway.ts'
+import { type Era, eras, everyCapability, openDesk, shareDesk, textOf } from './support/gateway.ts'
 import { here } from './support/server-here.ts'
 import { listed, tool } from './support/small-servers.ts'
 
@@ -33,6 +33,9 @@ const refusedScripts = [
   ],
 ] as const
 
+/** For tests of scripts in which nothing depends on the client's era: each script takes a tenth of a CPU second. */
+const onceIn = (era: Era) => it.skipIf(era === 'modern' && !isThorough)
+
 describe.each(eras)('inner calls, %s', (era) => {
   const desk = shareDesk([tracker(), here('far', 'issues')], {
     mode: 'bridge',
@@ -42,6 +45,7 @@ describe.each(eras)('inner calls, %s', (era) => {
     client: { era },
   })
   const run = (script: string) => desk().call('RunScript', { script })
+  const itOnce = onceIn(era)
   const batch = (...calls: object[]) => desk().call('CallTools', { calls })
 
   it('both are listed, and their definitions never change', async () => {
@@ -100,23 +104,31 @@ describe.each(eras)('inner calls, %s', (era) => {
     expect(texts(await run(count))).toEqual(['{"bug":6,"idea":3}'])
   })
 
-  it('results come parsed, structured where that says more, and errors are thrown', async () => {
+  itOnce('results come parsed, structured where that says more, and errors are thrown', async () => {
     const script =
       'const errors = []; try { await tools.issues.fail() } catch (e) { errors.push(e.message) } return [await tools.issues.structured(), await tools.issues.wrapped(), await tools["issues__most"](), errors]'
     const [structured, wrapped, , errors] = JSON.parse(textOf(await run(script)))
     expect([structured, wrapped, errors]).toEqual([{ count: 3 }, 'a', ['the tracker is down']])
   })
 
-  // Each takes a sandbox, in which nothing depends on the client's era.
-  const each = isThorough || era === 'legacy' ? refusedScripts : refusedScripts.slice(0, 1)
-  it.each(each)('refused in a script: %s', async (_, script, told) => {
-    const output = await run(script)
-    expect(output.isError).toBe(true)
-    expect(textOf(output)).toContain(told)
+  itOnce('a script learns why a call is refused, and nothing is written', async () => {
+    const tries = refusedScripts.map(([, script]) => `try { ${script} } catch (e) { errors.push(e.message) }`)
+    const output = await run(`const errors = []; ${tries.join('; ')} return errors`)
+    const errors: string[] = JSON.parse(textOf(output))
+    expect(errors).toEqual(refusedScripts.map(([, , told]) => expect.stringContaining(told)))
     expect(textOf(await desk().call('CallTool', { name: 'issues__written', arguments: {} }))).toBe('[]')
   })
 
-  it('a long result of a script is put on the shelf', async () => {
+  it.each(isThorough ? refusedScripts : refusedScripts.slice(0, 1))(
+    'refused in a script that does not catch it: %s',
+    async (_, script, told) => {
+      const output = await run(script)
+      expect(output.isError).toBe(true)
+      expect(textOf(output)).toContain(told)
+    },
+  )
+
+  itOnce('a long result of a script is put on the shelf', async () => {
     const output = await run('return Array.from({ length: 999 }, (_, id) => ({ id }))')
     expect(textOf(output)).toContain('JSON of')
     const handle = /result_[a-z0-9]+/.exec(textOf(output))?.[0]
@@ -131,19 +143,19 @@ describe.each(eras)('a script that writes, %s', (era) => {
       scripts: true,
       client: { era, capabilities: everyCapability, answer: () => answer },
     })
+  const itOnce = onceIn(era)
 
   it('asks once, with the whole script, and then writes', async () => {
-    const { call, asked } = await open({ action: 'accept', content: { allow: true } })
+    const { call, run, asked } = await open({ action: 'accept', content: { allow: true } })
     expect(textOf(await call('RunScript', { script: write }))).toBe('done')
     expect(asked).toHaveLength(1)
     expect(asked[0]?.params.message).toContain(write)
     expect(asked[0]?.params.message).toContain('issues__create({"title":"a"})')
-    const read = 'return await tools.issues.written()'
-    expect(textOf(await call('RunScript', { script: read }))).toBe('["a","b","c"]')
+    expect(textOf(await run('issues__written'))).toBe('["a","b","c"]')
   })
 
-  it('writes nothing if the person refuses, and does not ask again', async () => {
-    const { call, asked } = await open({ action: 'accept', content: { allow: false } })
+  itOnce('writes nothing if the person refuses, and does not ask again', async () => {
+    const { call, run, asked } = await open({ action: 'accept', content: { allow: false } })
     const stubborn = write.replace(
       'await tools.issues.create({ title })',
       'try { $& } catch (e) { console.log(e.message) }',
@@ -152,7 +164,7 @@ describe.each(eras)('a script that writes, %s', (era) => {
       'The user does not let this script call issues__create.',
     )
     expect(asked).toHaveLength(1)
-    expect(textOf(await call('RunScript', { script: 'return await tools.issues.written()' }))).toBe('[]')
+    expect(textOf(await run('issues__written'))).toBe('[]')
   })
 
   it('passes on what a server asks in an inner call', async () => {

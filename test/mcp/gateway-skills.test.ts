@@ -9,9 +9,10 @@ import { openPins } from '../../src/mcp/pins/index.ts'
 import type { OfferedSkill } from '../../src/mcp/skills/index.ts'
 import { makeFolder } from './support/folder.ts'
 import { eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
+import { pipedSdk } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { here, initialized, serverHere } from './support/server-here.ts'
-import { local } from './support/servers.ts'
+import { scriptPath } from './support/servers.ts'
 import { neighbour, tool } from './support/small-servers.ts'
 
 const manual = (name: string, description: string, body = `How to do ${name}.`) =>
@@ -22,8 +23,8 @@ const FILES = {
   'acme/travel/booking/SKILL.md': manual('booking', 'Book a journey'),
   'acme/hotel/booking/SKILL.md': manual('booking', 'Book a room'),
 }
-/** A process made with the official library. */
-const shop = () => local('shop', 'skills', { env: { SKILLS: JSON.stringify(FILES) } })
+/** Made with the official library, on stdio. */
+const shop = () => pipedSdk('shop', async () => (await import(scriptPath('skills'))).loadServer(FILES))
 const hostile = (kind: string) => here('bad', `hostile-skills ${kind}`)
 
 /** The same without the official library and a process, 500 skills a page. */

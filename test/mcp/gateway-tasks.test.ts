@@ -1,12 +1,14 @@
 // Servers that answer calls with tasks: the gateway asks for none, and a task that comes anyway is an error, not a silence.
 import { describe, expect, it } from 'vitest'
 import { eras, shareDesk, textOf } from './support/gateway.ts'
-import { local } from './support/servers.ts'
+import { pipedModern } from './support/piped.ts'
 
 const extensions = { 'io.modelcontextprotocol/tasks': {} }
 
 describe.each(eras)('tasks, %s', (era) => {
-  const desk = shareDesk([local('slow', 'tasks')], { client: { era, capabilities: { extensions } } })
+  const desk = shareDesk([pipedModern('slow', 'tasks')], {
+    client: { era, capabilities: { extensions } },
+  })
 
   it('the extension is not declared on either side, so that calls are answered at once', async () => {
     const { run, connect } = desk()

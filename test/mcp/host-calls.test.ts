@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Progress, QuestionHandler } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { type OpenOptions, openHost, shareHost, statusOf, textOf } from './support/host.ts'
+import { piped } from './support/piped.ts'
 import { until } from './support/processes.ts'
-import { local } from './support/servers.ts'
 
-const config = () => local('results', 'results')
+const config = () => piped('results', 'results')
 
 async function results({ host } = openHost([config()])) {
   await host.settled()
@@ -198,7 +198,7 @@ describe('what servers ask', () => {
   ] as const
 
   async function asking(options: OpenOptions = {}) {
-    const { host } = openHost([local('asking', 'asking')], options)
+    const { host } = openHost([piped('asking', 'asking')], options)
     await host.settled()
     const ask = async (method: string, params: unknown, questionHandler?: QuestionHandler) =>
       JSON.parse(
@@ -282,8 +282,8 @@ describe('H9 what a server says is read-only', () => {
 
   it('counts only where the user trusts its annotations', async () => {
     const { host } = openHost([
-      local('plain', 'definitions hints'),
-      local('trusted', 'definitions hints', { trustAnnotations: true }),
+      piped('plain', 'definitions hints'),
+      piped('trusted', 'definitions hints', { trustAnnotations: true }),
     ])
     await host.settled()
     expect(host.isReadOnly(call('plain'))).toBe(false)

@@ -14,6 +14,7 @@ import {
   toolsOf,
   untilState,
 } from './support/host.ts'
+import { piped } from './support/piped.ts'
 import { isAlive, startsIn, until } from './support/processes.ts'
 import { here, initialized, noAnswer, serverHere, text } from './support/server-here.ts'
 import { type Given, local } from './support/servers.ts'
@@ -127,7 +128,7 @@ describe('H2 states', () => {
 
 describe('H4 lists and connections that change', () => {
   it('list_changed adds tools to the shelf and takes them away', async () => {
-    const { host, shelf } = openHost([local('one', 'lists growing')], soon)
+    const { host, shelf } = openHost([piped('one', 'lists growing')], soon)
     await host.settled()
     expect(await found(shelf, 'select:mcp__one__grown_0')).toEqual([])
     await host.call('one', 'grow', {})
@@ -141,7 +142,7 @@ describe('H4 lists and connections that change', () => {
   it.each(['lists failing', 'lists tearing'])(
     '%s: a failed refresh keeps the last good list',
     async (script) => {
-      const { host, shelf } = openHost([local('one', script)], soon)
+      const { host, shelf } = openHost([piped('one', script)], soon)
       await host.settled()
       const before = toolsOf(host, 'one')
       const { pool } = shelf.partition()
@@ -292,7 +293,7 @@ describe('lazy servers and kept definitions', () => {
   })
 
   it('a call that takes longer than the idle time is not cut', async () => {
-    const { host } = openHost([local('one', 'results', { lazy: true })], { times: { idleMs: 30 } })
+    const { host } = openHost([piped('one', 'results', { lazy: true })], { times: { idleMs: 30 } })
     await host.settled()
     expect(textOf(await host.call('one', 'slow', { steps: 5, pause: 60 }))).toBe('5 steps')
   })

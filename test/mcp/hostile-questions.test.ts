@@ -12,22 +12,22 @@ import {
 } from './support/gateway.ts'
 import { openHttp } from './support/gateway-http.ts'
 import { openHost, textOf as textOfOutput } from './support/host.ts'
+import { piped, pipedModern } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { remote } from './support/remote.ts'
 import { here } from './support/server-here.ts'
-import { local } from './support/servers.ts'
 
 const able: ClientOptions = { capabilities: everyCapability }
-const asking = (behaviour = 'quiet', given = {}, serve = local) =>
+const asking = (behaviour = 'quiet', given = {}, serve = piped) =>
   serve('asking', `hostile-questions ${behaviour}`, given)
-const library = () => local('library', 'gateway-library')
+const library = () => piped('library', 'gateway-library')
 const outcome = async ({ run }: Pick<Desk, 'run'>, tool: string, input = {}): Promise<Loose> =>
   JSON.parse(textOf(await run(`asking__${tool}`, input)))
 
 describe.each(eras)('H9 a server that asks too much, %s', (era) => {
-  // As a process for clients of one era and over HTTP for those of the other: neither depends on the other.
+  // On stdio for clients of one era and over HTTP for those of the other: neither depends on the other.
   const server = (behaviour?: string, given?: object) =>
-    asking(behaviour, given, era === 'legacy' ? local : here)
+    asking(behaviour, given, era === 'legacy' ? piped : here)
 
   it.each(['initialize', 'list'])('during its own %s: nobody is asked', async (behaviour) => {
     const desk = await openDesk([server(behaviour)], { client: { ...able, era } })
@@ -71,7 +71,9 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
   })
 
   it('one of the newest protocol that asks in round after round is stopped', async () => {
-    const desk = await openDesk([local('rounds', 'hostile-rounds')], { client: { ...able, era } })
+    const desk = await openDesk([pipedModern('rounds', 'hostile-rounds')], {
+      client: { ...able, era },
+    })
     const result = await desk.run('rounds__ask').catch((error: Error) => error)
     expect(JSON.stringify(result) + String(result)).toContain('no more than 10 questions in one call')
     expect(desk.asked.length).toBeLessThanOrEqual(10)
@@ -247,7 +249,7 @@ describe('H9 logs', () => {
   })
 
   it('outside of calls reach a client that is alone', async () => {
-    const desk = await openDesk([local('library', 'gateway-library')])
+    const desk = await openDesk([library()])
     await desk.run('library__tell_later', {
       method: 'notifications/message',
       params: { level: 'error', data: 'later' },

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ServerStatus } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { type Desk, type Open, openGateway, textOf } from './support/gateway.ts'
-import { realServer, tenServers } from './support/real-servers.ts'
+import { realServer, triedServers } from './support/real-servers.ts'
 import { listed } from './support/small-servers.ts'
 
 let open: Open
@@ -18,7 +18,7 @@ const atEnd = (work: () => Promise<void>) => void ends.unshift(work)
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'toolshelf-real-'))
   writeFileSync(join(folder, 'note.txt'), 'the note says seven')
-  const servers = tenServers.map((name) => realServer(name, folder))
+  const servers = triedServers.map((name) => realServer(name, folder))
   open = openGateway(servers, { cacheFolder: join(folder, 'cache'), atEnd })
   desk = await open.connect({ atEnd })
   await open.host.settled()
@@ -41,8 +41,11 @@ const entryOf = (name: string) => {
   return entry
 }
 
-describe('connected', () => {
-  it.each([
+/** Of a server that is tried; the name of a tool begins with its server's. */
+const isTried = (name: string) => triedServers.includes(name.split('__')[0] ?? '')
+
+const counts: readonly (readonly [string, number, readonly string[]])[] = (
+  [
     ['everything', 12, ['echo', 'get-sum', 'trigger-long-running-operation']],
     ['filesystem', 14, ['read_text_file', 'write_file', 'list_allowed_directories']],
     ['memory', 9, ['create_entities', 'read_graph']],
@@ -53,27 +56,33 @@ describe('connected', () => {
     ['resend', 105, ['send-email', 'list-domains']],
     ['notion', 24, ['API-get-self', 'API-post-search']],
     ['amap', 12, ['maps_weather', 'maps_geo']],
-  ])('%s: %i tools', (name, count, some) => {
+  ] as const
+).filter(([name]) => isTried(name))
+const total = counts.reduce((sum, [, count]) => sum + count, 0)
+
+describe('connected', () => {
+  it.each(counts)('%s: %i tools', (name, count, some) => {
     const { state, reason, tools } = statusOf(name)
     expect(reason).toBeUndefined()
     expect(state).toBe('connected')
     const names = tools.map((tool) => tool.name)
     expect(names).toHaveLength(count)
-    expect(names).toEqual(expect.arrayContaining(some))
+    expect(names).toEqual(expect.arrayContaining([...some]))
   })
 
-  it.each([
+  const protocols = [
     ['supabase', '2026-07-28'],
     ['resend', '2026-07-28'],
     ['everything', '2025-11-25'],
     ['github', '2024-11-05'],
-  ])('%s speaks %s', (name, protocol) => {
+  ] as const
+  it.each(protocols.filter(([name]) => isTried(name)))('%s speaks %s', (name, protocol) => {
     expect(statusOf(name).protocol).toBe(protocol)
   })
 
-  it('all 243 tools are found under a name of their own, and the client takes every definition', async () => {
+  it('all tools are found under a name of their own, and the client takes every definition', async () => {
     const { pool } = open.shelf.partition()
-    expect(pool.tools).toHaveLength(243)
+    expect(pool.tools).toHaveLength(total)
     const names = pool.tools.map(({ name }) => name)
     for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/)
     const other = await open.connect({ atEnd })
@@ -91,7 +100,7 @@ describe('connected', () => {
   it('what they say of themselves is joined for the next client', async () => {
     const { client } = await open.connect({ atEnd })
     const instructions = client.getInstructions() ?? ''
-    expect(instructions).toContain('behind ToolSearch: everything, filesystem, memory')
+    expect(instructions).toContain(`behind ToolSearch: ${triedServers.slice(0, 3).join(', ')}`)
     expect(instructions).toMatch(/## everything\n.*## supabase\n/s)
     expect(instructions.length).toBeLessThanOrEqual(4096)
   })
@@ -150,20 +159,24 @@ describe('definitions', () => {
     for (const { schema, path } of references) expect(resolve(schema, path), path).toBeDefined()
   })
 
-  it.each([
+  const longTexts = [
     ['thinking__sequentialthinking', 'satisfactory'],
     ['resend__create-automation', 'starts_with'],
-  ])('%s: its long text is cut for the model and whole for a search (H5)', async (name, word) => {
-    const { definition, server, original } = entryOf(name)
-    const whole = statusOf(server ?? '').tools.find((tool) => tool.name === original)?.description ?? ''
-    expect(whole.length).toBeGreaterThan(2048)
-    expect(whole).toContain(word)
-    expect(String(definition.description).length).toBeLessThanOrEqual(2048)
-    expect(definition.description).not.toContain(word)
-    expect(await desk.search(word)).toContain(name)
-    const listed = (await desk.raw('tools/list')).tools.find((tool: Loose) => tool.name === name)
-    expect(listed.description).toBe(definition.description)
-  })
+  ] as const
+  it.each(longTexts.filter(([name]) => isTried(name)))(
+    '%s: its long text is cut for the model and whole for a search (H5)',
+    async (name, word) => {
+      const { definition, server, original } = entryOf(name)
+      const whole = statusOf(server ?? '').tools.find((tool) => tool.name === original)?.description ?? ''
+      expect(whole.length).toBeGreaterThan(2048)
+      expect(whole).toContain(word)
+      expect(String(definition.description).length).toBeLessThanOrEqual(2048)
+      expect(definition.description).not.toContain(word)
+      expect(await desk.search(word)).toContain(name)
+      const listed = (await desk.raw('tools/list')).tools.find((tool: Loose) => tool.name === name)
+      expect(listed.description).toBe(definition.description)
+    },
+  )
 
   it('what a server adds to a definition is passed on: output schemas, hints, titles', async () => {
     await desk.search('select:filesystem__read_text_file')
@@ -178,25 +191,30 @@ describe('definitions', () => {
 })
 
 describe('searches', () => {
-  it.each([
+  const searches = [
     ['天气', 'amap__maps_weather'],
     ['骑行', 'amap__maps_bicycling'],
     ['weather of a city', 'amap__maps_weather'],
     ['send an email', 'resend__send-email'],
     ['+gitlab create issue', 'gitlab__create_issue'],
     ['execute sql', 'supabase__execute_sql'],
-  ])('%s finds %s (S14)', async (query, name) => {
+  ] as const
+  it.each(searches.filter(([, name]) => isTried(name)))('%s finds %s (S14)', async (query, name) => {
     expect(await desk.search(query)).toContain(`- ${name}:`)
   })
 })
 
 describe('calls', () => {
-  it('everything, memory, thinking, filesystem do what they are asked', async () => {
+  it.runIf(isTried('memory'))('memory does what it is asked', async () => {
     const { call } = desk
-    expect(textOf(await call('everything__echo', { message: 'hi' }))).toContain('hi')
     const entities = [{ name: 'Ada', entityType: 'person', observations: ['counts'] }]
     await call('memory__create_entities', { entities })
     expect((await call('memory__read_graph')).structuredContent.entities).toMatchObject(entities)
+  })
+
+  it('everything, thinking, filesystem do what they are asked', async () => {
+    const { call } = desk
+    expect(textOf(await call('everything__echo', { message: 'hi' }))).toContain('hi')
     const thought = { thought: 'well', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 }
     expect((await call('thinking__sequentialthinking', thought)).isError).toBeFalsy()
     const path = join(folder, 'note.txt')
@@ -214,14 +232,15 @@ describe('calls', () => {
     expect(seen).toEqual([1, 2])
   })
 
-  it.each([
+  const failing = [
     ['github__search_repositories', { query: 'x' }, 'thrown'],
     ['gitlab__search_repositories', { search: 'x' }, 'thrown'],
     ['notion__API-get-self', {}, 'thrown'],
     ['supabase__list_projects', {}, 'result'],
     ['resend__list-domains', {}, 'result'],
     ['amap__maps_weather', { city: '北京' }, 'result'],
-  ])(
+  ] as const
+  it.each(failing.filter(([name]) => isTried(name)))(
     '%s fails without a network as the server has it, and the server lives on',
     async (name, input, kind) => {
       const outcome = await desk.call(name, input).then(

@@ -13,6 +13,7 @@ import {
   use,
   user,
 } from '../oracle/requests.ts'
+import { isThorough } from '../support/runs.ts'
 import { always } from './script-talk.ts'
 import { ask, COUNT, count, emulate, hosted, kinds, pass, post, refused, reply } from './support/gateways.ts'
 
@@ -132,6 +133,8 @@ describe.each(kinds)('emulate on %s', (kind) => {
       status: 400,
       code: 'available_tools_limit_exceeded',
     })
+    // What is taken is the same for all of them, and half a CPU second of work.
+    if (kind !== kinds[0] && !isThorough) return
     expect((await reply(gateway, ask([read, ...many.slice(1)]))).stop_reason).toBe('end_turn')
   })
 

@@ -8,6 +8,7 @@ import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
+import { isThorough, sizeOf } from '../support/runs.ts'
 import { type SlowProxy, startSlowProxy } from '../support/slow-proxy.ts'
 import { type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
 import { profileOf } from '../users/support.ts'
@@ -23,6 +24,8 @@ describe.each([
   ['redis', startRedis],
   ['postgres', startPostgres],
 ] as const)('%s', (kind, start) => {
+  /** What depends on the store's interface alone, whose own suite runs over both, is tried with one of them. */
+  const itOnce = it.skipIf(kind === 'postgres' && !isThorough)
   let server: StoreServer | undefined
   beforeAll(async () => {
     server = await start()
@@ -75,7 +78,7 @@ describe.each([
     )
   })
 
-  it('a question of a sessionless client is answered at any replica', async ({ skip }) => {
+  itOnce('a question of a sessionless client is answered at any replica', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
     const { connect } = await open()
     const { run, asked } = await connect({ era: 'modern', capabilities: everyCapability })
@@ -100,7 +103,7 @@ describe.each([
     await until(async () => (await names()).includes('neighbour__add'), 'the other replica has it again')
   })
 
-  it('a slow server delays what needs it, and nothing fails', async ({ skip }) => {
+  itOnce('a slow server delays what needs it, and nothing fails', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
     const proxy = await proxied()
     const { connect } = await open({ proxy })
@@ -134,12 +137,12 @@ describe.each([
     skip,
   }) => {
     if (!server) return skip(`${kind} is not there`)
-    const limit = 100
+    const limit = sizeOf({ quick: 30, full: 100 })
     const { send, key, directory } = await openWithUser(server.url, limit)
     const statuses = await Promise.all(Array.from({ length: 1.5 * limit }, (_, index) => send(index % 2)))
     const admitted = statuses.filter((status) => status === 400).length
     expect(statuses.filter((status) => status === 429)).toHaveLength(statuses.length - admitted)
-    expect(Math.abs(admitted - limit)).toBeLessThanOrEqual(limit / 100)
+    expect(Math.abs(admitted - limit)).toBeLessThanOrEqual(1)
     await directory.deleteKey(key.id)
     for (const index of [0, 1]) await until(async () => (await send(index)) === 401, `refused at ${index}`)
   })

@@ -16,6 +16,7 @@ import { temporaryFolder } from '../mcp/support/folder.ts'
 import { type ClientOptions, connectWith, eras, textOf } from '../mcp/support/gateway.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { defaults, local } from '../mcp/support/servers.ts'
+import { sizeOf } from '../support/runs.ts'
 import { startWhoServer } from './who-server.ts'
 
 const everything: AccessRules = { allow: [], deny: [] }
@@ -58,11 +59,11 @@ async function open(
   const credentials = openCredentialStore(store, openKeyring(randomBytes(32).toString('hex')))
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
-  const shelf = createShelf(shelfOptions)
+  const shelf = createShelf({ ...shelfOptions, rank: 'classic', notify })
   const host = createMcpHost({ shelf, servers: [here('echo', 'gateway-echo')], cacheFolder: false, notify })
   const hosts = createPersonalHosts({
     ...{ servers, credentials, shared: host, sharedShelf: shelf, notify },
-    makeShelf: () => createShelf({ ...shelfOptions, notify }),
+    makeShelf: () => createShelf({ ...shelfOptions, rank: 'classic', notify }),
     makeHost: (options) => createMcpHost({ ...options, cacheFolder: false, notify }),
     ...given,
   })
@@ -94,7 +95,9 @@ describe('two users and one server', () => {
     expect(found[0]).not.toContain('only_bob')
     expect(found[1]).toContain('who__only_bob')
     expect(found[1]).not.toContain('only_ann')
-    const calls = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? ann : bob).run('who__whoami'))
+    const calls = Array.from({ length: sizeOf({ quick: 8, full: 20 }) }, (_, index) =>
+      (index % 2 === 0 ? ann : bob).run('who__whoami'),
+    )
     const said = (await Promise.all(calls)).map(textOf)
     expect(said).toEqual(said.map((_, index) => `you are ${index % 2 === 0 ? 'ann' : 'bob'}`))
     const other = await bob.run('who__only_ann')

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { initialized, noAnswer, run, sleep, text, tool } from './wire.mjs'
 
-export function server(_, { ask, notify }) {
+export function server(_, { ask, notify, log }) {
   const heard = []
   let made = 0
   const hear = (method) => (params) => {
@@ -41,7 +41,7 @@ export function server(_, { ask, notify }) {
 
   async function askOnceThereIs(file, method, params) {
     while (!existsSync(file)) await sleep(20)
-    process.stderr.write(`${JSON.stringify(await ask(method, params))}\n`)
+    log(JSON.stringify(await ask(method, params)))
   }
 
   async function work({ method, params }, token) {

@@ -1,24 +1,19 @@
-// Stops answering: start | initialize | list | page | call | reading (answers, then never reads again) | deaf. Or only
-// for a while: busy (reads nothing for a second once `quick` is called; `wait` is answered after that).
-import { behaviour, initialized, noAnswer, serve, text, tool } from './wire.mjs'
-
-const isAt = (step) => behaviour === step
-const untilKilled = () => setInterval(() => {}, 60_000)
-
-const handlers = {
-  'server/discover': isAt('start') ? () => noAnswer : undefined,
-  initialize: (params) => (isAt('start') || isAt('initialize') ? noAnswer : initialized(params)),
-  'tools/list': list,
-  'tools/call': ({ name }) => {
-    if (isAt('reading')) stopReading()
-    if (isAt('busy')) return name === 'wait' ? waiting.then(() => text('done')) : work()
-    return isAt('call') && name === 'wait' ? noAnswer : text('done')
-  },
-}
+// Stops reading: reading (answers, then never reads again) | busy (reads nothing for a second once `quick` is called;
+// `wait` is answered after that). For other ways to hang see bad.sh.
+import { behaviour, serve, text, tool } from './wire.mjs'
 
 let workDone
 const waiting = new Promise((resolve) => {
   workDone = resolve
+})
+
+serve({
+  'tools/list': () => ({ tools: [tool('wait'), tool('quick')] }),
+  'tools/call': ({ name }) => {
+    if (behaviour === 'busy') return name === 'wait' ? waiting.then(() => text('done')) : work()
+    stopReading()
+    return text('done')
+  },
 })
 
 /** Answers what it was asked in the meantime, too. */
@@ -28,17 +23,9 @@ function work() {
   return text('done')
 }
 
-function list({ cursor }) {
-  if (isAt('list') || (isAt('page') && cursor)) return noAnswer
-  return { tools: [tool('wait'), tool('quick')], nextCursor: isAt('page') ? 'second' : undefined }
-}
-
 /** The pipe fills, and whoever writes to it must not wait for ever. */
 function stopReading() {
   process.stdin.removeAllListeners('data')
   process.stdin.pause()
-  untilKilled()
+  setInterval(() => {}, 60_000)
 }
-
-if (isAt('deaf')) untilKilled()
-else serve(handlers)

@@ -1,5 +1,5 @@
 // A server that does everything right: the neighbour that must stay whole whatever others do.
-import { serve, text, tool } from './wire.mjs'
+import { run, text, tool } from './wire.mjs'
 
 const tools = [
   tool('echo', {
@@ -16,7 +16,9 @@ const tools = [
   }),
 ]
 
-serve({
+export const server = () => ({
   'tools/list': () => ({ tools }),
   'tools/call': ({ name, arguments: input }) => text(name === 'add' ? input.a + input.b : input.text),
 })
+
+run(import.meta, server)

@@ -1,7 +1,7 @@
 // Gives every kind of result. `give` {kind}, `slow` {steps, pause} with progress; a cancellation is told on stderr.
 import { noAnswer, run, sleep, text, tool } from './wire.mjs'
 
-export function server(_, { notify }) {
+export function server(_, { notify, log, write }) {
   const dot =
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -46,7 +46,7 @@ export function server(_, { notify }) {
   /** Nested deeper than JSON can be written. */
   function abyss(id) {
     const inner = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`
-    process.stdout.write(
+    write(
       `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":${inner}}}\n`,
     )
     return noAnswer
@@ -73,7 +73,7 @@ export function server(_, { notify }) {
       name === 'slow' ? slow(input, _meta?.progressToken, id) : results[input.kind](id),
     'notifications/cancelled'({ requestId, reason }) {
       cancelled.add(requestId)
-      process.stderr.write(`cancelled: ${reason ?? 'without a reason'}\n`)
+      log(`cancelled: ${reason ?? 'without a reason'}`)
     },
   }
 }

@@ -20,11 +20,34 @@ export const tool = (name, more = {}) => ({
   ...more,
 })
 
-export const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+/** What a server writes, and how it asks its client. */
+function wireOn(output, errors) {
+  const questions = new Map()
+  const send = (message) => output.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  return {
+    questions,
+    send,
+    notify: (method, params = {}) => send({ method, params }),
+    /** A request to the client → its whole answer. */
+    ask(method, params) {
+      const id = `question-${questions.size + 1}`
+      return new Promise((resolve) => {
+        questions.set(id, resolve)
+        send({ id, method, params })
+      })
+    },
+    /** Writes what JSON.stringify cannot. */
+    write: (text) => output.write(text),
+    /** Writes a line for the person. */
+    log: (line) => errors.write(`${line}\n`),
+  }
+}
+
+const own = wireOn(process.stdout, process.stderr)
+
+export const { send, ask, notify } = own
 
 export const answer = (id, result) => send({ id, result })
-
-export const notify = (method, params = {}) => send({ method, params })
 
 export const initialized = ({ protocolVersion = '2025-11-25' } = {}, capabilities = {}) => ({
   protocolVersion,
@@ -32,37 +55,33 @@ export const initialized = ({ protocolVersion = '2025-11-25' } = {}, capabilitie
   serverInfo: { name: 'test-server', version: '1.0.0' },
 })
 
-const questions = new Map()
-
-/** A request to the client → its whole answer. */
-export function ask(method, params) {
-  const id = `question-${questions.size + 1}`
-  return new Promise((resolve) => {
-    questions.set(id, resolve)
-    send({ id, method, params })
-  })
-}
-
 export const noAnswer = Symbol.for('no answer')
 
 /** Answers each method by its handler, given (params, message); the rest is refused. Ends with its input. */
 export function serve(handlers, { onEnd = () => process.exit(0) } = {}) {
-  const all = { initialize: (params) => initialized(params), ping: () => ({}), ...handlers }
-  createInterface({ input: process.stdin })
-    .on('line', (line) => receive(JSON.parse(line), all))
-    .on('close', onEnd)
+  listen(process.stdin, handlers, own).on('close', onEnd)
 }
 
 /**
- * For files that are servers both as processes and in the process of the tests (support/server-here.ts): runs the
- * process. `serverOf(behaviour, { ask, notify }, …arguments)` gives the handlers.
+ * For files that are servers both as processes and in the process of the tests (support/server-here.ts, support/piped.ts): runs
+ * the process. `serverOf(behaviour, { ask, notify, log }, …arguments)` gives the handlers.
  */
 export function run({ url }, serverOf) {
-  if (process.argv[1] === fileURLToPath(url))
-    serve(serverOf(behaviour, { ask, notify }, ...process.argv.slice(3)))
+  if (process.argv[1] === fileURLToPath(url)) serve(serverOf(behaviour, own, ...process.argv.slice(3)))
 }
 
-async function receive(message, handlers) {
+/** A server on other pipes than those of this process. */
+export function serveOn({ input, output, errors }, serverOf) {
+  const wire = wireOn(output, errors)
+  listen(input, serverOf(wire), wire)
+}
+
+function listen(input, handlers, wire) {
+  const all = { initialize: (params) => initialized(params), ping: () => ({}), ...handlers }
+  return createInterface({ input }).on('line', (line) => receive(JSON.parse(line), all, wire))
+}
+
+async function receive(message, handlers, { send, questions }) {
   const { id, method, params = {} } = message
   if (method === undefined) return questions.get(id)?.(message)
   const handler = handlers[method]
@@ -70,7 +89,7 @@ async function receive(message, handlers) {
   if (!handler) return send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
   try {
     const result = await handler(params, message)
-    if (result !== noAnswer) answer(id, result)
+    if (result !== noAnswer) send({ id, result })
   } catch (error) {
     send({ id, error: { code: error.code ?? -32603, message: error.message, data: error.data } })
   }

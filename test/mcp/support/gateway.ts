@@ -188,7 +188,8 @@ async function connect(gateway: McpGateway, options: ClientOptions = {}): Promis
   return connectWith(far, options)
 }
 
-function streamTransport(input: Readable, output: Writable): Transport {
+/** A client's end of two pipes. */
+export function streamTransport(input: Readable, output: Writable): Transport {
   const buffer = new ReadBuffer()
   const transport: Transport = {
     async start() {

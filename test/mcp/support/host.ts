@@ -100,7 +100,7 @@ export async function found(shelf: Shelf, query: string): Promise<string[]> {
 export async function expectWholeNeighbour({ host, shelf }: Open, name = 'neighbour'): Promise<void> {
   await untilState(host, name, 'connected')
   expect(await found(shelf, 'adds two numbers')).toContain(`mcp__${name}__add`)
-  const numbers = Array.from({ length: sizeOf({ quick: 4, full: 20 }) }, (_, index) => index)
+  const numbers = Array.from({ length: sizeOf({ quick: 2, full: 20 }) }, (_, index) => index)
   const outputs = await Promise.all(numbers.map((a) => host.call(name, 'add', { a, b: 1 })))
   expect(outputs.map(textOf)).toEqual(numbers.map((a) => String(a + 1)))
 }

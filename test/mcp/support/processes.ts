@@ -28,15 +28,19 @@ export function startsIn(file: string): number[] {
   }
 }
 
+/** Milliseconds between two looks at what takes long: many conditions cost a request. */
+const MAX_PAUSE_MS = 100
+
 /** Waits until the condition holds; says what it waited for if it never does. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string | (() => string),
   longest = 60_000,
 ): Promise<void> {
-  for (const end = Date.now() + longest; !(await condition()); ) {
+  let pause = 10
+  for (const end = Date.now() + longest; !(await condition()); pause = Math.min(1.5 * pause, MAX_PAUSE_MS)) {
     if (Date.now() > end) throw new Error(`in vain waited until ${typeof what === 'string' ? what : what()}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }
 

@@ -17,6 +17,8 @@ type HandlersOf = (wire: Wire) => Handlers | Promise<Handlers>
 
 /** How a server speaks unasked: in a call to its client, else to all clients. */
 export type Wire = {
+  /** Says something to the person; over HTTP there is no way to. */
+  log(line: string): void
   notify(method: string, params?: object): void
   /** Sends a request to the client → its whole answer. */
   ask(method: string, params?: object): Promise<Loose>
@@ -85,6 +87,7 @@ class ServerHere {
 
   constructor(handlersOf: HandlersOf) {
     const wire: Wire = {
+      log: () => {},
       notify: (method, params = {}) => this.#send({ method, params }),
       ask: (method, params = {}) =>
         new Promise((resolve) => {

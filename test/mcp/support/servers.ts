@@ -9,11 +9,11 @@ export type Given = Partial<Omit<ServerConfig, 'transport'>> & {
 /** Long enough for a busy machine: whatever ends earlier than its test has not merely waited. */
 const PATIENCE = 60_000
 
-/** `local('bad', 'crash call')`: the server crash.mjs with the argument `call`. */
+/** `local('bad', 'lists paged')`: the server lists.mjs with the argument `paged`. */
 export function local(name: string, script: string, { env = {}, ...given }: Given = {}): ServerConfig {
   const [file = '', ...args] = script.split(' ')
   const program = [process.execPath, scriptPath(file), ...args]
-  const [command = '', ...words] = file === 'crash' ? ['sh', crashPath, ...program] : program
+  const [command = '', ...words] = IN_SHELL.includes(file) ? ['sh', badPath, ...program] : program
   const transport = { kind: 'stdio', command, args: words, env, cwd: undefined } as const
   return { ...defaults(name), transport, ...given }
 }
@@ -23,7 +23,9 @@ export function httpServer(name: string, url: string, { env: _, ...given }: Give
   return { ...defaults(name), transport: { kind: 'http', url, headers: {} }, ...given }
 }
 
-const crashPath = fileURLToPath(new URL('../servers/crash.sh', import.meta.url))
+/** Servers whose processes are shells: those start in a few milliseconds. */
+const IN_SHELL = ['crash', 'hang', 'garbled', 'discover']
+const badPath = fileURLToPath(new URL('../servers/bad.sh', import.meta.url))
 
 export function scriptPath(file: string): string {
   return fileURLToPath(new URL(`../servers/${file}.mjs`, import.meta.url))
