@@ -247,10 +247,24 @@ function createScreen({ columns, rows, type, resize, close }: Driven) {
   const text = () => rowsFrom(Math.max(first?.line ?? 0, terminal.buffer.active.baseY))
   /** Waits until all that was printed so far is on the screen. */
   const drawn = () => new Promise<void>((resolve) => terminal.write('', resolve))
+  /** Resolves when something more was printed, or the command has ended. */
+  let change = nextChange()
+  const changed = () => {
+    change.happen()
+    change = nextChange()
+  }
   const until = async (isSo: () => boolean, what: string, patience: number): Promise<string> => {
-    for (const end = Date.now() + patience; Date.now() < end; await rest(25)) {
-      await drawn()
-      if (isSo()) return text()
+    const limit = nextChange()
+    const timer = setTimeout(limit.happen, patience)
+    try {
+      for (const end = Date.now() + patience; Date.now() < end; ) {
+        const { happened } = change
+        await drawn()
+        if (isSo()) return text()
+        await Promise.race([happened, limit.happened])
+      }
+    } finally {
+      clearTimeout(timer)
     }
     throw new Error(`${what} within ${patience} ms. The screen:\n${text()}`)
   }
@@ -290,13 +304,23 @@ function createScreen({ columns, rows, type, resize, close }: Driven) {
   const show = (data: string) => {
     raw += data
     terminal.write(data)
+    changed()
   }
   /** What was printed before is drawn first. */
   const end = (exitCode: number) =>
     void drawn().then(() => {
       code = exitCode
+      changed()
     })
   return { screen, show, end, isEnded: () => code !== undefined }
+}
+
+function nextChange(): { readonly happened: Promise<void>; readonly happen: () => void } {
+  let happen = () => {}
+  const happened = new Promise<void>((resolve) => {
+    happen = resolve
+  })
+  return { happened, happen }
 }
 
 export const keys = {
