@@ -122,7 +122,7 @@ describe('the end of a chat', () => {
     async (signal) => {
       const place = newPlace()
       const silent = "process.stdin.on('end', () => process.exit()).resume()"
-      const writing = "import { writeFileSync } from 'node:fs'; writeFileSync('server', `${process.pid}\\n`)"
+      const writing = "import { writeFileSync } from 'node:fs'; writeFileSync('server', process.pid + '\\n')"
       const server = place.file('server.mjs', `${writing}; ${silent}`)
       const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
       const script = place.file('script.json', sleeping)

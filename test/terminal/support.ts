@@ -10,6 +10,7 @@ import type { ReadStream, WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
+import chalk from 'chalk'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
 import { binary } from '../support/binary.ts'
@@ -103,6 +104,8 @@ export type Size = {
 }
 
 export type HereSize = Size & {
+  /** Whether Ink finds a terminal with colours, which it looks for once in a process; none if left out. */
+  readonly hasColours?: boolean
   /** In place of the whole command line. */
   readonly run?: typeof runCli
 }
@@ -175,8 +178,14 @@ export function open(place: Place, words: readonly string[], size: ProcessSize =
  * is ended with the test, or with the file if tests share it; one can run at a time.
  */
 export function openHere(place: Place, words: readonly string[], size: HereSize = {}): Screen {
-  const { columns = 80, rows = 30, isShared, run = runCli } = size
-  const leave = enter(place.folder, place.environment)
+  const { columns = 80, rows = 30, isShared, hasColours = false, run = runCli } = size
+  const leavePlace = enter(place.folder, place.environment)
+  const before = chalk.level
+  if (hasColours) chalk.level = 1
+  const leave = () => {
+    chalk.level = before
+    leavePlace()
+  }
   const input = Object.assign(new PassThrough(), { isTTY: true }) as unknown as ReadStream
   for (const name of ['setRawMode', 'ref', 'unref'] as const) input[name] = () => input
   const drawn = new Writable({
