@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scriptPath } from '../mcp/support/servers.ts'
+import { isThorough } from '../support/runs.ts'
 import { keys, newPlace, noTerminal, open, openHere, type Place } from './support.ts'
 
 const HEALTHY = scriptPath('healthy')
@@ -64,6 +65,16 @@ describe('H7 a chat in a folder that nobody trusts', () => {
     await screen.shows('Trust this content?')
     screen.type(keys.ctrlC)
     expect(await screen.ended()).toBe(130)
+    expect(existsSync(join(place.folder, 'ran'))).toBe(false)
+  })
+
+  // By default only a run, below, meets the end of the input.
+  it.skipIf(noTerminal || !isThorough)('the end of the input is no answer', async () => {
+    const place = folder()
+    const screen = open(place, chat, { columns: 120 })
+    await screen.shows('Trust this content?')
+    screen.type(keys.ctrlD)
+    await screen.shows(/2 servers of .* are not used/)
     expect(existsSync(join(place.folder, 'ran'))).toBe(false)
   })
 
