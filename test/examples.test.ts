@@ -4,7 +4,6 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it, vi } from 'vitest'
-import { bundled } from './support/bundled.ts'
 import { isThorough } from './support/runs.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -36,16 +35,15 @@ async function printedBy(file: string): Promise<string> {
   }
 }
 
+/** As a person starts it, until it ends by itself. tsx compiles the sources for four CPU seconds. */
 async function printedByProcess(file: string): Promise<string> {
-  const words = isThorough
-    ? ['--import', 'tsx', `examples/${file}`]
-    : [await bundled({ file: `${project}/examples/${file}` })]
+  const words = ['--import', 'tsx', `examples/${file}`]
   return (await run(process.execPath, words, { cwd: project, timeout: 380_000 })).stdout
 }
 
 it.each(examples)('%s runs, asserts, and says what was saved', { timeout: 400_000 }, async (file) => {
-  // One as a process, which ends by itself. tsx, by which a person starts it, compiles the sources for four CPU seconds.
-  const printed = file === 'anthropic-plain.ts' ? await printedByProcess(file) : await printedBy(file)
+  const isProcess = isThorough && file === 'anthropic-plain.ts'
+  const printed = isProcess ? await printedByProcess(file) : await printedBy(file)
   const [, without, used, share] =
     /: (\d+) without Toolshelf, (\d+) with it, (\d+) % saved/.exec(printed) ?? []
   expect(Number(used)).toBeGreaterThan(0)

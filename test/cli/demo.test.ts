@@ -15,6 +15,7 @@ import { served } from '../agent/support.ts'
 import { descendantsOf } from '../mcp/support/processes.ts'
 import { type Ran, runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
+import { isThorough } from '../support/runs.ts'
 import { binary, newPlace, noTerminal, open, openHere, type Place } from '../terminal/support.ts'
 import { lightBinary, lightConfig } from './light-demo.ts'
 
@@ -48,7 +49,7 @@ async function realDemo(
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const heard = heardFrom(child)
-  const watch = setInterval(() => onTick(child.pid ?? 0), 200)
+  const watch = setInterval(() => onTick(child.pid ?? 0), 300)
   const [code] = await once(child, 'close')
   clearInterval(watch)
   expect(leftIn(place)).toEqual([])
@@ -199,7 +200,7 @@ describe('toolshelf demo', () => {
     const { definitionTokens = 0 } = ledger?.total() ?? {}
     for (const { tokensWithout, requests } of turns) {
       expect(tokensWithout / requests).toBeGreaterThan(definitionTokens)
-      expect(tokensWithout / requests).toBeLessThan(definitionTokens * 1.1)
+      expect(tokensWithout / requests).toBeLessThan(definitionTokens * 1.2)
     }
     expect(turns.map(({ searches }) => searches)).toEqual(
       received.map((all) => all.filter(({ action }) => action.includes('ToolSearch')).length),
@@ -287,7 +288,7 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
   it('at 120 columns draws the ledger beside the conversation; Ctrl-C ends it and leaves nothing behind', async () => {
     const place = newPlace({ TMPDIR: newPlace().folder })
     const screen = open(place, ['demo'], { columns: 120, rows: 45, binary: light })
-    const during = await screen.shows(/turn 2 .*searches/)
+    const during = await screen.shows(/turn 1 .*searches/)
     expect(during).toMatch(
       /> Write down in notes\.md.*│ Input tokens, searches included +│|│ Input tokens, searches included/,
     )
@@ -313,21 +314,25 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     expect(screen.raw()).not.toContain("(Toolshelf's")
   })
 
-  it.each(['SIGTERM', 'nobody who reads'])('ended by %s it leaves no folder', async (reason) => {
-    const place = newPlace({ TMPDIR: newPlace().folder })
-    const child = spawn(process.execPath, [...light, 'demo', '--plain'], {
-      cwd: place.folder,
-      env: { ...place.environment },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    await once(child.stdout, 'data')
-    expect(leftIn(place)).toHaveLength(1)
-    if (reason === 'SIGTERM') child.kill(reason)
-    else child.stdout.destroy()
-    await once(child, 'exit')
-    expect(leftIn(place)).toEqual([])
-  })
+  // Ctrl-C and SIGTERM end it alike.
+  it.each(['nobody who reads', ...(isThorough ? ['SIGTERM'] : [])])(
+    'ended by %s it leaves no folder',
+    async (reason) => {
+      const place = newPlace({ TMPDIR: newPlace().folder })
+      const child = spawn(process.execPath, [...light, 'demo', '--plain'], {
+        cwd: place.folder,
+        env: { ...place.environment },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      await once(child.stdout, 'data')
+      expect(leftIn(place)).toHaveLength(1)
+      if (reason === 'SIGTERM') child.kill('SIGTERM')
+      else child.stdout.destroy()
+      await once(child, 'exit')
+      expect(leftIn(place)).toEqual([])
+    },
+  )
 })
 
 it('H7 starts no package of the folder that somebody is in', () => {

@@ -33,7 +33,7 @@ const subjects: { readonly [server: string]: string } = {
   trello: 'Works on boards, lists, cards, members and checklists.',
 }
 
-const OTHERS = 20
+const OTHERS = 6
 const padding = ' It is described at some length, since real servers describe theirs at length.'.repeat(4)
 
 /** A folder of packages as the demo starts them. */

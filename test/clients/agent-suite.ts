@@ -10,7 +10,7 @@ import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './convers
 import { type Home, makeHome, manyTools } from './gateway.ts'
 import type { Clients } from './install.ts'
 import { type Recorder, type Sent, startRecorder } from './recorder.ts'
-import { type Serving, startServing } from './serving.ts'
+import { type Serving, serveHere, startServing } from './serving.ts'
 
 export type Agent = {
   readonly ask: Ask
@@ -26,6 +26,8 @@ export type AgentCase = {
   readonly upstream: '' | 'openai:' | 'responses:'
   /** Further options of `toolshelf serve`. */
   readonly options?: readonly string[]
+  /** Whether the gateway runs in the test's process: for the second case of an agent, without further options. */
+  readonly isServedHere?: boolean
   /** Whether it runs only if TEST_EFFORT is above 1: another API of an agent that runs anyway. */
   readonly isExtra?: boolean
   /** The time for one conversation; agents that start a process for each turn need more. */
@@ -65,6 +67,7 @@ export function describeAgent({
   clients,
   upstream,
   options = [],
+  isServedHere = false,
   isExtra = false,
   timeoutMs = 400_000,
   home: shared,
@@ -91,7 +94,9 @@ export function describeAgent({
         recorder = model.recorder
         const address = upstream === '' ? recorder.url : `${upstream}${recorder.url}/v1`
         const words = ['--upstream', address, '--mode', 'shelve', ...options]
-        gateway = await startServing(clients.node, home, ...words)
+        gateway = isServedHere
+          ? await serveHere({ upstream: address, mode: 'shelve' })
+          : await startServing(clients.node, home, ...words)
         closing.unshift(gateway.stop)
         agent = await start(home, gateway.url)
         closing.unshift(agent.stop)

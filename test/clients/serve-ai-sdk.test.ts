@@ -10,7 +10,7 @@ import { type Ask, checkLoaded, checkLog, converse, scriptWith } from './convers
 import { type Home, makeHome } from './gateway.ts'
 import { type Model, startModel } from './model.ts'
 import { checkEmulated, obedient, useTools } from './obedient.ts'
-import { type Serving, startServing } from './serving.ts'
+import { type Serving, serveHere, startServing } from './serving.ts'
 
 type Part = { readonly type: string; readonly toolName?: string }
 
@@ -70,19 +70,25 @@ async function startAgent(url: string, isStream: boolean) {
 const old = { api: 'old' }
 const bound = { boundThinking: true }
 
-/** Two by default, all three with TEST_EFFORT above 1; test/messages has every wire, streamed and not, without an agent. */
+/**
+ * The first with the command, the others with a gateway in this process. Two by default, all three with TEST_EFFORT above 1;
+ * test/messages has every wire, streamed and not, without an agent.
+ */
 const ways = [
-  { wire: 'bridge', isStream: false, options: old },
-  { wire: 'native', isStream: true, options: bound },
-  { wire: 'append', isStream: true, options: old },
-].slice(0, sizeOf({ quick: 2, full: 3 }))
+  { wire: 'bridge', isStream: false, options: old, isCommand: true },
+  { wire: 'native', isStream: true, options: bound, isCommand: false },
+  { wire: 'append', isStream: true, options: old, isCommand: false },
+] as const
+const tried = ways.slice(0, sizeOf({ quick: 2, full: 3 }))
 
-describe.each(ways)('the AI SDK, emulated, wire $wire', ({ wire, isStream, options }) => {
+describe.each(tried)('the AI SDK, emulated, wire $wire', ({ wire, isStream, options, isCommand }) => {
   let serving: Serving
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
     const upstream = `script:${home.write('script.json', scriptWith(options))}`
-    serving = await startServing(process.execPath, home, '--upstream', upstream, '--wire', wire)
+    serving = isCommand
+      ? await startServing(process.execPath, home, '--upstream', upstream, '--wire', wire)
+      : await serveHere({ upstream, wire })
     agent = await startAgent(serving.url, isStream)
   })
   afterAll(() => serving?.stop())
@@ -108,7 +114,7 @@ describe('the AI SDK, emulated, chat completions', () => {
   let agent: Awaited<ReturnType<typeof startAgent>>
   beforeAll(async () => {
     model = await startModel(obedient('tool_search_tool_bm25'))
-    serving = await startServing(process.execPath, home, '--upstream', `openai:${model.url}`)
+    serving = await serveHere({ upstream: `openai:${model.url}` })
     agent = await startAgent(serving.url, true)
   })
   afterAll(async () => {

@@ -9,18 +9,25 @@ import { type Connected, connectServers } from './servers.ts'
 
 const clients: Clients = { missing: undefined, node: process.execPath, file: (path) => path }
 
-const cases: readonly (Pick<AgentCase, 'name' | 'upstream' | 'isExtra'> & OpenaiOptions)[] = [
-  { name: 'OpenAI SDK, Chat Completions, streamed', upstream: 'openai:', api: 'chat', isStream: true },
-  { name: 'OpenAI SDK, Responses', upstream: 'responses:', api: 'responses', isStream: false },
-  { name: 'OpenAI SDK, Chat Completions', upstream: '', api: 'chat', isStream: false, isExtra: true },
-  {
-    name: 'OpenAI SDK, Responses, streamed',
-    upstream: 'openai:',
-    api: 'responses',
-    isStream: true,
-    isExtra: true,
-  },
-]
+const cases: readonly (Pick<AgentCase, 'name' | 'upstream' | 'isExtra' | 'isServedHere'> & OpenaiOptions)[] =
+  [
+    { name: 'OpenAI SDK, Chat Completions, streamed', upstream: 'openai:', api: 'chat', isStream: true },
+    {
+      name: 'OpenAI SDK, Responses',
+      upstream: 'responses:',
+      api: 'responses',
+      isStream: false,
+      isServedHere: true,
+    },
+    { name: 'OpenAI SDK, Chat Completions', upstream: '', api: 'chat', isStream: false, isExtra: true },
+    {
+      name: 'OpenAI SDK, Responses, streamed',
+      upstream: 'openai:',
+      api: 'responses',
+      isStream: true,
+      isExtra: true,
+    },
+  ]
 
 /** The servers of all cases: they take longer to start than a conversation. */
 const home = makeHome(manyTools)

@@ -1,6 +1,8 @@
 // `toolshelf serve` as people start it, with its log in our hands; it can be ended and started again at the same
 // address.
 import { createInterface } from 'node:readline'
+import { openUpstream } from '../../src/cli/gateway/index.ts'
+import { createMessagesGateway, readSetting, serve, type UpstreamWire } from '../../src/messages/index.ts'
 import { binary } from '../support/binary.ts'
 import type { Home } from './gateway.ts'
 import { startProcess } from './process.ts'
@@ -57,5 +59,45 @@ export async function startServing(
       running = await start(new URL(url).port)
     },
     stop: () => running.stop(),
+  }
+}
+
+export type ServingHere = {
+  /** As `--upstream` and `--mode` spell them. */
+  readonly upstream: string
+  readonly mode?: string
+  readonly wire?: UpstreamWire
+}
+
+/**
+ * The same gateway in this process, for tests of a client that has already met the command: to start it twice takes two CPU
+ * seconds. A restart makes a new gateway, which has nothing of the old one.
+ */
+export async function serveHere({ upstream: where, mode = 'auto', wire }: ServingHere): Promise<Serving> {
+  const log: Entry[] = []
+  const setting = readSetting(mode)
+  if (!setting) throw new Error(`${mode} is not a mode`)
+
+  async function start(port: number) {
+    const gateway = createMessagesGateway({ upstream: await openUpstream(where, wire, {}), notify: () => {} })
+    return serve({
+      ...{ gateway, setting, port },
+      onDone({ status, outcome }) {
+        const entry = { status, ...outcome, ...outcome?.figures() } as Entry
+        if (entry.toolsGiven > 0 || status !== 200) log.push(entry)
+      },
+    })
+  }
+
+  let running = await start(0)
+  const { url } = running
+  return {
+    url,
+    log,
+    async restart() {
+      await running.close()
+      running = await start(Number(new URL(url).port))
+    },
+    stop: () => running.close(),
   }
 }

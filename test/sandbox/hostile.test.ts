@@ -6,6 +6,7 @@ import {
   remarkAbout,
   type ScriptLimits,
 } from '../../src/sandbox/index.ts'
+import { isThorough } from '../support/runs.ts'
 
 /** What the tools of a host do; the sandbox sees nothing but the answers. */
 const answers: { readonly [tool: string]: (input: { readonly [name: string]: unknown }) => unknown } = {
@@ -35,68 +36,71 @@ const strict = createScriptRunner({ limits: { ...roomy, computeMs: 20 } })
 /** For scripts that take what memory there is. */
 const small = createScriptRunner({ limits: { ...roomy, memoryBytes: 24 * 1024 * 1024 } })
 
+/** A name, a script, and how it ends. */
+type Trial = readonly [string, string, RegExp]
+/** Variants of others, with TEST_EFFORT above 1: each script takes a tenth of a CPU second. */
+const further = (trials: readonly Trial[]) => (isThorough ? trials : [])
+
 const TOO_LONG = /failed: The script was stopped, because it computed for more than 20 ms.*endless loop/
 const NO_MEMORY = /failed: .*(out of memory|sandbox|null)/
 const NEVER = /failed: The script waits for a promise that nothing will settle/
 
-const endless: readonly [string, string, RegExp][] = [
+const endless: readonly Trial[] = [
   ['an endless loop', 'while (true) {}', TOO_LONG],
   ['a flood of microtasks', 'for (;;) await null', TOO_LONG],
-  ['promises that queue promises', 'const f = () => Promise.resolve().then(f); await f()', TOO_LONG],
   ['a flood that returns first', 'const f = () => { Promise.resolve().then(f) }; f(); return 1', TOO_LONG],
   [
     'memory, again and again',
     'for (;;) try { const a = []; for (;;) a.push(new Uint8Array(1e6)) } catch {}',
     TOO_LONG,
   ],
-  ['a loop in finally', 'try { throw 1 } finally { for (;;) {} }', TOO_LONG],
   ['a return in finally', 'try { for (;;) {} } finally { return "escaped" }', TOO_LONG],
-  ['an endless generator', 'return [...(function* () { for (;;) yield* [] })()]', TOO_LONG],
-  [
-    'an endless async generator',
-    'for await (const x of (async function* () { for (;;) yield 1 })()) x',
-    TOO_LONG,
-  ],
   ['regex backtracking', 'return /(a+)+$/.test("a".repeat(60) + "b")', TOO_LONG],
-  ['a comparator that never ends', 'return [3, 1, 2].sort(() => { for (;;) {} })', TOO_LONG],
-  ['a getter in the result', 'return { get a() { for (;;) {} } }', TOO_LONG],
   ['a proxy in the result', 'return new Proxy({}, { ownKeys() { for (;;) {} } })', TOO_LONG],
-  ['toJSON in the result', 'return { toJSON() { for (;;) {} } }', TOO_LONG],
   ['a thrown getter', 'throw { get message() { for (;;) {} } }', TOO_LONG],
-  ['a thrown toString', 'throw { name: { toString() { for (;;) {} } } }', TOO_LONG],
   ['a getter in an input', 'await tools.data.echo({ get a() { for (;;) {} } })', TOO_LONG],
   ['code behind the end of the function', '})(); for (;;) {} (async () => {', TOO_LONG],
   ['a thenable that calls itself', 'const t = { then(r) { r(t) } }; await t', TOO_LONG],
-  ['a Symbol.toPrimitive loop', 'return 1 + { [Symbol.toPrimitive]() { for (;;) {} } }', TOO_LONG],
+  ...further([
+    ['promises that queue promises', 'const f = () => Promise.resolve().then(f); await f()', TOO_LONG],
+    ['a loop in finally', 'try { throw 1 } finally { for (;;) {} }', TOO_LONG],
+    ['an endless generator', 'return [...(function* () { for (;;) yield* [] })()]', TOO_LONG],
+    [
+      'an endless async generator',
+      'for await (const x of (async function* () { for (;;) yield 1 })()) x',
+      TOO_LONG,
+    ],
+    ['a comparator that never ends', 'return [3, 1, 2].sort(() => { for (;;) {} })', TOO_LONG],
+    ['a getter in the result', 'return { get a() { for (;;) {} } }', TOO_LONG],
+    ['toJSON in the result', 'return { toJSON() { for (;;) {} } }', TOO_LONG],
+    ['a thrown toString', 'throw { name: { toString() { for (;;) {} } } }', TOO_LONG],
+    ['a Symbol.toPrimitive loop', 'return 1 + { [Symbol.toPrimitive]() { for (;;) {} } }', TOO_LONG],
+  ]),
 ]
 
-const greedy: readonly [string, string, RegExp][] = [
+const greedy: readonly Trial[] = [
   ['typed arrays', 'const a = []; for (;;) a.push(new Uint8Array(1e6))', NO_MEMORY],
   ['one giant buffer', 'return new ArrayBuffer(2 ** 31).byteLength', /failed: /],
-  ['objects', 'const a = []; for (;;) a.push({ a: {} })', NO_MEMORY],
-  ['keys', 'const a = {}; for (let i = 0; ; i++) a["key" + i] = i', NO_MEMORY],
   ['a map', 'const a = new Map(); for (let i = 0; ; i++) a.set(i, [i])', NO_MEMORY],
-  ['strings', 'const a = []; for (;;) a.push("x".repeat(1e5) + a.length)', NO_MEMORY],
   ['a doubled string', 'let s = "x"; for (;;) s += s', /failed: .*(too long|out of memory)/],
   ['a sparse array', 'const a = []; a[4e9] = 1; return a.length', /returned: 4000000001|failed/],
+  ...further([
+    ['objects', 'const a = []; for (;;) a.push({ a: {} })', NO_MEMORY],
+    ['keys', 'const a = {}; for (let i = 0; ; i++) a["key" + i] = i', NO_MEMORY],
+    ['strings', 'const a = []; for (;;) a.push("x".repeat(1e5) + a.length)', NO_MEMORY],
+  ]),
 ]
 
-const tricky: readonly [string, string, RegExp][] = [
+const tricky: readonly Trial[] = [
   ['recursion', 'const f = () => 1 + f(); return f()', /failed: .*stack overflow.*nested too deeply/],
-  ['recursion by getters', 'const o = { get a() { return this.a } }; return o.a', /stack overflow/],
   ['a cycle in the result', 'const a = {}; a.a = a; return a', /failed: .*circular/],
-  ['a BigInt as result', 'return 10n', /failed: .*(BigInt|bigint)/i],
   ['a function as result', 'return () => 1', /returned: The script returned nothing/],
-  ['a symbol as result', 'return Symbol("a")', /returned: The script returned nothing/],
-  ['a lone surrogate', 'return "\\ud800"', /returned: /],
   [
     '1 MB of output',
     'return "x".repeat(1e6)',
     /failed: .*1000000 characters; 50000 are allowed.*Return less/,
   ],
-  ['1 MB by toJSON', 'return { toJSON: () => "x".repeat(1e6) }', /failed: .*characters; 50000 are allowed/],
   ['a promise never settled', 'await new Promise(() => {})', NEVER],
-  ['a thenable never settled', 'return { then() {} }', NEVER],
   [
     'polluted prototypes',
     'Object.prototype.toJSON = () => 1; Object.prototype.then = 5; return 2',
@@ -110,11 +114,6 @@ const tricky: readonly [string, string, RegExp][] = [
   [
     'replaced promises',
     'Promise.prototype.then = () => { throw 1 }; globalThis.Promise = 1; return (await tools.data.echo({ a: 1 })).a',
-    /returned: 1$/,
-  ],
-  [
-    'replaced iterators',
-    'Array.prototype[Symbol.iterator] = () => { throw 1 }; return (await tools.data.echo({ a: 1 })).a',
     /returned: 1$/,
   ],
   [
@@ -137,7 +136,6 @@ const tricky: readonly [string, string, RegExp][] = [
     'return await tools.constructor.constructor("return process")',
     /failed: .*takes one object/,
   ],
-  ['a module', 'return await import("node:fs")', /failed: /],
   ['require', 'return require("node:fs")', /failed: .*require/],
   [
     'the network and timers',
@@ -145,25 +143,12 @@ const tricky: readonly [string, string, RegExp][] = [
     /returned: undefined,undefined,undefined,undefined$/,
   ],
   [
-    'shared memory',
-    'return typeof Atomics + new SharedArrayBuffer(8).byteLength',
-    /returned: undefined8$|failed/,
-  ],
-  [
-    'weak references',
-    'new FinalizationRegistry(() => { for (;;) {} }).register({}, 1); return typeof new WeakRef({}).deref()',
-    /returned: (object|undefined)$/,
-  ],
-  [
     'the time that passes',
     'const a = Date.now(); for (let i = 0; i < 1e5; i++) {} return [Date.now() - a, new Date().toISOString(), new Date().getTimezoneOffset()]',
     /returned: \[0,"2026-01-02T00:00:00.000Z",0\]$/,
   ],
   ['an error that cannot be read', 'throw { get message() { throw this } }', /failed: .*cannot be read/],
-  ['a thrown proxy', 'throw new Proxy({}, { get() { throw 1 } })', /failed: .*cannot be read/],
-  ['null thrown', 'throw null', /failed: The script failed. null$/],
   ['a long error', 'throw new Error("x".repeat(1e6))', /^failed: .{1900,2200}$/],
-  ['a stack that lies', 'const e = new Error("a"); e.stack = { toString: 1 }; throw e', /failed: .*Error: a/],
   ['no syntax', 'return )', /failed: .*SyntaxError.*\(line 1\)/],
   [
     'an unknown tool',
@@ -175,9 +160,7 @@ const tricky: readonly [string, string, RegExp][] = [
     'await tools["__proto__"]["constructor"]({})',
     /failed: .*no tool named "__proto__.constructor"/,
   ],
-  ['a name with control characters', 'await tools["a\\u001b[2J"].b({})', /failed: .*no tool named/],
   ['tools replaced', '"use strict"; globalThis.tools = 1', /failed: .*read-only/],
-  ['a stub changed', '"use strict"; tools.data.echo = 1', /failed: /],
   [
     'tools awaited and printed',
     'return [typeof await tools, typeof await tools.data, JSON.stringify(tools.data) ?? "none"].join()',
@@ -230,11 +213,44 @@ const tricky: readonly [string, string, RegExp][] = [
     'console.log({ toJSON() { throw 1 } }, new Proxy({}, { get() { throw 1 } })); return 1',
     /returned: 1$/,
   ],
-  [
-    'calls that are not awaited',
-    'for (let n = 0; n < 5; n++) tools.data.echo({ n }); return 1',
-    /returned: 1$/,
-  ],
+  ...further([
+    ['recursion by getters', 'const o = { get a() { return this.a } }; return o.a', /stack overflow/],
+    ['a BigInt as result', 'return 10n', /failed: .*(BigInt|bigint)/i],
+    ['a symbol as result', 'return Symbol("a")', /returned: The script returned nothing/],
+    ['a lone surrogate', 'return "\\ud800"', /returned: /],
+    ['1 MB by toJSON', 'return { toJSON: () => "x".repeat(1e6) }', /failed: .*characters; 50000 are allowed/],
+    ['a thenable never settled', 'return { then() {} }', NEVER],
+    [
+      'replaced iterators',
+      'Array.prototype[Symbol.iterator] = () => { throw 1 }; return (await tools.data.echo({ a: 1 })).a',
+      /returned: 1$/,
+    ],
+    ['a module', 'return await import("node:fs")', /failed: /],
+    [
+      'shared memory',
+      'return typeof Atomics + new SharedArrayBuffer(8).byteLength',
+      /returned: undefined8$|failed/,
+    ],
+    [
+      'weak references',
+      'new FinalizationRegistry(() => { for (;;) {} }).register({}, 1); return typeof new WeakRef({}).deref()',
+      /returned: (object|undefined)$/,
+    ],
+    ['a thrown proxy', 'throw new Proxy({}, { get() { throw 1 } })', /failed: .*cannot be read/],
+    ['null thrown', 'throw null', /failed: The script failed. null$/],
+    [
+      'a stack that lies',
+      'const e = new Error("a"); e.stack = { toString: 1 }; throw e',
+      /failed: .*Error: a/,
+    ],
+    ['a name with control characters', 'await tools["a\\u001b[2J"].b({})', /failed: .*no tool named/],
+    ['a stub changed', '"use strict"; tools.data.echo = 1', /failed: /],
+    [
+      'calls that are not awaited',
+      'for (let n = 0; n < 5; n++) tools.data.echo({ n }); return 1',
+      /returned: 1$/,
+    ],
+  ]),
 ]
 
 afterEach(() => {

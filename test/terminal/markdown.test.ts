@@ -5,7 +5,7 @@ import { markdownLines } from '../../src/cli/chat/markdown.ts'
 import { brokenSpans, type Looks, plainText, type StyledLine } from '../../src/cli/chat/styled.ts'
 import { columnsOf } from '../../src/terminal/index.ts'
 import { runs } from '../support/runs.ts'
-import { newPlace, noTerminal, open, openHere, type Size } from './support.ts'
+import { type HereSize, newPlace, noTerminal, open, openHere } from './support.ts'
 
 /** Looks as marks, so that a line can be compared with a text. */
 function drawn({ lead = '', hasEdge, indent = 0, spans }: StyledLine): string {
@@ -179,28 +179,29 @@ describe('Markdown', () => {
   })
 })
 
-type Given = Size & {
+type Given = HereSize & {
   readonly environment?: { readonly [name: string]: string }
   /** Milliseconds between words. */
   readonly delay?: number
-  /** Whether to start the binary: colours depend on the process. */
+  /** Whether to start the binary. */
   readonly isProcess?: boolean
 }
 
 async function answered(said: string, { environment, delay = 0, isProcess, ...size }: Given = {}) {
   const place = newPlace(environment)
   const script = place.file('script.json', { delay, rules: [{ do: [{ say: said }] }] })
-  const screen = (isProcess ? open : openHere)(place, ['chat', '--script', script], size)
+  const words = ['chat', '--script', script]
+  const screen = isProcess ? open(place, words, size) : openHere(place, words, size)
   await screen.shows(/Servers +none/)
   await screen.enter('go')
   return screen
 }
 
 describe('Markdown in a chat', () => {
-  it.skipIf(noTerminal)('is drawn: without its marks, with lists, edges and looks', async () => {
+  it('is drawn: without its marks, with lists, edges and looks', async () => {
     const screen = await answered(
       '## Plan\n\nUse **bold** and `code`.\n\n1. a line that is so long that it goes on in the next row of this narrow terminal\n- b\n\n```sh\nls *.md\n```',
-      { columns: 60, isProcess: true },
+      { columns: 60, hasColours: true },
     )
     const text = await screen.shows(/ls \*\.md.*\d out/s)
     expect(text).toContain('Plan\n\nUse bold and code.\n\n1. a line')

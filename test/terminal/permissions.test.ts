@@ -2,16 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  keys,
-  newPlace,
-  noTerminal,
-  open,
-  openHere,
-  type Place,
-  type Screen,
-  shareScreen,
-} from './support.ts'
+import { keys, newPlace, openHere, type Place, type Screen, shareScreen } from './support.ts'
 
 const before = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join('\n')
 const edit = { path: 'a.txt', old: 'line 10', new: 'changed\u001b[2J' }
@@ -32,8 +23,8 @@ const rules = [
   { when: 'hidden', do: [{ call: 'Bash', input: { command: 'echo $(echo hidden)' } }, { say: 'Over.' }] },
 ]
 
-/** In a process of its own if colours matter. */
-function scene(isProcess = false): { readonly place: Place; readonly chat: () => Promise<Screen> } {
+/** Several tests share the one with colours. */
+function scene(isShared = false): { readonly place: Place; readonly chat: () => Promise<Screen> } {
   const root = newPlace()
   const folder = join(root.folder, 'project')
   mkdirSync(folder)
@@ -42,16 +33,15 @@ function scene(isProcess = false): { readonly place: Place; readonly chat: () =>
   writeFileSync(join(folder, 'script.json'), JSON.stringify({ rules }))
   const place = { ...root, folder }
   const chat = async () => {
-    const size = { columns: 110, rows: 45, isShared: isProcess }
-    const words = ['chat', '--script', 'script.json', '--audit', 'audit.jsonl']
-    const screen = isProcess ? open(place, words, size) : openHere(place, words, size)
+    const size = { columns: 110, rows: 45, isShared, hasColours: isShared }
+    const screen = openHere(place, ['chat', '--script', 'script.json', '--audit', 'audit.jsonl'], size)
     await screen.shows(/Servers +none/)
     return screen
   }
   return { place, chat }
 }
 
-describe.skipIf(noTerminal)('a question', () => {
+describe('a question', () => {
   const { place, chat } = scene(true)
   const shared = shareScreen(chat)
 

@@ -10,6 +10,7 @@ import type { ReadStream, WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import type { IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
+import chalk from 'chalk'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
 import { binary } from '../support/binary.ts'
@@ -103,6 +104,8 @@ export type Size = {
 }
 
 export type HereSize = Size & {
+  /** Whether Ink finds a terminal with colours, which it looks for once in a process; none if left out. */
+  readonly hasColours?: boolean
   /** In place of the whole command line. */
   readonly run?: typeof runCli
 }
@@ -175,8 +178,14 @@ export function open(place: Place, words: readonly string[], size: ProcessSize =
  * is ended with the test, or with the file if tests share it; one can run at a time.
  */
 export function openHere(place: Place, words: readonly string[], size: HereSize = {}): Screen {
-  const { columns = 80, rows = 30, isShared, run = runCli } = size
-  const leave = enter(place.folder, place.environment)
+  const { columns = 80, rows = 30, isShared, hasColours = false, run = runCli } = size
+  const leavePlace = enter(place.folder, place.environment)
+  const before = chalk.level
+  if (hasColours) chalk.level = 1
+  const leave = () => {
+    chalk.level = before
+    leavePlace()
+  }
   const input = Object.assign(new PassThrough(), { isTTY: true }) as unknown as ReadStream
   for (const name of ['setRawMode', 'ref', 'unref'] as const) input[name] = () => input
   const drawn = new Writable({
@@ -247,10 +256,24 @@ function createScreen({ columns, rows, type, resize, close }: Driven) {
   const text = () => rowsFrom(Math.max(first?.line ?? 0, terminal.buffer.active.baseY))
   /** Waits until all that was printed so far is on the screen. */
   const drawn = () => new Promise<void>((resolve) => terminal.write('', resolve))
+  /** Resolves when something more was printed, or the command has ended. */
+  let change = nextChange()
+  const changed = () => {
+    change.happen()
+    change = nextChange()
+  }
   const until = async (isSo: () => boolean, what: string, patience: number): Promise<string> => {
-    for (const end = Date.now() + patience; Date.now() < end; await rest(25)) {
-      await drawn()
-      if (isSo()) return text()
+    const limit = nextChange()
+    const timer = setTimeout(limit.happen, patience)
+    try {
+      for (const end = Date.now() + patience; Date.now() < end; ) {
+        const { happened } = change
+        await drawn()
+        if (isSo()) return text()
+        await Promise.race([happened, limit.happened])
+      }
+    } finally {
+      clearTimeout(timer)
     }
     throw new Error(`${what} within ${patience} ms. The screen:\n${text()}`)
   }
@@ -290,13 +313,23 @@ function createScreen({ columns, rows, type, resize, close }: Driven) {
   const show = (data: string) => {
     raw += data
     terminal.write(data)
+    changed()
   }
   /** What was printed before is drawn first. */
   const end = (exitCode: number) =>
     void drawn().then(() => {
       code = exitCode
+      changed()
     })
   return { screen, show, end, isEnded: () => code !== undefined }
+}
+
+function nextChange(): { readonly happened: Promise<void>; readonly happen: () => void } {
+  let happen = () => {}
+  const happened = new Promise<void>((resolve) => {
+    happen = resolve
+  })
+  return { happened, happen }
 }
 
 export const keys = {

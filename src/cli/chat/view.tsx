@@ -61,7 +61,7 @@ function inFrames(chat: Chat): (draw: () => void) => () => void {
   }
 }
 
-const FRAME = 30
+const FRAME = 50
 
 type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
 
@@ -168,7 +168,7 @@ const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 function Working({ turn }: { readonly turn: TurnState }) {
   const [frame, next] = useState(0)
   useEffect(() => {
-    const timer = setInterval(() => next((count) => count + 1), 120)
+    const timer = setInterval(() => next((count) => count + 1), 200)
     return () => clearInterval(timer)
   }, [])
   const seconds = Math.floor(spentBy(turn) / 1000)

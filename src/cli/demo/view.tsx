@@ -26,15 +26,25 @@ export async function showDemo(
   const streams = { stdin: input, stdout: output, patchConsole: output === process.stdout }
   const screen = render(<Demo shown={shown} live={live} />, { ...streams, exitOnCtrlC: false })
   let last: readonly string[] = []
+  let timer: NodeJS.Timeout | undefined
+  const draw = () => {
+    clearTimeout(timer)
+    timer = undefined
+    screen.rerender(<Demo shown={shown} live={live} />)
+  }
   try {
     for await (const event of events) {
       const before = shown
       shown = next(shown, event, live)
-      if (shown !== before) screen.rerender(<Demo shown={shown} live={live} />)
+      // Words come one by one, and to draw takes longer than to receive many of them: they are drawn together.
+      const isWord = event.type === 'agent' && event.event.type === 'text'
+      if (isWord) timer ??= setTimeout(draw, FRAME)
+      else if (shown !== before) draw()
       if (event.type === 'done') last = finalWords(event.ledger, event.longResult)
       if (event.type === 'prompt') await pause(LOOK)
     }
   } finally {
+    clearTimeout(timer)
     screen.unmount()
     await screen.waitUntilExit()
   }
@@ -46,6 +56,9 @@ function withColour(line: string): string {
   const { red, green } = createPen({ width: line.length, isPlain: colour('red') === undefined })
   return line.replace(/█+/, (bar) => (line.includes('without') ? red(bar) : green(bar)))
 }
+
+/** Milliseconds between drawings of words. */
+const FRAME = 50
 
 /** Milliseconds for the user to read the question. */
 const LOOK = 400

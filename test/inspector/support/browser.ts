@@ -1,4 +1,4 @@
-// A browser for the tests of the page: started once, one context per look, and nothing may go wrong in it unnoticed.
+// A browser for the tests of the page: started once, with one context, and nothing may go wrong in it unnoticed.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -46,13 +46,28 @@ export async function openPage(
     key = KEY,
   }: { hash?: string; look?: Look; key?: string } = {},
 ): Promise<Opened> {
-  const context = await contextFor(browser, look)
-  const page = idle.get(context)?.pop() ?? (await context.newPage())
-  const [errors, strangers] = watch(page, url)
+  const { page, errors, strangers } = await nextPage(browser, url, look)
   await page.goto(key === '' ? `${url}${hash}` : `${url}#key=${key}`)
   if (key !== '') await page.locator('.connection.live, .connection.ended').waitFor()
   if (key !== '' && hash !== '') await goTo(page, hash)
   return { page, errors, strangers, close: () => leave(page) }
+}
+
+/** Opens a document that is given here; `url` is where the browser believes it to be. */
+export async function openServed(browser: Browser, url: string, body: string): Promise<Opened> {
+  const { page, errors, strangers } = await nextPage(browser, url)
+  await page.route(`${url}**`, (route) => route.fulfill({ body, contentType: 'text/html; charset=utf-8' }))
+  await page.goto(url)
+  return { page, errors, strangers, close: () => leave(page) }
+}
+
+async function nextPage(browser: Browser, url: string, look: Look = { theme: 'light', width: 1280 }) {
+  const context = await contextOf(browser)
+  const page = idle.get(context)?.pop() ?? (await context.newPage())
+  await page.setViewportSize({ width: look.width, height: 860 })
+  await page.emulateMedia({ colorScheme: look.theme })
+  const [errors, strangers] = watch(page, url)
+  return { page, errors, strangers }
 }
 
 /** Pages that tests have left, for the next: a new one takes long. */
@@ -60,23 +75,21 @@ const idle = new WeakMap<BrowserContext, Page[]>()
 
 async function leave(page: Page): Promise<void> {
   await page.goto('about:blank')
+  await page.unrouteAll()
   for (const event of ['pageerror', 'console', 'dialog', 'request']) page.removeAllListeners(event)
   const context = page.context()
   idle.set(context, [...(idle.get(context) ?? []), page])
 }
 
-const contexts = new WeakMap<Browser, Map<string, BrowserContext>>()
+const contexts = new WeakMap<Browser, BrowserContext>()
 
-/** Pages share one: each fixture has a port and so a storage of its own, and a new context takes long. */
-async function contextFor(browser: Browser, { theme, width }: Look): Promise<BrowserContext> {
-  const opened = contexts.get(browser) ?? new Map<string, BrowserContext>()
-  contexts.set(browser, opened)
-  const found = opened.get(`${theme} ${width}`)
+/** Pages share one: each fixture has a port and so a storage of its own, and a new context takes a CPU second. */
+async function contextOf(browser: Browser): Promise<BrowserContext> {
+  const found = contexts.get(browser)
   if (found) return found
-  const viewport = { width, height: 860 }
-  const context = await browser.newContext({ viewport, colorScheme: theme, acceptDownloads: true })
+  const context = await browser.newContext({ acceptDownloads: true })
   context.setDefaultTimeout(PATIENCE)
-  opened.set(`${theme} ${width}`, context)
+  contexts.set(browser, context)
   return context
 }
 
