@@ -18,6 +18,8 @@ export type FieldDoc = {
   readonly type: string
   readonly isOptional: boolean
   readonly about: string
+  /** Names of the parameters of a method, optional ones with a question mark; undefined for a property. */
+  readonly parameters?: readonly string[]
 }
 
 /** One object of a union, or the only one. */
@@ -92,9 +94,14 @@ function fieldsOf(type: Node, text: string): FieldDoc[] {
         type: onOneLine(shape),
         isOptional: member.postfixToken !== undefined,
         about,
+        ...(isMethod ? { parameters: [...member.parameters].map((one) => parameterName(one, text)) } : {}),
       },
     ]
   })
+}
+
+function parameterName(parameter: Node, text: string): string {
+  return /^\w+\??/.exec(sourceOf(parameter, text))?.[0] ?? ''
 }
 
 /** A node's source without comments in front of it. */

@@ -1,8 +1,9 @@
-// Makes docs/reference/events.md and docs/reference/entries.md from the types and their doc comments. Part of
+// Makes the pages events.md, entries.md and options.md of docs/reference/ from the types and their doc comments. Part of
 // `npm run reference`.
 import { createMcpMetrics } from '../src/mcp/gateway/index.ts'
 import { createMetrics } from '../src/messages/index.ts'
 import { createMetricRegistry, processSeries } from '../src/operate/index.ts'
+import { optionsPage, optionsPageTypes } from './options-page.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
 
 /** A heading, an introduction, and the types that stand below it, as `file#Name` with the file below src/. */
@@ -79,10 +80,12 @@ const entries: readonly Section[] = [
   },
 ]
 
-/** Both pages by their file names below docs/reference/. */
+/** The pages by their file names below docs/reference/. */
 export function typesPages(): { readonly [name: string]: string } {
   const sections = [...events, ...entries]
-  const docs = readTypes(sections.flatMap(({ types }) => types))
+  const places = sections.flatMap(({ types }) => types)
+  const read = readTypes([...places, ...optionsPageTypes])
+  const docs = read.slice(0, places.length)
   const docsOf = ({ types }: Section) =>
     types
       .map((place) => docs.find(({ name }) => place.endsWith(`#${name}`)))
@@ -108,6 +111,7 @@ export function typesPages(): { readonly [name: string]: string } {
       'Generated from the types by `npm run reference`. The options of `createShelf` are on [a page of their own](options.md#options).',
       ...written(entries, '###'),
     ]),
+    'options.md': optionsPage(read.slice(places.length)),
   }
 }
 

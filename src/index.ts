@@ -95,6 +95,7 @@ export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */
 export type ShelfOptions = Omit<PureOptions, 'rank' | 'results'> & {
+  /** Orders tools by how well they fit a search: the name of a ranker, or a function. Default: `'hybrid'`. */
   readonly rank?: Rank | RankerName
   /** Keeps long results out of the context; `true` keeps them in memory, above 25,000 characters. Default: off. */
   readonly results?: ResultOptions | boolean

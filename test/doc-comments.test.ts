@@ -31,7 +31,10 @@ const MAIN = [
   ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
   ...['createMcpHost', 'createMcpGateway', 'readConfig', 'openPins', 'runOnHttp', 'runOnStdio'],
   ...['createMessagesGateway', 'createMessagesUpstream', 'createChatUpstream', 'createResponsesUpstream'],
-  ...['createScriptUpstream', 'serveMessagesGateway'],
+  ...['createScriptUpstream', 'serveMessagesGateway', 'loadScript', 'createOAuth', 'createMcpMetrics'],
+  ...['prepareRequest', 'answerSearch', 'checkCall', 'searchTools', 'compactHistory', 'foldHistory'],
+  ...['builtInTools', 'agentTool', 'createToolUseHelp', 'loadSkills', 'readTranscript'],
+  ...['renderRequest', 'walkRequest', 'signThinking'],
 ]
 
 /** Whether a line follows the end of a doc comment. */

@@ -29,6 +29,9 @@ if (!isInstalled()) run('npm', install)
 rmSync(pages, { recursive: true, force: true })
 for (const file of files) copy(file)
 run(process.execPath, [join(here, 'node_modules/vitepress/bin/vitepress.js'), 'build'])
+console.log(
+  `The site is in ${join(root, 'site')}. To look at it:\n  npx --prefix scripts/docs-site vitepress preview scripts/docs-site`,
+)
 
 function isInstalled() {
   const versionIn = (file) => {

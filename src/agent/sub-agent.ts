@@ -10,7 +10,15 @@ export type SubAgentOptions = Omit<AgentOptions, 'messages' | 'onHistory' | 'too
 
 const AGENT = 'Agent'
 
-/** `shared` is called for each task, because the model may have changed in between. */
+/**
+ * Creates a tool with which the model gives a task to an agent of its own. `shared` is called for each task, because the
+ * model may have changed in between.
+ *
+ * @example
+ * const tools = builtInTools({ directory: process.cwd() })
+ * const subAgents = agentTool(() => ({ client, model, shelf, tools }))
+ * const agent = createAgent({ client, model, shelf, tools: [...tools, subAgents] })
+ */
 export function agentTool(shared: () => SubAgentOptions): AgentTool {
   return {
     name: AGENT,

@@ -69,7 +69,14 @@ function isSame(one: State, other: State): boolean {
   return [...names].every((name) => one[name] === other[name] || toJson(one[name]) === toJson(other[name]))
 }
 
-/** Reads a transcript; skips damaged lines. */
+/**
+ * Reads a transcript; skips damaged lines.
+ *
+ * @example
+ * const { messages, state } = readTranscript('session.jsonl')
+ * const shelf = createShelf({ tools, ...(state ? { state } : {}) })
+ * const agent = createAgent({ client, model, shelf, messages })
+ */
 export function readTranscript(file: string): SavedConversation {
   let messages: Message[] = []
   let state: State | undefined

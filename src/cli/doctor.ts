@@ -259,8 +259,10 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
     .map(({ client }) => client)
 }
 
-/** If our own file exists, suggests starting the gateway; otherwise, importing first. */
-function nextStep({ servers }: Config, { projection }: Report): string {
+/** If our own file exists, suggests starting the gateway; otherwise, importing first. Servers that all failed come before. */
+function nextStep({ servers }: Config, { projection, total }: Report): string {
+  if (total.failed > 0 && total.connected === 0)
+    return 'correct the entries above, then toolshelf doctor again'
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
   const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
   return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'

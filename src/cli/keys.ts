@@ -30,8 +30,9 @@ export const keysCommand: Command = {
     json: { type: 'boolean', about: 'print {"keys": […]}, or {"id", …} of one' },
   },
   examples: [
-    'toolshelf keys create ada --profile developer --label laptop --expires 90d',
+    'toolshelf keys create ada',
     'toolshelf keys',
+    'toolshelf keys create ben --profile developer --label laptop --expires 90d',
     'toolshelf keys revoke 3f0c9a5be17d2864',
     'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf keys create ada',
   ],
@@ -39,10 +40,17 @@ export const keysCommand: Command = {
     const [action = 'list', ...words] = input.words
     const run = actions.get(action)
     if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
-    return withUsers(input, { mayCreate: action === 'create' }, (directory) =>
-      run({ directory, words, input, terminal }),
+    return withUsers(
+      input,
+      { mayCreate: action === 'create' || isListOfDefault(action, input) },
+      (directory) => run({ directory, words, input, terminal }),
     )
   },
+}
+
+/** Whether a missing file counts as an empty one: it was not named, and nothing is looked for in it. */
+export function isListOfDefault(action: string, input: Input): boolean {
+  return action === 'list' && input.text('users') === undefined
 }
 
 type Call = {
@@ -81,6 +89,7 @@ async function create({ directory, words, input, terminal }: Call): Promise<Exit
 
 /** The profile of the first user of all: it sees everything. */
 const FIRST_PROFILE = 'default'
+const LEAVE_OUT = ` Or leave out --profile: the user gets "${FIRST_PROFILE}".`
 
 /** Returns the profile of a user; creates a user who is new. */
 async function profileFor(
@@ -99,7 +108,11 @@ async function profileFor(
   const profile = given ?? FIRST_PROFILE
   const { profiles } = await directory.all()
   if (profiles.size === 0 && profile === FIRST_PROFILE) await directory.saveProfile(seeingEverything(profile))
-  else if (!profiles.has(profile)) throw unknownProfile(user, given, [...profiles.keys()], directory)
+  else if (!profiles.has(profile)) {
+    const mayLeaveOut = profiles.size === 0 || profiles.has(FIRST_PROFILE)
+    const names = [...profiles.keys()]
+    throw unknownProfile(user, given, names, directory, mayLeaveOut ? LEAVE_OUT : '')
+  }
   await directory.saveUser(user, { profile })
   return profile
 }
@@ -114,12 +127,13 @@ export function unknownProfile(
   given: string | undefined,
   names: readonly string[],
   { place }: UserDirectory,
+  hint = '',
 ): CommandError {
   const there = names.length > 0 ? `${place} has ${names.join(', ')}` : `${place} has none`
   return new CommandError(
     given === undefined
       ? `user ${quote(user)} is new; name their profile with --profile (${there}).`
-      : `there is no profile ${quote(given)} (${there}); write it into "profiles" of the users file first; "toolshelf users import" takes that file into a store.`,
+      : `there is no profile ${quote(given)} (${there}); write it into "profiles" of the users file first; "toolshelf users import" takes that file into a store.${hint}`,
   )
 }
 

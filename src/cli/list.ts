@@ -11,10 +11,10 @@ import {
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { count, printable, printableLine, table } from '../terminal/index.ts'
-import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
-import { createListingHost, toStart } from './servers/index.ts'
+import { type Command, filesIn, type Terminal } from './command.ts'
+import { createListingHost, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
-const SECONDS = '10'
+const SECONDS = 10
 /** Width if the output is not a terminal. */
 const COLUMNS = 80
 /** Context window; it limits how many names are announced, so costs hardly depend on it. */
@@ -41,11 +41,7 @@ export function listCommand(machine: () => Machine): Command {
     noArguments: 'pass files with --config',
     options: {
       offline: { type: 'boolean', about: 'list names only, without starting servers' },
-      timeout: {
-        type: 'string',
-        value: 'seconds',
-        about: `seconds that a server may take (default: ${SECONDS})`,
-      },
+      ...timeoutOption(SECONDS),
       config: {
         type: 'string',
         value: 'files',
@@ -55,7 +51,7 @@ export function listCommand(machine: () => Machine): Command {
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
     async run(input, terminal) {
-      const timeout = timeoutIn(input)
+      const timeout = timeoutIn(input) ?? SECONDS * 1000
       const here = machine()
       const named = filesIn(input)
       const own = userConfigFiles(here)
@@ -72,14 +68,6 @@ export function listCommand(machine: () => Machine): Command {
       return 0
     },
   }
-}
-
-function timeoutIn(input: Input): number {
-  const given = input.text('timeout') ?? SECONDS
-  const seconds = Number(given)
-  if (!(seconds >= 1 && seconds <= 600))
-    throw new UsageError(`--timeout is "${given}"; use a number of seconds from 1 to 600.`)
-  return seconds * 1000
 }
 
 function asConfigured({ name, transport, disabled }: ServerConfig): Listed {

@@ -21,6 +21,7 @@ import {
 import { auditIn, auditOptions } from './events/index.ts'
 import { reportServerChanges } from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
+import { reportWaiting, startingServers } from './servers/index.ts'
 import {
   type AgentSession,
   checkPrompt,
@@ -190,20 +191,14 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
 
 /** Waits some seconds for servers to start, and reports which ones it waits for and gives up on. */
 async function settled(host: McpHost, signal: AbortSignal, notify: (message: string) => void): Promise<void> {
-  const pending = () => host.status().filter(({ state }) => state === 'pending')
-  const named = () =>
-    pending()
-      .map(({ name }) => `"${name}"`)
-      .join(', ')
-  const timer = setTimeout(() => notify(`waiting for the server ${named()} …`), SOON)
+  const stop = reportWaiting(host, notify)
   await Promise.race([host.settled({ timeout: SERVERS_TIMEOUT_MS }), aborted(signal)])
-  clearTimeout(timer)
-  if (pending().length > 0 && !signal.aborted)
-    notify(`continuing without the server ${named()}, which is still starting.`)
+  stop()
+  const names = startingServers(host)
+  if (names !== '' && !signal.aborted)
+    notify(`continuing without the server ${names}, which is still starting.`)
 }
 
-/** Milliseconds. */
-const SOON = 1500
 const SERVERS_TIMEOUT_MS = 10_000
 
 /** Shows progress to the user. Tool searches are not shown. */

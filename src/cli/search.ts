@@ -22,9 +22,11 @@ import {
 } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import { timeoutIn, timeoutOption } from './servers/index.ts'
 import {
   knownToolsOption,
   listServerTools,
+  MAX_WAIT_SECONDS,
   openKnownTools,
   rankerOption,
   readLimit,
@@ -49,6 +51,7 @@ export const searchCommand: Command = {
       value: 'file',
       about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
+    ...timeoutOption(MAX_WAIT_SECONDS),
     known: knownToolsOption,
     ranker: { ...rankerOption, about: `${rankerOption.about} (default: hybrid)` },
     limit: { type: 'string', value: 'number', about: 'most hits to show (default: 5)' },
@@ -65,9 +68,9 @@ export const searchCommand: Command = {
     'toolshelf search "+slack send" --catalog tools.jsonl --explain',
   ],
   async run(input, terminal) {
-    const { query, catalog, config, known, name, limit } = readWords(input)
+    const { query, catalog, config, timeout, known, name, limit } = readWords(input)
     const ranker = readRanker(name)
-    const { tools, learned } = await readEntries(catalog, config, terminal)
+    const { tools, learned } = await readEntries({ catalog, config, timeout }, terminal)
     const related = await findRelated(query, tools, { known, hasSkills: catalog === undefined }, terminal)
     const search = (rank: Rank) =>
       findWith(learned ? learned.rank(rank) : rank, tools, query, limit, terminal)
@@ -96,13 +99,12 @@ export const searchCommand: Command = {
 
 /** What was learned counts for the user's own servers only. */
 async function readEntries(
-  catalog: string | undefined,
-  config: readonly string[] | undefined,
+  { catalog, config, timeout }: Pick<ReturnType<typeof readWords>, 'catalog' | 'config' | 'timeout'>,
   terminal: Terminal,
 ): Promise<{ readonly tools: PoolTool[]; readonly learned: LearnedSearch | undefined }> {
   if (catalog !== undefined)
     return { tools: catalogueEntries(await readTools(catalog, terminal)), learned: undefined }
-  const { tools, settings } = await listServerTools(config, terminal)
+  const { tools, settings } = await listServerTools(config, timeout, terminal)
   const learned = settings.learn ? openLearnedSearch(learnedFile(), terminal.report) : undefined
   return { tools: catalogueEntries(tools), learned }
 }
@@ -137,6 +139,7 @@ function readWords(input: Input) {
     query,
     catalog,
     config,
+    timeout: timeoutIn(input),
     known: filesIn(input, 'known') ?? [],
     name,
     limit: readLimit(text('limit'), 5),

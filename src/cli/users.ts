@@ -13,7 +13,7 @@ import {
   UsageError,
 } from './command.ts'
 import { storeOption, userFileOption, withUsers } from './gateway/index.ts'
-import { unknownProfile } from './keys.ts'
+import { isListOfDefault, unknownProfile } from './keys.ts'
 
 export const usersCommand: Command = {
   name: 'users',
@@ -36,8 +36,10 @@ export const usersCommand: Command = {
     const [action = 'list', ...words] = input.words
     const run = actions.get(action)
     if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
-    return withUsers(input, { mayCreate: action === 'import' }, (directory, store) =>
-      run({ directory, store, words, input, terminal }),
+    return withUsers(
+      input,
+      { mayCreate: action === 'import' || isListOfDefault(action, input) },
+      (directory, store) => run({ directory, store, words, input, terminal }),
     )
   },
 }

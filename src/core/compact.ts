@@ -32,6 +32,9 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
 /**
  * The function form of `shelf.compact`: returns the summary as a note, followed by the kept messages. The note lists the
  * tools that any message loaded, kept messages included (C2).
+ *
+ * @example
+ * messages = await compactHistory(messages, 'ToolSearch', { keep: 4, summarize: (old) => summaryOf(old) })
  */
 export async function compactHistory<Item extends MessageLike>(
   messages: readonly Item[],

@@ -24,10 +24,11 @@ export type Services = {
   readonly validate: Validate
   /**
    * Starts a timer. Without one, searches do not wait for servers and nothing times out. A timer that throws or rejects
-   * counts as expired; one that never expires makes a search wait until every server has settled.
+   * counts as expired; one that never expires makes a search wait until every server has settled. Default in core: none;
+   * in the main entry: the clock.
    */
   readonly timer: ((milliseconds: number) => Timer) | undefined
-  /** Receives warnings for the operator, each once. Default in the main entry: `console.warn`. */
+  /** Receives warnings for the operator, each once. Default in core: none; in the main entry: `console.warn`. */
   readonly notify: (message: string) => void
   /** Receives the events of every conversation; without it none are built. Default: none. */
   readonly trace: TraceListener | undefined
@@ -42,10 +43,13 @@ export type Settings = Services & {
   readonly environment: Environment
   /**
    * Turns tool search on (`true`), off (`false`), or on if the tools take a share of the context window: `'auto'` (10 %)
-   * or `'auto:N'` (N %). Overrides `ENABLE_TOOL_SEARCH` (M). Default: on.
+   * or `'auto:N'` (N %). Overrides `ENABLE_TOOL_SEARCH` (M). Default: `ENABLE_TOOL_SEARCH`, else on.
    */
   readonly toolSearch: string | boolean | undefined
-  /** The back-end, as named in the capability table; an unknown one gets every tool loaded. Default: `'anthropic'`. */
+  /**
+   * The back-end, as named in the capability table: anthropic, aws, bedrock, vertex, foundry, baseten or
+   * openai-compatible. An unknown one gets every tool loaded. Default: `'anthropic'`.
+   */
   readonly provider: string
   /** Where requests are sent; a host that is not the provider's counts as a proxy. Default: `ANTHROPIC_BASE_URL`. */
   readonly baseURL: string | undefined
@@ -53,7 +57,7 @@ export type Settings = Services & {
   readonly capabilities: Capabilities
   /** The model's context window in tokens. Default: by the capability table. */
   readonly contextWindow: number | undefined
-  /** How loaded tools reach the model. Default: by the capability table. */
+  /** How loaded tools reach the model: one of the five wires. Default: by the capability table. */
   readonly wire: WireName | undefined
   /** The provider's search tool that the wire `hosted` uses. Default: the first one offered. */
   readonly hostedSearch: 'bm25' | 'regex' | undefined
@@ -61,7 +65,10 @@ export type Settings = Services & {
   readonly additions: 'reference' | 'value'
   /** `'staged'` also sends tools that are not loaded, hidden from the model (Q1). Default: `'on-demand'`. */
   readonly strategy: 'on-demand' | 'staged'
-  /** Announces new names where they appear (`'delta'`), or all names in front of the messages. Default: `'delta'`. */
+  /**
+   * Announces new names where they appear (`'delta'`), or all names in one list in front of the messages (`'prepend'`).
+   * Default: `'delta'`.
+   */
   readonly announce: 'delta' | 'prepend'
   /** Characters of description beside each announced name. Default: 0, names only. */
   readonly announceDescriptions: number
@@ -71,9 +78,12 @@ export type Settings = Services & {
   readonly announceInstructions: number
   /** Keeps sending the definition of a loaded tool that was removed, on every model (N5). Default: false. */
   readonly tombstones: boolean
-  /** Whether a valid call of a tool that was not loaded is run (V2). Default: `'run'`. */
+  /** Whether a valid call of a tool that was not loaded is run or refused (V2). Default: `'run'`. */
   readonly unloadedCalls: 'run' | 'refuse'
-  /** Counts the tokens of definitions for `'auto'`, the API's preamble included (T3). Default: an estimate. */
+  /**
+   * Counts the tokens of definitions for `'auto'`, as the API does; 500 are subtracted for its fixed preamble (T3). Default:
+   * an estimate.
+   */
   readonly countTokens:
     | ((definitions: readonly Definition[], model: string) => Promise<number> | number)
     | undefined
@@ -89,15 +99,18 @@ export type Settings = Services & {
   readonly searchTool: string
   /** The name of the tool through which the model calls others on the wire `bridge`. Default: `'CallTool'`. */
   readonly callTool: string
-  /** Prefix of an MCP tool's name, in front of its server (H3). Default: `'mcp__'`. */
+  /** Prefix of an MCP tool's name, in front of its server: `mcp__github__create_issue` (H3). Default: `'mcp__'`. */
   readonly namePrefix: string
-  /** Sends every tool under its own name with all its fields; throws for a name that no API accepts. Default: false. */
+  /**
+   * Sends every tool under its own name, up to 128 characters, with all its fields; throws for a name that no API accepts.
+   * Default: false.
+   */
   readonly exactNames: boolean
   /** Characters of an MCP tool's description that the model reads (H5). Default: 2048. */
   readonly descriptionLimit: number
   /** Maximum characters of an MCP tool's definition; the schema of a larger one is shortened (S17). Default: 100,000. */
   readonly definitionLimit: number
-  /** Maximum tokens of the definitions in one search answer; the rest is shortened (S17). Default: 8000. */
+  /** Maximum tokens of one search answer; beyond, matches are shortened to signatures and names (S17). Default: 8000. */
   readonly answerTokens: number
   /** A `cache_control` for the last tool that is always sent, such as `{ type: 'ephemeral' }`. Default: none. */
   readonly cacheControl: object | undefined
@@ -115,7 +128,10 @@ export type Settings = Services & {
 
 /** Settings of a shelf, all optional. */
 export type Options = Partial<Omit<Settings, 'capabilities'>> & {
-  /** Replaces parts of the capability table, or all of it. */
+  /**
+   * Replaces parts of the capability table, or all of it; `keepCapabilitiesFresh` reloads it from a file or URL. Default: the
+   * table that comes with the package.
+   */
   readonly capabilities?: Partial<Capabilities>
 }
 

@@ -40,7 +40,13 @@ export type Prepared<Request extends RequestLike = RequestLike> = {
   readonly state: State
 }
 
-/** The function form of `shelf.prepare`: returns the request to send, and stores the new state in `conversation`. */
+/**
+ * The function form of `shelf.prepare`: returns the request to send, and stores the new state in `conversation`.
+ *
+ * @example
+ * const prepared = await prepareRequest(host, conversation, { model, max_tokens: 1024, messages })
+ * const reply = await client.messages.create(prepared.request, { headers: prepared.headers })
+ */
 export async function prepareRequest<Request extends RequestLike>(
   host: Host,
   conversation: Conversation,

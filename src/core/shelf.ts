@@ -73,8 +73,9 @@ export type ForkOptions = {
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
 export type Shelf = {
   /**
-   * Returns the request to send: chooses the tools, announces new names, and makes the messages valid for both. Rejects
-   * only if `model` or `messages` is missing.
+   * Returns the request to send: decides whether tool search is on, chooses the tools, announces new names, and makes the
+   * messages valid for both. `prepared.request` and `prepared.headers` go to the API, `prepared.history` is what to
+   * continue from, and `prepared.decision` says why. Rejects only if `model` or `messages` is missing.
    *
    * @example
    * const prepared = await shelf.prepare({ model: 'claude-opus-4-6', max_tokens: 1024, messages })
@@ -84,8 +85,8 @@ export type Shelf = {
   prepare<Request extends RequestLike>(request: Request): Promise<Prepared<Request>>
   /**
    * Answers a call of the model, whatever it is, with its tool_result: runs a search, explains a call that cannot be
-   * run, or runs the tool with `execute`. Errors of the tool become error results; rejects only if `execute` is not a
-   * function. `answer`, `check`, `resolve` and `result` are its parts.
+   * run, or calls `execute` with the resolved call and turns what it returns or throws into the result. Rejects only if
+   * `execute` is not a function. `answer`, `check`, `resolve` and `result` are its parts.
    *
    * @example
    * const calls = reply.content.filter((block): block is Anthropic.ToolUseBlock => block.type === 'tool_use')
@@ -102,18 +103,22 @@ export type Shelf = {
   /** Searches without loading anything, for hosts that present tools to the model in their own way. */
   search(input: unknown, options?: SearchOptions): Promise<SearchOutcome>
   /**
-   * Explains a call that cannot be run (unknown tool, invalid input) in an error result for the model; returns undefined
-   * for a valid call. `messages` says what is loaded; default: the messages last prepared.
+   * Explains a call that cannot be run (unknown tool, invalid input) in an error result, which tells the model what to do,
+   * such as to load the tool first; returns undefined for a valid call. A call of a tool that was never loaded is valid,
+   * unless `unloadedCalls` is `'refuse'`. `messages` says what is loaded; default: the messages last prepared.
    */
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
-  /** Returns what to run for a call: the tool's name and input, its server, and its own name there. */
+  /** Returns what to run for a call: `{ name, input, server, original }`; `original` is the tool's own name at its server. */
   resolve(call: ToolUse): ResolvedCall
   /**
    * Reports a call that succeeded, for hosts that run calls themselves; `run` does it on its own. The option `learn`
    * receives the searches that led to it.
    */
   recordUse(call: ToolUse): void
-  /** Turns a tool's output into its tool_result, without anything that would load a tool (L1). */
+  /**
+   * Turns a tool's output (text, content blocks or an MCP server's answer) into its tool_result, without anything that
+   * would load a tool (L1).
+   */
   result(call: ToolUse, output: Content, options?: { readonly isError?: boolean }): ToolResult
   /**
    * Puts a result that is longer than its budget on the shelf, and returns a preview with a handle in its place. Returns
@@ -123,7 +128,8 @@ export type Shelf = {
   /** Returns the long results of this conversation, the newest last; what the store has dropped is still listed. */
   results(): readonly ShelvedResult[]
   /**
-   * Replaces old messages by a summary; loaded tools stay loaded.
+   * Replaces all but the newest `keep` messages by a summary; loaded tools stay loaded. Keeps none by default, and more
+   * than `keep` where a result would lose its call. `summarize` receives messages that any model accepts, or is the summary.
    *
    * @example
    * messages = await shelf.compact(messages, { keep: 4, summarize: (old) => summaryOf(old) })
@@ -164,7 +170,7 @@ export type Shelf = {
     request: Request,
     prepared: Prepared<Request>,
   ): Promise<Prepared<Request> | undefined>
-  /** Adds tools; replaces those of the same server and name. */
+  /** Adds tools while conversations run, for all forks too; replaces those of the same server and name. */
   add(tools: Tool | readonly Tool[]): void
   /** Removes tools by name, or all tools of a server. */
   remove(names: string | readonly string[] | { readonly server: string }): void

@@ -78,11 +78,17 @@ function notConnected({ name, state, reason, stderr, source, transport }: Server
     server: name,
     title: state === 'pending' ? 'was still starting' : `did not connect: ${reason ?? 'no reason given'}`,
     details: lines.map((line) => `stderr: ${line}`),
-    remedy:
-      transport === 'stdio'
-        ? `Run the command by hand, give it longer with --timeout, or correct the entry in ${source}.`
-        : `Check the URL and the key in ${source}, or give it longer with --timeout.`,
+    remedy: connectRemedy(transport, source, state === 'pending' || isTimeout(reason)),
   }
+}
+
+/** Timeouts say how long was waited: "it did not answer within 10 s". */
+const isTimeout = (reason: string | null) => / within \d/.test(reason ?? '')
+
+function connectRemedy(transport: string, source: string, isLate: boolean): string {
+  if (transport !== 'stdio')
+    return `Check the URL and the key in ${source}${isLate ? ', or give it longer with --timeout' : ''}.`
+  return `Run the command by hand${isLate ? ', give it longer with --timeout' : ''}, or correct the entry in ${source}.`
 }
 
 function notTrusted({ name, state, reason, source }: ServerReport): Finding | undefined {
@@ -151,6 +157,11 @@ const kinds: {
     level: 'warning',
     title: (tools) => `lists ${tools} that cannot be used`,
     remedy: 'Report it to its authors; its other tools work.',
+  },
+  unsupported: {
+    level: 'warning',
+    title: (tools) => `lists ${tools} for MCP tasks only`,
+    remedy: 'Toolshelf does not pass tasks on; the other tools work.',
   },
   limited: {
     level: 'warning',

@@ -105,8 +105,11 @@ export type ListedTool = {
 /** What is wrong with a tool's definition, and what was done about it. */
 export type ToolProblem = {
   readonly tool: string
-  /** `limited`: the server lists more than a limit allows. */
-  readonly kind: 'dropped' | 'repaired' | 'large' | 'limited'
+  /**
+   * `dropped`: the definition cannot be used. `unsupported`: it is left out because Toolshelf cannot run it. `limited`: the
+   * server lists more than a limit allows.
+   */
+  readonly kind: 'dropped' | 'unsupported' | 'repaired' | 'large' | 'limited'
   readonly message: string
 }
 

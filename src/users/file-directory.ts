@@ -275,12 +275,11 @@ function parse(text: string): unknown {
 }
 
 function unusable(path: string, error: unknown, isMissing = false): UsersError {
-  const remedy = isMissing ? '; create it with "toolshelf keys create", or name another file' : ''
   const { code } = error as NodeJS.ErrnoException
   const reason = isMissing
     ? 'no such file'
     : code === 'ENOENT'
       ? 'the file or its folder is gone'
       : errorMessage(error)
-  return new UsersError(`${path}: ${reason}${remedy}`)
+  return new UsersError(`${path}: ${reason}`, { cause: error })
 }

@@ -1,6 +1,8 @@
 // The command line through its own door, with files as a person has them.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -85,7 +87,26 @@ describe('toolshelf search', () => {
     expect(out).not.toContain('send_message')
   })
 
+  it('says which server it waits for, and how long it waited', async () => {
+    const server = createServer(() => {})
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    try {
+      const { port } = server.address() as AddressInfo
+      const config = file('silent.json', [
+        { mcpServers: { silent: { url: `http://127.0.0.1:${port}/mcp` } } },
+      ])
+      const { code, told } = await cli('search', 'x', '--config', config, '--timeout', '2')
+      expect(code).toBe(1)
+      expect(told).toMatch(/^waiting for the server "silent" …\nNot searched: silent: .*within 2 s/)
+      expect(told).toContain('no server lists any tools')
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
   it.each([
+    [['search', 'x', '--timeout', '0'], 2, '--timeout is "0"; use a number of seconds from 1 to 600'],
     [['search', '--catalog', 'x'], 2, 'pass words to search for'],
     [
       ['search', 'x', '--catalog', tools, '--config', 'x.json'],

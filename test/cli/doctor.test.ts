@@ -2,7 +2,9 @@
 // `toolshelf doctor` through its own door: with a host that says what the test wants, and with real servers.
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -337,6 +339,36 @@ describe('toolshelf doctor', () => {
     expect(out).toMatch(/does not pay for so few tools[\s\S]*Next {2}nothing: keep your servers as they are$/)
   })
 
+  it('servers that all failed are corrected first', async () => {
+    const failed = { state: 'failed', reason: 'the command "a" was not found; install it' } as const
+    const all = await examine([], { outcomes: { a: failed, b: failed } })
+    expect(all.out).toMatch(/Next {2}correct the entries above, then toolshelf doctor again$/)
+    const one = await examine([], { outcomes: { a: failed } })
+    expect(one.out).toMatch(/Next {2}toolshelf import --apply$/)
+  })
+
+  it('advises more time only for a server that was late', async () => {
+    const examineReal = async (servers: object, ...words: string[]) => {
+      const out: string[] = []
+      const config = join(configured(servers), '.mcp.json')
+      const terminal = { print: (text: string) => void out.push(text), report() {}, isInteractive: false }
+      expect(await runCli(['doctor', '--config', config, ...words], terminal)).toBe(1)
+      return out.join('\n').replaceAll(/\s+/g, ' ')
+    }
+    expect(await examineReal({ a: { command: '/no/such/command' } })).toMatch(
+      /was not found.* Run the command by hand, or correct the entry/,
+    )
+    const server = createServer(() => {})
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const silent = { a: { url: `http://127.0.0.1:${port}/mcp` } }
+    expect(await examineReal(silent, '--timeout', '0.2')).toContain('or give it longer with --timeout')
+  })
+
   it('takes several files, and tells what is wrong in one while the others are used', async () => {
     const folder = configured({ a: { command: 'a' } }, 'one.json')
     writeFileSync(join(folder, 'two.json'), '{ "mcpServers": ')
@@ -355,7 +387,7 @@ describe('toolshelf doctor', () => {
       /no server to start[\s\S]*toolshelf import[\s\S]*Claude Code[\s\S]*--config/,
     )
     await expect(examine(['--config', 'nowhere.json'], { folder })).rejects.toThrow(
-      /nowhere\.json: no such file/,
+      /nowhere\.json: no such file[^\n]*\nCorrect this file, or leave out --config to use your own configuration\.$/,
     )
   })
 

@@ -106,7 +106,7 @@ const many: readonly ServerStatus[] = [
       ...tools(8, 120, 'b').map((one) => ({ ...one, description: 'x'.repeat(60) })),
     ],
     problems: [
-      ...(['dropped', 'repaired', 'large', 'limited'] as const).map((kind) => ({
+      ...(['dropped', 'unsupported', 'repaired', 'large', 'limited'] as const).map((kind) => ({
         tool: 'b1',
         kind,
         message: `it is ${kind}`,

@@ -116,7 +116,7 @@ describe('definitions', () => {
 
   it('everything: a tool that runs only as a task is left out, and reported', () => {
     const { problems, tools } = statusOf('everything')
-    expect(problems).toMatchObject([{ tool: 'simulate-research-query', kind: 'dropped' }])
+    expect(problems).toMatchObject([{ tool: 'simulate-research-query', kind: 'unsupported' }])
     expect(tools.map(({ name }) => name)).not.toContain('simulate-research-query')
   })
 

@@ -311,7 +311,7 @@ describe('a file', () => {
   })
 
   test('that is missing is refused with what to do', async () => {
-    await expect(openUserFile(await fileIn(undefined))).rejects.toThrow('toolshelf keys create')
+    await expect(openUserFile(await fileIn(undefined))).rejects.toThrow(/: no such file$/)
   })
 })
 

@@ -2,6 +2,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { readInput } from '../../src/cli/command.ts'
+import { gatewayUsersIn } from '../../src/cli/gateway/index.ts'
+import { keysCommand } from '../../src/cli/keys.ts'
+import { mcpCommand } from '../../src/cli/mcp.ts'
 import { createKeyAuthenticator, openUserFile, type UserDirectory } from '../../src/users/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -78,6 +82,53 @@ test('a key in JSON, for scripts; a whole key can be revoked; the file is its ow
   expect(await users.authenticate(key)).toMatchObject({ status: 401 })
   await users.close()
   await directory.close()
+})
+
+test.each([
+  ['keys', 'No keys yet. Create one with: toolshelf keys create <user>\n'],
+  ['users', 'No users yet. Create one with: toolshelf keys create <user>\n'],
+])('%s on a new machine has none yet', async (command, out) => {
+  expect(await cli(command)).toEqual({ code: 0, out, told: '' })
+})
+
+test('the first example of keys works on a new machine', async () => {
+  const [, ...words] = keysCommand.examples[0]?.split(' ') ?? []
+  expect(await cli(...words)).toMatchObject({ code: 0, out: expect.stringMatching(/^tsk_/) })
+})
+
+test('an unknown profile: it may be left out where there is none or a default', async () => {
+  const hint = 'leave out --profile: the user gets "default"'
+  expect((await cli('keys', 'create', 'ada', '--profile', 'dev')).told).toContain(hint)
+  await cli('keys', 'create', 'ada')
+  expect((await cli('keys', 'create', 'ben', '--profile', 'dev')).told).toContain(hint)
+  expect((await cli('users', 'set', 'ada', '--profile', 'dev')).told).not.toContain(hint)
+  writeFileSync(join(folder, 'other.json'), JSON.stringify({ profiles: { ops: {} } }))
+  const other = await cli('keys', 'create', 'ben', '--profile', 'dev', '--users', 'other.json')
+  expect(other.told).not.toContain(hint)
+})
+
+test('a file to import that is missing is not to be created', async () => {
+  const { code, told } = await cli('users', 'import', 'nope.json')
+  expect([code, told]).toEqual([1, expect.stringMatching(/nope\.json: no such file\.\n/)])
+})
+
+test('a gateway without users says that nobody can connect', async () => {
+  writeFileSync(join(folder, 'empty.json'), '{}')
+  const said = async (...words: string[]) => {
+    const notices: string[] = []
+    const input = readInput(mcpCommand, ['--http', '--users', join(folder, 'empty.json'), ...words])
+    const gateway = await gatewayUsersIn(input, undefined, (notice) => void notices.push(notice), {
+      acceptsTokens: true,
+    })
+    await gateway?.close()
+    return notices.join('\n')
+  }
+  expect(await said()).toMatch(
+    /has no users yet, so nobody can connect; create a key with: toolshelf keys create <user> --users .*empty\.json$/,
+  )
+  expect(await said('--oauth-issuer', 'https://issuer.example.com')).not.toContain('nobody can connect')
+  await cli('keys', 'create', 'ada', '--users', 'empty.json')
+  expect(await said()).toBe('')
 })
 
 test.each([

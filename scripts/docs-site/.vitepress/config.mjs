@@ -12,6 +12,8 @@ const guides = [
   { text: 'Checks in CI', link: '/docs/guides/doctor-ci' },
   { text: 'Scripts', link: '/docs/guides/scripts' },
   { text: 'Operating', link: '/docs/guides/operating' },
+  { text: 'Replicas', link: '/docs/guides/replicas' },
+  { text: 'Observability', link: '/docs/guides/observability' },
   { text: 'Capacity', link: '/docs/guides/capacity' },
 ]
 
@@ -26,6 +28,8 @@ const clients = [
   ['opencode', 'opencode'],
   ['Windsurf, Devin Desktop', 'windsurf'],
   ['Cline', 'cline'],
+  ['Continue', 'continue'],
+  ['SDKs', 'sdks'],
 ].map(([text, page]) => ({ text, link: `/docs/clients/${page}` }))
 
 const sidebar = [

@@ -38,7 +38,12 @@ export type SkillFile = {
   readonly isFixed: boolean
 }
 
-/** Reads the skills in folders; reports what cannot be used and loads the rest. */
+/**
+ * Reads the skills in folders; reports what cannot be used and loads the rest.
+ *
+ * @example
+ * const skills = createSkills(await loadSkills(userSkillFolders(), console.warn), { shelf })
+ */
 export async function loadSkills(folders: readonly string[], notify: Notify): Promise<Skill[]> {
   return parseSkillFiles(await readSkillFiles(folders, notify), notify)
 }

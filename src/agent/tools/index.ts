@@ -18,7 +18,12 @@ export type BuiltInOptions = {
   readonly environment?: NodeJS.ProcessEnv
 }
 
-/** Creates the tools for files, commands and web pages. Each list tracks its own read files. */
+/**
+ * Creates the tools for files, commands and web pages. Each list tracks its own read files.
+ *
+ * @example
+ * const agent = createAgent({ client, model, shelf, tools: builtInTools({ directory: process.cwd() }) })
+ */
 export function builtInTools(options: BuiltInOptions): AgentTool[] {
   const { fetch: get = fetch, environment = process.env } = options
   const directory = resolve(options.directory)

@@ -25,6 +25,11 @@ const MAX_PRELOADED = 10
 
 /**
  * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
+ *
+ * @example
+ * const options = { describe: 0, remind: 3, preload: true, learn: true }
+ * const help = createToolUseHelp({ shelf, options, folder: '.toolshelf', notify: console.warn })
+ * const agent = createAgent({ client, model, shelf, enrich: help.remind, preload: help.preload })
  */
 export function createToolUseHelp({
   shelf,

@@ -63,7 +63,9 @@ async function openUsers(
     if (file === undefined && store) return await openUserStore(store)
     return await openUserFile(file ?? defaultUsersFile(), options)
   } catch (error) {
-    throw new CommandError(errorMessage(error))
+    const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
+    const remedy = code === 'ENOENT' ? '; create it with "toolshelf keys create", or name another file.' : ''
+    throw new CommandError(errorMessage(error) + remedy)
   }
 }
 
@@ -116,6 +118,7 @@ export async function gatewayUsersIn(
     },
   )
   if (!access) return undefined
+  if (directory && !access.tokens()) await warnIfEmpty(directory, input, notify)
   const { createMemoryStore } = await import('../../store/index.ts')
   const own = store ? undefined : createMemoryStore()
   return {
@@ -135,6 +138,20 @@ export async function gatewayUsersIn(
       await own?.close()
     },
   }
+}
+
+/** Without keys and tokens every client is refused. */
+async function warnIfEmpty(
+  directory: UserDirectory,
+  input: Input,
+  notify: (message: string) => void,
+): Promise<void> {
+  const { users, keys } = await directory.all()
+  if (keys.size > 0) return
+  const file = input.text('users')
+  notify(
+    `${directory.place} has no ${users.size === 0 ? 'users' : 'keys'} yet, so nobody can connect; create a key with: toolshelf keys create <user>${file === undefined ? '' : ` --users ${file}`}`,
+  )
 }
 
 type AccessOptions = {

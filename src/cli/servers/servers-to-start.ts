@@ -34,7 +34,7 @@ export async function serversToStart(
     ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
   )
   const looked = problems.length > 0 ? problems : files.map((file) => `  ${file}: no servers in it.`)
-  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine)].join('\n'))
+  throw new CommandError(['no server to start.', ...looked, await whatToDo(machine, named)].join('\n'))
 }
 
 /** The same where there may be none. */
@@ -71,7 +71,9 @@ function untrustedIn(
     .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
 }
 
-async function whatToDo(machine: Machine): Promise<string> {
+async function whatToDo(machine: Machine, named: readonly string[] | undefined): Promise<string> {
+  if (named)
+    return `Correct ${named.length === 1 ? 'this file' : 'these files'}, or leave out --config to use your own configuration.`
   const places = configPlaces(machine)
   const existing = new Set(await existingFiles(places.map(({ file }) => file)))
   const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))

@@ -10,33 +10,38 @@ import {
 import { createMcpHost } from '../../mcp/host/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import { storedLogins } from '../servers/index.ts'
+import { reportWaiting, storedLogins, toStart } from '../servers/index.ts'
 import { version } from '../version.ts'
 import { toolsOf } from './catalogue.ts'
 
-const MAX_WAIT_MS = 60_000
+export const MAX_WAIT_SECONDS = 60
 
-/** Reports the servers that fail, and lists the tools of the others. */
+/** Reports the servers that fail or take longer than `timeout` milliseconds, and lists the tools of the others. */
 export async function listServerTools(
   named: readonly string[] | undefined,
+  timeout: number | undefined,
   terminal: Terminal,
 ): Promise<{ readonly tools: Tool[]; readonly settings: GatewaySettings }> {
   const notify = (message: string) => terminal.report(printable(message))
+  const wait = timeout ?? MAX_WAIT_SECONDS * 1000
   const { servers, settings } = await readServers(named, notify)
   const host = createMcpHost({
     shelf: createShelf({}),
-    servers: servers.map((server) => ({ ...server, lazy: false })),
+    servers: servers.map((server) => toStart(server, timeout)),
     authorize: storedLogins(notify),
-    notify: notify,
+    notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })
   try {
     host.start()
-    await host.settled({ timeout: MAX_WAIT_MS })
+    const stop = reportWaiting(host, notify)
+    await host.settled({ timeout: wait }).finally(stop)
     const statuses = host.status()
     for (const { name, state, reason } of statuses)
       if (state !== 'connected' && state !== 'disabled')
-        notify(`Not searched: ${name}: ${reason ?? 'it is still starting'}`)
+        notify(
+          `Not searched: ${name}: ${reason ?? `no answer within ${wait / 1000} s; --timeout gives it longer`}`,
+        )
     const tools = toolsOf(statuses)
     if (tools.length === 0)
       throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')

@@ -21,7 +21,15 @@ const MAX_UNKNOWN = 10
 /** Maximum number of servers that an answer names per reason. */
 const MAX_SERVERS_NAMED = 20
 
-/** The function form of `shelf.answer`: returns the tool_result of a search; undefined for any other call. */
+/**
+ * The function form of `shelf.answer`: returns the tool_result of a search; undefined for any other call.
+ *
+ * @example
+ * // No server connects later, so nothing ever changes.
+ * const live = { host, changed: () => new Promise<void>(() => {}) }
+ * const result = await answerSearch(live, conversation, call)
+ * if (result) messages.push({ role: 'user', content: [result] })
+ */
 export async function answerSearch(
   live: LiveHost,
   conversation: Conversation,
@@ -85,7 +93,13 @@ export type SearchOptions = {
   readonly trace?: TraceListener | undefined
 }
 
-/** The function form of `shelf.search`: returns what a search call with this input finds. Loads nothing. */
+/**
+ * The function form of `shelf.search`: returns what a search call with this input finds. Loads nothing.
+ *
+ * @example
+ * const live = { host, changed: () => new Promise<void>(() => {}) }
+ * const { tools, remark } = await searchTools(live, { query: 'create github issue' })
+ */
 export async function searchTools(
   live: LiveHost,
   input: unknown,

@@ -32,7 +32,13 @@ export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): Reso
   return { name, input, server: entry?.server, original: entry?.original ?? name }
 }
 
-/** The function form of `shelf.check`: explains a call that cannot be run (V2); undefined for a valid one. */
+/**
+ * The function form of `shelf.check`: explains a call that cannot be run (V2); undefined for a valid one.
+ *
+ * @example
+ * const { loaded } = foldHistory(messages, 'ToolSearch')
+ * const result = checkCall(host, conversation, call, loaded) ?? (await runTool(call))
+ */
 export function checkCall(
   host: Host,
   conversation: Conversation,

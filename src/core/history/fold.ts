@@ -34,7 +34,12 @@ export type Facts = {
   replies: number
 }
 
-/** Reads a whole history: which tools are loaded and announced. `searchName` is the name of the search tool. */
+/**
+ * Reads a whole history: which tools are loaded and announced. `searchName` is the name of the search tool.
+ *
+ * @example
+ * const { loaded, announced } = foldHistory(messages, 'ToolSearch')
+ */
 export function foldHistory(messages: readonly Message[], searchName: string): Facts {
   const facts = noFacts()
   for (const message of messages) visit(facts, message, searchName)

@@ -11,7 +11,7 @@ export type PrefixCheck =
  * Compares two renderings; a prompt cache holds where the second begins with the whole first.
  *
  * @example
- * expect(extendsPrefix(render(previous), render(next))).toEqual({ extends: true })
+ * expect(extendsPrefix(renderRequest(previous), renderRequest(next))).toEqual({ extends: true })
  */
 export function extendsPrefix(previous: readonly Segment[], next: readonly Segment[]): PrefixCheck {
   for (const [at, expected] of previous.entries()) {

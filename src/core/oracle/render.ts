@@ -4,7 +4,12 @@ import { tokensFor } from '../tokens.ts'
 import { readingOf } from './size.ts'
 import { type Segment, walkRequest } from './walk.ts'
 
-/** Renders tools, system and the conversation, with each loaded definition at the place that loaded it. */
+/**
+ * Renders tools, system and the conversation, with each loaded definition at the place that loaded it.
+ *
+ * @example
+ * const read = renderRequest(prepared.request).map(({ kind, text }) => `${kind}: ${text}`)
+ */
 export function renderRequest(request: unknown): Segment[] {
   const { tools, scaffold, system, steps } = walkRequest(request)
   return [...tools, ...scaffold, ...system, ...steps.flatMap((step) => step.segments)]

@@ -16,7 +16,13 @@ export function thinkingPrefix(request: unknown, messageIndex: number, blockInde
   return before.find(({ step }) => isThere(step))?.prefix ?? end
 }
 
-/** Returns the signature that such a model puts on thinking in its reply, after the blocks of `reply`. */
+/**
+ * Returns the signature that such a model puts on thinking in its reply, after the blocks of `reply`.
+ *
+ * @example
+ * const thought = { type: 'thinking', thinking: 'Hm.', signature: signThinking(prepared.request) }
+ * messages.push({ role: 'assistant', content: [thought] })
+ */
 export function signThinking(request: unknown, reply: readonly unknown[] = []): string {
   const fields = fieldsOf(request)
   const messages = listOf(fields.messages)

@@ -36,6 +36,10 @@ export type Walk = {
 
 /**
  * Walks a request. Messages for which `isSkipped` returns true get no steps: they must neither show nor hide a tool.
+ *
+ * @example
+ * const { visible } = walkRequest(prepared.request)
+ * expect([...visible.keys()]).toContain('mcp__github__create_issue')
  */
 export function walkRequest(request: unknown, isSkipped: (message: Fields) => boolean = () => false): Walk {
   const { tools, system, messages } = fieldsOf(request)

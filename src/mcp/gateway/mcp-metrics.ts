@@ -19,7 +19,14 @@ const series = {
 /** Counters of an MCP gateway, as `/metrics` shows them. */
 export type McpMetrics = MetricRegistry<keyof typeof series>
 
-/** Creates the counters of an MCP gateway, all zero. */
+/**
+ * Creates the counters of an MCP gateway, all zero.
+ *
+ * @example
+ * const metrics = createMcpMetrics()
+ * const gateway = createMcpGateway({ shelf, makeHost, metrics })
+ * console.log(metrics.text())
+ */
 export function createMcpMetrics(): McpMetrics {
   return createMetricRegistry<keyof typeof series>(series)
 }

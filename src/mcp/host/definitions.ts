@@ -55,7 +55,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
       listed.push(entry)
     }
     if (fault !== undefined) {
-      report({ tool: shownName(entry, index), kind: 'dropped', message: fault })
+      report({ tool: shownName(entry, index), ...fault })
       continue
     }
     const tool = entry as ListedTool
@@ -69,20 +69,26 @@ export async function readListedTools(entries: readonly unknown[], options: Read
   return { tools, problems: [...limited, ...problems], listed }
 }
 
+type Fault = Pick<ToolProblem, 'kind' | 'message'>
+
+const dropped = (message: string): Fault => ({ kind: 'dropped', message })
+
 /** Returns why an entry cannot be used; undefined if it can. */
 function faultOf(
   entry: unknown,
   length: number | undefined,
   names: ReadonlySet<string>,
   mirrorsArguments: boolean,
-): string | undefined {
-  if (length === undefined) return 'its definition is nested too deeply'
-  if (length > MAX_DEFINITION_LENGTH) return 'its definition is too large'
+): Fault | undefined {
+  if (length === undefined) return dropped('its definition is nested too deeply')
+  if (length > MAX_DEFINITION_LENGTH) return dropped('its definition is too large')
   const tool = entry as Partial<ListedTool> | null
   if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '')
-    return 'it has no name'
-  if (names.has(tool.name)) return 'it is listed twice; the first one is used'
-  return taskFault(tool) ?? (mirrorsArguments ? headerFault(tool.inputSchema) : undefined)
+    return dropped('it has no name')
+  if (names.has(tool.name)) return dropped('it is listed twice; the first one is used')
+  if (isTaskOnly(tool)) return { kind: 'unsupported', message: 'it runs only as an MCP task' }
+  const fault = mirrorsArguments ? headerFault(tool.inputSchema) : undefined
+  return fault === undefined ? undefined : dropped(fault)
 }
 
 function shownName(entry: unknown, index: number): string {
@@ -95,10 +101,9 @@ function tooMany(count: number, limit: number): ToolProblem {
   return { tool: 'all', kind: 'limited', message }
 }
 
-/** Tools that require tasks are dropped: tasks are an agreement between a client and one server. */
-function taskFault({ execution }: Partial<ListedTool>): string | undefined {
-  const isTask = (execution as { taskSupport?: unknown } | undefined)?.taskSupport === 'required'
-  return isTask ? 'it runs only as a task, which cannot be passed through' : undefined
+/** Tasks are an agreement between a client and one server, so they are not passed on. */
+function isTaskOnly({ execution }: Partial<ListedTool>): boolean {
+  return (execution as { taskSupport?: unknown } | undefined)?.taskSupport === 'required'
 }
 
 /** Length of the JSON; undefined if it is nested too deeply to be serialised. */

@@ -30,7 +30,15 @@ type KeptLogin = {
 export type OAuthOptions = CredentialOptions | KeptLogin
 
 /**
- * Replaces the SDK's own flow, which refreshes once per failed request: servers that rotate tokens treat that as theft.
+ * Supplies the tokens of a remote server from its stored login, and refreshes them. Replaces the SDK's own flow, which
+ * refreshes once per failed request: servers that rotate tokens treat that as theft.
+ *
+ * @example
+ * const authorize = ({ name, transport }: ServerConfig) =>
+ *   transport.kind === 'stdio'
+ *     ? undefined
+ *     : createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify: console.warn })
+ * const host = createMcpHost({ shelf, servers, authorize })
  */
 export function createOAuth(options: OAuthOptions): AuthProvider {
   const { server } = options

@@ -50,7 +50,12 @@ export type Failure = {
 /** The script cannot be read or is invalid. */
 export class ScriptError extends Error {}
 
-/** Reads a script from a JSON file; throws a ScriptError that says what is wrong with it. */
+/**
+ * Reads a script from a JSON file; throws a ScriptError that says what is wrong with it.
+ *
+ * @example
+ * const upstream = createScriptUpstream({ script: await loadScript('sum.json') })
+ */
 export async function loadScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new ScriptError(`cannot read the script ${path} (${error.code}); check its path.`)

@@ -1,0 +1,105 @@
+// Makes docs/reference/options.md from the doc comments of `Shelf` and of the options of `createShelf`. Part of
+// `npm run reference`.
+import type { FieldDoc, TypeDoc } from './type-docs.ts'
+
+const SHELF = 'core/shelf.ts#Shelf'
+const REASON = 'core/types.ts#Reason'
+// In the order of the page. Of options that are declared twice the later type counts: it is what users pass.
+const OPTIONS = [
+  'core/shelf.ts#ShelfOptions',
+  'core/options.ts#Settings',
+  'core/options.ts#Services',
+  'core/options.ts#Options',
+  'index.ts#ShelfOptions',
+]
+
+/** The types that the page is made of, as `readTypes` takes them. */
+export const optionsPageTypes: readonly string[] = [SHELF, REASON, ...OPTIONS]
+
+/** `docs`: the types of `optionsPageTypes`, in that order. */
+export function optionsPage(docs: readonly TypeDoc[]): string {
+  const [shelf, reason, ...optionTypes] = docs
+  const fieldsIn = (doc: TypeDoc | undefined) => doc?.variants.flatMap(({ fields }) => fields) ?? []
+  const options = new Map<string, FieldDoc>()
+  for (const field of optionTypes.flatMap(fieldsIn)) options.set(field.name, field)
+  return [
+    '# Library reference: calls, options, wires',
+    introduction,
+    '## Calls',
+    callTable(fieldsIn(shelf)),
+    besidesCalls,
+    '## Options',
+    optionsText,
+    optionTable([...options.values()]),
+    killSwitch,
+    '## Wires',
+    wires,
+    '## Reasons',
+    reasons(reason),
+    '',
+  ]
+    .join('\n\n')
+    .trimEnd()
+    .concat('\n')
+}
+
+const introduction = `[The guide](../guides/library.md) shows how they fit together. [Events](events.md) has what \`trace\` receives,
+[other entry points](entries.md) the options of \`toolshelf/mcp\`, \`toolshelf/messages\` and \`toolshelf/agent\`.
+Generated from the code by \`npm run reference\`.`
+
+const besidesCalls = `\`const { reply } = await shelf.send(request, ({ request, headers }) => client.messages.create(request, { headers }))\`
+prepares and sends in one step; \`shelf.run(call, { messages, execute })\` answers each call of the reply.
+\`explainBreak(previous, next)\` says what broke the cached prefix between two requests.
+
+\`toolshelf/core\` is the same library without Node, packages or clock. For those who keep their own state it has the
+function form: \`const host = createHost({ tools })\`, \`const conversation = newConversation({ state })\`, then
+\`prepareRequest(host, conversation, request)\`, \`answerSearch({ host, changed }, conversation, call)\` and
+\`checkCall(host, conversation, call, loaded)\`; \`conversation.state\` is plain JSON. \`presentMessages(messages, …)\` lists what a
+person should see of a conversation. \`toolshelf/oracle\` is the API's side as a
+pure model, for your own tests: \`validateRequest(request)\` says what the API would refuse, \`renderRequest(request)\` what the model
+reads, \`extendsPrefix(before, after)\` whether the cache holds.`
+
+const optionsText = `\`createShelf\` takes these, all optional. [Wires](#wires) are below; [Search](../search.md) has the names for \`rank\`,
+[Long results](../guides/results.md) explains \`results\`.`
+
+const killSwitch =
+  '`TOOLSHELF_DISABLE_BETAS=1` (or `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1`) turns tool search off and overrides every setting.'
+
+const wires = `A wire is how a back-end spells deferral.
+
+| Wire | How a tool is loaded | For |
+|---|---|---|
+| \`reference\` | \`defer_loading\` and \`tool_reference\`: the API expands it in place, the prefix stays cached | Claude, where the back-end knows it |
+| \`addition\` | \`tool_addition\` in a system message between turns, by reference or by value | Claude, beta |
+| \`hosted\` | the provider's own search tool gets all definitions | Claude |
+| \`append\` | it joins the end of the tools array; each load costs the cached prefix | any model |
+| \`bridge\` | its schema is in the search result, and \`CallTool\` calls it; nothing in front changes | any model |`
+
+function reasons(reason: TypeDoc | undefined): string {
+  const names = (reason?.text ?? '').split(' | ').map((name) => `\`${name.replaceAll("'", '')}\``)
+  return `\`prepared.decision.reason\` says why tool search is on or off: ${names.join(', ')}. \`open\` means on; every other reason means that every definition is sent.`
+}
+
+function callTable(methods: readonly FieldDoc[]): string {
+  const rows = methods.map(
+    ({ name, parameters = [], about }) => `| \`shelf.${name}(${parameters.join(', ')})\` | ${about} |`,
+  )
+  return ['| Call | What it does |', '|---|---|', ...rows].join('\n')
+}
+
+function optionTable(fields: readonly FieldDoc[]): string {
+  const rows = fields.map(({ name, type, about }) => {
+    const { text, value } = splitDefault(about)
+    return `| \`${name}\` | \`${withoutUndefined(type).replaceAll('|', '\\|')}\` | ${value} | ${text} |`
+  })
+  return ['| Option | Type | Default | |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+/** Every option may be left out, so that says nothing. */
+const withoutUndefined = (type: string) => type.replace(/ \| undefined$/, '').replace(/^\((.*)\)$/, '$1')
+
+/** Takes the closing sentence "Default: …." out of a comment; without one there is no value by default. */
+function splitDefault(about: string): { readonly text: string; readonly value: string } {
+  const [, text, value] = /^(.*?) Default:? ?(.*)\.$/s.exec(about) ?? []
+  return text === undefined || value === undefined ? { text: about, value: 'none' } : { text, value }
+}
