@@ -26,8 +26,9 @@ const byFolder = {
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
     'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,questions,resources}.test.ts',
-    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units}.test.ts',
+    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units,cases,*-cases}.test.ts',
     'test/{mcp/parts-cases,users/attacks,users/gateway-users}.test.ts',
+    'test/{operate/mcp-http,replicas/sessions,replicas/stateless}.test.ts',
   ],
   'mcp/greeting': [
     'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',

@@ -419,6 +419,17 @@ describe('who has something open', () => {
     expect(ended).toEqual(['gone'])
   })
 
+  it('loses what was opened before its rights changed, not what the same key opened behind that', async () => {
+    const [before, behind] = [user('ann', { profile: profileOf({ isOperator: true }) }), user('ann')]
+    const { watch, sessions, ended, change } = open(async () => behind)
+    sessions.push({ user: behind }, { user: before })
+    const tracked = [before, behind, before, behind].map((one) => watch.track(one))
+    change()
+    await pass(0)
+    expect(tracked.map(({ signal }) => signal?.aborted)).toEqual([true, false, true, false])
+    expect(ended).toEqual(['ann'])
+  })
+
   it('is checked again after the store failed, and once more for what changed meanwhile', async () => {
     let checks = 0
     let isAway = true
