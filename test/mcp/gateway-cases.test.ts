@@ -144,6 +144,7 @@ describe('long results', () => {
       { call: async (...[, , { give }]: Loose[]) => give },
       {
         ...{ mode, results: { store: createMemoryResults(), budget: 600 } },
+        notify: (message) => story.note('  notice', message),
         openTrace: () => (event: Loose) => event.type === 'shelved' && story.note('  event', event),
       },
     )
@@ -536,7 +537,7 @@ describe('skills', () => {
       ranked.push([entries, query, limit])
       return { hits: entries.map((tool: Loose) => ({ tool, score: 1 })) }
     }
-    let others = [one]
+    let others: Loose[] = []
     const story: Loose = openStory(
       {},
       {
@@ -546,6 +547,9 @@ describe('skills', () => {
     )
     const desk = await story.connect()
     expect(await desk.names()).toEqual(['ToolSearch', 'DiscoverSkills', 'Skill'])
+    await story.call(desk, 'DiscoverSkills', { query: 'none yet' })
+    expect(ranked.splice(0)).toEqual([[[], 'none yet', 8]])
+    others = [one]
     for (const query of ['one', 'x'.repeat(1100)]) await story.call(desk, 'DiscoverSkills', { query })
     others = [{ ...one }]
     await story.call(desk, 'DiscoverSkills', { query: 'again' })
@@ -558,4 +562,58 @@ describe('skills', () => {
     expect([first[0] === second[0], second[0] === third[0]]).toEqual([true, false])
     await expect(story.text()).toMatchFileSnapshot(file('other-skills'))
   })
+})
+
+it('a search names the tools that gave way, ten of them, and a call brings one back', async () => {
+  const limits = { tools: 0, tokens: 1e9, maxTools: 12, maxTokens: 1e9, unusedMs: 1e9 }
+  const story = openStory({}, { mode: 'list', loadedTools: limits })
+  const named = (letter: string, count: number) => Array.from({ length: count }, (_, at) => `${letter}${at}`)
+  story.shelve(
+    'a',
+    [...named('x', 12), ...named('y', 11), 'z'].map((name) => tool(name)),
+  )
+  const desk = await story.connect()
+  const select = (names: string[]) =>
+    story.call(desk, 'ToolSearch', { query: `select:${names.map((name) => `a__${name}`).join(',')}` })
+  for (const names of [named('x', 12), named('y', 11), ['z']]) await select(names)
+  await story.call(desk, 'a__x0', {})
+  story.note('listed', (await desk.names()).join(' '))
+  await expect(story.text()).toMatchFileSnapshot(file('dropped'))
+})
+
+it('a call that is traced has its own span, and servers get that as their parent', async () => {
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const parent = `00-${traceId}-b7ad6b7169203331-01`
+  const events: Loose[] = []
+  const metas: Loose[] = []
+  const story = openStory(
+    {
+      async call(...given: Loose[]) {
+        metas.push(given[3].meta)
+        return says('done')
+      },
+    },
+    {
+      mode: 'list',
+      openTrace: (start) =>
+        Object.assign((event: Loose) => events.push(event), { traceId, start: events.push(start) }),
+    },
+  )
+  story.shelve('a', [tool('one')], true)
+  const desk = await story.connect()
+  const send = (_meta?: Loose) =>
+    desk.raw('tools/call', { name: 'a__one', arguments: {}, ...(_meta ? { _meta } : {}) })
+  await send({ traceparent: parent, tracestate: 'a=b', 'com.example/x': 1 })
+  await send({ traceparent: 'wrong', tracestate: 'a=b' })
+  await send()
+  const calls = events.filter(({ type }) => type === 'call')
+  const own = calls.map(({ id }) => `00-${traceId}-${id}-01`)
+  expect(metas.map(({ traceparent }) => traceparent)).toEqual(own)
+  expect(metas.map(({ traceparent: _, ...rest }) => rest)).toEqual([
+    { tracestate: 'a=b', 'com.example/x': 1 },
+    {},
+    {},
+  ])
+  expect(calls.map(({ traceparent }) => traceparent)).toEqual([parent, undefined, undefined])
+  expect(events[0]).toMatchObject({ client: { name: 'opencode' }, traceparent: parent })
 })

@@ -95,7 +95,7 @@ describe('a script', () => {
         ['call', 'nobody__read', {}, true, false],
       ],
     })
-    expect(progress).toEqual([
+    expect(progress).toStrictEqual([
       { progress: 0.5, message: 'half' },
       { progress: 1 },
       { progress: 1.5, message: 'half' },
@@ -109,7 +109,7 @@ describe('a script', () => {
     const twice: Step = async (call) => [
       await call(['a', 'write'], { text: 'x'.repeat(1100) }),
       await call(['a', 'write'], { text: 'y' }),
-      await call(['far', 'x']),
+      await call(['far', 'x'], { text: 'z'.repeat(989) }),
     ]
     const ran = await run(twice, { answer: allow })
     expect(textOf(ran)).toBe('["ok","ok","ok"]')
@@ -127,7 +127,7 @@ describe('a script', () => {
         },
       },
     ])
-    expect(asked[1][2].message).toContain('The first call: mcp__far__x({})\n')
+    expect(asked[1][2].message).toContain(`mcp__far__x({"text":"${'z'.repeat(989)}"})\n`)
     expect(kinds(ran).filter((kind: string) => kind !== 'call')).toEqual([
       'run',
       ...['a person is asked', 'ask', 'event', 'a person is asked', 'ask', 'event'],

@@ -186,6 +186,7 @@ describe('the skills of servers', () => {
       at('b/book'),
       at('a b/book'),
       at('a-b/book'),
+      at('a+b/book'),
       at('long', { frontmatter: long }),
       entryOf('files'),
     ]
@@ -204,6 +205,8 @@ describe('the skills of servers', () => {
     const shown = list.map(({ read: _, description, ...rest }) =>
       JSON.stringify({ ...rest, description: description.length > 99 ? description.length : description }),
     )
+    state.statuses = state.statuses.slice(0, 1)
+    expect(skills.list()).toHaveLength(list.length - 1)
     state.statuses = [{ name: 'my-server', state: 'connected', skills: first }]
     const renamed = skills.list()
     state.statuses = [{ name: 'my-server', state: 'connected', skills: [...first] }]
