@@ -304,8 +304,6 @@ describe('a call that asks its client', () => {
     expect(await run(exchanges, early, (asker) => asker.ask('forbidden', {}))).toBe(
       '! the client does not support forbidden',
     )
-    const large = { text: 'x'.repeat(10_000_001) }
-    expect(await run(exchanges, early, (asker) => asker.ask('roots/list', large))).toContain('too large')
     const twice = await run(exchanges, round(), (asker) =>
       Promise.all(['same', 'same'].map((name) => asker.ask('roots/list', {}, undefined, name))),
     )

@@ -25,12 +25,6 @@ const refusedScripts = [
   ],
   ['a server that is not trusted', 'await tools.far.list({})', 'far__list may change something'],
   ['a denied tool', 'await tools.issues.secret({})', 'no tool named "issues__secret"'],
-  ['an unknown tool', 'await tools.nobody.nothing({})', 'no tool named "nobody__nothing"'],
-  [
-    'our own tools',
-    'await tools.CallTool({ name: "issues__create", arguments: {} })',
-    'CallTool cannot be called in a script',
-  ],
 ] as const
 
 describe.each(eras)('inner calls, %s', (era) => {
@@ -98,13 +92,6 @@ describe.each(eras)('inner calls, %s', (era) => {
 
   it('only what a script returns reaches the client', async () => {
     expect(texts(await run(count))).toEqual(['{"bug":6,"idea":3}'])
-  })
-
-  it('results come parsed, structured where that says more, and errors are thrown', async () => {
-    const script =
-      'const errors = []; try { await tools.issues.fail() } catch (e) { errors.push(e.message) } return [await tools.issues.structured(), await tools.issues.wrapped(), await tools["issues__most"](), errors]'
-    const [structured, wrapped, , errors] = JSON.parse(textOf(await run(script)))
-    expect([structured, wrapped, errors]).toEqual([{ count: 3 }, 'a', ['the tracker is down']])
   })
 
   // Each takes a sandbox, in which nothing depends on the client's era.

@@ -316,13 +316,3 @@ describe('the skills of servers', () => {
     await expect(`${story}${written(lines)}`).toMatchFileSnapshot(file('skill-texts'))
   })
 })
-
-it('are at most 5,000 of a server', () => {
-  const { entries, problems, dropped } = readSkillEntries(
-    Array.from({ length: 5003 }, (_, at) => entryOf(`s${at}`)),
-  )
-  expect([entries.length, dropped, problems[2]]).toEqual([
-    ...[5000, 3],
-    'the skill skill://team/s5002/SKILL.md: only the first 5000 skills of a server are used',
-  ])
-})
