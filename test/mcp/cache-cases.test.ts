@@ -1,5 +1,5 @@
 // What is remembered of servers, on disk and in a store: which entries are found again, and which are not.
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -120,7 +120,6 @@ describe('definitions on disk', () => {
     const { cache, notices } = open(third)
     await cache.write(nobody, server)
     const [name = ''] = readdirSync(third).filter((one) => one.endsWith('.json'))
-    const { rmSync } = await import('node:fs')
     rmSync(join(third, name))
     mkdirSync(join(third, name))
     await cache.write(nobody, server)
