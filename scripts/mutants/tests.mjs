@@ -23,11 +23,13 @@ const byFolder = {
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts', 'test/embed/*.test.ts'],
   mcp: ['test/mcp/{gateway-units,limits,parts-cases,protocol-units}.test.ts'],
+  'mcp/cache': ['test/mcp/{cache-cases,gateway-greeting}.test.ts', 'test/store/shared-state.test.ts'],
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
     'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,questions,resources}.test.ts',
-    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units}.test.ts',
+    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units,cases,*-cases}.test.ts',
     'test/{mcp/parts-cases,users/attacks,users/gateway-users}.test.ts',
+    'test/{operate/mcp-http,replicas/sessions,replicas/stateless}.test.ts',
   ],
   'mcp/greeting': [
     'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',
@@ -40,6 +42,7 @@ const byFolder = {
   ],
   'mcp/redact': ['test/mcp/{protocol-units,redact-cases,redact.prop}.test.ts'],
   'mcp/session': ['test/mcp/{host-calls,hostile-lists,protocol-units,session-*}.test.ts'],
+  'mcp/skills': ['test/mcp/{gateway-cases,gateway-skills,skills-cases}.test.ts'],
   'mcp/personal': ['test/users/{credentials-cli,personal-cases}.test.ts'],
   'mcp/replicas': ['test/replicas/{strangers,units}.test.ts'],
   messages: ['test/messages/*.test.ts'],

@@ -131,29 +131,6 @@ describe('skills', () => {
   })
 })
 
-describe('resources that are read', () => {
-  const contents = [{ uri: 'book://one', text: '1' }, { uri: 'book://one/2', text: '2' }, { text: 'no uri' }]
-
-  it('have the names by which they were asked for', async () => {
-    const asked: Loose[] = []
-    const request = async (...given: Loose[]) => {
-      asked.push(given.slice(0, 3))
-      return { contents }
-    }
-    const { connect, describe: set } = notedGateway({ request })
-    set(status('a', { capabilities: { resources: {} }, resources: [{ uri: 'book://one', name: 'one' }] }))
-    const { raw } = await connect()
-    const read = async (uri: string) => (await raw('resources/read', { uri })).contents
-    expect(await read('book://one')).toEqual(contents)
-    expect(await read('a+book://one')).toEqual([
-      { uri: 'a+book://one', text: '1' },
-      { uri: 'a+book://one/2', text: '2' },
-      { text: 'no uri' },
-    ])
-    expect(asked).toEqual(Array(2).fill(['a', 'resources/read', { uri: 'book://one' }]))
-  })
-})
-
 it('a definition of more than 120,000 characters is listed short, with its _meta if that is short', async () => {
   const { connect, shelve } = notedGateway()
   const large = (name: string, length: number, mark: string) =>
@@ -178,19 +155,4 @@ it('a definition of more than 120,000 characters is listed short, with its _meta
     [undefined, 'kept'],
     [undefined, undefined],
   ])
-})
-
-it('a script of more than 6000 characters is shown to nobody, and may not write', async () => {
-  const { connect, shelve } = notedGateway({}, { mode: 'bridge', scripts: true })
-  shelve('a', [tool('one')])
-  const answer = () => ({ action: 'accept', content: { allow: true } })
-  const desk = await connect({ capabilities: everyCapability, answer })
-  const script = 'return await tools.a.one({})'
-  const run = async (length: number) =>
-    textOf(await desk.call('RunScript', { script: script.padEnd(length) }))
-  expect(await run(6000)).toContain('called')
-  expect(await run(6001)).toContain(
-    'this script is too long to be shown to the user (6001 of 6000 characters)',
-  )
-  expect(desk.asked).toHaveLength(1)
 })

@@ -331,6 +331,8 @@ describe('traffic', () => {
     const call = request()
     await traffic.run(call, { method: 'ping', id: 1 }, respond)
     expect(metrics.text()).toContain('toolshelf_active_requests{gateway="mcp"} 1\n')
+    const other = request()
+    await traffic.run(other, { method: 'tools/list', id: 2 }, respond)
     expect(metrics.text()).toContain('toolshelf_streams 1\n')
     const drained = vi.fn()
     void traffic.drain(1000).then(drained)
@@ -338,6 +340,9 @@ describe('traffic', () => {
     expect(state.isCancelled).toBe(true)
     expect(metrics.text()).toContain('toolshelf_streams 0\n')
     await pass(999)
+    expect(drained).not.toHaveBeenCalled()
+    traffic.over(other, 200, 1)
+    await pass(0)
     expect(drained).not.toHaveBeenCalled()
     traffic.over(call, 200, 1)
     await pass(0)
@@ -421,6 +426,17 @@ describe('who has something open', () => {
     expect(tracked.map(({ signal }) => reasonOf(signal))).toEqual([undefined, reason, reason])
     expect(over.signal?.aborted).toBe(false)
     expect(ended).toEqual(['gone'])
+  })
+
+  it('loses what was opened before its rights changed, not what the same key opened behind that', async () => {
+    const [before, behind] = [user('ann', { profile: profileOf({ isOperator: true }) }), user('ann')]
+    const { watch, sessions, ended, change } = open(async () => behind)
+    sessions.push({ user: behind }, { user: before })
+    const tracked = [before, behind, before, behind].map((one) => watch.track(one))
+    change()
+    await pass(0)
+    expect(tracked.map(({ signal }) => signal?.aborted)).toEqual([true, false, true, false])
+    expect(ended).toEqual(['ann'])
   })
 
   it('is checked again after the store failed, and once more for what changed meanwhile', async () => {
@@ -661,6 +677,7 @@ describe('lists of all servers', () => {
     log.length = 0
     await lists.untilListed()
     expect(log).toEqual(waited)
+    await pass(10_000)
     const slow = fakeHost([], { settled: () => new Promise((resolve) => setTimeout(resolve, 2900)) })
     const listed = createMergedLists(slow.host).untilListed()
     await pass(2900)
@@ -688,8 +705,15 @@ describe('what a user sees of the host', () => {
     profileOf({ servers: { allow: [], deny: ['hidden'] }, tools: { allow: [], deny: ['a/secret'] } }),
   )
   const tools = [{ name: 'read' }, { name: 'secret' }]
+  const allowed = [{ name: 'read' }]
   const status = (name: string) => ({
-    ...{ name, tools, pageTools: tools.slice(0, 1), hidden: ['secret', 'x'], held: ['secret', 'y'] },
+    ...{
+      name,
+      tools: name === 'b' ? allowed : tools,
+      pageTools: tools.slice(0, 1),
+      hidden: ['secret', 'x'],
+      held: ['secret', 'y'],
+    },
     problems: [{ tool: 'secret' }, { tool: 'read' }],
   })
   const shelf = {
@@ -713,6 +737,7 @@ describe('what a user sees of the host', () => {
     })
     expect(seen.status()[0]?.tools).toBe(a?.tools)
     expect(b?.pageTools).toBe(seen.status()[1]?.pageTools)
+    expect(b?.tools).toBe(allowed)
     expect([b?.name, b?.hidden]).toEqual(['b', ['secret', 'x']])
   })
 

@@ -25,12 +25,6 @@ const refusedScripts = [
   ],
   ['a server that is not trusted', 'await tools.far.list({})', 'far__list may change something'],
   ['a denied tool', 'await tools.issues.secret({})', 'no tool named "issues__secret"'],
-  ['an unknown tool', 'await tools.nobody.nothing({})', 'no tool named "nobody__nothing"'],
-  [
-    'our own tools',
-    'await tools.CallTool({ name: "issues__create", arguments: {} })',
-    'CallTool cannot be called in a script',
-  ],
 ] as const
 
 /** For tests of scripts in which nothing depends on the client's era: each script takes a tenth of a CPU second. */

@@ -271,14 +271,6 @@ describe('hostile skills', () => {
     expect(notices.filter((notice) => notice.includes('left out'))).toHaveLength(1)
   })
 
-  it('10 MB of instructions are cut', async () => {
-    const { call } = await open('large')
-    await call('DiscoverSkills', { query: 'large' })
-    const text = textOf(await call('Skill', { skill: 'bad/large' }))
-    expect(text.length).toBeLessThan(101_000)
-    expect(text).toMatch(/The rest is too long to be shown here\.$/)
-  })
-
   it.each([
     ['digest', 'bad/bad', 'does not have the digest that is listed'],
     ['frontmatter', 'bad/good', 'is not the one that is listed'],

@@ -189,6 +189,7 @@ describe('subscriptions', () => {
     state('s', 'connected')
     expect(sent).toHaveLength(2)
     state('s', 'failed')
+    expect(sent).toHaveLength(2)
     state('s', 'connected')
     state('s', 'connected')
     expect(sent.slice(2)).toEqual(['s resources/subscribe a'])

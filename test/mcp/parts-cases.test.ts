@@ -388,6 +388,8 @@ describe("the gateway's tables", () => {
       { type: 'object', properties: { a: { $ref: '#/definitions/a' } }, definitions: { b: {} } },
       { type: 'object', properties: { a: { $ref: '#/$defs/toString' } }, $defs: {} },
       { type: 'object', items: 5 },
+      { type: 'object', $ref: 'x#/$defs/a', $defs: { a: {} } },
+      { type: 'object', $ref: '#/$defs/a/b', $defs: { a: {}, 'a/b': {} } },
       { type: 'object', properties: { a: { type: [] } } },
     ].map((one) => `${isPlainSchema(one)} ${JSON.stringify(one).slice(0, 80)}`)
     const story = await effects(schema, (changed: unknown) => [String(isPlainSchema(changed))])

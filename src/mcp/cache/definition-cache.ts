@@ -77,7 +77,7 @@ export function openDefinitionCache(
         notify(
           `cannot store definitions for the next start: ${(error as NodeJS.ErrnoException).code ?? error}`,
         )
-        if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => {})
+        if (temporary !== undefined) await rm(temporary).catch(() => {})
       }
     },
   }

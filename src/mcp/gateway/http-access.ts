@@ -21,35 +21,35 @@ export function createAccessWatch(users: Authenticator | undefined, sessions: Se
   let isStale = false
 
   /** Checks everybody who has something open; a change meanwhile leads to another round. */
-  async function check(): Promise<void> {
+  async function check(users: Authenticator): Promise<void> {
     isStale = true
     if (isChecking) return
     isChecking = true
     while (isStale && !isClosed) {
       isStale = false
-      await checkAll().catch(() => {
-        retry = setTimeout(check, RETRY_MS)
+      await checkAll(users).catch(() => {
+        retry = setTimeout(check, RETRY_MS, users)
         retry.unref()
       })
     }
     isChecking = false
   }
 
-  async function checkAll(): Promise<void> {
+  async function checkAll(users: Authenticator): Promise<void> {
     const open = [...sessions.all(), ...responses]
     const known = new Map(open.flatMap(({ user }) => (user ? [[keyOf(user), user]] : [])))
     for (const [key, user] of known) {
-      const now = await users?.refresh(user)
-      if (now && hasSameRights(now, user)) continue
+      const now = await users.refresh(user)
+      // A session may have been opened before the rights changed, another one of the same key behind that.
+      const isOver = (owner: User) => keyOf(owner) === key && !(now && hasSameRights(now, owner))
       for (const session of sessions.all())
-        if (session.user && keyOf(session.user) === key) void sessions.end(session)
+        if (session.user && isOver(session.user)) void sessions.end(session)
       for (const { user: owner, controller } of responses)
-        if (keyOf(owner) === key)
-          controller.abort(new Error('the key was revoked, or its rights have changed'))
+        if (isOver(owner)) controller.abort(new Error('the key was revoked, or its rights have changed'))
     }
   }
 
-  const stop = users?.onChange(() => void check())
+  const stop = users?.onChange(() => void check(users))
   return {
     track(user) {
       if (!user) return { over: () => {} }

@@ -64,7 +64,7 @@ function cleanEntry(entry: Fields, key: string): Fields {
   const cleaned = cleanTexts(entry)
   const { name, [key]: own } = entry
   const shown = key !== 'name' && typeof name === 'string' ? { name: cleanText(name) } : {}
-  return cleaned === entry && (shown.name ?? name) === name ? entry : { ...cleaned, [key]: own, ...shown }
+  return { ...cleaned, [key]: own, ...shown }
 }
 
 function described(description: unknown): Fields {

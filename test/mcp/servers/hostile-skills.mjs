@@ -14,10 +14,8 @@ const withFile = (name, uri) => {
   return { ...one, resources: [...one.resources, { uri, digest: digestOf(''), size: 0 }] }
 }
 
-const large = textOf('large', 'x'.repeat(10_000_000))
 const SKILLS = {
   many: () => Array.from({ length: 10_000 }, (_, index) => entry(`flood-${index}`)),
-  large: () => [entry('large', large)],
   digest: () => [
     entry('good'),
     { ...entry('bad'), resources: entry('bad', textOf('bad', 'Do ot.')).resources },
@@ -59,7 +57,7 @@ export function server(kind) {
     'resources/templates/list': () => ({ resourceTemplates: [] }),
     'resources/read'({ uri }) {
       const name = uri.split('/').at(-2)
-      return { contents: [{ uri, text: name === 'large' ? large : textOf(name) }], ...cache }
+      return { contents: [{ uri, text: textOf(name) }], ...cache }
     },
     'tools/list': () => ({ tools: [] }),
   }

@@ -77,7 +77,8 @@ export async function openHttp(
   }
 }
 
-async function sendTo(
+/** Sends a request as it is written here, on a connection of its own. */
+export async function sendTo(
   url: string,
   { method = 'POST', path = '/mcp', headers = {}, body = '' }: Sent,
 ): Promise<Answer> {

@@ -10,7 +10,13 @@ import {
   shelfOptions,
 } from '../../../src/mcp/gateway/index.ts'
 import { toShelvedTool } from '../../../src/mcp/host/index.ts'
-import type { HostEvent, ListedTool, QuestionHandler, ServerStatus } from '../../../src/mcp/index.ts'
+import type {
+  HostEvent,
+  ListedTool,
+  QuestionHandler,
+  ServerConfig,
+  ServerStatus,
+} from '../../../src/mcp/index.ts'
 import type { Loose } from '../../support/talk.ts'
 import { type ClientOptions, connectWith, type Desk } from './gateway.ts'
 import { defaults } from './servers.ts'
@@ -22,7 +28,12 @@ export type NotedGateway = {
   /** Sets the statuses that the host returns. */
   describe(...statuses: Partial<ServerStatus>[]): void
   /** Puts tools of a server on the shelf. */
-  shelve(server: string, tools: readonly ListedTool[], alwaysLoad?: boolean): void
+  shelve(
+    server: string,
+    tools: readonly ListedTool[],
+    alwaysLoad?: boolean,
+    config?: Partial<ServerConfig>,
+  ): void
   emit(event: Loose): void
   listening(): number
   connect(options?: ClientOptions, kind?: Partial<Parameters<McpGateway['serve']>[0]>): Promise<Desk>
@@ -68,9 +79,13 @@ export function notedGateway(host: Loose = {}, options: Partial<McpGatewayOption
     describe: (...now) => {
       statuses = now
     },
-    shelve(server, tools, alwaysLoad = false) {
-      shelf.setServer(server, { state: 'connected', alwaysLoad })
-      const config = { ...defaults(server), transport: { kind: 'stdio' } } as never
+    shelve(server, tools, alwaysLoad = false, given = {}) {
+      const { resultBudget } = given
+      shelf.setServer(server, {
+        ...{ state: 'connected', alwaysLoad },
+        ...(resultBudget === undefined ? {} : { resultBudget }),
+      })
+      const config = { ...defaults(server), transport: { kind: 'stdio' }, ...given } as never
       shelf.replace(
         server,
         tools.map((tool) => toShelvedTool(tool, config)),

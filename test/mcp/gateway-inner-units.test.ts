@@ -1,0 +1,434 @@
+// Calls within calls and questions within calls, without servers and without the sandbox: what scripts may call, what a
+// person is asked, and how a call goes on when its client has answered.
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type Caller, createExchanges, type Round, type Work } from '../../src/mcp/gateway/exchanges.ts'
+import { progressOf } from '../../src/mcp/gateway/inner-calls.ts'
+import { createScripts, runScriptFor } from '../../src/mcp/gateway/scripts.ts'
+import { RemoteCallError } from '../../src/mcp/replicas/index.ts'
+import type { Loose } from '../support/talk.ts'
+
+const outcomeOf = (work: Promise<unknown>) =>
+  work.then(
+    (value) => value,
+    (error: Loose) => `! ${error.code === undefined ? '' : `${error.code} `}${error.message}`,
+  )
+
+describe('a script', () => {
+  const tools = ['read', 'write', 'mcp__far__x'].map((name) => ({
+    ...{ name: name.startsWith('mcp') ? name : `a__${name}`, server: name.startsWith('mcp') ? 'far' : 'a' },
+    original: name.split('__').at(-1),
+  }))
+  type Step = (call: (path: string[], input?: object) => Promise<unknown>) => Promise<unknown>
+
+  /** Runs the steps in place of a script's source; returns what came of it and what was noted meanwhile. */
+  async function run(steps: Step, more: Loose = {}) {
+    const { source = 'the source', answer, outputs = {}, outcome = {}, options = {} } = more
+    const notes: Loose[] = []
+    const byName = new Map(tools.map((one) => [one.name, one]))
+    const inner: Loose = {
+      shelf: { partition: () => ({ pool: { byName, tools } }) },
+      host: { isReadOnly: ({ name }: Loose) => name.endsWith('read') },
+      async call(name: string, input: object, { asker, onProgress, signal }: Loose, way: Loose) {
+        notes.push(['call', name, input, way.isWhole, signal.aborted])
+        await way.permit?.(byName.get(name))
+        onProgress?.({ progress: 1, total: 2, message: 'half' })
+        if (more.asks) notes.push(['answered', await asker.ask('roots/list', { x: 1 })])
+        return outputs[name] ?? { content: [{ type: 'text', text: 'ok' }] }
+      },
+      trace: () => (event: Loose) => notes.push(['event', event]),
+    }
+    const scripts: Loose = {
+      async run(given: string, call: Loose, limits: object) {
+        notes.push(['run', given, Object.keys(limits)])
+        const context = {
+          signal: new AbortController().signal,
+          askPerson: (work: () => unknown) => {
+            notes.push('a person is asked')
+            return work()
+          },
+        }
+        const value = await outcomeOf(steps((path, input = {}) => call({ path, input }, context)))
+        return { state: 'returned', text: JSON.stringify(value), log: '', calls: [], ...outcome }
+      },
+    }
+    const asker = answer && {
+      ask: async (...question: Loose[]) => {
+        notes.push(['ask', question[0], question[1]])
+        if (answer instanceof Error) throw answer
+        return answer
+      },
+    }
+    const given = { ...(asker ? { asker } : {}), ...options }
+    return { output: await outcomeOf(runScriptFor(scripts, { script: source }, given, inner)), notes }
+  }
+  const allow = { action: 'accept', content: { allow: true } }
+  const textOf = ({ output }: Loose) => output.content[0].text
+  const kinds = ({ notes }: Loose) => notes.map((one: Loose) => (Array.isArray(one) ? one[0] : one))
+
+  it('calls tools that only read, by each of their names', async () => {
+    const progress: unknown[] = []
+    const ran = await run(
+      async (call) => [
+        await call(['a', 'read'], { x: 1 }),
+        await call(['a__read']),
+        await outcomeOf(call(['nobody', 'read'])),
+        await outcomeOf(call(['ToolSearch'])),
+      ],
+      { options: { onProgress: (one: object) => progress.push(one) } },
+    )
+    expect(ran).toEqual({
+      output: {
+        content: [
+          {
+            type: 'text',
+            text: JSON.stringify([
+              ...['ok', 'ok', 'ok', '! ToolSearch cannot be called in a script; call it by itself.'],
+            ]),
+          },
+        ],
+        remark: [],
+      },
+      notes: [
+        ['run', 'the source', []],
+        ['call', 'a__read', { x: 1 }, true, false],
+        ['call', 'a__read', {}, true, false],
+        ['call', 'nobody__read', {}, true, false],
+      ],
+    })
+    expect(progress).toStrictEqual([
+      { progress: 0.5, message: 'half' },
+      { progress: 1 },
+      { progress: 1.5, message: 'half' },
+      { progress: 2 },
+      { progress: 2.5, message: 'half' },
+      { progress: 3 },
+    ])
+  })
+
+  it('asks once for each tool that may write, with the whole script and the first input', async () => {
+    const twice: Step = async (call) => [
+      await call(['a', 'write'], { text: 'x'.repeat(1100) }),
+      await call(['a', 'write'], { text: 'y' }),
+      await call(['far', 'x'], { text: 'z'.repeat(989) }),
+    ]
+    const ran = await run(twice, { answer: allow })
+    expect(textOf(ran)).toBe('["ok","ok","ok"]')
+    const asked = ran.notes.filter(([kind]) => kind === 'ask')
+    const shown = `${JSON.stringify({ text: 'x'.repeat(1100) }).slice(0, 1000)}… (cut)`
+    expect(asked[0]).toEqual([
+      'ask',
+      'elicitation/create',
+      {
+        message: `A script of the model wants to call a__write, which may change something. If you allow it, the script may call this tool as often as it likes, with any input.\n\nThe first call: a__write(${shown})\n\nThe script:\nthe source`,
+        requestedSchema: {
+          type: 'object',
+          properties: { allow: { type: 'boolean', title: 'Let this script call a__write', default: false } },
+          required: ['allow'],
+        },
+      },
+    ])
+    expect(asked[1][2].message).toContain(`mcp__far__x({"text":"${'z'.repeat(989)}"})\n`)
+    expect(kinds(ran).filter((kind: string) => kind !== 'call')).toEqual([
+      'run',
+      ...['a person is asked', 'ask', 'event', 'a person is asked', 'ask', 'event'],
+    ])
+    expect(ran.notes.filter(([kind]) => kind === 'event').map(([, event]) => event)).toEqual([
+      { type: 'permission', id: 'a__write', name: 'a__write', server: 'a', isAllowed: true },
+      { type: 'permission', id: 'mcp__far__x', name: 'mcp__far__x', server: 'far', isAllowed: true },
+    ])
+  })
+
+  const refused = '! The user does not let this script call a__write.'
+  it.each<[string, Loose, string]>([
+    ['accepts without allowing', { answer: { action: 'accept', content: { allow: 'yes' } } }, refused],
+    ['accepts without content', { answer: { action: 'accept' } }, refused],
+    ['declines', { answer: { action: 'decline', content: { allow: true } } }, refused],
+    [
+      'cannot answer',
+      { answer: new Error('no forms') },
+      'The user could not be asked: no forms. Call a__write itself',
+    ],
+    ['is not there', {}, 'The user could not be asked: nobody can be asked. Call a__write itself'],
+    [
+      'would read too much',
+      { answer: allow, source: 'x'.repeat(6001) },
+      '(6001 of 6000 characters). Call a__write',
+    ],
+    ['can read it all', { answer: allow, source: 'x'.repeat(6000) }, 'ok'],
+  ])('does not write if the person %s', async (_, more, told) => {
+    const ran = await run((call) => call(['a', 'write']), more)
+    expect(textOf(ran)).toContain(told)
+    const [, event] = ran.notes.find(([kind]) => kind === 'event') ?? []
+    expect(event).toMatchObject({ isAllowed: told === 'ok' })
+  })
+
+  it('passes on what a server asks, without counting the time', async () => {
+    const ran = await run((call) => call(['a', 'read']), { asks: true, answer: { roots: [] } })
+    expect(kinds(ran)).toEqual(['run', 'call', 'a person is asked', 'ask', 'answered'])
+    expect(ran.notes.at(-1)).toEqual(['answered', { roots: [] }])
+  })
+
+  const block = (type: string, more = {}) => ({ type, ...more })
+  it.each<[Loose, unknown]>([
+    [{ content: [block('text', { text: '{"a":1}' })] }, { a: 1 }],
+    [{ content: [block('text', { text: 'a' }), block('text', { text: 'b' })] }, 'a\nb'],
+    [
+      {
+        content: [
+          block('resource', { resource: { text: 'r' } }),
+          block('image', { mimeType: 'image/png' }),
+          block('audio'),
+        ],
+      },
+      'r\n[image of type "image/png"]\n[audio]',
+    ],
+    [
+      { content: [block('text', { text: 'a' })], structuredContent: { a: 1, b: 2 } },
+      { a: 1, b: 2 },
+    ],
+    [{ content: [block('text', { text: 'a' })], structuredContent: { only: 'a' } }, 'a'],
+    [{ content: [block('text', { text: 'a' })], structuredContent: { only: 'b' } }, { only: 'b' }],
+    [
+      { content: [block('text', { text: 'a' })], structuredContent: { one: 'a', two: 'b' } },
+      { one: 'a', two: 'b' },
+    ],
+    [{ content: [block('text', { text: 'why' })], isError: true }, '! why'],
+    [{ content: [], isError: true }, '! the tool failed without saying why'],
+  ])('gets %j as %j', async (output, value) => {
+    const ran = await run((call) => call(['a', 'read']), { outputs: { a__read: output } })
+    expect(JSON.parse(textOf(ran))).toEqual(value)
+  })
+
+  it('that fails is an error with a remark, and one that is cancelled rejects', async () => {
+    const failed = await run(async () => 1, { outcome: { state: 'failed', text: 'thrown', log: 'said' } })
+    expect(failed.output).toEqual({
+      content: [{ type: 'text', text: 'thrown' }],
+      isError: true,
+      remark: [{ type: 'text', text: 'Console:\nsaid' }],
+    })
+    const options = { signal: AbortSignal.abort(new Error('enough')) }
+    const stopped = await run(async () => 1, { options })
+    expect(stopped).toEqual({ output: '! enough', notes: [['run', 'the source', ['signal']]] })
+    expect([createScripts(false), typeof createScripts(true)?.run, typeof createScripts({})?.run]).toEqual([
+      ...[undefined, 'function', 'function'],
+    ])
+  })
+})
+
+it('progress of many calls never falls, and each counts one in the end', () => {
+  const seen: unknown[] = []
+  const { report, end } = progressOf((one) => seen.push(one), 3)
+  const [first, second] = [report(0), report(1)]
+  first({ progress: 1 })
+  first({ progress: 3 })
+  second({ progress: 5, total: 4, message: 'over' })
+  second({ progress: 1, total: 4 })
+  first({ progress: -5 })
+  end(0)
+  end(0)
+  expect(seen).toEqual([
+    { progress: 0.5, total: 3 },
+    { progress: 0.75, total: 3 },
+    { progress: 1.74, total: 3, message: 'over' },
+    { progress: 1.98, total: 3 },
+    { progress: 1.99, total: 3 },
+  ])
+  expect(() => progressOf(undefined, undefined).end(0)).not.toThrow()
+})
+
+describe('a call that asks its client', () => {
+  const round = (more: Partial<Round> & { state?: unknown } = {}): Round => ({
+    ...{ signal: new AbortController().signal, requestState: () => more.state },
+    ...more,
+  })
+  const caller = (more: Partial<Caller> = {}): Caller => ({
+    ...{ client: { id: 1 }, owner: 'me', isStateless: true, capabilities: { roots: {} } },
+    ...{ canAnswer: (method) => method !== 'forbidden', onProgress: () => {} },
+    ...more,
+  })
+  const run = (exchanges: Loose, given: Round, work: Work<unknown>, who = caller()): Promise<Loose> =>
+    outcomeOf(exchanges.run(given, who, work))
+  const expired = '! -32602 Invalid or expired requestState'
+
+  it('goes on with the answers, in as many rounds as it takes, and reports to the newest', async () => {
+    const exchanges = createExchanges()
+    const seen: string[] = []
+    const tell = (name: string) => caller({ onProgress: ({ progress }) => seen.push(`${name} ${progress}`) })
+    let report: Loose
+    const work: Work<unknown> = async (asker, _, onProgress) => {
+      report = onProgress
+      onProgress({ progress: 1 })
+      const [one, two] = await Promise.all([
+        asker.ask('roots/list', { a: 1 }),
+        asker.ask('roots/list', { b: 2 }),
+      ])
+      onProgress({ progress: 2 })
+      const three = await asker.ask('sampling/createMessage', {}, undefined, 'named')
+      return { one, two, three, client: asker.client, capabilities: asker.capabilities }
+    }
+    const first = await run(exchanges, round(), work, tell('first'))
+    expect(first).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: {
+        'ask-1': { method: 'roots/list', params: { a: 1 } },
+        'ask-2': { method: 'roots/list', params: { b: 2 } },
+      },
+    })
+    report({ progress: 9 })
+    const state = first.requestState
+    expect(await run(exchanges, round({ state }), work, caller({ owner: 'other' }))).toBe(expired)
+    expect(await run(exchanges, round({ state: 'x' }), work)).toBe(expired)
+    const half = { state, inputResponses: { 'ask-2': { got: 2 }, toString: { got: 0 } } }
+    const second = await run(exchanges, round(half), work, tell('second'))
+    expect(second.inputRequests).toEqual({ 'ask-1': { method: 'roots/list', params: { a: 1 } } })
+    expect(second.requestState).not.toBe(state)
+    expect(await run(exchanges, round({ state }), work)).toBe(expired)
+    const rest = { state: second.requestState, inputResponses: { 'ask-1': { got: 1 } } }
+    const third = await run(exchanges, round(rest), work, tell('third'))
+    expect(third.inputRequests).toEqual({ named: { method: 'sampling/createMessage', params: {} } })
+    const last = { state: third.requestState, inputResponses: { named: { got: 3 } } }
+    expect(await run(exchanges, round(last), work)).toEqual({
+      ...{ one: { got: 1 }, two: { got: 2 }, three: { got: 3 } },
+      ...{ client: { id: 1 }, capabilities: { roots: {} } },
+    })
+    expect(await run(exchanges, round(last), work)).toBe(expired)
+    expect(seen).toEqual(['first 1', 'third 2'])
+  })
+
+  it('takes answers that came early, and refuses what the client cannot answer', async () => {
+    const exchanges = createExchanges()
+    const early = round({ inputResponses: { known: { got: 1 } } })
+    expect(await run(exchanges, early, (asker) => asker.ask('roots/list', {}, undefined, 'known'))).toEqual({
+      got: 1,
+    })
+    expect(await run(exchanges, early, (asker) => asker.ask('forbidden', {}))).toBe(
+      '! the client does not support forbidden',
+    )
+    const twice = await run(exchanges, round(), (asker) =>
+      Promise.all(['same', 'same'].map((name) => asker.ask('roots/list', {}, undefined, name))),
+    )
+    expect(Object.keys(twice.inputRequests)).toEqual(['same', 'ask-1'])
+  })
+
+  it('ends with its client, unless that was only told of a question', async () => {
+    const exchanges = createExchanges()
+    const open = async (isStateless: boolean) => {
+      const client = new AbortController()
+      let given: AbortSignal | undefined
+      const { requestState } = await run(
+        exchanges,
+        round({ signal: client.signal }),
+        (asker, signal) => {
+          given = signal
+          return asker.ask('roots/list', {})
+        },
+        caller({ isStateless }),
+      )
+      client.abort(new Error('gone'))
+      return [
+        given?.aborted,
+        await run(
+          exchanges,
+          round({ state: requestState, inputResponses: { 'ask-1': { a: 1 } } }),
+          async () => 0,
+        ),
+      ]
+    }
+    expect(await open(true)).toEqual([false, { a: 1 }])
+    expect(await open(false)).toEqual([true, expired])
+    let reason: unknown
+    await run(exchanges, round({ signal: AbortSignal.abort('at once') }), async (_, signal) => {
+      reason = signal.reason
+    })
+    expect(reason).toBe('at once')
+  })
+
+  it('refuses questions of a call that has ended, and all of them after ten minutes', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const exchanges = createExchanges()
+    const late: Promise<unknown>[] = []
+    const client = new AbortController()
+    const work: Work<unknown> = async (asker, given) => {
+      late.push(outcomeOf(asker.ask('roots/list', {})))
+      await new Promise((resolve) => given.addEventListener('abort', resolve))
+    }
+    await run(exchanges, round({ signal: client.signal }), work, caller({ isStateless: false }))
+    client.abort()
+    expect(await Promise.all(late)).toEqual(['! the call has ended'])
+    const done: Promise<unknown>[] = []
+    const ended = await run(exchanges, round(), async (asker) => {
+      done.push(asker.ask('roots/list', {}))
+      return 'done'
+    })
+    const answers = { state: ended.requestState, inputResponses: { 'ask-1': { a: 1 } } }
+    expect([await run(exchanges, round(answers), work), await done[0]]).toEqual(['done', { a: 1 }])
+    const left: Promise<unknown>[] = []
+    let signal: AbortSignal | undefined
+    const { requestState } = await run(exchanges, round(), async (asker, given) => {
+      signal = given
+      const answer = asker.ask('roots/list', {})
+      left.push(outcomeOf(answer))
+      return answer
+    })
+    await vi.advanceTimersByTimeAsync(599_999)
+    expect(signal?.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect([await Promise.all(left), signal?.reason?.message]).toEqual([
+      ['! the client never answered'],
+      'the client never answered',
+    ])
+    expect(await run(exchanges, round({ state: requestState }), async () => 0)).toBe(expired)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('that another replica runs goes on there', async () => {
+    const [own, other] = ['a'.repeat(24), 'b'.repeat(24)]
+    const asked: Loose[] = []
+    let serve: Loose
+    let answer: () => unknown = () => 'from there'
+    const calls: Loose = {
+      serve: (name: string, handle: Loose) => {
+        serve = { name, handle }
+      },
+      call: async (...given: Loose[]) => {
+        asked.push(given.slice(0, 3))
+        given[3].onProgress({ progress: 1 })
+        return answer()
+      },
+    }
+    const exchanges = createExchanges({ id: own, calls })
+    const work: Work<unknown> = (asker) => asker.ask('roots/list', {})
+    const here = await run(exchanges, round(), work)
+    expect(here.requestState.split('.')[0]).toBe(own)
+    const responses = { 'ask-1': { a: 1 } }
+    const context = { signal: new AbortController().signal, onProgress: () => {} }
+    const request = { state: here.requestState, responses, owner: 'me' }
+    expect(serve.name).toBe('round')
+    expect(await outcomeOf(serve.handle({ ...request, owner: 'x' }, context))).toBe(expired)
+    expect(await serve.handle(request, context)).toEqual({ a: 1 })
+    const seen: unknown[] = []
+    const elsewhere = (state: string) =>
+      run(
+        exchanges,
+        round({ state, inputResponses: responses }),
+        work,
+        caller({ onProgress: (one) => seen.push(one) }),
+      )
+    expect(await elsewhere(`${other}.x`)).toBe('from there')
+    expect(asked).toEqual([[other, 'round', { state: `${other}.x`, responses, owner: 'me' }]])
+    expect(seen).toEqual([{ progress: 1 }])
+    for (const state of [`${own}.x`, 'nobody.x', '']) expect(await elsewhere(state)).toBe(expired)
+    const errors = [
+      new RemoteCallError('gone', 'it has ended'),
+      new RemoteCallError('failed', 'thrown there', { code: -32_602, data: { x: 1 } } as never),
+      new Error('of this process'),
+    ]
+    const told: unknown[] = []
+    for (const error of errors) {
+      answer = () => Promise.reject(error)
+      told.push(await elsewhere(`${other}.x`))
+    }
+    expect(told).toEqual(['! -32603 it has ended', '! -32602 thrown there', '! of this process'])
+  })
+})
