@@ -163,6 +163,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/session/timeouts.ts',
     'messages/held-bytes.ts',
     'messages/upstream/http.ts',
+    'sandbox/stopwatch.ts',
     'store/channels.ts',
     'store/link.ts',
     'store/postgres-schema.ts',
