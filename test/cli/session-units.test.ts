@@ -42,7 +42,7 @@ test('a model is named by options, then by the environment', async () => {
       "k |  | https://api.anthropic.com | claude-sonnet-5-5 | claude-sonnet-5-5 | false",
       " | t | https://api.anthropic.com | m | m | false",
       "none |  | http://127.0.0.1:1 | n | n at http://127.0.0.1:1 | false",
-      "TypeError: Pass at most one of \`apiKey\`, \`authToken\`, \`credentials\`, \`config\`, \`profile\`. Received \`apiKey\`, \`authToken\`.",
+      " | t | http://127.0.0.1:2 | claude-sonnet-5-5 | claude-sonnet-5-5 at http://127.0.0.1:2 | false",
       "CommandError: ANTHROPIC_API_KEY contains a line break or another character that a key cannot have; set it again.",
       "CommandError: no model is configured. Set ANTHROPIC_API_KEY, pass the URL of a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or try it without a model: --script demo.",
       "UsageError: --script and --base-url cannot be combined; use one of them.",

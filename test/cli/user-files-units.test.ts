@@ -42,7 +42,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-const without = (value: unknown) => String(value).replaceAll(folder, '')
+/** Without the temporary folder, which has another name each time. */
+const without = (value: unknown) =>
+  String(value)
+    .replaceAll(folder, '')
+    .replaceAll(/sessions\/-[\w-]+-work-[0-9a-f]{8}/g, 'sessions/work')
 
 test('data is in the folder that the environment names, if it is absolute', () => {
   const given = (data: string | undefined) => dataFolder({ XDG_DATA_HOME: data }, '/home/ada')
@@ -119,9 +123,9 @@ test('a session is found by its name, the start of it, or its path', async () =>
       "/mine.txt",
       "CommandError: "202" matches 4 sessions: 2026-b, 2026-a, 2026, …. Write more of the name.",
       "CommandError: "2026-" matches 2 sessions: 2026-b, 2026-a. Write more of the name.",
-      "CommandError: no such file or session: "lst"; did you mean last? Sessions of this folder are stored in /data/toolshelf/sessions/-tmp-user-files-ljQ0lc-work-cab0cc58; "toolshelf sessions --directory /work" lists them.",
-      "CommandError: no such file or session: "mine". Sessions of this folder are stored in /data/toolshelf/sessions/-tmp-user-files-ljQ0lc-work-cab0cc58; "toolshelf sessions --directory /work" lists them.",
-      "CommandError: no such file or session: "". Sessions of this folder are stored in /data/toolshelf/sessions/-tmp-user-files-ljQ0lc-work-cab0cc58; "toolshelf sessions --directory /work" lists them.",
+      "CommandError: no such file or session: "lst"; did you mean last? Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
+      "CommandError: no such file or session: "mine". Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
+      "CommandError: no such file or session: "". Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
     ]
   `)
   for (const name of ['2026-c', '2026-d']) write(`${name}.jsonl`, 2)
@@ -136,7 +140,7 @@ test('a session is found by its name, the start of it, or its path', async () =>
     [
       "--resume 2026-a --directory /work",
       "--resume /x/y.jsonl",
-      "Sessions of this folder are stored in /data/toolshelf/sessions/-tmp-user-files-ljQ0lc-work-cab0cc58; "toolshelf sessions --directory /work" lists them.",
+      "Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
     ]
   `)
   expect(resumeOptions(join(sessionsFolder('.'), 'a.jsonl'), '.')).toBe('--resume a')
