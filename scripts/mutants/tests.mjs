@@ -62,7 +62,7 @@ const byFolder = {
     'test/mcp/{gateway-cli,hold,oauth}.test.ts',
   ],
   // Most files of test/terminal draw whole chats and wait for them: with a mutant, for as long as they may.
-  'cli/chat': ['test/terminal/{context,hostile,markdown,status,*-cases,*-units}.test.ts'],
+  'cli/chat': ['test/terminal/{context,markdown,*-units}.test.ts'],
   'cli/demo': ['test/cli/{demo-install,demo,demo-units}.test.ts'],
   'cli/doctor': ['test/cli/{doctor,doctor-ci}.test.ts'],
   'cli/events': ['test/cli/{audit,events-units}.test.ts'],
