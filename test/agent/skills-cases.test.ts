@@ -113,7 +113,7 @@ test('the tools say what there is and read what is asked for', async () => {
       1,
     ),
     ...[many, many.slice(1), []].map((some) =>
-      createSkills(some, { servers: () => [] }).tools[1]?.description.slice(80),
+      createSkills(some, { servers: () => [] }).tools[1]?.description?.slice(80),
     ),
     JSON.stringify(createSkills(many).tools[1]?.input_schema),
     String(createSkills([]).tools.length),

@@ -40,7 +40,7 @@ test('events are written where the options say', async () => {
     'UsageError: --audit-content requires --audit.',
     'UsageError: --audit needs the name of a file.',
   ])
-  for (const state of [{}, { XDG_STATE_HOME: 'relative' }])
+  for (const state of [{}, { XDG_STATE_HOME: 'relative' }] as { [name: string]: string }[])
     expect(await within({ HOME: '/home/ada', ...state }, eventFile)).toBe(
       join('/home/ada', '.local', 'state', 'toolshelf', 'events.jsonl'),
     )
