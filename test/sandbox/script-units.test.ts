@@ -1,7 +1,13 @@
 // Parts of scripts that need no worker: names of tools, values of texts, remarks, and the stopwatch.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createShelf } from '../../src/core/index.ts'
-import { createScriptRunner, remarkAbout, toolAt, valueOfText } from '../../src/sandbox/index.ts'
+import {
+  type CallForScript,
+  createScriptRunner,
+  remarkAbout,
+  toolAt,
+  valueOfText,
+} from '../../src/sandbox/index.ts'
 import { createStopwatch } from '../../src/sandbox/stopwatch.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -73,7 +79,38 @@ test('a script that is none, or too long, is refused before it runs', async () =
   ])
 })
 
+test('a result that is too long, or a call that fails, is an error in the script', async () => {
+  vi.useRealTimers()
+  const runner = createScriptRunner({ limits: { outputCharacters: 90, resultCharacters: 20 } })
+  const call: CallForScript = async ({ path }) => {
+    if (path[1] === 'fail') throw new Error('refused')
+    return path[1] === 'long' ? 'x'.repeat(30) : undefined
+  }
+  const script = `const texts = []
+    for (const name of ['fail', 'long', 'other'])
+      texts.push(await tools.a[name]({}).catch((error) => error.message.slice(0, 30)))
+    return texts`
+  const { text, calls } = await runner.run(script, call)
+  expect(JSON.parse(text)).toEqual(['refused', 'the result has 32 characters; ', null])
+  expect(calls.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'done'])
+  const { state, text: refusal } = await runner.run('return "x".repeat(91)', call)
+  expect([state, refusal.slice(0, 58)]).toEqual([
+    'failed',
+    'The script returned 91 characters; 90 are allowed. Return ',
+  ])
+})
+
 test('a stopwatch counts only while it runs', () => {
+  const paused = vi.fn()
+  const other = createStopwatch(100, paused)
+  other.start()
+  vi.advanceTimersByTime(60)
+  other.pause()
+  other.start()
+  vi.advanceTimersByTime(39)
+  expect(paused).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(1)
+  expect(paused).toHaveBeenCalledTimes(1)
   const ended = vi.fn()
   const watch = createStopwatch(100, ended)
   const expectAfter = (ms: number, times: number) => {

@@ -158,6 +158,29 @@ test('a turn is shown as it happens, in short and in full', async () => {
   await expect(lines.join('\n')).toMatchFileSnapshot('./chat/turns.txt')
 })
 
+test('calls are written with their input, cut where it is long', () => {
+  const shown = (name: string, input: unknown, isVerbose = true) =>
+    itemsOf(partsOf([{ role: 'assistant', content: [use('1', name, input)] }]), isVerbose)[0]?.text
+  const inputs = [{}, { a: 1, b: 'x' }, [1], null, 'text', { a: 'x'.repeat(65) }, { a: 'x'.repeat(66) }]
+  expect(inputs.map((input) => shown('Bash', input))).toMatchInlineSnapshot(`
+    [
+      "● Bash()",
+      "● Bash(a: 1, b: "x")",
+      "● Bash([1])",
+      "● Bash("")",
+      "● Bash("text")",
+      "● Bash(a: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")",
+      "● Bash(a: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…)",
+    ]
+  `)
+  const script = (lines: number) => shown('RunScript', { script: Array(lines).fill('x').join('\n') }, false)
+  expect([script(15)?.split('\n').length, script(17)?.split('\n').slice(-2)]).toEqual([
+    16,
+    ['  │ x', '  │ (2 more lines)'],
+  ])
+  expect(shown('RunScript', { script: 'y'.repeat(401) })).toContain('y… (1 more characters)')
+})
+
 test('the clock of a turn stands still while a question is open', () => {
   const turn = newTurn()
   const at = (now: number) => vi.setSystemTime(1_000_000 + now)
@@ -556,7 +579,9 @@ test('questions are asked one at a time', async () => {
     agent: { id: '1', name: 'Agent', input: { description: `${'t'.repeat(20)}\n${'t'.repeat(20)}` } },
   })
   await vi.waitFor(() => expect(shown).toHaveLength(1))
-  expect(last()).toMatchInlineSnapshot(`"First 0 tttttttttttttttttttt tttttttttttttttttt… [{"text":"by a link, changes: /link","color":"yellow"},{"text":"reads outside of the working folder: /out","color":"yellow"},{"text":"text: a?"},{"text":"list: [1]"}]"`)
+  expect(last()).toMatchInlineSnapshot(
+    `"First 0 tttttttttttttttttttt tttttttttttttttttt… [{"text":"by a link, changes: /link","color":"yellow"},{"text":"reads outside of the working folder: /out","color":"yellow"},{"text":"text: a?"},{"text":"list: [1]"}]"`,
+  )
   const second = ask('Second', { suggested: [], change: async () => change(1) })
   const third = ask('Third', {
     script: { source: 'one\ntwo', calls: [{ name: 'a' }, { name: 'a' }, { name: 'b' }] },
@@ -574,7 +599,9 @@ test('questions are asked one at a time', async () => {
   expect(last()).toContain('Second 2')
   questions.decide('no')
   expect(await second).toBe('no')
-  expect(last()).toMatchInlineSnapshot(`"Third 1 undefined [{"text":"text: a?"},{"text":"list: [1]"},{"text":"A script makes this call; \\"once\\" allows all its calls of this tool. The script:","color":"yellow"},{"text":"one"},{"text":"two"},{"text":"Its calls so far: a × 2, b × 1","color":"yellow"}]"`)
+  expect(last()).toMatchInlineSnapshot(
+    `"Third 1 undefined [{"text":"text: a?"},{"text":"list: [1]"},{"text":"A script makes this call; \\"once\\" allows all its calls of this tool. The script:","color":"yellow"},{"text":"one"},{"text":"two"},{"text":"Its calls so far: a × 2, b × 1","color":"yellow"}]"`,
+  )
   expect(hiddenIn(shown.at(-1)!, shown.at(-1)!.detail.slice(0, 2))).toBeGreaterThan(20)
   stop.abort()
   expect(await fourth).toEqual({ refusal: 'The user stopped this call.' })
