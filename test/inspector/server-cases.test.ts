@@ -100,10 +100,7 @@ const outputs: { readonly [to: string]: object } = {
   small: { content: [block(3)], structuredContent: { a: 1 } },
   failed: { content: [block(3)], isError: true },
   large: { content: [block(999_000), block(5_000), block(3)], structuredContent: { a: 1 } },
-  full: { content: [block(999_973), block(3)] },
-  whole: { content: [block(999_973)], structuredContent: { a: 1 } },
   image: { content: [{ type: 'image', mimeType: 'image/png', data: 'i'.repeat(1_000_000) }, block(3)] },
-  audio: { content: [{ type: 'audio', data: 'i'.repeat(1_000_000) }] },
 }
 
 const host = {
@@ -222,9 +219,10 @@ test('servers are managed, pins decided and tools run as asked, and nothing else
     ),
     [endpoints.serverAction, { server: 'x'.repeat(1001) }],
     [endpoints.serverAction, { server: 'x'.repeat(1000) }],
-    ...['small', 'failed', 'large', 'full', 'whole', 'image', 'audio', 'ask', 'none', 'all'].map(
-      (to): [string, unknown] => [endpoints.call, { tool: 'mcp__mail__send', input: { to } }],
-    ),
+    ...['small', 'failed', 'large', 'image', 'ask', 'none', 'all'].map((to): [string, unknown] => [
+      endpoints.call,
+      { tool: 'mcp__mail__send', input: { to } },
+    ]),
     [endpoints.call, { tool: 'mcp__mail__send', input: { to: 'all' }, isConfirmed: 'yes' }],
     [endpoints.call, { tool: 'mcp__mail__evil', isConfirmed: true }],
     [endpoints.call, { tool: 'mcp__mail__send', input: { to: 5 } }],

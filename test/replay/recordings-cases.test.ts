@@ -198,7 +198,7 @@ function withoutTools({ request, ...rest }: (typeof http)[number]): object {
 }
 
 test.each([
-  ['claude-code', claudeCode, claudeCode.filter((_, at) => [1, 3, 5, 10, 12, 14].includes(at))],
+  ['claude-code', claudeCode, claudeCode.filter((_, at) => [3, 5, 12, 14].includes(at))],
   ['codex', codex, codex.filter((_, at) => [0, 1, 2, 4, 5, 6, 7, 10].includes(at))],
   ['toolshelf', own, own.slice(1)],
   ['http', http, http.filter((_, at) => [0, 3, 4].includes(at)).map(withoutTools)],
