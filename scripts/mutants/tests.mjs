@@ -18,7 +18,7 @@ const byFolder = {
   ],
   operate: ['test/operate/{mcp-http,messages-http,readiness,registry,tls}.test.ts'],
   otel: ['test/otel/{records-cases,telemetry}.test.ts'],
-  sandbox: ['test/sandbox/scripts.test.ts'],
+  sandbox: ['test/sandbox/{scripts,script-units}.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts', 'test/embed/*.test.ts'],
@@ -54,12 +54,34 @@ const byFolder = {
   scan: ['test/mcp/{safety-scan,scan-cases}.test.ts'],
   doctor: ['test/mcp/{doctor,doctor-cases}.test.ts'],
   import: ['test/cli/{import,import-apply,import-cases}.test.ts'],
+  inspector: ['test/inspector/{access,events,login,model,servers,*-cases,*-parts}.test.ts'],
+  'inspector/events': ['test/inspector/events*.test.ts'],
+  'inspector/model': ['test/inspector/model*.test.ts'],
+  'inspector/server': ['test/inspector/{access,login,servers,server-cases}.test.ts'],
   cli: [
-    'test/cli/{audit,cli,completion,demo,doctor,import,import-apply,import-cases,learned,permissions,pins}.test.ts',
-    'test/cli/{run,serve,servers,sessions,trust,wrap}.test.ts',
-    'test/terminal/{markdown,settle,status}.test.ts',
+    'test/cli/{audit,cli,completion,demo,doctor,import,import-apply,inspect,learned,permissions,pins,replay}.test.ts',
+    'test/cli/{run,serve,servers,sessions,trust,wrap,*-cases,*-units}.test.ts',
+    'test/users/{commands,credentials-cli}.test.ts',
     'test/mcp/{gateway-cli,hold,oauth}.test.ts',
   ],
+  // Most files of test/terminal draw whole chats and wait for them: with a mutant, for as long as they may.
+  'cli/chat': ['test/terminal/{context,markdown,*-units}.test.ts'],
+  'cli/demo': ['test/cli/{demo-install,demo,demo-units}.test.ts'],
+  'cli/doctor': ['test/cli/{doctor,doctor-ci}.test.ts'],
+  'cli/events': ['test/cli/{audit,events-units}.test.ts'],
+  'cli/gateway': [
+    'test/cli/{inspect,serve,gateway-units}.test.ts',
+    'test/users/{commands,oauth-reload}.test.ts',
+  ],
+  'cli/import': ['test/cli/{import,import-apply}.test.ts'],
+  'cli/servers': [
+    'test/cli/{servers,skill-places,servers-units}.test.ts',
+    'test/users/credentials-cli.test.ts',
+  ],
+  'cli/session': ['test/cli/{run,session-units}.test.ts'],
+  'cli/tools': ['test/cli/{cli,completion,encoder-progress,learned,tools-units}.test.ts'],
+  'cli/trust': ['test/cli/{trust,trust-units}.test.ts'],
+  'cli/user-files': ['test/cli/{learned,permissions,sessions,user-files-units}.test.ts'],
 }
 
 /** Never run: they read the sources, need dist/, start many processes, take too long, or hold a clock to what they measure. */

@@ -39,8 +39,8 @@ function headOf({ format, recording, tools, wire }: ReplayReport): string[] {
   return [
     `Replay of ${FORMATS[format]}: ${parts.join(', ')}.`,
     `${counted(tools.tools, 'tool')}${servers}, ${count(tools.tokens)} tokens of definitions; ${count(tools.deferred)} deferred, ${count(tools.used)} used (wire ${wire}).`,
-    ...(unreadable > 0 ? [`${counted(unreadable, 'line')} could not be read and were left out.`] : []),
-    ...(leftOut > 0 ? [`${counted(leftOut, 'turn')} beyond the limit were left out.`] : []),
+    ...(unreadable > 0 ? [`Left out: ${counted(unreadable, 'line')} that could not be read.`] : []),
+    ...(leftOut > 0 ? [`Left out: ${counted(leftOut, 'turn')} beyond the limit.`] : []),
     ...(tools.unknown.length > 0 ? [`Not among these tools: ${tools.unknown.join(', ')}.`] : []),
   ]
 }

@@ -45,8 +45,8 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
     )
   const model = input.text('model') ?? environment.ANTHROPIC_MODEL ?? MODEL
   const client = new Anthropic({
-    apiKey: apiKey ?? (authToken ? null : 'none'),
-    ...(authToken ? { authToken } : {}),
+    // The SDK takes one of the two; a token is set for a gateway, so it wins over a key from elsewhere.
+    ...(authToken ? { apiKey: null, authToken } : { apiKey: apiKey || 'none' }),
     ...(baseURL ? { baseURL } : {}),
     maxRetries: 0,
     // We report errors ourselves: the SDK would print the API's response to the terminal unfiltered.

@@ -1,0 +1,267 @@
+// Files of tools and queries, options of searches, and tools that are known but not installed.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  catalogueOf,
+  createEncoderProgress,
+  openKnownTools,
+  readLimit,
+  readQueries,
+  readRanker,
+  readTools,
+} from '../../src/cli/tools/index.ts'
+import { rankers } from '../../src/rankers/index.ts'
+import { outcomeOf } from './support/input.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tools-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function write(text: string): string {
+  const file = join(folder, 'file')
+  writeFileSync(file, text)
+  return file
+}
+
+/** What is read of these lines, and what is told about them. */
+async function read(reader: typeof readTools | typeof readQueries, lines: readonly unknown[]) {
+  const told: string[] = []
+  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
+  const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
+  const items = await outcomeOf(() => reader(write(text), terminal))
+  return [JSON.stringify(items), ...told].map((line) => line.replaceAll(folder, ''))
+}
+
+test('a catalogue is one tool per line; what is none is told and skipped', async () => {
+  const tool = { name: 'a', description: 'A', server: 's' }
+  expect(
+    await read(readTools, [
+      ...['\uFEFF{"name":"first"}\r', '', '  ', '{', '5', '[]', 'null'],
+      ...[
+        tool,
+        { ...tool, server: 't' },
+        tool,
+        { name: '' },
+        { name: 5 },
+        { ...tool, name: 'b', description: 5 },
+        { ...tool, name: 'c', server: 5 },
+      ],
+    ]),
+  ).toMatchInlineSnapshot(`
+    [
+      "[{"name":"first"},{"name":"a","description":"A","server":"s"},{"name":"a","description":"A","server":"t"}]",
+      "/file:4: it is not JSON; the line is skipped.",
+      "/file:5: it is not a JSON object; the line is skipped.",
+      "/file:6: it is not a JSON object; the line is skipped.",
+      "/file:7: it is not a JSON object; the line is skipped.",
+      "/file:10: "a" occurs twice; the line is skipped.",
+      "/file:11: a tool needs a "name"; the line is skipped.",
+      "/file:12: a tool needs a "name"; the line is skipped.",
+      "/file:13: "description" must be text; the line is skipped.",
+      "/file:14: "server" must be text; the line is skipped.",
+    ]
+  `)
+  expect(await read(readTools, [tool, ...Array(10).fill('{')])).toHaveLength(11)
+  expect((await read(readTools, [tool, ...Array(12).fill('{')])).at(-1)).toBe(
+    '/file: 2 more lines are invalid and skipped.',
+  )
+  expect((await read(readTools, ['']))[0]).toContain('CommandError: /file has no valid line')
+  expect(await outcomeOf(() => readTools(join(folder, 'none'), {} as never))).toMatch(
+    /^CommandError: cannot read .+ \(ENOENT\)\./,
+  )
+})
+
+test('queries name the tools that they mean', async () => {
+  const query = { query: 'q', gold: ['a'] }
+  expect(
+    await read(readQueries, [
+      ...[
+        query,
+        { ...query, id: 'own', acceptable: ['b'] },
+        { gold: ['a'] },
+        { query: 'q' },
+        { ...query, gold: [] },
+      ],
+      ...[
+        { ...query, gold: [5] },
+        { ...query, acceptable: 'b' },
+        { ...query, acceptable: [5] },
+      ],
+    ]),
+  ).toMatchInlineSnapshot(`
+    [
+      "[{"query":"q","gold":["a"],"id":"1"},{"query":"q","gold":["a"],"id":"own","acceptable":["b"]}]",
+      "/file:3: a query needs a "query"; the line is skipped.",
+      "/file:4: "gold" must be a list of tool names; the line is skipped.",
+      "/file:5: "gold" must be a list of tool names; the line is skipped.",
+      "/file:6: "gold" must be a list of tool names; the line is skipped.",
+      "/file:7: "acceptable" must be a list of tool names; the line is skipped.",
+      "/file:8: "acceptable" must be a list of tool names; the line is skipped.",
+    ]
+  `)
+})
+
+test('the tools of servers are a catalogue', () => {
+  const tools = [
+    { name: 'a', description: 'A', inputSchema: { type: 'object' } },
+    { name: 'b', inputSchema: {} },
+  ]
+  const config = { name: 's', tools: { a: { hint: 'h' } } }
+  expect(catalogueOf([{ config, tools }] as never)).toMatchInlineSnapshot(`
+    "{"name":"a","server":"s","description":"A","input_schema":{"type":"object"},"searchHint":"h"}
+    {"name":"b","server":"s","input_schema":{}}
+    "
+  `)
+})
+
+test('rankers and limits', async () => {
+  expect(readRanker('bm25')).toBe(rankers.bm25)
+  expect(await outcomeOf(() => readRanker('toString'))).toContain('UsageError: unknown ranker "toString"')
+  const limits = [undefined, '1', '7', '0', '1.5', '-1', 'x', ''].map((text) =>
+    outcomeOf(() => readLimit(text, 5)),
+  )
+  expect((await Promise.all(limits)).map((limit) => (typeof limit === 'number' ? limit : 'refused'))).toEqual(
+    [...[5, 1, 7, 'refused', 'refused', 'refused', 'refused', 'refused']],
+  )
+})
+
+test('progress is shown at once, then at intervals, with what is left', () => {
+  const show = (isInteractive: boolean, reports: readonly [at: number, done: number][]) => {
+    const told: string[] = []
+    let at = 0
+    const progress = createEncoderProgress(
+      { print: () => {}, tell: (text) => void told.push(text), isInteractive },
+      () => at,
+    )
+    for (const [now, done] of reports) {
+      at = now
+      progress.report(done, 1000)
+    }
+    progress.finish()
+    return told.map((line) => line.replaceAll('\u001b', 'ESC'))
+  }
+  const { TERM } = process.env
+  process.env.TERM = 'xterm'
+  const reports: [number, number][] = [
+    [0, 100],
+    [249, 101],
+    [250, 200],
+    [10_000, 600],
+    [20_000, 601],
+    [30_000, 1000],
+  ]
+  const [interactive, plain, none] = [show(true, reports), show(false, reports), show(true, [])]
+  if (TERM === undefined) delete process.env.TERM
+  else process.env.TERM = TERM
+  expect([
+    interactive,
+    plain,
+    none,
+    show(false, [
+      [0, 0],
+      [100_000, 500],
+      [180_000, 501],
+    ]),
+  ]).toMatchInlineSnapshot(`
+    [
+      [
+        "The encoder has read 100 of 1000 tools.",
+        "ESC[1AESC[2KThe encoder has read 200 of 1000 tools, about 2 s left.",
+        "ESC[1AESC[2KThe encoder has read 600 of 1000 tools, about 8 s left.",
+        "ESC[1AESC[2KThe encoder has read 601 of 1000 tools, about 16 s left.",
+        "ESC[1AESC[2KThe encoder has read 1000 of 1000 tools.",
+        "ESC[1AESC[2K",
+      ],
+      [
+        "The encoder has read 100 of 1000 tools.",
+        "The encoder has read 600 of 1000 tools, about 8 s left.",
+        "The encoder has read 601 of 1000 tools, about 16 s left.",
+        "The encoder has read 1000 of 1000 tools.",
+      ],
+      [],
+      [
+        "The encoder has read 0 of 1000 tools.",
+        "The encoder has read 500 of 1000 tools, about 2 min left.",
+        "The encoder has read 501 of 1000 tools, about 3 min left.",
+      ],
+    ]
+  `)
+})
+
+test('tools that are not installed are named, with how to get them', async () => {
+  const catalogue = [
+    { name: 'translate_text', description: 'Translates text into another language' },
+    { name: 'translate_page', description: 'Translates a page into another language', server: 'deep' },
+    { name: 'translate_file', description: 'Translates a file into another language', server: 'mine' },
+  ]
+  const server = (name: string, more: object = {}) => ({
+    name,
+    description: 'Translates text into another language',
+    ...more,
+  })
+  const registry = {
+    servers: [
+      {
+        server: server('io.example/deep-l', {
+          title: 'Deep',
+          packages: [
+            { registryType: 'pypi', identifier: 'x' },
+            { registryType: 'npm', identifier: '@deep/l' },
+          ],
+        }),
+      },
+      server('io.example/far one', {
+        remotes: [{ url: 'http://a.example' }, { url: 'https://b.example/mcp' }],
+      }),
+      server('io.example/-odd', { packages: [{ registryType: 'npm', identifier: 'x' }] }),
+      server('plain', {
+        packages: [{ registryType: 'npm', identifier: '--evil' }],
+        remotes: [{ url: 'https://x.example/;rm' }],
+      }),
+      ...[{ name: '', description: 'Translates' }, { name: 'x' }, 5],
+    ],
+  }
+  const find = async (text: string) => {
+    const told: string[] = []
+    const search = openKnownTools({
+      files: [write(text), join(folder, 'none')],
+      servers: ['mine'],
+      notify: (message) => void told.push(message.replaceAll(folder, '')),
+    })
+    const found = await search('translate text into another language', [])
+    return [...found.map((item) => JSON.stringify(item)).sort(), ...told]
+  }
+  expect([
+    await find(catalogue.map((tool) => JSON.stringify(tool)).join('\n')),
+    await find(JSON.stringify(registry)),
+    await find(`\uFEFF ${JSON.stringify(registry.servers.slice(3))}`),
+    await find('{"servers":5}'),
+  ]).toMatchInlineSnapshot(`
+    [
+      [
+        "{"kind":"not installed:","name":"translate_text","description":"Translates text into another language","advice":"the user can install its server with \\"toolshelf add\\""}",
+        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
+      ],
+      [
+        "{"kind":"not installed:","name":"io.example/-odd","description":"Translates text into another language","advice":"a server; the user can add it with \\"toolshelf add\\""}",
+        "{"kind":"not installed:","name":"io.example/deep-l","description":"Translates text into another language","advice":"a server; the user can add it: toolshelf add deep-l -- npx -y @deep/l"}",
+        "{"kind":"not installed:","name":"io.example/far one","description":"Translates text into another language","advice":"a server; the user can add it: toolshelf add far-one https://b.example/mcp"}",
+        "{"kind":"not installed:","name":"plain","description":"Translates text into another language","advice":"a server; the user can add it with \\"toolshelf add\\""}",
+        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
+      ],
+      [
+        "{"kind":"not installed:","name":"plain","description":"Translates text into another language","advice":"a server; the user can add it with \\"toolshelf add\\""}",
+        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
+      ],
+      [
+        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
+        "/file:1: a tool needs a "name"; the line is skipped.",
+        "cannot read the tools in /file: /file has no valid line; expected one JSON object per line, not a JSON list.",
+      ],
+    ]
+  `)
+})

@@ -1,0 +1,377 @@
+// One rich recording and one rich schema with every single change of them: everything that the page shows of each.
+import { expect, test } from 'vitest'
+import {
+  addEventFile,
+  buildValue,
+  compareTurns,
+  createEventModel,
+  type EventModel,
+  type FormValue,
+  formFor,
+  shownParts,
+  spendingOf,
+  spendingOverTime,
+  squarify,
+  toolUses,
+  totalSpending,
+  valueFor,
+} from '../../src/inspector/model/index.ts'
+import { effects } from '../support/variants.ts'
+
+function modelOf(events: readonly unknown[], limits = {}): EventModel {
+  const model = createEventModel(limits)
+  for (const event of events) model.add(event)
+  return model
+}
+
+/** An event without the fields that all of them have. */
+const event = (type: string, minute: number, fields: object, conversation = 'x') => ({
+  entry: [type, minute, conversation] as const,
+  fields,
+})
+
+/** The events as they are recorded. */
+function recorded(given: readonly ReturnType<typeof event>[]) {
+  return given.map(({ entry: [type, minute, conversation], fields }, sequence) => ({
+    ...{ type, time: `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`, processId: 1 },
+    ...{ sequence, conversation },
+    ...fields,
+  }))
+}
+
+const usage = (read: number, write: number, hour: number) => ({
+  ...{ input: 100, cacheRead: read, cacheWrite: write, cacheWrite1h: hour, output: 10 },
+})
+const share = { visible: 2, total: 5, tokensWith: 300, tokensWithout: 5000 }
+const MODEL = 'claude-sonnet-5-5'
+
+/** A chat, a client of the Messages gateway, and one of MCP. */
+const written = [
+  event(
+    'tools',
+    0,
+    { id: 't1', server: 'hub', tokens: [5, 6, 7], immediate: ['a'], deferred: ['b', 'c'] },
+    '',
+  ),
+  event('pool', 0, { id: 'p1', parts: ['t1'] }, ''),
+  event('opened', 0, { kind: 'chat', client: { name: 'cursor', version: '1' }, user: 'ada' }),
+  event('announced', 0, { added: 2, removed: 1, fault: true }),
+  event('decision', 0, {
+    ...{ decision: { open: true, reason: 'open', error: 'e' }, model: MODEL, messages: 3, isSubAgent: true },
+    ...{ pool: 'p1', loaded: ['b'], tools: share },
+  }),
+  event('prefix', 0, {
+    isKept: false,
+    causes: [{ kind: 'tool-changed', name: 'b', index: 4 }],
+    content: [{ before: 'old', after: { text: 'new' } }],
+    left: 2,
+  }),
+  event('searched', 0, {
+    ...{ query: 'q', ranker: 'hybrid', matched: 2, searchable: 3, refused: 1, unsearched: ['late'] },
+    ...{ found: ['b', 'd'], scores: [0.5] },
+  }),
+  event('loaded', 0, { names: ['b', 'd'], by: 'search' }),
+  event('sampled', 0, { model: MODEL, milliseconds: 9, stopReason: 'tool_use', usage: usage(50, 0, 0) }),
+  event('decision', 20, {
+    decision: { open: true, reason: 'open' },
+    model: MODEL,
+    pool: 'p1',
+    loaded: ['b'],
+    tools: share,
+  }),
+  event('sampled', 21, { model: MODEL, stopReason: 'tool_use', usage: usage(0, 70, 0) }),
+  event('sampled', 21, { model: MODEL, stopReason: 'tool_use', usage: usage(0, 0, 80) }),
+  event('sampled', 21, { model: MODEL, stopReason: 'end_turn', usage: usage(0, 0, 0), error: 'late' }),
+  event('call', 21, { id: '1', name: 'mcp__hub__b', server: 'hub', content: { at: 1 } }),
+  event('permission', 21, { id: '1', name: 'mcp__hub__b', isAllowed: true }),
+  event('permission', 21, { id: '9', name: 'mcp__hub__c', isAllowed: false }),
+  event('result', 22, { id: '1', outcome: 'failed', reason: 'r', milliseconds: 5, size: 6, content: 'out' }),
+  event('result', 22, { id: '2', name: 'c', outcome: 'done' }),
+  event('compacted', 23, { trigger: 'auto', before: 40, after: 6 }),
+  event('rejected', 23, { message: 'no' }),
+  event('warning', 23, { message: 'careful' }),
+  event('decision', 24, { decision: { open: false }, model: 'nobody', tools: share }),
+  event(
+    'answered',
+    5,
+    {
+      ...{ model: MODEL, status: 200, milliseconds: 7, mode: 'shelve', wire: 'reference', why: 'w' },
+      ...{ toolsGiven: 9, toolsVisible: 2, rounds: 3, tokensWithout: 900, tokensWith: 100 },
+      ...{ dollarsWithout: 0.5, dollarsWith: 0.25, error: 'e' },
+    },
+    'y',
+  ),
+  event('answered', 6, { model: MODEL, status: 200, rounds: 0, tokensWithout: 9, tokensWith: 1 }, 'y'),
+  event('listed', 7, { mode: 'list', pool: 'p1', loaded: ['c'], tools: share }, 'z'),
+  event('searched', 7, { query: 'first', found: ['hub__b'] }, 'z'),
+  event('loaded', 7, { names: ['b'], by: 'search' }, 'z'),
+  event('listed', 7, { mode: 'bridge', pool: 'p1', loaded: [] }, 'z'),
+  event('call', 7, { id: '3', name: 'b' }, 'z'),
+  event('searched', 8, { query: 'second', found: [] }, 'z'),
+]
+
+const events = recorded(written)
+
+function shown(given: readonly unknown[]): string[] {
+  const model = modelOf(given)
+  const pools = model.pools()
+  const conversations = model.conversations()
+  const turns = conversations.flatMap(({ id }) => model.turns(id))
+  const uses = toolUses(model)
+  return [
+    ...conversations,
+    ...turns.flatMap((turn) => [turn, spendingOf(turn), pools.workingSet(turn)]),
+    pools.latest(),
+    ...spendingOverTime(model, 5),
+    totalSpending(model),
+    ...['mcp__hub__b', 'hub__b', 'b', 'c', 'd', 'none'].map((name) => uses.of(name) ?? null),
+    model.turns('none'),
+  ].map((part) => JSON.stringify(part))
+}
+
+test('a recording becomes what it became', async () => {
+  const model = modelOf(events)
+  const turns = ['x', 'y', 'z'].flatMap((id) => model.turns(id))
+  const compared = turns
+    .slice(1)
+    .map((turn, at) => JSON.stringify(compareTurns(turns[at]!, turn, model.pools()), undefined, 1))
+  // Only the fields of an event's own are varied, of the first event of each type, and each conversation alone.
+  const varied = await Promise.all(
+    ['x', 'y', 'z'].map((id) => {
+      const all = written.filter(({ entry }) => entry[2] === id || (entry[2] === '' && id === 'x'))
+      const own = all.filter(({ entry }, at) => all.findIndex((one) => one.entry[0] === entry[0]) === at)
+      return effects(
+        own.map(({ fields }) => fields),
+        (fields: readonly object[]) =>
+          shown(recorded(fields.map((one, at) => ({ entry: own[at]!.entry, fields: one })))),
+      )
+    }),
+  )
+  await expect([...shown(events), ...compared, ...varied].join('\n')).toMatchFileSnapshot(
+    './model/recording.txt',
+  )
+})
+
+test('events may come in any order and twice; the oldest beyond a limit are dropped and refused', () => {
+  const mixed = [...events].reverse().flatMap((one) => [one, one])
+  expect(shown(mixed)).toEqual(shown(events))
+  const few = modelOf(events, { mostEvents: 10 })
+  expect(few.counts()).toEqual({ kept: 10, dropped: events.length - 10, refused: 0 })
+  expect(few.conversations().map(({ id, events: count }) => [id, count])).toEqual([['x', 10]])
+  few.add(events[0])
+  few.add(5)
+  expect(few.counts()).toEqual({ kept: 10, dropped: events.length - 9, refused: 1 })
+  const characters = events.slice(-1).reduce((sum, one) => sum + JSON.stringify(one).length, 0)
+  expect(modelOf(events.slice(-2), { mostCharacters: characters }).counts()).toMatchObject({ kept: 1 })
+})
+
+test('spans of time are as short as fits, and reach from the first turn to the last', () => {
+  const at = (time: string, id: number) => ({
+    type: 'call',
+    time,
+    processId: 1,
+    sequence: id,
+    conversation: 'x',
+    id: String(id),
+  })
+  const spans = (times: readonly string[], most?: number) => {
+    const model = createEventModel()
+    times.forEach((time, index) => {
+      model.add({ ...at(time, index), conversation: `c${index}` })
+    })
+    return spendingOverTime(model, most).map(({ start, milliseconds, spending }) => [
+      start,
+      milliseconds,
+      spending.turns,
+    ])
+  }
+  expect(spans([])).toEqual([])
+  const minute = Date.parse('2026-01-01T00:00:00Z')
+  expect(spans(['2026-01-01T00:00:00Z', '2026-01-01T00:02:59Z'])).toEqual(
+    [1, 0, 1].map((turns, index) => [minute + 60_000 * index, 60_000, turns]),
+  )
+  for (const [last, length] of [
+    ['2026-01-01T00:59:59Z', 1],
+    ['2026-01-01T01:00:00Z', 5],
+    ['2026-01-01T14:00:00Z', 15],
+    ['2026-01-03T00:00:00Z', 60],
+    ['2026-01-05T00:00:00Z', 180],
+    ['2026-01-11T00:00:00Z', 360],
+    ['2026-02-11T00:00:00Z', 1440],
+    ['2026-05-11T00:00:00Z', 7 * 1440],
+    ['2029-05-11T00:00:00Z', 28 * 1440],
+    ['2046-05-11T00:00:00Z', 364 * 1440],
+  ] as const)
+    expect([last, spans(['2026-01-01T00:00:00Z', last])[0]?.[1]]).toEqual([last, length * 60_000])
+  const far = spans(['1026-01-01T00:00:00Z', '2026-05-11T00:00:00Z'], 3)
+  expect([far.length, far[0]?.[2], far.at(-1)?.[2]]).toEqual([3, 1, 1])
+})
+
+test('a file is an export or lines; what is no event is counted', () => {
+  const [first, second] = [JSON.stringify(events[0]), JSON.stringify(events[1])]
+  const exported = (more: object) =>
+    JSON.stringify({ format: 'toolshelf-events', events: [events[0], 5], ...more })
+  const cases: readonly [string, number, number][] = [
+    [`${first}\n\n  \n${second}`, 2, 0],
+    [`${first}\n{\n5\n{}\n${second}\n`, 2, 3],
+    [exported({}), 1, 1],
+    [` \n${exported({})}`, 1, 1],
+    [exported({ format: 'other', note: 'toolshelf-events' }), 0, 1],
+    [exported({ events: 5 }), 0, 0],
+    ['', 0, 0],
+  ]
+  for (const [text, count, broken] of cases) {
+    const model = createEventModel()
+    expect([text, addEventFile(text, model)]).toEqual([text, { events: count, broken }])
+    expect(model.counts().kept).toBe(count)
+  }
+  const times = [
+    '2026-01-01T00:00:00Z',
+    '2026-01-01T00:00:00.123456789Z',
+    '2026-01-01',
+    '2026-01-01T00:00:00.Z',
+  ]
+  const odd = [...times, 5].map((time) => ({ ...events[0], time }))
+  expect(modelOf([...odd, { ...events[0], sequence: 0.5 }]).counts()).toEqual({
+    kept: 2,
+    dropped: 0,
+    refused: 4,
+  })
+})
+
+const schema = {
+  ...{ title: 'Whole', description: 'All kinds.', required: ['text', 'list', 'child'] },
+  $defs: { size: { type: 'integer', minimum: 1, maximum: 9, default: 4 }, again: { $ref: '#/$defs/size' } },
+  type: 'object',
+  properties: {
+    flag: { type: 'boolean', default: false },
+    number: { type: 'number', minimum: -1.5 },
+    text: { type: ['string', 'null'], format: 'date', default: 'today' },
+    odd: { type: 'string', default: 5 },
+    choice: { enum: ['a', 2, null] },
+    only: { const: 'fixed' },
+    size: { $ref: '#/$defs/again', description: 'How large.' },
+    lost: { $ref: '#/$defs/none' },
+    maybe: { anyOf: [{ type: 'integer' }, { type: 'null' }], title: 'Perhaps' },
+    either: { oneOf: [{ type: 'integer' }, { type: 'string' }] },
+    two: { type: ['integer', 'string'] },
+    list: { items: { type: 'integer' } },
+    anything: { type: 'array' },
+    open: { type: 'object' },
+    closed: { type: 'object', additionalProperties: false },
+    child: { properties: { name: { type: 'string' }, note: { type: 'string' } }, required: ['name'] },
+    self: { $ref: '#' },
+  },
+}
+const entered: FormValue = {
+  ...{ flag: 'true', number: '-1.5', text: 'now', choice: '2', size: '9', two: '"x"', only: '' },
+  ...{ list: ['1', 'x', '1.5', ''], anything: '[1', open: '{"a":1}', closed: {}, child: { name: 'n' } },
+}
+
+test('a form has the fields of its schema, and takes what is entered into it', async () => {
+  const shownForm = (given: { readonly schema: unknown; readonly entered: FormValue }) => {
+    const form = formFor(given.schema)
+    return [form, valueFor(form), buildValue(form, valueFor(form)), buildValue(form, given.entered)].map(
+      (part) => JSON.stringify(part),
+    )
+  }
+  await expect(await effects({ schema, entered }, shownForm)).toMatchFileSnapshot('./model/form.txt')
+})
+
+test('the bounds of numbers, lists of choices and forms', () => {
+  const built = (field: object, text: FormValue) => {
+    const { value, problems } = buildValue(formFor(field), text)
+    return problems[0]?.message ?? value
+  }
+  const integer = { type: 'integer', minimum: 1, maximum: 9 }
+  expect(['0', '1', '9', '10', '1.5', 'x', 'Infinity', ''].map((text) => built(integer, text))).toEqual([
+    ...['is below 1', 1, 9, 'is above 9', 'is not a whole number', 'is not a number', 'is not a number'],
+    'is required',
+  ])
+  expect(['1.5', '-9e9'].map((text) => built({ type: 'number' }, text))).toEqual([1.5, -9e9])
+  expect([
+    built({ type: 'string' }, ['no text']),
+    built({ items: {} }, 'no list'),
+    built({ properties: {} }, []),
+  ]).toEqual(['is required', undefined, {}])
+  const choices = (count: number) => formFor({ enum: Array.from({ length: count }, (_, at) => at) }).kind
+  expect([choices(500), choices(501)]).toEqual(['choice', 'json'])
+  const wide = (count: number) =>
+    JSON.stringify(
+      formFor({
+        properties: Object.fromEntries(
+          Array.from({ length: count }, (_, at) => [`f${at}`, { type: 'string' }]),
+        ),
+      }),
+    ).includes('too many')
+  expect([wide(149), wide(150)]).toEqual([false, true])
+})
+
+test('areas of a treemap', () => {
+  const area = { x: 1, y: 2, width: 6, height: 4 }
+  const rounded = squarify([6, 0, 3, 6, 2, -1, 1, 4, 2], area).map((one) =>
+    one ? [one.x, one.y, one.width, one.height].map((side) => Math.round(side * 100) / 100) : null,
+  )
+  expect(rounded).toMatchInlineSnapshot(`
+    [
+      [
+        1,
+        2,
+        3,
+        2,
+      ],
+      null,
+      [
+        5.71,
+        2,
+        1.29,
+        2.33,
+      ],
+      [
+        1,
+        4,
+        3,
+        2,
+      ],
+      [
+        4,
+        4.33,
+        1.2,
+        1.67,
+      ],
+      null,
+      [
+        6.4,
+        4.33,
+        0.6,
+        1.67,
+      ],
+      [
+        4,
+        2,
+        1.71,
+        2.33,
+      ],
+      [
+        5.2,
+        4.33,
+        1.2,
+        1.67,
+      ],
+    ]
+  `)
+  expect(squarify([1, 1], { x: 0, y: 0, width: 2, height: 8 })).toEqual([
+    { x: 0, y: 0, width: 2, height: 4 },
+    { x: 0, y: 4, width: 2, height: 4 },
+  ])
+  expect(squarify([], area)).toEqual([])
+  expect(squarify([5], { ...area, width: 0 })).toEqual([{ x: 1, y: 2, width: 0, height: 0 }])
+})
+
+test('marks stand where the hidden characters stood', () => {
+  const long = `\u001b]${'x'.repeat(60)}\u0007`
+  expect(shownParts(`a\u001b[31mb\u0007${long}c\u200d`).map(({ text, mark }) => mark ?? text)).toEqual([
+    ...['a', 'ESC[31m', 'b', 'U+0007', `ESC]${'x'.repeat(38)}…`, 'c', 'U+200D'],
+  ])
+  expect(shownParts('')).toEqual([])
+})
