@@ -25,6 +25,7 @@ function requestOf(): Fields {
       deferred('mail', { description: `run ${++runs}` }),
       deferred('mail', { description: 'the later one' }),
       deferred('fax'),
+      deferred('mcp__a.b__c d'),
     ],
     messages: [
       user(text('go')),
@@ -40,9 +41,10 @@ function requestOf(): Fields {
         hostedUse('srvtoolu_3', 'web_search', { query: 'other' }),
         hostedUse('srvtoolu_4', 'tool_search_tool_bm25', 'odd'),
         use('toolu_1', 'plain'),
+        use('toolu_9', 'tool_search_tool_bm25'),
       ),
       user(result('toolu_1')),
-      system(addition(tool('added')), {
+      system(text('Now.'), addition(tool('added')), {
         type: 'tool_removal',
         tool: { type: 'tool_reference', name: 'fax' },
       }),
