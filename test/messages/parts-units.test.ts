@@ -7,10 +7,15 @@ import { usesDeferral } from '../../src/messages/contract.ts'
 import { createForwarding } from '../../src/messages/forwarding.ts'
 import { settingFor } from '../../src/messages/inbound-reader.ts'
 import type { MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
-import { createMetrics, readSetting } from '../../src/messages/index.ts'
+import { createMetrics, type RequestOutcome, readSetting } from '../../src/messages/index.ts'
 import { createRecent, createSizedCache } from '../../src/messages/recent.ts'
 import { createReplyMemory } from '../../src/messages/reply-memory.ts'
-import { peekRequest, type RequestContext } from '../../src/messages/request-context.ts'
+import {
+  outcomeHeaders,
+  peekRequest,
+  type RequestContext,
+  record,
+} from '../../src/messages/request-context.ts'
 import { createTokenCount } from '../../src/messages/token-count.ts'
 import { createTracedConversations } from '../../src/messages/traced-conversations.ts'
 import { createUserGuard } from '../../src/messages/user-guard.ts'
@@ -58,6 +63,9 @@ it('caches keep what was used last, by number or by size', () => {
   recent.set('d', 5)
   recent.delete('d')
   expect(['a', 'c', 'd'].map(recent.get)).toEqual([3, undefined, undefined])
+  recent.get('unknown')
+  recent.set('e', 6)
+  expect(['a', 'e'].map(recent.get)).toEqual([3, 6])
 
   const sized = createSizedCache<string>(20)
   expect(sized.isEmpty()).toBe(true)
@@ -195,6 +203,8 @@ it('users are found by their keys, which stay here, and wrong keys slow down the
       (error) => refusalOf(error).slice(0, 11),
     )
   while ((await wait('tsk_wrong')) === 'refused 401') tries++
+  for (let count = 0; count <= tries; count++) await guard.admit({}, 'mute').catch(() => {})
+  lines.push(await guard.admit({ 'x-api-key': 'tsk_good' }, 'mute').then(json, refusalOf))
   lines.push(`${tries} tries; ${await wait('tsk_good')}, ${await wait('tsk_known')}`)
   lines.push(`${(await guard.admit({}, 'far').catch(refusalOf)) as string}; ${notices.length > 0}`)
   const steady = lines.map((line) => line.replace(/again in \d+ s; \d+/, 'again in … s; …'))
@@ -350,6 +360,77 @@ it('requests are found to be of one conversation by their messages', () => {
   expect(createTracedConversations(undefined)({ model: 'm', messages: [] }, 'me', {})).toBeUndefined()
 })
 
+it('a conversation that goes on with the same objects is found without writing them', () => {
+  let writes = 0
+  const message = (role: string) =>
+    Object.freeze({
+      role,
+      toJSON() {
+        writes++
+        return { role, content: String(writes) }
+      },
+    }) as unknown as Fields
+  const messages = Array.from({ length: 40 }, (_, index) => message(index % 2 ? 'assistant' : 'user'))
+  let opened = 0
+  const traceOf = createTracedConversations(() => Object.assign(() => {}, { traceId: String(++opened) }))
+  const costOf = (list: readonly Fields[], owner = 'me') => {
+    writes = 0
+    const trace = traceOf({ model: 'm', messages: list } as unknown as MessagesRequest, owner, {})
+    return `${trace?.traceId}: ${writes}`
+  }
+  const upTo = (count: number) => messages.slice(0, count)
+  // Seven more messages are looked through, and another owner's and other beginnings are not the same.
+  expect([3, 5, 12, 20].map((count) => costOf(upTo(count)))).toEqual(['1: 3', '1: 0', '1: 0', '2: 17'])
+  expect(costOf(upTo(20), 'you')).toBe('3: 20')
+  const other = message('user')
+  expect(costOf([other, ...messages.slice(1, 20)])).toBe('4: 20')
+  expect(costOf([...upTo(18), other, messages[19]!])).toMatch(/^5: /)
+  // Of conversations with one message, sixteen wait until somebody needs their key.
+  const single = Array.from({ length: 17 }, () => costOf([message('user')]).split(': ')[1])
+  expect(single.lastIndexOf('0')).toBe(15)
+  expect(single[16]).toBe('1')
+})
+
+it('an outcome is told by headers and counted', async () => {
+  const figures = {
+    tokensWithout: 9,
+    tokensWith: 4,
+    tokensSaved: 5,
+    extraRoundTrips: 1,
+    searchOutputTokens: 2,
+  }
+  const dollars = { dollarsWithout: 0.5, dollarsWith: 0.25, dollarsSaved: 0.25 }
+  const given = {
+    mode: 'shelve',
+    wire: 'append',
+    why: `asked for é ${'x'.repeat(400)}`,
+    toolsGiven: 8,
+    toolsVisible: 3,
+  }
+  const counted = { ...given, loaded: [], searches: 2, rounds: 3 }
+  const outcomes = [
+    { ...counted, figures: () => ({ ...figures, ...dollars }) },
+    { ...counted, mode: 'emulate', figures: () => figures },
+    { ...counted, mode: 'off', wire: undefined, figures: () => undefined },
+    undefined,
+  ] as unknown as RequestOutcome[]
+  const lines: string[] = []
+  for (const partial of ['dollarsWithout', 'dollarsWith', 'dollarsSaved'])
+    outcomes.push({
+      ...counted,
+      mode: 'pass',
+      figures: () => ({ ...figures, ...dollars, [partial]: undefined }),
+    } as never)
+  const metrics = createMetrics()
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome) lines.push(json(outcomeHeaders(outcome)))
+    const path = ['/v1/messages', '/v1/responses', '/x'][index] ?? '/v1/models'
+    record(metrics, { path, outcome } as RequestContext, 200 + index, 1500)
+  }
+  const text = metrics.text().replace(/^(?:#|\w+_bucket).*\n/gm, '')
+  await expect([...lines, text].join('\n')).toMatchFileSnapshot('./conversations/outcomes.txt')
+})
+
 it('a reply that a client’s API cannot express is restored as the model wrote it', async () => {
   const memory = createReplyMemory()
   async function* eventsOf(blocks: readonly Fields[]): AsyncGenerator<StreamEvent> {
@@ -366,7 +447,7 @@ it('a reply that a client’s API cannot express is restored as the model wrote 
     return count
   }
   const request = (...messages: Fields[]) => ({ model: 'm', messages }) as unknown as MessagesRequest
-  const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
+  const thought = { type: 'thinking', thinking: 'Hm.', signature: 's', text: 'no text' }
   const call = use('toolu_1', 'read')
   const flat = assistant(text('AB'), call)
   const untouched = request(flat)
@@ -376,7 +457,10 @@ it('a reply that a client’s API cannot express is restored as the model wrote 
   await remember(text('E'), use('toolu_2', 'read'))
   await remember(use('toolu_3', 'read'), text('F'))
   await remember(thought, text('G'))
+  const halfway = memory.remember(eventsOf([thought, text('H'), use('toolu_4', 'read')]), 'me')
+  for (let step = 0; step < 7; step++) await halfway.next()
   const others = [
+    assistant(text('H'), use('toolu_4', 'read')),
     user(text('AB'), call),
     assistant(text('E'), use('toolu_2', 'read')),
     assistant(text('G')),
@@ -394,7 +478,7 @@ it('a reply that a client’s API cannot express is restored as the model wrote 
     assistant(use('toolu_3', 'read'), text('F')),
   ])
   for (const same of [request(...others), request(flat)]) expect(memory.restore(same, 'you')).toBe(same)
-  expect(memory.restore(request(...others), 'me').messages[1]).toBe(others[1])
+  expect(memory.restore(request(...others), 'me').messages[2]).toBe(others[2])
 })
 
 it('a client defers if its tools or its history say so', async () => {
@@ -466,7 +550,7 @@ it('only requests that a rule names are forwarded', () => {
     'GET /v1/models/a',
     'GET /v1/models/',
     'GET /v1/models/..',
-    'GET /v1/models/a.b',
+    'GET /v1/models/.b',
     'GET /v1/models/a%2fb',
     'GET /v1/models',
     'POST /v1/models/a',
