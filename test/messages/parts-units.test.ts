@@ -195,6 +195,7 @@ it('users are found by their keys, which stay here, and wrong keys slow down the
       await write(headers, token)
   await write({ 'x-toolshelf-key': 'tsk_good', 'x-api-key': 'tsk_other', authorization: 'Bearer own' })
   await write({ 'x-api-key': 'own', authorization: 'Bearer tsk_good' })
+  await write({ authorization: 'Basic Bearer tsk_good' })
   await write({})
   let tries = 0
   const wait = async (token: string) =>
@@ -203,7 +204,9 @@ it('users are found by their keys, which stay here, and wrong keys slow down the
       (error) => refusalOf(error).slice(0, 11),
     )
   while ((await wait('tsk_wrong')) === 'refused 401') tries++
-  for (let count = 0; count <= tries; count++) await guard.admit({}, 'mute').catch(() => {})
+  for (let count = 0; count <= tries; count++)
+    for (const headers of [{}, { 'x-api-key': 'tsk_denied' }])
+      await guard.admit(headers, 'mute').catch(() => {})
   lines.push(await guard.admit({ 'x-api-key': 'tsk_good' }, 'mute').then(json, refusalOf))
   lines.push(`${tries} tries; ${await wait('tsk_good')}, ${await wait('tsk_known')}`)
   lines.push(`${(await guard.admit({}, 'far').catch(refusalOf)) as string}; ${notices.length > 0}`)
@@ -550,7 +553,7 @@ it('only requests that a rule names are forwarded', () => {
     'GET /v1/models/a',
     'GET /v1/models/',
     'GET /v1/models/..',
-    'GET /v1/models/.b',
+    'GET /v1/models/.b.',
     'GET /v1/models/a%2fb',
     'GET /v1/models',
     'POST /v1/models/a',
