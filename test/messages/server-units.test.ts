@@ -554,6 +554,7 @@ it('a request is measured by what was sent for it and what the upstream counted'
   for (const messages of [
     [user(text('hi'))],
     [marked],
+    [marked, assistant(text('ho')), user(text('hi'))],
     [user(text('hi')), assistant(text('ho')), user(text('hi'))],
   ])
     for (const tools of [[tool('a'), deferred('b')], undefined]) {
