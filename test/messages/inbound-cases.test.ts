@@ -417,7 +417,7 @@ const frozen = <Value>(value: Value): Value => {
 }
 
 it('what was read before is read again as if it were new', () => {
-  const message = frozen({
+  const message: Fields = frozen({
     model: 'm',
     messages: chats.flatMap(({ messages }) => messages as Fields[]).slice(0, 9),
   })

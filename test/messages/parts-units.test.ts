@@ -146,6 +146,7 @@ it('a forwarded request is counted without reading it, however it is cut', () =>
   }
 })
 
+const asHeaders = (...list: { readonly [name: string]: string }[]) => list
 const ada: User = { id: 'ada', profile: profileOf({ name: 'ada' }) }
 const refusalOf = (error: unknown): string => {
   const { answer } = error as { answer: { status: number; headers: Fields; body: string } }
@@ -187,11 +188,11 @@ it('users are found by their keys, which stay here, and wrong keys slow down the
     'tsk_mode_odd',
     'other',
   ])
-    for (const headers of [
+    for (const headers of asHeaders(
       { 'x-toolshelf-key': token },
       { 'x-api-key': ` ${token}`, 'x-kept': 'yes' },
       { authorization: `bearer  ${token}` },
-    ])
+    ))
       await write(headers, token)
   await write({ 'x-toolshelf-key': 'tsk_good', 'x-api-key': 'tsk_other', authorization: 'Bearer own' })
   await write({ 'x-api-key': 'own', authorization: 'Bearer tsk_good' })
@@ -205,7 +206,7 @@ it('users are found by their keys, which stay here, and wrong keys slow down the
     )
   while ((await wait('tsk_wrong')) === 'refused 401') tries++
   for (let count = 0; count <= tries; count++)
-    for (const headers of [{}, { 'x-api-key': 'tsk_denied' }])
+    for (const headers of asHeaders({}, { 'x-api-key': 'tsk_denied' }))
       await guard.admit(headers, 'mute').catch(() => {})
   lines.push(await guard.admit({ 'x-api-key': 'tsk_good' }, 'mute').then(json, refusalOf))
   lines.push(`${tries} tries; ${await wait('tsk_good')}, ${await wait('tsk_known')}`)
@@ -460,7 +461,9 @@ it('a reply that a client’s API cannot express is restored as the model wrote 
   await remember(text('E'), use('toolu_2', 'read'))
   await remember(use('toolu_3', 'read'), text('F'))
   await remember(thought, text('G'))
-  const halfway = memory.remember(eventsOf([thought, text('H'), use('toolu_4', 'read')]), 'me')
+  const halfway = memory
+    .remember(eventsOf([thought, text('H'), use('toolu_4', 'read')]), 'me')
+    [Symbol.asyncIterator]()
   for (let step = 0; step < 7; step++) await halfway.next()
   const others = [
     assistant(text('H'), use('toolu_4', 'read')),
@@ -569,6 +572,8 @@ it('only requests that a rule names are forwarded', () => {
   expect(all).toEqual([true, false, false, true, false, false, false, true, false, false, true, false])
   for (const rule of [
     'GET /v2/x',
+    '/v1/x',
+    'GET v1/x',
     'get /v1/x',
     'GET /v1',
     'GET /v1/',
