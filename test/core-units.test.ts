@@ -1,8 +1,8 @@
 // Small parts of the core in tables: where a history may be cut and how a pool is described in events.
 import { expect, it } from 'vitest'
-import { describePool } from '../src/core/index.ts'
+import { describePool, type Trace } from '../src/core/index.ts'
 import { assistant, found, result, search, text, use, user } from './oracle/requests.ts'
-import { type Loose, quietShelf } from './support/talk.ts'
+import { BOUND_MODEL, builtIn, exampleTools, type Loose, MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
 
@@ -115,3 +115,45 @@ it('a pool is described by server, immediate tools first, in parts that are not 
     ]
   `)
 })
+
+it('thinking that is bound to what changes is left out of what is sent, and nothing else is touched', async () => {
+  const messages = [
+    user(text('hi')),
+    assistant(thought),
+    user(text('a')),
+    assistant(thought, text('b')),
+    user(text('c')),
+    assistant(text('So.')),
+    user(text('d')),
+  ]
+  for (const [model, kept] of [
+    [BOUND_MODEL, [assistant(text('(thought)')), assistant(text('b'))]],
+    [MODEL, [messages[1], messages[3]]],
+  ] as const) {
+    const shelf = quietShelf({ tools: exampleTools })
+    expect(shelf.sendable(messages as Loose)).toEqual(messages)
+    await shelf.prepare({ model, max_tokens: 100, messages } as Loose)
+    const sent: Loose = shelf.sendable(messages as Loose)
+    expect([sent[1], sent[3]]).toEqual(kept)
+    expect([0, 2, 4, 5, 6].map((index) => sent[index])).toEqual(
+      [0, 2, 4, 5, 6].map((index) => messages[index]),
+    )
+  }
+})
+
+it.each(['append', undefined] as const)(
+  'the model sees the tools of its list and loaded ones, each once: wire %s',
+  async (wire) => {
+    const shown: unknown[] = []
+    const trace = (event: Trace) => {
+      if (event.type === 'decision') shown.push(event.tools?.visible)
+    }
+    const talk = new Talk(
+      quietShelf({ tools: [builtIn('Read'), ...exampleTools], trace, ...(wire ? { wire } : {}) }),
+    ).user('go')
+    await talk.prepare()
+    await talk.search('select:mcp__slack__send_message')
+    await talk.prepare()
+    expect(shown).toEqual([1, 2])
+  },
+)
