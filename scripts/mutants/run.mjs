@@ -166,7 +166,9 @@ function sourceFiles(name) {
   const path = name.startsWith('src') ? name : join('src', name)
   if (!existsSync(path)) fail(`${path}: no such folder or file`)
   if (statSync(path).isFile()) return [path]
-  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+  // `messages/.` are the files of the folder itself.
+  const recursive = !name.endsWith('/.')
+  return readdirSync(path, { recursive, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(path, file))
     .sort()

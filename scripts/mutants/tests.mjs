@@ -45,7 +45,11 @@ const byFolder = {
   'mcp/skills': ['test/mcp/{gateway-cases,gateway-skills,skills-cases}.test.ts'],
   'mcp/personal': ['test/users/{credentials-cli,personal-cases}.test.ts'],
   'mcp/replicas': ['test/replicas/{strangers,units}.test.ts'],
-  messages: ['test/messages/*.test.ts'],
+  messages: [
+    'test/messages/*.test.ts',
+    'test/operate/messages-http.test.ts',
+    'test/users/serve-users.test.ts',
+  ],
   agent: ['test/agent/{agent*,cache-marks,diff,long,meter,transcript,unreachable}.test.ts'],
   'agent/permissions': ['test/agent/permissions*.test.ts'],
   'agent/skills': ['test/agent/skills*.test.ts'],

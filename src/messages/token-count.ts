@@ -22,6 +22,8 @@ const OUTPUT = ['output_tokens', 'completion_tokens']
 /** Characters kept of a chunk, because a field may straddle two. */
 const SEAM = 64
 const BYTES_PER_TOKEN = 4
+/** Starts an event of a stream. */
+const PART = '\ndata:'
 
 /** The tokens of a request by its size, where no usage is reported. */
 export function tokensOfBytes(bytes: number): number {
@@ -44,7 +46,8 @@ export function createTokenCount(): TokenCount {
     feed(chunk) {
       const text = seam + chunk.toString('latin1')
       read(text)
-      parts += text.split('\ndata:').length - 1
+      // What was counted before is left out; the start of a part may straddle two chunks.
+      parts += text.slice(Math.max(0, seam.length - PART.length + 1)).split(PART).length - 1
       // A number that goes on in the next chunk is read again, whole.
       seam = text.slice(-SEAM)
     },

@@ -69,7 +69,7 @@ const PREFIX = 'tsk_'
 /** Headers that may have a key of ours, the surest first. Other keys in them are the client's own, for the upstream. */
 function withoutUserKeys(headers: Headers): { readonly token: string | undefined; readonly others: Headers } {
   const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...rest } = headers
-  const bearer = authorization?.replace(/^Bearer +/i, '')
+  const bearer = authorization?.replace(/^Bearer /i, '')
   const isOurs = (text: string | undefined) => text?.trim().startsWith(PREFIX) === true
   return {
     token: (own ?? [api, bearer].find(isOurs))?.trim(),

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { TraceListener } from '../core/index.ts'
 import type { AccessRefusal, BegunUse, UsageMeter, User } from '../users/index.ts'
 import type { RequestContext } from './request-context.ts'
-import { createTokenCount, tokensOfBytes } from './token-count.ts'
+import { createTokenCount, type TokenCount, tokensOfBytes } from './token-count.ts'
 import { refused } from './user-guard.ts'
 
 export type UserLimitsOptions = {
@@ -30,12 +30,13 @@ export async function withinLimits(
     trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
     throw refused(begun)
   }
-  if (begun.tokens) context.tokens = createTokenCount()
+  const tokens = createTokenCount()
+  if (begun.tokens) context.tokens = tokens
   try {
     await answer()
   } finally {
     await begun.searches?.settle(context.outcome?.searches ?? 0)
-    await begun.tokens?.settle(tokensOf(context))
+    await begun.tokens?.settle(tokensOf(context, tokens))
   }
 }
 
@@ -63,8 +64,7 @@ async function begin(
 }
 
 /** The tokens of an answered request; only requests for a reply are estimated where no usage is reported. */
-function tokensOf({ tokens, outgoing, incoming, path, gone, outcome }: RequestContext): number {
-  if (!tokens) return 0
+function tokensOf({ outgoing, incoming, path, gone, outcome }: RequestContext, tokens: TokenCount): number {
   // The upstream may have read the request before its client left.
   if (!outgoing.headersSent) return gone.aborted && outcome && SAMPLING.has(path) ? inputTokens(incoming) : 0
   if (outgoing.statusCode >= 400) return 0

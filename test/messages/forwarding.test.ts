@@ -29,41 +29,28 @@ const operator = { messages: { key: KEY } }
 const talking = () => startFake((outgoing) => stream(outgoing, textReply('hi')))
 
 describe('paths', () => {
-  it.each([
-    ['GET', '/v1/files'],
-    ['POST', '/v1/files'],
-    ['GET', '/v1/organizations/users'],
-    ['GET', '/v1/messages'],
-    ['POST', '/v1/messages/batches'],
-    ['DELETE', '/v1/models/m'],
-    ['GET', '/v1/models/..%2f..%2fadmin'],
-    ['GET', '/v1/models/%2e%2e/admin'],
-    ['GET', '/v1/models/a/b'],
-    ['GET', '/v1/..%2fadmin'],
-    ['POST', '/v1/messages/'],
-    ['POST', '/v1//messages'],
-    ['POST', '/messages/batches'],
-    ['POST', '/v1/messages%2fbatches'],
-  ])('%s %s goes nowhere', async (method, path) => {
+  it('that no rule names go nowhere', async () => {
     const fake = await talking()
     const { url } = await startGateway(fake.url, operator)
-    const { socket, ended } = await dial(url)
-    socket.write(
-      `${method} ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
-    )
-    expect(await ended).toMatch(/^HTTP\/1\.1 404[\s\S]*not_found_error/)
+    for (const line of [
+      ...['GET /v1/files', 'POST /v1/files', 'GET /v1/organizations/users', 'GET /v1/messages'],
+      ...['POST /v1/messages/batches', 'DELETE /v1/models/m', 'GET /v1/models/..%2f..%2fadmin'],
+      ...['GET /v1/models/%2e%2e/admin', 'GET /v1/models/a/b', 'GET /v1/..%2fadmin', 'POST /v1/messages/'],
+      ...['POST /v1//messages', 'POST /messages/batches', 'POST /v1/messages%2fbatches'],
+    ]) {
+      const { socket, ended } = await dial(url)
+      socket.write(`${line} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+      expect(await ended, line).toMatch(/^HTTP\/1\.1 404[\s\S]*not_found_error/)
+    }
     expect(fake.came).toEqual([])
   })
 
-  it.each([
-    ['GET', '/v1/models'],
-    ['GET', '/v1/models?limit=1000'],
-    ['GET', '/v1/models/claude-sonnet-5@20260101'],
-  ])('%s %s is forwarded', async (method, path) => {
+  it('of models are forwarded', async () => {
     const fake = await talking()
     const { url } = await startGateway(fake.url, operator)
-    expect((await send(url + path, { method })).status).toBe(200)
-    expect(fake.came.map(({ url: came }) => came)).toEqual([path])
+    const paths = ['/v1/models', '/v1/models?limit=1000', '/v1/models/claude-sonnet-5@20260101']
+    for (const path of paths) expect((await send(url + path, { method: 'GET' })).status).toBe(200)
+    expect(fake.came.map(({ url: came }) => came)).toEqual(paths)
   })
 
   it.each(['pass', 'off'])('in mode %s, messages without /v1 reach the upstream with it', async (mode) => {
@@ -84,15 +71,11 @@ describe('paths', () => {
     expect(await status('/v1/files/file_1')).toBe(404)
   })
 
-  it.each(['/v1/files', 'GET v1/files', 'GET /admin', 'get /v1/files'])(
-    'a rule that is none is refused at once: %j',
-    async (rule) => {
-      const fake = await talking()
-      await expect(startGateway(fake.url, { forward: [rule] })).rejects.toThrow(
-        /forward.*"GET \/v1\/files\/\*"/,
-      )
-    },
-  )
+  it('of a rule that is none are refused at once', async () => {
+    const fake = await talking()
+    const started = startGateway(fake.url, { forward: ['GET v1/files'] })
+    await expect(started).rejects.toThrow(/forward.*"GET \/v1\/files\/\*"/)
+  })
 })
 
 describe('headers', () => {

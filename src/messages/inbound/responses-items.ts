@@ -98,21 +98,12 @@ function createHistory(outputs: ReadonlyMap<string, Output>, table: ToolTable): 
     return output
   }
   const endRun = () => {
-    if (run.length === 0) return
     const results = run.filter(isClientCall).map(outputOf)
-    results.sort((one, other) => one.at - other.at)
-    push(assistantMessage(run, table))
-    if (results.length > 0)
-      push(
-        resultMessage(
-          results.map(({ item }) => item),
-          table,
-        ),
-      )
+    const outputsInOrder = results.sort((one, other) => one.at - other.at).map(({ item }) => item)
+    push(assistantMessage(run, table), resultMessage(outputsInOrder, table))
     run = []
   }
   const endRemarks = () => {
-    if (remarks.length === 0) return
     push(messages.at(-1)?.role === 'user' ? systemMessage(remarks, table) : reminder(remarks, table))
     remarks = []
   }
