@@ -191,15 +191,15 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
 /** Waits some seconds for servers to start, and reports which ones it waits for and gives up on. */
 async function settled(host: McpHost, signal: AbortSignal, notify: (message: string) => void): Promise<void> {
   const pending = () => host.status().filter(({ state }) => state === 'pending')
-  const named = () =>
-    pending()
-      .map(({ name }) => `"${name}"`)
-      .join(', ')
-  const timer = setTimeout(() => notify(`waiting for the server ${named()} …`), SOON)
+  const named = () => {
+    const names = pending().map(({ name }) => `"${name}"`)
+    return `the ${names.length === 1 ? 'server' : 'servers'} ${names.join(', ')}`
+  }
+  const timer = setTimeout(() => notify(`waiting for ${named()} …`), SOON)
   await Promise.race([host.settled({ timeout: SERVERS_TIMEOUT_MS }), aborted(signal)])
   clearTimeout(timer)
   if (pending().length > 0 && !signal.aborted)
-    notify(`continuing without the server ${named()}, which is still starting.`)
+    notify(`continuing without ${named()}, which ${pending().length === 1 ? 'is' : 'are'} still starting.`)
 }
 
 /** Milliseconds. */

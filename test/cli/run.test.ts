@@ -461,15 +461,19 @@ describe.concurrent('what toolshelf run waits for', () => {
     expect(code).toBe(0)
   })
 
-  it('a server that does not come is waited for a while, and both is told', async () => {
+  it.each([
+    [['silent'], 'the server "silent"', 'is'],
+    [['silent', 'mute'], 'the servers "silent", "mute"', 'are'],
+  ])('servers that do not come are waited for a while, and both is told: %j', async (names, shown, verb) => {
     const place = newPlace()
     const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
-    const config = place.file('mcp.json', { mcpServers: { silent } })
+    const mcpServers = Object.fromEntries(names.map((name) => [name, silent]))
+    const config = place.file('mcp.json', { mcpServers })
     const { code, told } = await start(place, ['hello', '--config', config]).over
     expect(code).toBe(0)
     expect(told.split('\n').slice(0, 2)).toEqual([
-      'toolshelf run: waiting for the server "silent" …',
-      'toolshelf run: continuing without the server "silent", which is still starting.',
+      `toolshelf run: waiting for ${shown} …`,
+      `toolshelf run: continuing without ${shown}, which ${verb} still starting.`,
     ])
   })
 })
