@@ -207,7 +207,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'search/kernel.ts',
     'search/query-words.ts',
     'search/rankers.ts',
-    'search/repair.ts',
     'search/settings.ts',
     'search/slices.ts',
     'search/stem.ts',

@@ -1,5 +1,6 @@
 // `toolshelf add`: adds a server to our own configuration without an editor.
 import { isAbsolute, resolve } from 'node:path'
+import { mcpName } from '../core/index.ts'
 import type { Fields } from '../lib/index.ts'
 import {
   addServers,
@@ -61,7 +62,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   const entry = { name, path: [], fields, base: machine.folder, project: undefined, inputs: {} }
   const { server, problems } = readServer(entry, file, machine, keepReferences)
   if (!server || problems.length > 0)
-    throw new UsageError(`the server cannot be added: ${problems.join(' ')}`)
+    throw new UsageError(`the server cannot be added: ${problems.map(withoutConsequence).join(' ')}`)
   let isFirst = false
   await editFile(file, ({ text, names }) => {
     isFirst = names.length === 0
@@ -72,6 +73,13 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
     return addServers(text, [[name, fields]])
   })
   terminal.print(printable(`Added ${name} (${describeTransport(server.transport)}) to ${file}.`))
+  const example = mcpName(name, 'list', '')
+  if (!example.startsWith(`${name}__`))
+    terminal.report(
+      printable(
+        `The model sees its tools as ${example} and so on: characters other than letters, digits, "_" and "-" become "_".`,
+      ),
+    )
   if (isFirst)
     terminal.report(
       'Your clients reach it through the gateway: { "mcpServers": { "toolshelf": { "command": "toolshelf", "args": ["mcp"] } } }',
@@ -81,6 +89,11 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
       printable(`${name} needs the environment variable ${variable}; set it where your clients start.`),
     )
   return 0
+}
+
+/** A problem of a configuration says what becomes of the server; here nothing was added yet. */
+function withoutConsequence(problem: string): string {
+  return problem.replace(/[;.] (?:the server|it) is left out\.$/i, '.')
 }
 
 function fieldsIn(input: Input, words: readonly string[], machine: Machine): Fields {

@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { parseArgs } from 'node:util'
-import { closestNames, cut } from '../lib/index.ts'
+import { closestNames, cut, editDistance, splitName } from '../lib/index.ts'
 import { OptionError } from '../node/index.ts'
 
 /** Where a command reads and writes: the process's own streams, or a test's. */
@@ -174,8 +174,15 @@ const BEHIND_DASHES = '. Put words that begin with "-" after "--".'
 
 /** The closest name as a question, if there is one. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
-  const [near] = closestNames(wanted, names, 1)
+  const near = closestNames(wanted, names).find((name) => isLikely(wanted, name))
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`
+}
+
+/** Two words that share letters in other places (`servers`, `verbose`) are no typing error of one another. */
+function isLikely(wanted: string, name: string): boolean {
+  if (splitName(wanted).length > 1 || splitName(name).length > 1) return true
+  const limit = Math.ceil(Math.max(wanted.length, name.length) / 3)
+  return editDistance(wanted.toLowerCase(), name.toLowerCase(), limit) <= limit
 }
 
 export const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }

@@ -91,7 +91,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   const added = plan.servers.filter((one) => stateOf(one) === 'new')
   if (!input.isSet('json')) show(plan, target, stateOf, terminal)
 
-  const isWritten = added.length > 0 && (await mayWrite(input, added.length, terminal))
+  const isWritten = added.length > 0 && (await mayWrite(input, added.length, target.file, terminal))
   if (isWritten) await write(target.file, added)
 
   if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, stateOf, isWritten)))
@@ -135,15 +135,19 @@ function counted(count: number): string {
   return count === 1 ? 'this server' : `these ${count} servers`
 }
 
-async function mayWrite(input: Input, count: number, terminal: Terminal): Promise<boolean> {
+async function mayWrite(input: Input, count: number, file: string, terminal: Terminal): Promise<boolean> {
   if (input.isSet('yes')) return true
   if (input.isSet('json')) return false
   if (!terminal.ask) {
-    terminal.print('Nothing is written yet. Add --yes to write it.')
+    terminal.print(
+      printable(
+        `Nothing is written yet. Add --yes to write ${counted(count)} to ${file}, or --apply to change your clients’ files, too.`,
+      ),
+    )
     return false
   }
   const afterwards = input.isSet('no-start') ? '' : ', and start once to list the tools'
-  const answer = await terminal.ask(`Write ${counted(count)}${afterwards}? [y/N] `)
+  const answer = await terminal.ask(printable(`Write ${counted(count)} to ${file}${afterwards}? [y/N] `))
   const isYes = /^y(?:es)?$/i.test(answer.trim())
   if (!isYes) terminal.print('Nothing is written.')
   return isYes

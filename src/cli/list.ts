@@ -12,7 +12,7 @@ import {
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { count, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, filesIn, type Terminal } from './command.ts'
-import { createListingHost, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
+import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
 const SECONDS = 10
 /** Width if the output is not a terminal. */
@@ -57,6 +57,12 @@ export function listCommand(machine: () => Machine): Command {
       const own = userConfigFiles(here)
       const config = await readConfig(named ?? (await existingFiles(own)), here.environment, here)
       const isFault = ({ unset }: ConfigProblem) => unset === undefined
+      const moved =
+        named && config.servers.length === 0 ? await movedServersAdvice(config.problems, here) : undefined
+      if (moved !== undefined && !input.isSet('json')) {
+        terminal.print(printable(moved))
+        return 0
+      }
       for (const { file, server, message } of config.problems.filter(isFault))
         terminal.report(printable(`${file}${server === undefined ? '' : `, ${server}`}: ${message}`))
       const rows = input.isSet('offline')

@@ -186,6 +186,9 @@ async function findServer(
   const { servers, problems } = await readConfig([...own, ...project], machine.environment, machine)
   const found = servers.find((server) => server.name === name)
   if (found) return found
+  const reasons = problems.filter(({ server }) => server === name)
+  if (reasons.length > 0)
+    throw new CommandError(reasons.map((one) => `${one.file}, server "${name}": ${one.message}`).join('\n'))
   const known = servers.filter(({ transport }) => transport.kind !== 'stdio').map((server) => server.name)
   throw new CommandError(
     [

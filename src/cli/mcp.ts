@@ -50,7 +50,7 @@ import {
   untilSignalled,
   usersOption,
 } from './gateway/index.ts'
-import { type ConfigWatch, describeProblem, watchConfig } from './servers/index.ts'
+import { type ConfigWatch, describeProblem, movedServersAdvice, watchConfig } from './servers/index.ts'
 import { knownToolsOption } from './tools/index.ts'
 import { version } from './version.ts'
 
@@ -242,6 +242,8 @@ async function readFiles(
   const config = await readConfig(files)
   for (const problem of config.problems) notify(describeProblem(problem))
   if (config.servers.length > 0) return config
+  const moved = input.text('config') && (await movedServersAdvice(config.problems, thisMachine()))
+  if (moved) throw new CommandError(moved)
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server can be started; fix the problems above.')
   throw new CommandError(

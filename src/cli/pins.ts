@@ -12,7 +12,14 @@ import {
   type Pins,
 } from '../mcp/pins/index.ts'
 import { table } from '../terminal/index.ts'
-import { type Command, CommandError, type ExitCode, type Terminal, UsageError } from './command.ts'
+import {
+  type Command,
+  CommandError,
+  type ExitCode,
+  foldedLine,
+  type Terminal,
+  UsageError,
+} from './command.ts'
 import { storeIn, storeOption } from './gateway/index.ts'
 
 export const pinsCommand: Command = {
@@ -99,6 +106,11 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
       changed.length,
     ])
     terminal.print(table(['server', 'tools', 'prompts', 'skills', 'changed'], rows))
+    terminal.print(
+      foldedLine(
+        'Counted is all that a server has listed to any client. "toolshelf list" may count fewer tools: some servers list more to a client that has roots, for example.',
+      ),
+    )
     if (servers.some(({ changed }) => changed.length > 0))
       terminal.print('What changed: toolshelf pins show <server>')
   }

@@ -194,9 +194,9 @@ async function settled(host: McpHost, signal: AbortSignal, notify: (message: str
   const stop = reportWaiting(host, notify)
   await Promise.race([host.settled({ timeout: SERVERS_TIMEOUT_MS }), aborted(signal)])
   stop()
-  const names = startingServers(host)
-  if (names !== '' && !signal.aborted)
-    notify(`continuing without the server ${names}, which is still starting.`)
+  const starting = startingServers(host)
+  if (starting && !signal.aborted)
+    notify(`continuing without ${starting.named}, which ${starting.verb} still starting.`)
 }
 
 const SERVERS_TIMEOUT_MS = 10_000

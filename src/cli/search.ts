@@ -2,7 +2,7 @@
 
 import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/index.ts'
 import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
-import { oneLine } from '../lib/index.ts'
+import { oneLine, splitName, textOf } from '../lib/index.ts'
 import {
   EXPLAINED_RANKERS,
   explainHits,
@@ -208,7 +208,9 @@ function printTable(
   terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
   if (explanation) terminal.print('')
   for (const { tool } of explanation ? hits : [])
-    terminal.print(`${printable(tool.name)}\n${foldedLine(`  ${explained(explanation?.whys.get(tool))}`)}`)
+    terminal.print(
+      `${printable(tool.name)}\n${foldedLine(`  ${explained(tool, explanation?.whys.get(tool))}`)}`,
+    )
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
 }
 
@@ -220,13 +222,22 @@ function translationLine({ language, words }: Translation): string {
   )
 }
 
-function explained(why: Explained | undefined): string {
+function explained(tool: PoolTool, why: Explained | undefined): string {
   const amounts = (why?.parts ?? []).map(({ name, amount }) => `${scorePartLabel(name)} ${amount.toFixed(2)}`)
   const words = new Map(
-    (why?.words ?? []).map(({ word, fields }) => [word, fields.map(({ field }) => field).join(' + ')]),
+    (why?.words ?? []).map(({ word, term, how, fields }) => {
+      const places = fields.map(({ field }) => field).join(' + ')
+      return [word, how === 'synonym' ? `${places} as its synonym ${wholeWord(term, tool)}` : places]
+    }),
   )
   const found = [...words].map(([word, fields]) => `${word} in ${fields}`)
   const uses = why?.learnedFrom ?? 0
   const first = uses > 0 ? [`first, because it was called after ${counted(uses, 'such search')}`] : []
   return [...first, ...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
+}
+
+/** The tool's word that has this stem. */
+function wholeWord(stem: string, { name, definition }: PoolTool): string {
+  const words = splitName(`${name} ${textOf(definition.description).replace(/[^\p{L}\p{N}]+/gu, ' ')}`)
+  return printable(words.find((word) => word.startsWith(stem)) ?? stem)
 }

@@ -1,6 +1,7 @@
 // Words that no tool has: perhaps cut short ("notif"), mistyped ("calender") or two in one ("filename").
 // Tried only when the word itself is unknown, so a repaired word can never outrank an exact one.
 
+import { editDistance } from '../lib/index.ts'
 import { stem } from './stem.ts'
 
 export type Repair = {
@@ -63,31 +64,4 @@ function split(word: string, isKnown: (word: string) => boolean): Repair[] {
 /** Short ones first, then by the alphabet: the order in which tools came must not matter. */
 function nearestFirst(words: string[]): string[] {
   return words.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).slice(0, MAX_REPAIRS)
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours; `limit + 1` when there are more than that. */
-export function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) > limit) return limit + 1
-  let before: number[] = []
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row]
-    let least = row
-    for (let column = 1; column <= b.length; column++) {
-      const isSame = a[row - 1] === b[column - 1]
-      let cost = Math.min(
-        previous[column]! + 1,
-        current[column - 1]! + 1,
-        previous[column - 1]! + (isSame ? 0 : 1),
-      )
-      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
-      if (isSwap) cost = Math.min(cost, before[column - 2]! + 1)
-      current.push(cost)
-      if (cost < least) least = cost
-    }
-    if (least > limit) return limit + 1
-    before = previous
-    previous = current
-  }
-  return Math.min(previous[b.length]!, limit + 1)
 }

@@ -80,6 +80,29 @@ describe('toolshelf search', () => {
     expect(out).toMatch(/^Translated from de: .*schicken → send/)
   })
 
+  it('says of a word that it matched as a synonym', async () => {
+    const { out } = await cli('search', 'add issue', '--catalog', tools, '--explain')
+    expect(out.replace(/\s+/g, ' ')).toMatch(
+      /create_issue .*issue in name.*; add in name as its synonym create[;\]]/,
+    )
+  })
+
+  it('says where the servers of a client’s file went that starts Toolshelf alone', async () => {
+    const entry = (...args: string[]) => ({ mcpServers: { toolshelf: { command: 'toolshelf', args } } })
+    const client = file('client.json', [entry('mcp')])
+    const { code, told } = await cli('search', 'x', '--config', client)
+    expect(code).toBe(1)
+    expect(told).toMatch(
+      /client\.json starts Toolshelf; its servers are in .*toolshelf\.json\. Leave out --config\.$/,
+    )
+    const apart = file('apart.json', [entry('mcp', '--config', '/x/cursor.json')])
+    for (const command of [['search', 'x'], ['doctor'], ['mcp']]) {
+      const { told } = await cli(...command, '--config', apart)
+      expect(told).toContain('its servers are in /x/cursor.json. Pass --config /x/cursor.json instead.')
+    }
+    expect((await cli('list', '--config', client)).out).toContain('Leave out --config.')
+  })
+
   it('S3 S4 takes the query forms, and explains', async () => {
     const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
     expect(out).toMatch(/create_issue\n.*its\s+words [\d.]+.*issue\s+in\s+name/s)

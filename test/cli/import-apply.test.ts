@@ -124,6 +124,47 @@ describe('asking', () => {
     expect(printed).toContain('"toolshelf import --undo" puts everything back.')
   })
 
+  it('says before the questions that every client will see the servers of all, and how to keep one apart', async () => {
+    const machine = madeUpMachine()
+    const mem = (extra: object) => ({ command: 'npx', args: ['-y', 'mem'], ...extra })
+    machine.write(
+      '.claude.json',
+      JSON.stringify({
+        mcpServers: { mem: mem({ env: { MEM_TOKEN: 'sk-claude-0123456789' } }), gh: { command: 'gh' } },
+      }),
+    )
+    const env = { MEM_TOKEN: 'sk-cursor-0123456789', MEM_FILE: '/m' }
+    machine.write(
+      cursor,
+      JSON.stringify({ mcpServers: { mem: mem({ args: ['-y', 'mem', '--readonly'], env }) } }),
+    )
+    const { printed, asked } = await machine.import(['--apply'], 'n')
+    expect(asked).toHaveLength(2)
+    const before = printed.slice(0, printed.indexOf('Claude Code: '))
+    expect(before).toContain(
+      `All clients changed here will see all 3 servers of ${machine.own}: mem, gh, mem-cursor (Cursor's mem, renamed).`,
+    )
+    expect(before).toContain('toolshelf import --apply --from <its file> --to <another file>')
+    expect(before).toContain(
+      'mem-cursor differs from mem: another value of MEM_TOKEN; MEM_FILE only in mem-cursor; arguments --readonly instead of none.',
+    )
+    expect(printed).not.toContain('sk-')
+  })
+
+  it('says that a client will see what is in our file already, and nothing of the kind to one alone', async () => {
+    const machine = madeUpMachine()
+    machine.write(cursor, simple)
+    expect((await machine.import(['--apply', '--yes'])).printed).not.toContain('will see')
+    machine.write('.qwen/settings.json', '{"mcpServers": {"b": {"command": "y"}}}')
+    const { printed } = await machine.import(['--apply', '--yes'])
+    expect(printed).toContain(`Qwen Code will see all 2 servers of ${machine.own}: a, b.`)
+    const apart = machine.path('gemini.json')
+    const gemini = machine.write('.gemini/settings.json', '{"mcpServers": {"c": {"command": "z"}}}')
+    const alone = await machine.import(['--apply', '--yes', '--from', gemini, '--to', apart])
+    expect(alone.printed).not.toContain('will see')
+    expect(machine.read('.gemini/settings.json')).toContain(apart)
+  })
+
   it('refuses where nobody can be asked, and says what to do', async () => {
     const machine = madeUpMachine()
     machine.write(cursor, simple)

@@ -110,7 +110,9 @@ describe('toolshelf import', () => {
       ['github-codex', 'Codex', 'github', 'new'],
       ['here', 'VS Code', 'run', 'new'],
     ])
-    expect(printed).toContain('Add --yes')
+    expect(printed).toContain(
+      `Nothing is written yet. Add --yes to write these 4 servers to ${own}, or --apply to change your clients’ files, too.`,
+    )
     expect(told).toContain('"toolshelf": it is Toolshelf itself')
     expect(told).toContain('docs needs the environment variable DOCS_KEY; it is not set.')
     expect(told).toContain(
@@ -277,7 +279,9 @@ describe('toolshelf import', () => {
     const { printed } = await run([])
     const lines = printed.split('\n')
     expect(lines[2]).toMatch(/^a-server-with-a-\S*… +Claude Code, Cur.*… +npx @somebody.*… +new$/)
-    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80)
+    const end = lines.findIndex((line) => line.startsWith('Nothing is written'))
+    expect(end).toBe(3)
+    for (const line of lines.slice(0, end)) expect(line.length, line).toBeLessThanOrEqual(80)
   })
 
   it.each([

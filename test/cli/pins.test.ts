@@ -69,6 +69,9 @@ describe('toolshelf pins', () => {
     expect(out).toMatch(/files +1 +0 +0 +0/)
     expect(out).toMatch(/github +3 +0 +0 +2/)
     expect(out).toContain('toolshelf pins show <server>')
+    expect(out.replace(/\s+/g, ' ')).toContain(
+      'Counted is all that a server has listed to any client. "toolshelf list" may count fewer tools',
+    )
     expect((await cli(folder, ['list', '--json'])).json()).toEqual({
       servers: [
         { server: 'files', tools: 1, changed: [] },

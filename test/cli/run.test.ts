@@ -451,17 +451,17 @@ describe.concurrent('what toolshelf run waits for', () => {
     expect(await prompt).toBe('hello')
   })
 
-  it('does not wait for ever for a silent pipe, nor for a server that does not come, and says so', async () => {
+  it('does not wait for ever for a silent pipe, nor for servers that do not come, and says so', async () => {
     const place = newPlace()
     const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
-    const config = place.file('mcp.json', { mcpServers: { silent } })
+    const config = place.file('mcp.json', { mcpServers: { silent, mute: silent } })
     const { code, out, told } = await start(place, ['hello', '--config', config], { stdin: 'pipe' }).over
     expect(out).toContain('Good morning.')
     expect(code).toBe(0)
     expect(told).toContain('nothing came through the pipe')
     expect(told.split('\n').filter((line) => line.includes('the server'))).toEqual([
-      'toolshelf run: waiting for the server "silent" …',
-      'toolshelf run: continuing without the server "silent", which is still starting.',
+      'toolshelf run: waiting for the servers "silent", "mute" …',
+      'toolshelf run: continuing without the servers "silent", "mute", which are still starting.',
     ])
   })
 })

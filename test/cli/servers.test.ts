@@ -72,6 +72,20 @@ describe('toolshelf add', () => {
     expect(existsSync(`${cli.own}.lock`)).toBe(false)
   })
 
+  it('says once what is wrong with a URL', async () => {
+    await expect(start().add('a', 'ftp://x.test')).rejects.toThrow(
+      /^the server cannot be added: "url" must start with http:\/\/ or https:\/\/\.$/,
+    )
+  })
+
+  it('says how the model sees the tools of a name that tool names cannot hold', async () => {
+    const cli = start()
+    expect((await cli.add('bad name!', '--', 'node')).told).toContain(
+      'The model sees its tools as bad_name___list and so on: characters other than letters, digits, "_" and "-" become "_".',
+    )
+    expect((await cli.add('good-name_2', '--', 'node')).told).toBe('')
+  })
+
   it('says which variable is to be set', async () => {
     const { told } = await start().add('a', '-e', 'TOKEN', '--', 'x')
     expect(told.split('\n').at(-1)).toBe(

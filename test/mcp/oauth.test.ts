@@ -561,6 +561,16 @@ describe('the commands', () => {
     await expect(run(logIn, ...words)).rejects.toThrow(message)
   })
 
+  test('a server that is left out is reported with the reason only', async () => {
+    const { run, logIn } = await commands(await startAuthServer())
+    const file = join(temporaryFolder(), 'docs.json')
+    const headers = { Authorization: 'Bearer $' + '{NEVER_SET_DOCS_KEY}' }
+    writeFileSync(file, JSON.stringify({ mcpServers: { docs: { url: 'https://docs.test/mcp', headers } } }))
+    await expect(run(logIn, 'docs', '--config', file)).rejects.toThrow(
+      `${file}, server "docs": the environment variable NEVER_SET_DOCS_KEY is not set; set it. The server is left out.`,
+    )
+  })
+
   test('the browser is started without a shell', () => {
     const url = 'https://login.example/?a=1&b=`touch x`'
     expect(browserCommand(url, 'linux')).toEqual(['xdg-open', [url]])

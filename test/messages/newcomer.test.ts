@@ -1,13 +1,17 @@
 // What a newcomer stumbled over, each in a test.
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { RequestRecord } from '../../src/messages/index.ts'
 import {
   createMessagesGateway,
   createMessagesUpstream,
   createScriptUpstream,
+  loadScript,
   readScript,
   serveMessagesGateway,
 } from '../../src/messages/index.ts'
+import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
+import { ask, talk } from './script-talk.ts'
 
 const tool = (name: string) => ({
   name,
@@ -137,4 +141,28 @@ test('a search for what is loaded already is seen again on the next turn, byte f
   expect(bodies.length).toBe(4)
   expect(bodies.at(-1)?.startsWith(before.slice(0, -1))).toBe(true)
   await served.close()
+})
+
+test.each([
+  'call get-sum with {"a": 1, "b": 2}',
+  'call get-sum {"a": 1, "b": 2}',
+  'Please call get-sum with\n{\n  "a": 1,\n  "b": 2\n}',
+])('the demo script takes arguments: %j', async (words) => {
+  const upstream = createScriptUpstream({ script: await loadScript('examples/script.json') })
+  const tools = [tool('mcp__everything__get-sum')]
+  expect(await talk(upstream, ask(words, tools))).toEqual([
+    ['mcp__everything__get-sum {"a":1,"b":2}'],
+    [`mcp__everything__get-sum ran\n${OFFLINE_NOTE}`],
+  ])
+})
+
+test('the demo script says how to pass arguments, in words that it takes', async () => {
+  const upstream = createScriptUpstream({ script: await loadScript('examples/script.json') })
+  for (const words of ['hello', 'what?']) {
+    const [said] = (await talk(upstream, ask(words))).flat()
+    const example = /call get-sum with \{.*\}/.exec(said ?? '')?.[0] ?? ''
+    expect(await talk(upstream, ask(example, [tool('get-sum')]))).toContainEqual(['get-sum {"a":1,"b":2}'])
+    for (const page of ['clients/README.md', 'script.md', 'guides/library.md'])
+      expect(await readFile(`docs/${page}`, 'utf8'), page).toContain(example)
+  }
 })

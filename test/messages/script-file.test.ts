@@ -82,6 +82,8 @@ describe('files', () => {
     await expect(loadScript(path)).rejects.toThrow(`cannot read the script ${path} (ENOENT); check its path.`)
     await writeFile(path, '{ "rules": [], }')
     await expect(loadScript(path)).rejects.toThrow(`${path} is not JSON: `)
+    await writeFile(path, '{\n  "rules": [],\n}')
+    await expect(loadScript(path)).rejects.toThrow(/ at line 3, column 1\. Comments and trailing commas/)
     await writeFile(path, '{ "rules": 1 }')
     await expect(loadScript(path)).rejects.toThrow(`${path}: rules must be a list`)
     await writeFile(path, JSON.stringify({ rules: say }))

@@ -65,8 +65,42 @@ describe('a call of a tool that is not in sight', () => {
       ['mcp__gitlab__create_issue {}'],
       [OFFLINE_NOTE],
     ])
-    expect((await talk(upstream, ask('call .*', tools))).at(-1)).toEqual([
-      `${unseen('/(^|__)\\.\\*$/')}\n${OFFLINE_NOTE}`,
+    expect((await talk(upstream, ask('call .*', tools))).at(-1)).toEqual([`${unseen('.*')}\n${OFFLINE_NOTE}`])
+  })
+
+  test('a miss names the tool in words, and shows a pattern only where it stands for several names', async () => {
+    const miss = async (name: string) =>
+      (await talk(play(always({ call: name })), ask('go', [tool('Read')]))).flat()[0]
+    expect(await miss('/(^|__)list_directory$/')).toContain(unseen('list_directory'))
+    expect(await miss('/^get-sum$/')).toContain(unseen('get-sum'))
+    expect(await miss('/create_(issue|ticket)$/')).toContain(
+      'I cannot see a tool whose name matches /create_(issue|ticket)$/, so I do not call it.',
+    )
+  })
+
+  test('“call” finds a tool behind another client’s prefix, if it is the only one that ends so', async () => {
+    const upstream = play({
+      rules: [{ when: 'call (\\S+)', do: [{ call: '/(^|__){{1}}$/' }, { say: '{{result}}' }] }],
+    })
+    const ran = ['files_list_directory {}']
+    const said = [`files_list_directory ran\n${OFFLINE_NOTE}`]
+    const asked = (...tools: Fields[]) => ask('call list_directory', tools)
+    expect(await talk(upstream, asked(tool('files_list_directory'), tool('files_read')))).toEqual([ran, said])
+    expect(
+      await talk(
+        upstream,
+        asked(toolSearch, deferred('files_list_directory')),
+        finding('files_list_directory'),
+      ),
+    ).toEqual([['ToolSearch {"query":"list directory"}'], ran, said])
+    expect(await talk(upstream, asked(tool('a_list_directory'), tool('b_list_directory')))).toEqual([
+      [
+        `${unseen('list_directory')} Several end in _list_directory: a_list_directory, b_list_directory.\n${OFFLINE_NOTE}`,
+      ],
+    ])
+    expect(await talk(upstream, asked(tool('a_list_directory'), tool('b__list_directory')))).toEqual([
+      ['b__list_directory {}'],
+      [`b__list_directory ran\n${OFFLINE_NOTE}`],
     ])
   })
 

@@ -1,8 +1,8 @@
 // What the default ranker does with candidates once they have scores. The scores are given, as those of the encoder.
 import { describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/index.ts'
+import { editDistance } from '../../src/lib/index.ts'
 import { catalogueEntries, createHybrid } from '../../src/search/index.ts'
-import { editDistance } from '../../src/search/repair.ts'
 
 type Scored = readonly [name: string, score: number, more?: Partial<Tool>]
 

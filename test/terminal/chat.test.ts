@@ -304,6 +304,10 @@ describe('toolshelf chat', () => {
     await screen.shows('Unknown command /nope. /help shows them all.')
     await screen.enter('/tool')
     await screen.shows('Unknown command /tool; did you mean /tools? /help shows them all.')
+    for (const far of ['servers', 'cost']) {
+      await screen.enter(`/${far}`)
+      await screen.shows(`Unknown command /${far}. /help shows them all.`)
+    }
     await screen.enter('/etc/hosts is a path')
     await screen.shows('I heard: /etc/hosts is a path')
   })

@@ -29,6 +29,7 @@ import { printable } from '../../terminal/index.ts'
 import { CommandError, type Input, type Terminal } from '../command.ts'
 import { changedLines } from './diff.ts'
 import { type ImportTarget, mendable, namedPlaces, readTarget, type StateOf, show } from './plan.ts'
+import { sharingNotice } from './sharing.ts'
 
 /** Starts the servers that were just written once. */
 type AfterWriting = (target: ImportTarget, added: readonly PlannedServer[]) => Promise<void>
@@ -56,6 +57,8 @@ export async function applyImport(
       terminal.report(printable(`${name} stays in ${file}: ${reason}.`))
     if (plan.changes.length === 0 && found.plan.servers.length > 0)
       terminal.print('There is nothing to change in your clients’ files.')
+    const notice = sharingNotice(plan.changes, target, stateOf)
+    if (notice !== undefined) terminal.print(printable(`\n${notice}`))
   }
   const servers = found.plan.servers.map(({ server }) => server)
   const chosen = await choose(plan, servers, input, terminal)

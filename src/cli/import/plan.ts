@@ -21,6 +21,7 @@ import {
 import { printable, table } from '../../terminal/index.ts'
 import { CommandError, type Terminal, UsageError } from '../command.ts'
 import type { Project } from '../trust/index.ts'
+import { differencesOfAlike } from './alike.ts'
 
 /** The target file as it is now. */
 export type ImportTarget = {
@@ -120,6 +121,7 @@ export function show(
     stateOf(one) + (one.server.disabled ? ', disabled' : ''),
   ])
   terminal.print(table(['server', 'client', 'runs', 'state'], rows, MAX_COLUMNS))
+  for (const line of differencesOfAlike(servers)) terminal.print(printable(line))
   for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
     const advice = 'that one stays. Delete it there and import again to take the new one.'
     terminal.report(printable(`${name} runs something else in ${target.file}: ${advice}`))

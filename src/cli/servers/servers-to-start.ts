@@ -11,6 +11,7 @@ import {
 } from '../../mcp/config/index.ts'
 import { CommandError } from '../command.ts'
 import { isTrusted, type Project, readProject, trustStore } from '../trust/index.ts'
+import { movedServersAdvice } from './moved-servers.ts'
 
 export type ServersToStart = {
   readonly config: Config
@@ -30,6 +31,8 @@ export async function serversToStart(
   const found = await serversIfAny(named, machine, options)
   const { config, untrusted, files } = found
   if (config.servers.length + untrusted.length > 0) return found
+  const moved = named && (await movedServersAdvice(config.problems, machine))
+  if (moved !== undefined) throw new CommandError(moved)
   const problems = config.problems.map(
     ({ file, server, message }) => `  ${file}: ${server === undefined ? '' : `${server}: `}${message}`,
   )

@@ -1,20 +1,23 @@
 // Reports which servers a command waits for, if they take more than a moment.
 import type { McpHost } from '../../mcp/index.ts'
 
-/** Milliseconds. */
-const SOON = 1500
+const SOON_MS = 1500
 
 /** Names the servers that are still starting after a moment; the returned function cancels it. */
 export function reportWaiting(host: McpHost, notify: (message: string) => void): () => void {
   const timer = setTimeout(() => {
-    const names = startingServers(host)
-    if (names !== '') notify(`waiting for the server ${names} …`)
-  }, SOON)
+    const starting = startingServers(host)
+    if (starting) notify(`waiting for ${starting.named} …`)
+  }, SOON_MS)
   return () => clearTimeout(timer)
 }
 
-/** The names of the servers that are still starting, quoted; empty if there are none. */
-export function startingServers(host: McpHost): string {
-  const pending = host.status().filter(({ state }) => state === 'pending')
-  return pending.map(({ name }) => `"${name}"`).join(', ')
+/** The servers that are still starting, for a sentence; undefined if there are none. */
+export function startingServers(
+  host: McpHost,
+): { readonly named: string; readonly verb: 'is' | 'are' } | undefined {
+  const names = host.status().flatMap(({ name, state }) => (state === 'pending' ? [`"${name}"`] : []))
+  if (names.length === 0) return undefined
+  if (names.length === 1) return { named: `the server ${names[0]}`, verb: 'is' }
+  return { named: `the servers ${names.join(', ')}`, verb: 'are' }
 }

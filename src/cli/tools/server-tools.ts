@@ -10,7 +10,7 @@ import {
 import { createMcpHost } from '../../mcp/host/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import { reportWaiting, storedLogins, toStart } from '../servers/index.ts'
+import { movedServersAdvice, reportWaiting, storedLogins, toStart } from '../servers/index.ts'
 import { version } from '../version.ts'
 import { toolsOf } from './catalogue.ts'
 
@@ -57,6 +57,8 @@ async function readServers(
 ): Promise<Pick<Config, 'servers' | 'settings'>> {
   const files = named ?? userConfigFiles(thisMachine())
   const { servers, settings, problems } = await readConfig(files)
+  const moved = named && servers.length === 0 ? await movedServersAdvice(problems, thisMachine()) : undefined
+  if (moved !== undefined) throw new CommandError(moved)
   for (const { file, server, message } of problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (servers.length > 0) return { servers, settings }

@@ -65,8 +65,18 @@ export async function loadScript(path: string): Promise<Script> {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof ScriptError) throw new ScriptError(`${path}: ${reason}`)
-    throw new ScriptError(`${path} is not JSON: ${reason}. Comments and trailing commas are not allowed.`)
+    throw new ScriptError(
+      `${path} is not JSON: ${withPlace(reason, text)}. Comments and trailing commas are not allowed.`,
+    )
   }
+}
+
+/** Replaces the position that JSON.parse reports by line and column. */
+function withPlace(reason: string, text: string): string {
+  return reason.replace(/ (?:in JSON )?at position (\d+)(?: \(line.*?\))?/, (_, position: string) => {
+    const lines = text.slice(0, Number(position)).split('\n')
+    return ` at line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
+  })
 }
 
 /** Validates a script; throws a ScriptError that locates the first mistake and says how to fix it. */

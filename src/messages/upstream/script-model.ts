@@ -56,7 +56,7 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): S
   const lastAct = steps.findLastIndex(({ kind }) => kind === 'act')
   for (const [index, step] of steps.entries()) {
     if (step.kind === 'act') {
-      const wanted = step.acts.map((act) => wantedOf(act, meaning))
+      const wanted = step.acts.map((act) => wantedOf(act, meaning, sight.known))
       const progress = progressOf(wanted, rounds)
       rounds = rounds.slice(progress.used)
       result = progress.result ?? result
@@ -107,10 +107,10 @@ type Wanted =
 /** Words, and how a regex search joins them: all in order, or any. */
 type Search = { readonly query: string; readonly joint: '.*' | '|' }
 
-function wantedOf(act: Act, meaning: ResolveTemplate): Wanted {
+function wantedOf(act: Act, meaning: ResolveTemplate, known: readonly string[]): Wanted {
   if (act.kind === 'search')
     return { kind: 'search', search: { query: fill(act.query, meaning), joint: '|' } }
-  const name = patternOf(act.name, meaning)
+  const name = patternOf(act.name, meaning, known)
   const byWords = (text: string): Search => ({ query: nameWords(text).join(' '), joint: '.*' })
   const first =
     act.search === undefined
@@ -162,16 +162,21 @@ type Sight = {
   readonly described: readonly string[]
   readonly callTool: string | undefined
   readonly search: string | undefined
+  /** The names of all tools: visible, described or deferred. */
+  readonly known: readonly string[]
 }
 
 function sightOf(request: MessagesRequest): Sight {
   const visible = visibleTools(request)
   const callTool = callToolIn(visible)
+  const described = callTool === undefined ? [] : describedTools(request)
+  const listed = (request.tools ?? []).map((tool) => textOf(fieldsOf(tool).name))
   return {
     visible,
-    described: callTool === undefined ? [] : describedTools(request),
+    described,
     callTool,
     search: searchToolIn(visible),
+    known: [...visible, ...described, ...listed],
   }
 }
 
@@ -191,14 +196,17 @@ function blocksFor(wanted: readonly Wanted[], sight: Sight, searched: number): F
 function deedOf(want: Wanted, sight: Sight): Fields {
   if (want.kind === 'call') {
     if (!want.input) return said(`What to give ${want.name.said} is not a JSON object, so I do not call it.`)
-    return (
-      callOf(want.name, want.input, sight) ??
-      said(`I cannot see a tool named ${want.name.said}, so I do not call it.`)
-    )
+    return callOf(want.name, want.input, sight) ?? said(missOf(want.name))
   }
   return sight.search === undefined
     ? said('I cannot see a search tool, so I do not search.')
     : searchOf(want.search, sight.search)
+}
+
+function missOf({ said, near }: NamePattern): string {
+  const wanted = said.startsWith('/') ? `whose name matches ${said}` : `named ${said}`
+  const advice = near.length > 0 ? ` Several end in _${said}: ${near.join(', ')}.` : ''
+  return `I cannot see a tool ${wanted}, so I do not call it.${advice}`
 }
 
 /** A call of the first matching visible tool; undefined if there is none. */

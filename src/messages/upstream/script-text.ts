@@ -33,20 +33,45 @@ export function groupsIn(pattern: RegExp): number {
 
 /** The tools that a name in a script refers to: one, or all that a `/pattern/` matches. */
 export type NamePattern = {
-  /** A readable form for messages. */
+  /** The name, for messages and searches; the pattern if it stands for more than one name. */
   readonly said: string
   readonly fits: (name: string) => boolean
+  /** Tools that it may mean, if there are several and none matches. */
+  readonly near: readonly string[]
 }
 
-/** Throws if the pattern is not a valid regular expression. */
-export function patternOf(name: string, meaning: ResolveTemplate): NamePattern {
+/**
+ * Throws if the pattern is not a valid regular expression. `known` are the names of all tools: where none matches
+ * `/(^|__)name$/`, the only one that ends in `_name` does, because some clients put `server_` in front of a name.
+ */
+export function patternOf(
+  name: string,
+  meaning: ResolveTemplate,
+  known: readonly string[] = [],
+): NamePattern {
   const source = /^\/(.+)\/$/.exec(name)?.[1]
   if (source === undefined) {
     const whole = fill(name, meaning)
-    return { said: whole, fits: (other) => other === whole }
+    return { said: whole, fits: (other) => other === whole, near: [] }
   }
   const pattern = new RegExp(fill(source, (template) => escaped(meaning(template))))
-  return { said: `/${pattern.source}/`, fits: (other) => pattern.test(other) }
+  const fits = (other: string) => pattern.test(other)
+  const only = literalOf(pattern.source)
+  if (only === undefined) return { said: `/${pattern.source}/`, fits, near: [] }
+  const isOfAnyServer = pattern.source.startsWith(ANY_SERVER) && pattern.source.endsWith('$')
+  const isKnown = !isOfAnyServer || known.some(fits)
+  const near = isKnown ? [] : [...new Set(known.filter((one) => one.endsWith(`_${only}`)))]
+  return near.length === 1
+    ? { said: only, fits: (other) => other === near[0] || fits(other), near: [] }
+    : { said: only, fits, near }
+}
+
+const ANY_SERVER = '(^|__)'
+
+/** The text that a pattern consists of besides its anchors; undefined if it can match several texts. */
+function literalOf(source: string): string | undefined {
+  const inner = source.replace(/^(?:\(\^\|__\)|\^)/, '').replace(/\$$/, '')
+  return /^(?:[\w-]|\\\W)+$/.test(inner) ? inner.replace(/\\(\W)/g, '$1') : undefined
 }
 
 /** The words of a name or pattern, for use as a query. */

@@ -1,0 +1,28 @@
+// Says which servers a client will see once `toolshelf import --apply` has changed it: all of one file, not only its own.
+import type { ClientChange, PlannedServer } from '../../import/index.ts'
+import type { ImportTarget, StateOf } from './plan.ts'
+
+/** Undefined if a single client moves and sees nothing but its own servers. */
+export function sharingNotice(
+  changes: readonly ClientChange[],
+  target: ImportTarget,
+  stateOf: StateOf,
+): string | undefined {
+  const clients = [...new Set(changes.flatMap((change) => change.clients))]
+  const moving = [...new Set(changes.flatMap(({ servers }) => servers))]
+  const added = moving.filter((one) => stateOf(one) === 'new')
+  const ownNames = new Set(moving.flatMap(({ name, server }) => [name, server.name]))
+  const isShared = clients.length > 1 || target.names.some((name) => !ownNames.has(name))
+  if (changes.length === 0 || !isShared) return undefined
+  const names = [...target.names, ...added.map(shownName)]
+  const who = clients.length > 1 ? 'All clients changed here' : (clients[0] ?? 'The client')
+  const servers = names.length === 1 ? 'the server' : `all ${names.length} servers`
+  return [
+    `${who} will see ${servers} of ${target.file}: ${names.join(', ')}.`,
+    'To keep a client apart, give it a file of its own: toolshelf import --apply --from <its file> --to <another file>',
+  ].join('\n')
+}
+
+function shownName({ name, clients, server }: PlannedServer): string {
+  return name === server.name ? name : `${name} (${clients.join(' and ')}'s ${server.name}, renamed)`
+}
