@@ -94,7 +94,7 @@ function story(options: Partial<McpHostOptions> = {}) {
     const isHere = (one: string | (() => boolean)) =>
       typeof one === 'string' ? heard.some((other) => other.includes(one)) : one()
     for (let waits = 0; !expected.every(isHere); waits++) {
-      if (waits > 5000)
+      if (waits > 1000)
         throw new Error(`in vain waited for ${expected} at ${title}; heard:\n${heard.join('\n')}`)
       await new Promise((resolve) => realTimeout(resolve, 2))
     }
@@ -140,7 +140,7 @@ const METHODS = [
 ]
 
 it('H2 H4 a server from its start to its end', async () => {
-  const { begin, server, step, show, tell, pass, shelf, count } = story()
+  const { begin, server, step, show, tell, pass, shelf, count } = story({ times: { health: 1e9 } })
   const secret = 'top-secret-token'
   const annotated = [
     tool('buy', { annotations: { readOnlyHint: true }, description: `Buys with ${secret}` }),
@@ -183,6 +183,7 @@ it('H2 H4 a server from its start to its end', async () => {
   await show('shop')
   await step('freshen', () => host.freshen({ timeout: 1000 }))
   await step('call', () => host.call('shop', 'buy', { what: 'bread' }))
+  await step('it stays, used or not', () => pass(300_000))
   await step('call of a hidden tool', () => host.call('shop', 'hidden', {}))
   await step('call of nobody', () => host.call('else', 'buy', {}))
   const use = (name: string, input?: Loose) => ({ id: 'toolu_1', name, input })
@@ -315,6 +316,8 @@ it('H2 H4 a server that fails, is mended, and falls silent', async () => {
   await step('disconnect', () => host.disconnect('shop'))
   await step('and nothing is tried again', () => pass(1_000_000))
   await step('configured without it', () => host.configure(others))
+  await step('configured without any', () => host.configure([]))
+  await step('configured with others', () => host.configure(others), 'state blocked: failed')
   await step('traced', () => trace)
   untrace()
   await step('configured with it', () => host.configure([shop.config]), 'state shop: connected')
@@ -346,7 +349,14 @@ it('H4 a lazy server that an earlier run has stored', async () => {
     },
     write: async ({ name }: ServerConfig, about: unknown) => void writes.push([name, about]),
   }
-  const { begin, server, step, show, tell, pass, shelf } = story({ cache, times: { health: 1e9 } })
+  const judged: unknown[] = []
+  const pins = {
+    judge: async (name: string, items: readonly ListedTool[], kind?: string) => {
+      judged.push([name, kind, items.map((item) => item.name)])
+      return { changed: [] }
+    },
+  }
+  const { begin, server, step, show, tell, pass, shelf } = story({ cache, pins, times: { health: 1e9 } })
   const shop = server('shop', {}, { lazy: true, callTimeout: 1e9 })
   const pinned = server('pinned', {}, { lazy: true, tools: { buy: { alwaysLoad: true } } })
   const host = begin([shop.config, server('off', {}, { disabled: true }).config, pinned.config])
@@ -358,11 +368,13 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   await step('read', () => reads.splice(0))
   await show('shop')
   await step('on the shelf', () => [...shelf.servers()])
+  await step('judged', () => judged.splice(0))
   await step('start', () => host.start())
   await step('settled', () => host.settled())
   await step('read', () => reads.splice(0))
   await step('call', () => host.call('shop', 'buy', {}))
   await step('written', written)
+  await step('judged', () => judged.splice(0))
   await show('shop')
   await step('not idle for long enough', () => pass(299_999))
   await step('another call', () => host.call('shop', 'buy', {}))
@@ -376,6 +388,8 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   const slow = host.call('shop', 'buy', {})
   await began.promise
   await step('idle but for a call', () => pass(300_000))
+  await step('another request meanwhile', () => host.request('shop', 'ping'))
+  await step('idle but for the call', () => pass(300_000))
   gate.resolve()
   await step('the call ends', () => slow)
   await step('idle', () => pass(300_000), 'state shop: idle')
@@ -402,7 +416,17 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   await step('a call in vain', () => host.call('shop', 'buy', {}))
   await step('is not tried again', () => pass(1_000_000))
   await show('shop')
+  await step('configured anew', () => host.configure([{ ...shop.config, deny: ['old'] }]), 'state shop: idle')
+  await show('shop')
   await step('close', () => host.close())
+  judged.length = 0
+  const holding = createMcpHost({ shelf, servers: [shop.config], cache, pins, onChange: 'hold' })
+  await step('with hold', async () => {
+    await holding.recall()
+    await holding.prime()
+    return judged
+  })
+  await holding.close()
   const ignoring = createMcpHost({ shelf, servers: [shop.config], cache, isCacheIgnored: true })
   await step('ignored', async () => {
     await ignoring.recall()
@@ -415,7 +439,8 @@ it('H4 a lazy server that an earlier run has stored', async () => {
 
 it('H4 servers that are configured anew', async () => {
   const { begin, server, step, show, tell, pass, shelf } = story({ times: { farewell: 100 } })
-  const [a, b, c] = ['a', 'b', 'c'].map((name) => server(name))
+  const [a, b] = ['a', 'b'].map((name) => server(name))
+  const c = server('c', { 'tools/list': () => ({ tools: [tool('buy'), tool('sell')] }) }, { maxTools: 1 })
   const host = begin([a!.config, b!.config, a!.config])
   await step('start', () => host.start(), 'state a: connected', 'state b: connected')
   const gate = signal()
@@ -427,11 +452,19 @@ it('H4 servers that are configured anew', async () => {
   }
   const late = host.call('b', 'buy', {})
   await began.promise
+  a!.answers['tools/list'] = () => ({ tools: [tool('buy'), tool('new')] })
+  for (const list of ['tools', 'prompts', 'resources']) a!.notify(`notifications/${list}/list_changed`)
+  await step(
+    'lists changed',
+    () => a!.notify('notifications/message', { level: 'info', data: 'then' }),
+    '"log"',
+  )
+  await step('and only tools are read', () => pass(500), 'tools a: connected 2', '"prompts"', '"resources"')
   host.watchLists()
   const other = { ...a!.config, deny: ['buy'] }
   await step(
     'others',
-    () => host.configure([c!.config, other, c!.config]),
+    () => host.configure([c.config, other, { ...c.config, deny: ['buy'] }]),
     'state c: connected',
     'state a: connected',
   )
@@ -441,9 +474,10 @@ it('H4 servers that are configured anew', async () => {
   b!.notify('notifications/message', { level: 'info', data: 'unheard' })
   gate.resolve()
   await step('its call', () => late)
-  await step('the same again', () => host.configure([c!.config, { ...other }]))
+  await step('refresh', () => host.refresh('c'))
+  await step('the same again', () => host.configure([c.config, { ...other }]))
   await show('c')
-  c!.answers['tools/call'] = () => noAnswer
+  c.answers['tools/call'] = () => noAnswer
   const lost = host.call('c', 'buy', {}).catch((error: Error) => error.message)
   await step('another call', () => {}, 'c ← tools/call')
   await step('none', () => host.configure([]))
@@ -662,6 +696,12 @@ it('H2 waits only as long as it should, and for those that it should', async () 
   expect(() => createMcpHost({ servers: [undefined] } as never)).toThrow(TypeError)
   const third = server('third', { initialize: () => noAnswer })
   await step('a server that never answers', () => host.configure([third.config]), 'third ← initialize')
+  const fourth = server('fourth', { 'tools/list': () => noAnswer })
+  await step(
+    'one that never lists',
+    () => host.configure([third.config, fourth.config]),
+    'fourth ← tools/list',
+  )
   const pending = host.settled()
   const waited = host.call('third', 'buy', {})
   await step('close', () =>
@@ -683,4 +723,22 @@ it('asks for tokens of remote servers alone', async () => {
   const host = begin([server('remote').config, missing])
   await step('start', () => host.start(), 'state remote: connected', 'state local: failed')
   expect(authorized).toEqual(['remote'])
+})
+
+it('H4 a lazy server that falls silent rests until the next call', async () => {
+  const { begin, server, step, tell, pass } = story({ times: { idle: 1e9 } })
+  const shop = server('shop', {}, { lazy: true })
+  const host = begin([shop.config])
+  await step('start', () => host.start(), 'state shop: connected')
+  shop.answers.ping = () => noAnswer
+  for (const time of ['once', 'twice']) {
+    await step(`silent ${time}`, () => pass(60_000), 'shop ← ping')
+    if (time === 'once') await step('no answer', () => pass(10_000))
+  }
+  await step('no answer again', () => pass(10_000), 'state shop: idle')
+  await step('rests', () => pass(1_000_000))
+  await step('call', () => host.call('shop', 'buy', {}))
+  await step('disconnect', () => host.disconnect('shop'))
+  await step('is not asked any more', () => pass(60_000))
+  await tell('host-silent')
 })
