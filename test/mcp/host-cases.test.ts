@@ -700,8 +700,9 @@ it('H2 waits only as long as it should, and for those that it should', async () 
   await step(
     'one that never lists',
     () => host.configure([third.config, fourth.config]),
-    'fourth ← tools/list',
+    'state fourth: pending',
   )
+  await step('its turn', () => pass(100), 'fourth ← tools/list')
   const pending = host.settled()
   const waited = host.call('third', 'buy', {})
   await step('close', () =>
