@@ -36,7 +36,10 @@ const byFolder = {
     'test/mcp/{gateway-units,host-units,host-cases,protocol-units,session-units}.test.ts',
     'test/mcp/{hold,host-calls,hostile-questions,limits,safety-pins}.test.ts',
   ],
-  'mcp/oauth': ['test/mcp/{oauth-cases,oauth-units,oauth}.test.ts', 'test/store/shared-state.test.ts'],
+  'mcp/oauth': [
+    'test/mcp/{oauth-cases,oauth-login-cases,oauth-units,oauth}.test.ts',
+    'test/store/shared-state.test.ts',
+  ],
   'mcp/pins': [
     'test/mcp/{parts-cases,protocol-units,safety-pins}.test.ts',
     'test/store/shared-state.test.ts',

@@ -1,23 +1,14 @@
-// Stories of stored logins: how they are renewed, revoked and kept, with an authorization server that is only a function, and
-// how they are made, with one in this process.
+// Stories of stored logins: how they are renewed, revoked and kept, with an authorization server that is only a function.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { listenForCallback } from '../../src/mcp/oauth/callback.ts'
-import {
-  type CredentialFile,
-  createOAuth,
-  defaultTokenFolder,
-  login,
-  logout,
-} from '../../src/mcp/oauth/index.ts'
+import { type CredentialFile, createOAuth, defaultTokenFolder, logout } from '../../src/mcp/oauth/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import type { Loose } from '../support/talk.ts'
-import { browse, startAuthServer } from './support/auth-server.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { httpServer } from './support/servers.ts'
 import { messageOf } from './support/session.ts'
 
 const url = 'https://notes.example/mcp'
@@ -98,8 +89,7 @@ it('H2 a login is renewed once, kept where it cannot be, and removed where it is
   lines.push(`another was faster: ${sent} → ${await messageOf(provider.onUnauthorized!(refused))}`)
   vi.setSystemTime(Date.now() + 5000)
   await provider.token()
-  const both = [provider.onUnauthorized!(refused), provider.onUnauthorized!(refused)]
-  await Promise.all(both)
+  await Promise.all([provider.onUnauthorized!(refused), provider.onUnauthorized!(refused)])
   lines.push('two at once')
   vi.setSystemTime(Date.now() + 5000)
   const failing: [string, () => Response | Promise<Response>][] = [
@@ -307,78 +297,4 @@ it('the address that the browser comes back to takes one answer, for as long as 
   const taken = messageOf(listenForCallback({ state: 'right', port: Number(port) }))
   answered.push((await taken).replaceAll(port, '<port>'))
   await expect(`${answered.join('\n')}\n`).toMatchFileSnapshot('./parts/oauth-callback.txt')
-})
-
-it('H1 a login, step by step', async () => {
-  const folder = join(temporaryFolder(), 'tokens')
-  const lines: unknown[] = []
-  const secrets: [string, string][] = []
-  const say = (text: string) => void lines.push(text)
-  const attempt = async (title: string, options: Loose = {}, more: Loose = {}) => {
-    const server = await startAuthServer(options)
-    secrets.push([server.issuer, '<issuer>'], [server.url, '<server>'])
-    lines.push(`— ${title}`)
-    const given = {
-      config: httpServer('notes', server.url),
-      folder,
-      clientInfo: { name: 'test', version: '1' },
-      print: say,
-      notify: say,
-      openBrowser: browse,
-    }
-    const outcome = await login({ ...given, ...more }).then(
-      JSON.stringify,
-      (error: Error) => `! ${error.message}`,
-    )
-    const shown = (path: string) =>
-      server.asked(path).map((one) =>
-        [...one]
-          .filter(([name]) => !HIDDEN.has(name))
-          .map((pair) => pair.join('='))
-          .join(' '),
-      )
-    lines.push(...shown('/authorize'), ...shown('/token'), outcome)
-    lines.push(`files: ${existsSync(folder) ? readdirSync(folder).length : 'none'}`)
-    return server
-  }
-  const HIDDEN = new Set(['state', 'code', 'code_challenge', 'code_verifier'])
-  await attempt(
-    'on this machine',
-    {},
-    { config: { ...httpServer('notes', ''), transport: { kind: 'stdio' } } },
-  )
-  await attempt('open to all', { isOpen: true, isBare: true })
-  await attempt('needs a key', { isBare: true })
-  await attempt('no registration', { registers: false })
-  await attempt('refused', { refuses: true })
-  await attempt('cancelled', {}, { openBrowser: async () => true, timeout: 1 })
-  await attempt('granted', {}, { scope: 'tools more' })
-  const kept: Loose[] = []
-  const file = {
-    read: async () => kept[0],
-    write: async (credentials: object) => {
-      kept[0] = { server: 'notes', url: '', ...credentials }
-    },
-    remove: async () => {},
-    alone: (work: () => Promise<unknown>) => work(),
-  }
-  const byHand = { client: { id: 'by-hand', secret: 'secret-by-hand' }, file, openBrowser: undefined }
-  let page = ''
-  const print = (text: string) => {
-    page = /http\S+/.exec(text)?.[0] ?? page
-    void browse(page)
-  }
-  await attempt('by hand, without a browser', { registers: false }, { ...byHand, print })
-  lines.push(Object.keys(kept[0] ?? {}).join())
-  await attempt('no browser starts', {}, { openBrowser: async (at: string) => !(await browse(at)) })
-  const text = secrets
-    .reduce(
-      (all, [secret, name]) => all.replaceAll(secret, name).replaceAll(encodeURIComponent(secret), name),
-      lines.join('\n'),
-    )
-    .replace(/(?:access|refresh|code|client)-[\da-f]+/g, '<secret>')
-    .replace(/127\.0\.0\.1(:|%3A)\d+/g, '<here>')
-    .replace(/(state|code_challenge)=[^&\s]+/g, '$1=…')
-    .replace(/\(\d{4,5}\)/, '(<port>)')
-  await expect(`${text}\n`).toMatchFileSnapshot('./parts/oauth-login.txt')
 })
