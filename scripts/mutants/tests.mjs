@@ -34,8 +34,14 @@ const byFolder = {
   'mcp/greeting': [
     'test/mcp/{gateway-greeting,gateway-offers,gateway-units,parts-cases,protocol-units}.test.ts',
   ],
-  'mcp/host': ['test/mcp/{hold,host-calls,hostile-questions,limits,safety-pins,session-units}.test.ts'],
-  'mcp/oauth': ['test/mcp/{oauth,oauth-units}.test.ts', 'test/store/shared-state.test.ts'],
+  'mcp/host': [
+    'test/mcp/{gateway-units,host-units,host-cases,protocol-units,session-units}.test.ts',
+    'test/mcp/{hold,host-calls,hostile-questions,limits,safety-pins}.test.ts',
+  ],
+  'mcp/oauth': [
+    'test/mcp/{oauth-cases,oauth-login-cases,oauth-units,oauth}.test.ts',
+    'test/store/shared-state.test.ts',
+  ],
   'mcp/pins': [
     'test/mcp/{parts-cases,protocol-units,safety-pins}.test.ts',
     'test/store/shared-state.test.ts',

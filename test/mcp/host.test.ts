@@ -69,61 +69,6 @@ describe('H2 states', () => {
     expect(states.at(-1)).toBe('connected')
     expect(events.filter(({ type }) => type === 'tools')).toHaveLength(1)
   })
-
-  it('a disabled server is never started, and a call says where it is disabled', async () => {
-    const { config, starts } = counted('healthy', { disabled: true, source: 'my.json' })
-    const { host } = openHost([config, neighbour()])
-    await host.settled()
-    expect(stateOf(host, 'one')).toBe('disabled')
-    await expect(host.call('one', 'echo', { text: 'x' })).rejects.toThrow(/disabled.*my\.json/)
-    expect(starts()).toEqual([])
-  })
-
-  it('start a second time starts nothing', async () => {
-    const { config, starts } = counted('healthy')
-    const { host } = openHost([config])
-    host.start()
-    await host.settled()
-    host.start()
-    expect(starts()).toHaveLength(1)
-  })
-
-  it('settled waits for all, or for those always loaded, or until its time is over', async () => {
-    const { host } = openHost([local('slow', 'hang start'), neighbour({ alwaysLoad: true })])
-    await host.settled({ only: 'alwaysLoad' })
-    expect(stateOf(host, 'neighbour')).toBe('connected')
-    expect(stateOf(host, 'slow')).toBe('pending')
-    await host.settled({ timeout: 50 })
-    expect(stateOf(host, 'slow')).toBe('pending')
-  })
-
-  it('whoever waits for a host that is closed waits no longer', async () => {
-    const { host } = openHost([local('slow', 'hang start')])
-    const settled = host.settled()
-    await host.close()
-    await settled
-  })
-
-  it('an unknown server is answered with those there are', async () => {
-    const { host } = openHost([neighbour()])
-    await expect(host.call('nobody', 'echo', {})).rejects.toThrow(/unknown server "nobody".*neighbour/)
-    await expect(host.refresh('nobody')).rejects.toThrow(/unknown server "nobody"/)
-    const result = await host.run({ id: 'toolu_1', name: 'mcp__nobody__echo', input: {} })
-    expect(result).toMatchObject({ is_error: true })
-  })
-
-  it('a listener that throws harms neither the host nor the others; one that left hears nothing', async () => {
-    const { host, events, notices } = openHost([neighbour()])
-    const heard: unknown[] = []
-    host.listen(() => {
-      throw new Error('I am broken')
-    })
-    host.listen((event) => heard.push(event))()
-    await host.settled()
-    expect(events.length).toBeGreaterThan(0)
-    expect(heard).toEqual([])
-    expect(notices.join()).toContain('I am broken')
-  })
 })
 
 describe('H4 lists and connections that change', () => {
@@ -290,12 +235,6 @@ describe('lazy servers and kept definitions', () => {
     expect(await found(shelf, 'adds two numbers')).toContain('mcp__one__add')
     expect(textOf(await host.call('one', 'echo', { text: 'again' }))).toBe('again')
     expect(starts()).toHaveLength(3)
-  })
-
-  it('a call that takes longer than the idle time is not cut', async () => {
-    const { host } = openHost([piped('one', 'results', { lazy: true })], { times: { idleMs: 30 } })
-    await host.settled()
-    expect(textOf(await host.call('one', 'slow', { steps: 5, pause: 60 }))).toBe('5 steps')
   })
 
   it('a lazy server that crashes rests until its next call', async () => {

@@ -26,6 +26,11 @@ test.each([
   ['token', { ...login, tokens: {} }],
   ['client', { ...login, client: {} }],
   ['authorization server', { ...login, discovery: {} }],
+  ['tokens', { ...login, tokens: undefined }],
+  ['whole client', { ...login, client: undefined }],
+  ['discovery', { ...login, discovery: undefined }],
+  ['value', undefined],
+  ['object', null],
 ])('a login without its %s is none', (_, value) => {
   expect(readCredentials(login)).toBe(login)
   expect(readCredentials(value)).toBeUndefined()

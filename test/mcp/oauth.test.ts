@@ -8,14 +8,7 @@ import type { Terminal } from '../../src/cli/command.ts'
 import { readInput } from '../../src/cli/command.ts'
 import { browserCommand, createLogin, createLogout } from '../../src/cli/login.ts'
 import type { RemoteConfig, ServerConfig } from '../../src/mcp/index.ts'
-import { listenForCallback } from '../../src/mcp/oauth/callback.ts'
-import {
-  createOAuth,
-  defaultTokenFolder,
-  type LoginOptions,
-  login,
-  logout,
-} from '../../src/mcp/oauth/index.ts'
+import { createOAuth, type LoginOptions, login, logout } from '../../src/mcp/oauth/index.ts'
 import { type AuthServer, browse, startAuthServer } from './support/auth-server.ts'
 import { temporaryFolder } from './support/folder.ts'
 
@@ -167,32 +160,10 @@ describe('toolshelf login, H1', () => {
     expect(await tools()).toHaveLength(2)
   })
 
-  test('where no client can be registered, it says what to do; then it takes one made by hand', async () => {
-    const server = await startAuthServer({ registers: false })
-    const { logIn, tools } = desk(server)
-    const message = await messageOf(logIn())
-    expect(message).toMatch(/Register one there with the redirect URL http:\/\/127\.0\.0\.1:(\d+)\/callback/)
-    expect(message).toMatch(/set the options "client" and "port" \(\d+\)/)
-    await logIn({ client: { id: 'by-hand', secret: 'secret-by-hand' } })
-    server.expire()
-    expect(await tools()).toHaveLength(2)
-  })
-
-  test('a server that lets everyone in and knows no login needs none', async () => {
-    const { folder, logIn } = desk(await startAuthServer({ isOpen: true, isBare: true }))
-    expect(await logIn()).toEqual({ tools: 2, isLoggedIn: false })
-    expect(readdirSync(temporaryParent(folder))).toEqual([])
-  })
-
   test('one that lets everyone in and knows a login gets it: its calls may want it', async () => {
     const { logIn, provider } = desk(await startAuthServer({ isOpen: true }))
     expect(await logIn()).toEqual({ tools: 2, isLoggedIn: true })
     expect(await provider().token()).toMatch(/^access-/)
-  })
-
-  test('one that wants a key and knows no login is told apart', async () => {
-    const { logIn } = desk(await startAuthServer({ isBare: true }))
-    expect(await messageOf(logIn())).toContain('If it wants a key, put the key in its "headers"')
   })
 
   test('gives up when nobody answers, and when it is cancelled', async () => {
@@ -221,41 +192,6 @@ describe('toolshelf login, H1', () => {
     const openBrowser = async (url: string) => opened.push(url) > 0
     expect(await messageOf(logIn({ openBrowser }))).toContain('is not https and was not opened')
     expect(opened).toEqual([])
-  })
-})
-
-describe('the address that the browser comes back to', () => {
-  const parameters = (state: string) => `?state=${state}&code=c`
-
-  test('takes the first answer with the right state, and only that', async () => {
-    const callback = await listenForCallback({ state: 'right' })
-    onTestFinished(() => callback.close())
-    const wrong = await fetch(`${callback.url}${parameters('wrong')}`)
-    expect(wrong.status).toBe(400)
-    expect((await fetch(`${callback.url}?code=c`)).status).toBe(400)
-    expect((await fetch(callback.url.replace('/callback', `/other${parameters('right')}`))).status).toBe(404)
-    expect((await fetch(`${callback.url}${parameters('right')}`, { method: 'POST' })).status).toBe(404)
-    const right = await fetch(`${callback.url}${parameters('right')}`)
-    expect(await right.text()).toContain('You can close this window')
-    expect((await callback.answer).get('code')).toBe('c')
-    expect((await fetch(`${callback.url}${parameters('right')}`)).status).toBe(410)
-  })
-
-  test('shows nothing of what it was sent', async () => {
-    const callback = await listenForCallback({ state: 'right' })
-    onTestFinished(() => callback.close())
-    const response = await fetch(`${callback.url}?state=right&error=<script>alert(1)</script>`)
-    expect(await response.text()).not.toContain('alert')
-    expect(response.headers.get('content-security-policy')).toBe("default-src 'none'")
-  })
-
-  test('listens on loopback only, and says when its port is taken', async () => {
-    const callback = await listenForCallback({ state: 'right' })
-    onTestFinished(() => callback.close())
-    const { hostname, port } = new URL(callback.url)
-    expect(hostname).toBe('127.0.0.1')
-    const taken = listenForCallback({ state: 'right', port: Number(port) })
-    expect(await messageOf(taken)).toBe(`port ${port} is in use; set the option "port" to another`)
   })
 })
 
@@ -293,35 +229,6 @@ describe('a stored login in the background, H2', () => {
     expect(server.asked('/token')).toHaveLength(2)
   })
 
-  test('a request that is refused late is only sent again', async () => {
-    const server = await startAuthServer()
-    const { logIn, provider } = desk(server)
-    await logIn()
-    const holder = provider()
-    const refused = {
-      response: new Response(null, { status: 401 }),
-      serverUrl: new URL(server.url),
-      fetchFn: fetch,
-    }
-    for (let time = 0; time < 3; time++) {
-      await holder.token()
-      await holder.onUnauthorized?.(refused)
-    }
-    expect(server.asked('/token')).toHaveLength(2)
-  })
-
-  test('a refresh token that is not replaced is kept', async () => {
-    const server = await startAuthServer({ rotates: false })
-    const { folder, logIn, tools } = desk(server)
-    await logIn()
-    const refreshToken = storedIn(folder).tokens.refresh_token
-    server.expire()
-    await tools()
-    server.expire()
-    expect(await tools()).toHaveLength(2)
-    expect(storedIn(folder).tokens).toMatchObject({ refresh_token: refreshToken, scope: 'tools' })
-  })
-
   test('of several holders of one file none uses a refresh token that another has used', async () => {
     const server = await startAuthServer()
     const { logIn, provider, tools } = desk(server)
@@ -355,17 +262,6 @@ describe('a stored login in the background, H2', () => {
     expect(await messageOf(tools())).toBe('needs a login: run "toolshelf login notes"')
     await logIn()
     expect(await tools()).toHaveLength(2)
-  })
-
-  test('a token without a refresh token ends in a clear request', async () => {
-    const server = await startAuthServer()
-    const { folder, logIn, tools } = desk(server)
-    await logIn()
-    const stored = storedIn(folder)
-    delete stored.tokens.refresh_token
-    writeFileSync(fileIn(folder), JSON.stringify(stored))
-    server.expire()
-    expect(await messageOf(tools())).toContain('needs a login (the last one has expired)')
   })
 
   test('an authorization server that is down costs no login, and what it echoes is not shown', async () => {
@@ -576,11 +472,6 @@ describe('the commands', () => {
     expect(browserCommand(url, 'linux')).toEqual(['xdg-open', [url]])
     expect(browserCommand(url, 'darwin')).toEqual(['open', [url]])
     expect(browserCommand(url, 'win32')).toEqual(['rundll32', ['url.dll,FileProtocolHandler', url]])
-  })
-
-  test('tokens live in the state folder of the user', () => {
-    expect(defaultTokenFolder({ XDG_STATE_HOME: '/state' })).toBe('/state/toolshelf/tokens')
-    expect(defaultTokenFolder({ XDG_STATE_HOME: 'relative' })).toMatch(/\.local\/state\/toolshelf\/tokens$/)
   })
 })
 

@@ -17,7 +17,7 @@ export type ReadTools = {
 export type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
   /** Removes secrets from an entry. */
-  readonly clean?: (entry: unknown) => unknown
+  readonly clean: (entry: unknown) => unknown
   /** This connection sends some arguments as headers, too. */
   readonly mirrorsArguments?: boolean | undefined
 }
@@ -34,7 +34,7 @@ const MAX_PROBLEMS = 200
 
 /** Reads a list in slices, so that a long one does not block the event loop. */
 export async function readListedTools(entries: readonly unknown[], options: ReadOptions): Promise<ReadTools> {
-  const { config, clean = (entry) => entry, mirrorsArguments = false } = options
+  const { config, clean, mirrorsArguments = false } = options
   const { maxTools = MAX_TOOLS } = config
   const tools: ListedTool[] = []
   const problems: ToolProblem[] = []

@@ -59,7 +59,7 @@ export function createPublisher(
     for (const [server, refusal] of refuseMarks([...entries.values()], limits)) {
       const entry = entries.get(server)
       if (entry && (changed.has(server) || !isSameRefusal(entry.refusal, refusal)))
-        await shelve({ ...entry, refusal })
+        await shelve(entry, refusal)
     }
   }
 
@@ -79,16 +79,15 @@ export function createPublisher(
     await shelveChanged(changed)
   }
 
-  async function shelve(next: Entry): Promise<void> {
-    const { config, tools, refusal } = next
-    const { name: server } = config
-    const before = entries.get(server)
-    const shelved = await toShelved(next, before?.shelved ?? new Map(), shelf)
+  async function shelve(before: Entry, refusal: AlwaysLoadRefusal): Promise<void> {
+    const { name: server } = before.config
+    const next = { ...before, refusal }
+    const shelved = await toShelved(next, before.shelved, shelf)
     entries.set(server, { ...next, shelved })
-    if (refusal.reason && !before?.refusal.reason) notify(`server "${server}": ${refusal.reason}`)
-    if (isSame(shelved, before?.shelved)) return
+    if (refusal.reason && !before.refusal.reason) notify(`server "${server}": ${refusal.reason}`)
+    if (isSame(shelved, before.shelved)) return
     shelf.replace(server, [...shelved.values()])
-    if (tools.length > 0 || before) onTools(server)
+    onTools(server)
   }
 
   return {
@@ -124,8 +123,8 @@ async function toShelved(
   return shelved
 }
 
-function isSame(one: ReadonlyMap<string, Tool>, other: ReadonlyMap<string, Tool> | undefined): boolean {
-  if (!other || one.size !== other.size) return false
+function isSame(one: ReadonlyMap<string, Tool>, other: ReadonlyMap<string, Tool>): boolean {
+  if (one.size !== other.size) return false
   for (const [name, tool] of one) if (other.get(name) !== tool) return false
   return true
 }

@@ -35,7 +35,6 @@ export type QuestionOptions = {
   /** Makes a text safe to display and hides secrets in it. */
   readonly shown: (text: string) => string
   readonly notify: (message: string) => void
-  readonly now?: () => number
 }
 
 /** Questions to the user or to their model, by method; the configuration can deny each by this name. */
@@ -84,10 +83,10 @@ class Questions implements ServerQuestions {
   #order = 0
 
   constructor(options: QuestionOptions) {
-    const { config, notify, now = Date.now } = options
+    const { config, notify } = options
     this.#options = options
-    this.#limits = new QuestionLimits(config.name, notify, now)
-    this.#mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, now)
+    this.#limits = new QuestionLimits(config.name, notify)
+    this.#mayAskRoots = createBucket(ROOTS_BURST, ROOTS_PER_SECOND / 1000, Date.now)
   }
 
   async during<Value>(
@@ -123,9 +122,8 @@ class Questions implements ServerQuestions {
     const call = this.#callNow()
     if (!call || callContext.getStore() === call) return call?.client
     // A local server does not say which call a message belongs to: it may be a late one of a call that ended during this one.
-    const { now = Date.now } = this.#options
     for (const [client, { order, at }] of this.#ends)
-      if (client !== call.client && order > call.order && now() - at < AFTERMATH) return undefined
+      if (client !== call.client && order > call.order && Date.now() - at < AFTERMATH) return undefined
     return call.client
   }
 
@@ -176,11 +174,10 @@ class Questions implements ServerQuestions {
 
   #noteEnd({ client }: OpenCall): void {
     if (!client) return
-    const { now = Date.now } = this.#options
     this.#ends.delete(client)
-    this.#ends.set(client, { order: ++this.#order, at: now() })
+    this.#ends.set(client, { order: ++this.#order, at: Date.now() })
     for (const [other, { at }] of this.#ends) {
-      if (now() - at < AFTERMATH && this.#ends.size <= MAX_ENDS) return
+      if (Date.now() - at < AFTERMATH && this.#ends.size <= MAX_ENDS) return
       this.#ends.delete(other)
     }
   }
@@ -230,14 +227,12 @@ type Question = Parameters<QuestionHandler['ask']>
 class QuestionLimits {
   readonly #server: string
   readonly #notify: (message: string) => void
-  readonly #now: () => number
   #recent: { readonly at: number; readonly page: string | undefined }[] = []
   #hasNoted = false
 
-  constructor(server: string, notify: (message: string) => void, now: () => number) {
+  constructor(server: string, notify: (message: string) => void) {
     this.#server = server
     this.#notify = notify
-    this.#now = now
   }
 
   /**
@@ -245,7 +240,7 @@ class QuestionLimits {
    * @param page - The page of a question that only opens one: a repeated call may ask for the same page again.
    */
   count(call: Pick<OpenCall, 'asked'>, page?: string): void {
-    const time = this.#now()
+    const time = Date.now()
     this.#recent = this.#recent.filter(({ at }) => time - at < MINUTE)
     const isRepeated = page !== undefined && this.#recent.some((one) => one.page === page)
     const limit =
