@@ -6,10 +6,10 @@ import { expect, test } from 'vitest'
 import {
   createSkills,
   loadSkills,
+  parseSkillFiles,
   readSkillFiles,
   type Skill,
-  searchBoth,
-  skillsIn,
+  searchToolsAndSkills,
 } from '../../src/agent/skills/index.ts'
 import { rankers } from '../../src/rankers/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
@@ -45,7 +45,7 @@ test('a text is a skill, or says why it is none', async () => {
   const lines: string[] = []
   for (const [index, text] of texts.entries()) {
     const file = { folder: `/skills/${index}`, file: `/skills/${index}/SKILL.md`, text, isFixed: true }
-    const [made] = skillsIn([file], (message) => lines.push(`${index} told ${message}`))
+    const [made] = parseSkillFiles([file], (message) => lines.push(`${index} told ${message}`))
     lines.push(`${index} ${JSON.stringify(made)} ${JSON.stringify(await made?.read())}`)
   }
   await expect(
@@ -74,7 +74,7 @@ test('folders are read in order; what is hidden or no skill is left out, and wha
       expect.stringMatching(/^the skill in .folder is left out: .+\.$/),
       expect.stringMatching(/^the skill in .large is left out: SKILL\.md .+\.$/),
     ])
-    const fixed = skillsIn(await readSkillFiles([folder], () => {}, { isFixed: true }), () => {})
+    const fixed = parseSkillFiles(await readSkillFiles([folder], () => {}, { isFixed: true }), () => {})
     expect(fixed.map(({ name }) => name)).toEqual(['a', 'b'])
     write('b', '---\nname: b\ndescription: D\n---\nnew')
     expect([await fresh?.read(), await fixed[1]?.read()]).toEqual(['new', 'old'])
@@ -85,7 +85,7 @@ test('folders are read in order; what is hidden or no skill is left out, and wha
 
 async function run(skills: ReturnType<typeof createSkills>, name: string, input: object): Promise<string> {
   const tool = skills.tools.find((one) => one.name === name)
-  const context = { call: { id: '1', name, input }, signal: new AbortController().signal, tell: () => {} }
+  const context = { call: { id: '1', name, input }, signal: new AbortController().signal, emit: () => {} }
   return JSON.stringify(await tool?.run({ ...input }, context))
 }
 
@@ -145,7 +145,9 @@ test('a ranker gets the same list for the same tools and skills, so that it can 
   const shelf = quietShelf({ tools: [mcp('a', 'one')], toolSearch: true })
   const [first, second] = [[skill('x')], [skill('y')]]
   const names = async (skills: readonly Skill[]) =>
-    (await searchBoth(shelf, skills, 'q', { rank })).found.map(({ kind, name }) => `${kind} ${name}`)
+    (await searchToolsAndSkills(shelf, skills, 'q', { rank })).found.map(
+      ({ kind, name }) => `${kind} ${name}`,
+    )
   expect([await names(first), await names(first), await names(second)]).toEqual([
     ['tool mcp__a__one', 'skill x'],
     ['tool mcp__a__one', 'skill x'],

@@ -9,9 +9,9 @@ import {
   hostsIn,
   openInspector,
   openUpstream,
+  reportServerChanges,
   serviceIn,
   storeIn,
-  tellOfServers,
   untilSignalled,
   withUsers,
 } from '../../src/cli/gateway/index.ts'
@@ -276,7 +276,7 @@ test('failures and idle rules of servers are told once', () => {
   const listen = (listener: typeof hear) => {
     hear = listener
   }
-  tellOfServers({ listen } as never, (message) => void told.push(message))
+  reportServerChanges({ listen } as never, (message) => void told.push(message))
   const status = (state: string, reason?: string) => ({
     name: 'a',
     state,

@@ -51,7 +51,7 @@ test('a changed configuration is taken up and told', async () => {
     files: [file],
     config: await readConfig([file]),
     configure,
-    tell: (message) => void told.push(without(message)!),
+    notify: (message) => void told.push(without(message)!),
   })
   const steps = [
     () => {},

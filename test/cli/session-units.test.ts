@@ -58,7 +58,7 @@ test('the prompt is what was said, then what was piped', async () => {
       stream: Readable.from(piped === undefined ? [] : [Buffer.from(piped)]),
       isPiped: piped !== undefined,
     }
-    const terminal = { print: () => {}, tell: () => {}, isInteractive: false, input }
+    const terminal = { print: () => {}, report: () => {}, isInteractive: false, input }
     return outcomeOf(() => {
       checkPrompt(inputOf({}, words), terminal)
       return readPrompt(inputOf({}, words), terminal, () => {})

@@ -30,7 +30,7 @@ function write(text: string): string {
 /** What is read of these lines, and what is told about them. */
 async function read(reader: typeof readTools | typeof readQueries, lines: readonly unknown[]) {
   const told: string[] = []
-  const terminal = { print: () => {}, tell: (text: string) => void told.push(text), isInteractive: false }
+  const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive: false }
   const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
   const items = await outcomeOf(() => reader(write(text), terminal))
   return [JSON.stringify(items), ...told].map((line) => line.replaceAll(folder, ''))
@@ -134,7 +134,7 @@ test('progress is shown at once, then at intervals, with what is left', () => {
     const told: string[] = []
     let at = 0
     const progress = createEncoderProgress(
-      { print: () => {}, tell: (text) => void told.push(text), isInteractive },
+      { print: () => {}, report: (text) => void told.push(text), isInteractive },
       () => at,
     )
     for (const [now, done] of reports) {

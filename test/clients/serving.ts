@@ -2,7 +2,12 @@
 // address.
 import { createInterface } from 'node:readline'
 import { openUpstream } from '../../src/cli/gateway/index.ts'
-import { createMessagesGateway, readSetting, serve, type UpstreamWire } from '../../src/messages/index.ts'
+import {
+  createMessagesGateway,
+  parseModeSetting,
+  serveMessagesGateway,
+  type UpstreamWire,
+} from '../../src/messages/index.ts'
 import { binary } from '../support/binary.ts'
 import type { Home } from './gateway.ts'
 import { startProcess } from './process.ts'
@@ -75,12 +80,12 @@ export type ServingHere = {
  */
 export async function serveHere({ upstream: where, mode = 'auto', wire }: ServingHere): Promise<Serving> {
   const log: Entry[] = []
-  const setting = readSetting(mode)
+  const setting = parseModeSetting(mode)
   if (!setting) throw new Error(`${mode} is not a mode`)
 
   async function start(port: number) {
     const gateway = createMessagesGateway({ upstream: await openUpstream(where, wire, {}), notify: () => {} })
-    return serve({
+    return serveMessagesGateway({
       ...{ gateway, setting, port },
       onDone({ status, outcome }) {
         const entry = { status, ...outcome, ...outcome?.figures() } as Entry

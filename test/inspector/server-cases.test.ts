@@ -120,10 +120,10 @@ const host = {
     server: string,
     tool: string,
     { to = '' }: { to?: string },
-    { asker }: { asker: { ask: (method: string) => Promise<unknown> } },
+    { questionHandler }: { questionHandler: { ask: (method: string) => Promise<unknown> } },
   ) => {
     say('call', server, tool, to)
-    if (to === 'ask') await asker.ask('elicitation/create')
+    if (to === 'ask') await questionHandler.ask('elicitation/create')
     return outputs[to]
   },
 }

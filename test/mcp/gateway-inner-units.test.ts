@@ -28,11 +28,11 @@ describe('a script', () => {
     const inner: Loose = {
       shelf: { partition: () => ({ pool: { byName, tools } }) },
       host: { isReadOnly: ({ name }: Loose) => name.endsWith('read') },
-      async call(name: string, input: object, { asker, onProgress, signal }: Loose, way: Loose) {
+      async call(name: string, input: object, { questionHandler, onProgress, signal }: Loose, way: Loose) {
         notes.push(['call', name, input, way.isWhole, signal.aborted])
         await way.permit?.(byName.get(name))
         onProgress?.({ progress: 1, total: 2, message: 'half' })
-        if (more.asks) notes.push(['answered', await asker.ask('roots/list', { x: 1 })])
+        if (more.asks) notes.push(['answered', await questionHandler.ask('roots/list', { x: 1 })])
         return outputs[name] ?? { content: [{ type: 'text', text: 'ok' }] }
       },
       trace: () => (event: Loose) => notes.push(['event', event]),
@@ -51,14 +51,14 @@ describe('a script', () => {
         return { state: 'returned', text: JSON.stringify(value), log: '', calls: [], ...outcome }
       },
     }
-    const asker = answer && {
+    const questionHandler = answer && {
       ask: async (...question: Loose[]) => {
         notes.push(['ask', question[0], question[1]])
         if (answer instanceof Error) throw answer
         return answer
       },
     }
-    const given = { ...(asker ? { asker } : {}), ...options }
+    const given = { ...(questionHandler ? { questionHandler } : {}), ...options }
     return { output: await outcomeOf(runScriptFor(scripts, { script: source }, given, inner)), notes }
   }
   const allow = { action: 'accept', content: { allow: true } }
@@ -255,16 +255,16 @@ describe('a call that asks its client', () => {
     const seen: string[] = []
     const tell = (name: string) => caller({ onProgress: ({ progress }) => seen.push(`${name} ${progress}`) })
     let report: Loose
-    const work: Work<unknown> = async (asker, _, onProgress) => {
+    const work: Work<unknown> = async (questionHandler, _, onProgress) => {
       report = onProgress
       onProgress({ progress: 1 })
       const [one, two] = await Promise.all([
-        asker.ask('roots/list', { a: 1 }),
-        asker.ask('roots/list', { b: 2 }),
+        questionHandler.ask('roots/list', { a: 1 }),
+        questionHandler.ask('roots/list', { b: 2 }),
       ])
       onProgress({ progress: 2 })
-      const three = await asker.ask('sampling/createMessage', {}, undefined, 'named')
-      return { one, two, three, client: asker.client, capabilities: asker.capabilities }
+      const three = await questionHandler.ask('sampling/createMessage', {}, undefined, 'named')
+      return { one, two, three, client: questionHandler.client, capabilities: questionHandler.capabilities }
     }
     const first = await run(exchanges, round(), work, tell('first'))
     expect(first).toMatchObject({
@@ -298,14 +298,18 @@ describe('a call that asks its client', () => {
   it('takes answers that came early, and refuses what the client cannot answer', async () => {
     const exchanges = createExchanges()
     const early = round({ inputResponses: { known: { got: 1 } } })
-    expect(await run(exchanges, early, (asker) => asker.ask('roots/list', {}, undefined, 'known'))).toEqual({
+    expect(
+      await run(exchanges, early, (questionHandler) =>
+        questionHandler.ask('roots/list', {}, undefined, 'known'),
+      ),
+    ).toEqual({
       got: 1,
     })
-    expect(await run(exchanges, early, (asker) => asker.ask('forbidden', {}))).toBe(
+    expect(await run(exchanges, early, (questionHandler) => questionHandler.ask('forbidden', {}))).toBe(
       '! the client does not support forbidden',
     )
-    const twice = await run(exchanges, round(), (asker) =>
-      Promise.all(['same', 'same'].map((name) => asker.ask('roots/list', {}, undefined, name))),
+    const twice = await run(exchanges, round(), (questionHandler) =>
+      Promise.all(['same', 'same'].map((name) => questionHandler.ask('roots/list', {}, undefined, name))),
     )
     expect(Object.keys(twice.inputRequests)).toEqual(['same', 'ask-1'])
   })
@@ -318,9 +322,9 @@ describe('a call that asks its client', () => {
       const { requestState } = await run(
         exchanges,
         round({ signal: client.signal }),
-        (asker, signal) => {
+        (questionHandler, signal) => {
           given = signal
-          return asker.ask('roots/list', {})
+          return questionHandler.ask('roots/list', {})
         },
         caller({ isStateless }),
       )
@@ -349,25 +353,25 @@ describe('a call that asks its client', () => {
     const exchanges = createExchanges()
     const late: Promise<unknown>[] = []
     const client = new AbortController()
-    const work: Work<unknown> = async (asker, given) => {
-      late.push(outcomeOf(asker.ask('roots/list', {})))
+    const work: Work<unknown> = async (questionHandler, given) => {
+      late.push(outcomeOf(questionHandler.ask('roots/list', {})))
       await new Promise((resolve) => given.addEventListener('abort', resolve))
     }
     await run(exchanges, round({ signal: client.signal }), work, caller({ isStateless: false }))
     client.abort()
     expect(await Promise.all(late)).toEqual(['! the call has ended'])
     const done: Promise<unknown>[] = []
-    const ended = await run(exchanges, round(), async (asker) => {
-      done.push(asker.ask('roots/list', {}))
+    const ended = await run(exchanges, round(), async (questionHandler) => {
+      done.push(questionHandler.ask('roots/list', {}))
       return 'done'
     })
     const answers = { state: ended.requestState, inputResponses: { 'ask-1': { a: 1 } } }
     expect([await run(exchanges, round(answers), work), await done[0]]).toEqual(['done', { a: 1 }])
     const left: Promise<unknown>[] = []
     let signal: AbortSignal | undefined
-    const { requestState } = await run(exchanges, round(), async (asker, given) => {
+    const { requestState } = await run(exchanges, round(), async (questionHandler, given) => {
       signal = given
-      const answer = asker.ask('roots/list', {})
+      const answer = questionHandler.ask('roots/list', {})
       left.push(outcomeOf(answer))
       return answer
     })
@@ -398,7 +402,7 @@ describe('a call that asks its client', () => {
       },
     }
     const exchanges = createExchanges({ id: own, calls })
-    const work: Work<unknown> = (asker) => asker.ask('roots/list', {})
+    const work: Work<unknown> = (questionHandler) => questionHandler.ask('roots/list', {})
     const here = await run(exchanges, round(), work)
     expect(here.requestState.split('.')[0]).toBe(own)
     const responses = { 'ask-1': { a: 1 } }

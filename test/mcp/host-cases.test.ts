@@ -140,7 +140,7 @@ const METHODS = [
 ]
 
 it('H2 H4 a server from its start to its end', async () => {
-  const { begin, server, step, show, tell, pass, shelf, count } = story({ times: { health: 1e9 } })
+  const { begin, server, step, show, tell, pass, shelf, count } = story({ times: { healthIntervalMs: 1e9 } })
   const secret = 'top-secret-token'
   const annotated = [
     tool('buy', { annotations: { readOnlyHint: true }, description: `Buys with ${secret}` }),
@@ -356,7 +356,11 @@ it('H4 a lazy server that an earlier run has stored', async () => {
       return { changed: [] }
     },
   }
-  const { begin, server, step, show, tell, pass, shelf } = story({ cache, pins, times: { health: 1e9 } })
+  const { begin, server, step, show, tell, pass, shelf } = story({
+    cache,
+    pins,
+    times: { healthIntervalMs: 1e9 },
+  })
   const shop = server('shop', {}, { lazy: true, callTimeout: 1e9 })
   const pinned = server('pinned', {}, { lazy: true, tools: { buy: { alwaysLoad: true } } })
   const host = begin([shop.config, server('off', {}, { disabled: true }).config, pinned.config])
@@ -438,7 +442,7 @@ it('H4 a lazy server that an earlier run has stored', async () => {
 })
 
 it('H4 servers that are configured anew', async () => {
-  const { begin, server, step, show, tell, pass, shelf } = story({ times: { farewell: 100 } })
+  const { begin, server, step, show, tell, pass, shelf } = story({ times: { drainMs: 100 } })
   const [a, b] = ['a', 'b'].map((name) => server(name))
   const c = server('c', { 'tools/list': () => ({ tools: [tool('buy'), tool('sell')] }) }, { maxTools: 1 })
   const host = begin([a!.config, b!.config, a!.config])
@@ -556,7 +560,7 @@ it('H9 who is asked, and who hears how a call goes on', async () => {
     },
   })
   const { begin, server, step, tell } = story({
-    asker: handler('host'),
+    questionHandler: handler('host'),
     clientInfo: { name: 'me', version: '1' },
   })
   let wire: Wire | undefined
@@ -600,7 +604,11 @@ it('H9 who is asked, and who hears how a call goes on', async () => {
     host.call('asking', 'ask', { method, params }, { onProgress, ...options })
   const form = { message: 'Name?', requestedSchema: { type: 'object', properties: {} } }
   await step('of the host', () => ask('elicitation/create', form), '"log"')
-  await step('of a client', () => ask('elicitation/create', form, { asker: handler('client') }), '"log"')
+  await step(
+    'of a client',
+    () => ask('elicitation/create', form, { questionHandler: handler('client') }),
+    '"log"',
+  )
   await step('what is denied', () => ask('sampling/createMessage', { messages: [], maxTokens: 1 }), '"log"')
   await step('roots', () => ask('roots/list', {}, { onProgress: undefined }), '"log"')
   await step(
@@ -613,9 +621,11 @@ it('H9 who is asked, and who hears how a call goes on', async () => {
     '"log"',
   )
   await step('a prompt', () =>
-    host.request('asking', 'prompts/get', { name: 'a' }, { asker: handler('client') }),
+    host.request('asking', 'prompts/get', { name: 'a' }, { questionHandler: handler('client') }),
   )
-  await step('a list', () => host.request('asking', 'prompts/list', {}, { asker: handler('client') }))
+  await step('a list', () =>
+    host.request('asking', 'prompts/list', {}, { questionHandler: handler('client') }),
+  )
   await step('outside of calls', async () => (await wire!.ask('roots/list')).result)
   await step('asked', () => asked)
   await step('progress', () => progress)
@@ -623,7 +633,7 @@ it('H9 who is asked, and who hears how a call goes on', async () => {
 })
 
 it('H4 a session that the server has forgotten is begun anew, and its call sent again', async () => {
-  const { begin, step, tell } = story({ times: { idle: 1000 } })
+  const { begin, step, tell } = story({ times: { idleMs: 1000 } })
   const state = { isLost: false }
   const { url, asked } = await answering({
     initialize: (...given) => {
@@ -654,7 +664,7 @@ it('H4 a session that the server has forgotten is begun anew, and its call sent 
 })
 
 it('H2 waits only as long as it should, and for those that it should', async () => {
-  const { begin, server, step, tell, pass } = story({ concurrency: 1, times: { turn: 100 } })
+  const { begin, server, step, tell, pass } = story({ concurrency: 1, times: { startSlotMs: 100 } })
   const gates = [signal(), signal()]
   const waiting = (gate: Loose) => async (params: Loose) => {
     await gate.promise
@@ -727,7 +737,7 @@ it('asks for tokens of remote servers alone', async () => {
 })
 
 it('H4 a lazy server that falls silent rests until the next call', async () => {
-  const { begin, server, step, tell, pass } = story({ times: { idle: 1e9 } })
+  const { begin, server, step, tell, pass } = story({ times: { idleMs: 1e9 } })
   const shop = server('shop', {}, { lazy: true })
   const host = begin([shop.config])
   await step('start', () => host.start(), 'state shop: connected')

@@ -42,13 +42,13 @@ describe('H9 questions of a server', () => {
       notify: (message) => lines.push(`! ${message}`),
     })
     /** A call that waits for `end`, or for `fail` with an error. */
-    const begin = (asker?: QuestionHandler, isGivenUp = false) => {
+    const begin = (questionHandler?: QuestionHandler, isGivenUp = false) => {
       const { promise, resolve } = signal<Error | undefined>()
       let inside: (work: () => unknown) => unknown = () => {}
       let given: QuestionHandler | undefined
       const over = questions
         .during(
-          asker,
+          questionHandler,
           () => isGivenUp,
           async (own) => {
             given = own
@@ -61,7 +61,7 @@ describe('H9 questions of a server', () => {
         )
         .catch((error: Loose) => error)
       return {
-        asker: () => given as QuestionHandler,
+        questionHandler: () => given as QuestionHandler,
         inside: <Value>(work: () => Value) => inside(work) as Value,
         context: () => inside(() => callContext.getStore()) as { answered(): void },
         end: (error?: Error) => {
@@ -106,13 +106,13 @@ describe('H9 questions of a server', () => {
     ]
     for (const [method, params] of table) {
       const call = begin(handler('client'))
-      const { asker } = call
-      await say('it asks', () => asker().ask(method, params, AbortSignal.abort(), 'key'))
+      const { questionHandler } = call
+      await say('it asks', () => questionHandler().ask(method, params, AbortSignal.abort(), 'key'))
       await call.end()
     }
-    const { asker, end } = begin(handler('client'))
+    const { questionHandler, end } = begin(handler('client'))
     const lengths = async (params: Loose) =>
-      messageOf(asker().ask('elicitation/create', params)).then((text) => text.slice(0, 60))
+      messageOf(questionHandler().ask('elicitation/create', params)).then((text) => text.slice(0, 60))
     const page = (length: number) => `https://shop.example/${'x'.repeat(length - 21)}`
     const outcomes = [
       await lengths({ message: 'x'.repeat(20_000) }),
@@ -128,9 +128,9 @@ describe('H9 questions of a server', () => {
   it('H9 are as many as the limits allow: in a call, in a minute, and for roots', async () => {
     const { questions, lines, handler, begin } = open()
     const ask = async (count: number, method = 'elicitation/create') => {
-      const { asker, end } = begin(handler('client'))
+      const { questionHandler, end } = begin(handler('client'))
       const outcomes = await Promise.all(
-        Array.from({ length: count }, () => messageOf(asker().ask(method, {}))),
+        Array.from({ length: count }, () => messageOf(questionHandler().ask(method, {}))),
       )
       await end()
       return [...new Set(outcomes)].map(
@@ -163,15 +163,15 @@ describe('H9 questions of a server', () => {
   it('H9 that the configuration denies are refused, and not offered', async () => {
     const { questions, lines, handler, begin, say } = open({ elicitation: 'deny', sampling: 'ask' })
     const able = { elicitation: {}, sampling: {}, roots: {} }
-    const { asker, end } = begin(handler('client', { capabilities: able, client: form }))
+    const { questionHandler, end } = begin(handler('client', { capabilities: able, client: form }))
     expect(questions.allowed(able)).toEqual({ sampling: {}, roots: {} })
-    expect(asker()).toEqual({
+    expect(questionHandler()).toEqual({
       client: form,
       capabilities: { sampling: {}, roots: {} },
       ask: expect.any(Function),
     })
-    await say('elicitation', () => asker().ask('elicitation/create', form))
-    await say('sampling', () => asker().ask('sampling/createMessage', {}))
+    await say('elicitation', () => questionHandler().ask('elicitation/create', form))
+    await say('sampling', () => questionHandler().ask('sampling/createMessage', {}))
     const pages = { code: -32042, data: { elicitations: [] } }
     lines.push((questions.review(pages) as Error).message)
     const plain = { code: -32000, data: { elicitations: [] } }
@@ -184,11 +184,11 @@ describe('H9 questions of a server', () => {
       '"shop" asks to open a page: "elicitation" is "deny" in test',
     ])
     const bare = begin(handler('client'))
-    expect(Object.keys(bare.asker())).toEqual(['ask'])
+    expect(Object.keys(bare.questionHandler())).toEqual(['ask'])
     await bare.end()
     expect(open({ sampling: 'deny' }).questions.allowed(able)).toEqual({ elicitation: {}, roots: {} })
     const lonely = open({}, false).begin()
-    expect(lonely.asker()).toBeUndefined()
+    expect(lonely.questionHandler()).toBeUndefined()
     await lonely.end()
   })
 

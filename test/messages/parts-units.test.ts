@@ -7,7 +7,7 @@ import { usesDeferral } from '../../src/messages/contract.ts'
 import { createForwarding } from '../../src/messages/forwarding.ts'
 import { settingFor } from '../../src/messages/inbound-reader.ts'
 import type { MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
-import { createMetrics, type RequestOutcome, readSetting } from '../../src/messages/index.ts'
+import { createMetrics, parseModeSetting, type RequestOutcome } from '../../src/messages/index.ts'
 import { createRecent, createSizedCache } from '../../src/messages/recent.ts'
 import { createReplyMemory } from '../../src/messages/reply-memory.ts'
 import {
@@ -518,13 +518,13 @@ it('a client defers if its tools or its history say so', async () => {
 
 it('a request has the mode of its header, its key or the server, if it may', async () => {
   const lines: string[] = []
-  const fixed = readSetting('auto:20')!
+  const fixed = parseModeSetting('auto:20')!
   const keys = [
     undefined,
     { secret: 's' },
     { secret: 's', setting: fixed },
     { secret: 's', setting: fixed, mayChoose: true },
-    { secret: 's', setting: readSetting('pass')! },
+    { secret: 's', setting: parseModeSetting('pass')! },
   ]
   for (const [api, origin] of [
     ['messages', {}],
@@ -538,7 +538,7 @@ it('a request has the mode of its header, its key or the server, if it may', asy
           api: { name: 'messages' },
           path: '/v1/messages',
         }
-        const options = { setting: readSetting('off')!, gateway: { upstream: { api, origin } } }
+        const options = { setting: parseModeSetting('off')!, gateway: { upstream: { api, origin } } }
         let outcome: string
         try {
           outcome = json(settingFor(context as never, { headers: {}, key }, options as never))

@@ -14,7 +14,7 @@ import { createBodyMemory } from '../../src/messages/held-bytes.ts'
 import { createHiddenThoughts } from '../../src/messages/hidden-thoughts.ts'
 import { chatApi, messagesApi } from '../../src/messages/inbound/index.ts'
 import type { HttpAnswer, MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
-import { readSetting } from '../../src/messages/index.ts'
+import { parseModeSetting } from '../../src/messages/index.ts'
 import { createMeter } from '../../src/messages/meter.ts'
 import { createRequestReader } from '../../src/messages/read-request.ts'
 import { refuseInvalid, refuseThreads, refuseUnconvertible } from '../../src/messages/refusals.ts'
@@ -49,7 +49,7 @@ const attempt = (act: () => unknown): string => {
 it('requests are let in by their host, origin and key, and most of their headers are passed on', async () => {
   const keys = [
     { secret: 'secret-1', mayChoose: true },
-    { secret: 'secret-2', setting: readSetting('off')! },
+    { secret: 'secret-2', setting: parseModeSetting('off')! },
   ]
   const notices: string[] = []
   const open = (more: object) =>

@@ -819,7 +819,7 @@ test('servers are told about when they change', async () => {
     look()
   }
   statuses = [server('a', 'pending'), server('b', 'pending')]
-  watchServers(host as never, { show: note('show'), tell: note('tell'), warn: note('warn') })
+  watchServers(host as never, { show: note('show'), notify: note('tell'), warn: note('warn') })
   next(server('a', 'connected'), server('b', 'failed', { reason: 'it ended.' }))
   next(
     server('a', 'connected'),

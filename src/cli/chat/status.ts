@@ -27,7 +27,7 @@ export function statusParts({ model, usedTokens, windowTokens, figures }: Status
 }
 
 /** What was saved, and the extra round trips; empty if the model was not asked. */
-function savedParts(figures: Figures): string[] {
+export function savedParts(figures: Figures): string[] {
   const { rounds, tokensSaved, dollarsSaved, extraRoundTrips, isEstimated } = figures
   if (rounds === 0) return []
   const about = isEstimated ? 'about ' : ''
