@@ -83,7 +83,7 @@ test('half of a character, in a message or in a call, is never sent', async () =
 })
 
 test.each(['{"text": "half', '["text"]', 'rm -rf'])(
-  'input that is no JSON object is not run: %s',
+  'input that is not a JSON object is not run: %s',
   async (json) => {
     async function* reply() {
       yield { type: 'content_block_start', index: 0, content_block: use('a') }
@@ -95,7 +95,7 @@ test.each(['{"text": "half', '["text"]', 'rm -rf'])(
     const { agent } = over(model, { tools: [echo('Echo', { run: () => `${++runs}` })] })
     expect(endOf(await said(agent, 'go')).reason).toBe('done')
     expect(runs).toBe(0)
-    expect(JSON.stringify(agent.messages)).toContain('no JSON object. Make each call again.')
+    expect(JSON.stringify(agent.messages)).toContain('not a JSON object. Make each call again.')
   },
 )
 

@@ -329,7 +329,7 @@ describe('what it refuses', () => {
     expect(told).not.toMatch(/^\s+at /m)
   })
 
-  it('--help tells everything on one screen', async () => {
+  it('--help names every option', async () => {
     const { code, out, told } = await cli('--help')
     expect({ code, told }).toEqual({ code: 0, told: '' })
     for (const option of [
@@ -346,7 +346,6 @@ describe('what it refuses', () => {
     ])
       expect(out).toContain(`--${option}`)
     expect(out).toContain('ANTHROPIC_BASE_URL=')
-    expect(out.split('\n').length).toBeLessThan(50)
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(120)
   })
 })

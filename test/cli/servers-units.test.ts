@@ -257,18 +257,18 @@ test('servers come from the named files, or from the user and a folder that is t
       "{"servers":["named"],"untrusted":[],"files":["/named.json"],"problems":0}",
       "CommandError: no server to start.
       /empty.json: no servers in it.
-    Run \`toolshelf import\` to take over the servers of your clients (there are files of Claude Code), \`toolshelf add\` to add one, or pass a file with --config.",
+    Correct this file, or leave out --config to use your own configuration.",
       "CommandError: no server to start.
       /empty.json: no servers in it.
-    Run \`toolshelf import\` to take over the servers of your clients (there are files of Claude Code), \`toolshelf add\` to add one, or pass a file with --config.",
+    Correct this file, or leave out --config to use your own configuration.",
       "CommandError: no server to start.
       /wrong.json: bad: it must be an object; it is left out.
       /none.json: no such file.
-    Run \`toolshelf import\` to take over the servers of your clients (there are files of Claude Code), \`toolshelf add\` to add one, or pass a file with --config.",
+    Correct these files, or leave out --config to use your own configuration.",
       "CommandError: no server to start.
       /wrong.json: bad: it must be an object; it is left out.
       /none.json: no such file.
-    Run \`toolshelf import\` to take over the servers of your clients (there are files of Claude Code), \`toolshelf add\` to add one, or pass a file with --config.",
+    Correct these files, or leave out --config to use your own configuration.",
     ]
   `)
 })

@@ -334,7 +334,7 @@ describe('damaged and hostile files', () => {
     const { report, recording } = await replayed(file)
     expect(report.turns).toHaveLength(1)
     expect(recording.unreadable).toBe(3)
-    expect(replayView(report)).toContain('3 lines could not be read')
+    expect(replayView(report)).toContain('Left out: 3 lines that could not be read.')
   })
 
   test('that are cut off in the middle of a HAR entry count what is whole', async () => {
