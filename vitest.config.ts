@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * What takes longest, longest first: none of these may be left alone at the end while the other cores have nothing to do.
- * The order costs time only; files that are not named here follow, the largest first.
+ * What takes longest, longest first. The order costs time only. The first begin; the others are spread over the whole run,
+ * because they wait for programs that they start, and the files between them keep the cores busy meanwhile.
  */
 const longest = `
   package cli/demo operate/deploy conformance/gateway inspector/page clients/serve-ai-sdk
@@ -19,13 +19,18 @@ const longest = `
   .split(/\s+/)
   .map((name) => `/test/${name}.test.ts`)
 
+/** How many of the longest begin. */
+const FIRST = 12
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const placeOf = ({ moduleId }: TestSpecification) => {
-      const index = longest.findIndex((name) => moduleId.endsWith(name))
-      return index < 0 ? longest.length : index
-    }
-    return (await super.sort(files)).sort((a, b) => placeOf(a) - placeOf(b))
+    const sorted = await super.sort(files)
+    const named = longest.flatMap((name) => sorted.filter(({ moduleId }) => moduleId.endsWith(name)))
+    const others = sorted.filter((file) => !named.includes(file))
+    const spread = named.slice(FIRST)
+    const share = Math.ceil(others.length / (spread.length + 1))
+    const mixed = spread.flatMap((file, index) => [...others.slice(index * share, (index + 1) * share), file])
+    return [...named.slice(0, FIRST), ...mixed, ...others.slice(spread.length * share)]
   }
 }
 

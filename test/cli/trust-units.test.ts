@@ -255,12 +255,12 @@ test('a question has twenty items; records that are damaged count as none', asyn
     ]
   `)
   expect(
-    told.map((message) => message.replace(/\/home\S+trust\//, '').replace(/trust-\w+/, 'trust-…')),
+    told.map((message) => message.replace(/\/home\S+trust\//, '').replace(/\S*trust-\w+/, '…')),
   ).toMatchInlineSnapshot(`
     [
-      "tmp_trust-…-#.json cannot be used, so its folder counts as not trusted: it is not a record of this version.",
-      "tmp_trust-…-#.json cannot be used, so its folder counts as not trusted: it is not a record of this version.",
-      "tmp_trust-…-#.json cannot be used, so its folder counts as not trusted: it is not a record of this version.",
+      "…-#.json cannot be used, so its folder counts as not trusted: it is not a record of this version.",
+      "…-#.json cannot be used, so its folder counts as not trusted: it is not a record of this version.",
+      "…-#.json cannot be used, so its folder counts as not trusted: it is not a record of this version.",
     ]
   `)
 })
