@@ -94,7 +94,7 @@ function story(options: Partial<McpHostOptions> = {}) {
     const isHere = (one: string | (() => boolean)) =>
       typeof one === 'string' ? heard.some((other) => other.includes(one)) : one()
     for (let waits = 0; !expected.every(isHere); waits++) {
-      if (waits > 1000)
+      if (waits > 30_000)
         throw new Error(`in vain waited for ${expected} at ${title}; heard:\n${heard.join('\n')}`)
       await new Promise((resolve) => realTimeout(resolve, 2))
     }
@@ -264,7 +264,8 @@ it('H2 H4 a server from its start to its end', async () => {
   await step(
     'refresh while it rests',
     () => host.refresh('shop'),
-    () => count('skills/list')() === 1,
+    ...['prompts/list', 'resources/list', 'resources/templates/list', 'skills/list'],
+    () => count('← tools/list')() === 2,
   )
   await step('connect', () => host.connect('shop'))
   await step('close', () => host.close())
