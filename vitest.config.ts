@@ -47,8 +47,11 @@ export default defineConfig({
     // More than there are cores, since many tests wait for programs that they start.
     maxWorkers: Math.min(8, Math.ceil(availableParallelism() * 2.5)),
     // Most of this code runs a few times only: to optimise it as early as Node 20 does costs a tenth more. Later versions
-    // have no such option.
-    execArgv: process.version.startsWith('v20.') ? ['--interrupt-budget=600000'] : [],
+    // have no such option. Room for young objects saves a twentieth, in garbage collections.
+    execArgv: [
+      '--max-semi-space-size=64',
+      ...(process.version.startsWith('v20.') ? ['--interrupt-budget=600000'] : []),
+    ],
     // Limits for a machine that is busy with other work; what a test waits for ends its wait.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -1,5 +1,5 @@
 // Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet. With --tests
-// it also installs, at the same time, what tests need besides: a browser and real clients.
+// it also installs, at the same time, what tests need besides: a browser, real clients and real servers.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -65,5 +65,9 @@ async function install() {
 }
 
 const isForTests = process.argv.includes('--tests')
-// Without the clients, the tests that want them try again and report why they are missing.
-await Promise.all([install(), ...(isForTests ? [ensureBrowser(), installClients('.').catch(() => {})] : [])])
+// Without the clients and servers, the tests that want them try again and report why they are missing.
+const forTests = () => [
+  ensureBrowser(),
+  ...['.', 'servers'].map((folder) => installClients(folder).catch(() => {})),
+]
+await Promise.all([install(), ...(isForTests ? forTests() : [])])

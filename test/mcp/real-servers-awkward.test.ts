@@ -16,7 +16,7 @@ import {
   textOf,
 } from './support/gateway.ts'
 import { isAlive, until } from './support/processes.ts'
-import { realServer } from './support/real-servers.ts'
+import { describeOthers, realServer } from './support/real-servers.ts'
 
 // What a client of the newest protocol is asked is tested with small servers; each of these takes half a CPU second to start.
 describe.each(isThorough ? eras : eras.slice(0, 1))(
@@ -61,7 +61,7 @@ describe.each(isThorough ? eras : eras.slice(0, 1))(
   },
 )
 
-describe('currents, whose list is another one at every start', () => {
+describeOthers('currents, whose list is another one at every start', () => {
   const openWith = async (pinsFolder: string, folder: string, onChange?: 'hold') => {
     const pins = openPins({ folder: pinsFolder })
     const desk = await openDesk([realServer('currents', folder)], { pins, ...(onChange ? { onChange } : {}) })

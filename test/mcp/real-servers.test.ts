@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ServerStatus } from '../../src/mcp/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { type Desk, type Open, openGateway, textOf } from './support/gateway.ts'
-import { realServer, triedServers } from './support/real-servers.ts'
+import { describeOthers, realServer, triedServers } from './support/real-servers.ts'
 import { listed } from './support/small-servers.ts'
 
 let open: Open
@@ -60,7 +60,7 @@ const counts: readonly (readonly [string, number, readonly string[]])[] = (
 ).filter(([name]) => isTried(name))
 const total = counts.reduce((sum, [, count]) => sum + count, 0)
 
-describe('connected', () => {
+describeOthers('connected', () => {
   it.each(counts)('%s: %i tools', (name, count, some) => {
     const { state, reason, tools } = statusOf(name)
     expect(reason).toBeUndefined()
@@ -106,7 +106,7 @@ describe('connected', () => {
   })
 })
 
-describe('definitions', () => {
+describeOthers('definitions', () => {
   it('gitlab: all nine schemas lack their type; repaired, reported, and none is lost', () => {
     const { problems, tools } = statusOf('gitlab')
     expect(problems.map(({ kind }) => kind)).toEqual(Array(9).fill('repaired'))
@@ -190,7 +190,7 @@ describe('definitions', () => {
   })
 })
 
-describe('searches', () => {
+describeOthers('searches', () => {
   const searches = [
     ['天气', 'amap__maps_weather'],
     ['骑行', 'amap__maps_bicycling'],
@@ -204,7 +204,7 @@ describe('searches', () => {
   })
 })
 
-describe('calls', () => {
+describeOthers('calls', () => {
   it.runIf(isTried('memory'))('memory does what it is asked', async () => {
     const { call } = desk
     const entities = [{ name: 'Ada', entityType: 'person', observations: ['counts'] }]

@@ -1,14 +1,27 @@
 // Real servers from npm, with the words that start them and credentials that are none.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { describe } from 'vitest'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
+// @ts-expect-error: plain JavaScript, shared with scripts/setup.mjs
+import { installClients, modulesOf } from '../../clients/installation.mjs'
 import { isThorough } from '../../support/runs.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
 
-/** Not resolved: some packages do not export what they run. */
-const packages = fileURLToPath(new URL('../../../node_modules', import.meta.url))
+/** The demo's servers. Not resolved: some packages do not export what they run. */
+const own = fileURLToPath(new URL('../../../node_modules', import.meta.url))
+/** Servers that only tests start, installed with their own lock file. */
+const others: string = modulesOf('servers')
+
+const missing: string | undefined = await installClients('servers')
+if (missing !== undefined) process.stderr.write(`Skipped: ${missing}\n`)
+
+/** `describe` for tests of these others; skips them where they could not be installed. */
+export const describeOthers = describe.skipIf(missing !== undefined)
 
 type Real = {
+  /** The folder of its package; `own` by default. */
+  readonly packages?: string
   readonly script: string
   readonly args?: readonly string[]
   readonly env?: { readonly [name: string]: string }
@@ -24,30 +37,41 @@ const real = (folder: string): { readonly [name: string]: Real } => ({
     script: '@modelcontextprotocol/server-memory/dist/index.js',
     env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
   },
-  thinking: { script: '@modelcontextprotocol/server-sequential-thinking/dist/index.js' },
+  thinking: { packages: others, script: '@modelcontextprotocol/server-sequential-thinking/dist/index.js' },
   github: {
     script: '@modelcontextprotocol/server-github/dist/index.js',
     env: { GITHUB_PERSONAL_ACCESS_TOKEN: 'ghp_none' },
   },
   gitlab: {
+    packages: others,
     script: '@modelcontextprotocol/server-gitlab/dist/index.js',
     env: { GITLAB_PERSONAL_ACCESS_TOKEN: 'glpat-none' },
   },
   supabase: {
+    packages: others,
     script: '@supabase/mcp-server-supabase/dist/cli.js',
     args: [`--access-token=sbp_${'0'.repeat(40)}`, `--features=${features}`],
   },
   resend: {
+    packages: others,
     script: 'resend-mcp/dist/index.js',
     env: { RESEND_API_KEY: 're_none', SENDER_EMAIL_ADDRESS: 'ann@example.org' },
   },
   notion: { script: '@notionhq/notion-mcp-server/bin/cli.mjs', env: { NOTION_TOKEN: 'ntn_none' } },
-  amap: { script: '@amap/amap-maps-mcp-server/build/index.js', env: { AMAP_MAPS_API_KEY: 'none' } },
+  amap: {
+    packages: others,
+    script: '@amap/amap-maps-mcp-server/build/index.js',
+    env: { AMAP_MAPS_API_KEY: 'none' },
+  },
   trello: {
     script: '@delorenj/mcp-server-trello/build/index.js',
     env: { TRELLO_API_KEY: 'none', TRELLO_TOKEN: 'none' },
   },
-  currents: { script: '@currents/mcp/build/index.js', env: { CURRENTS_API_KEY: 'none' } },
+  currents: {
+    packages: others,
+    script: '@currents/mcp/build/index.js',
+    env: { CURRENTS_API_KEY: 'none' },
+  },
 })
 
 const tenServers = [
@@ -59,7 +83,7 @@ const tenServers = [
 export const triedServers = tenServers.filter((name) => isThorough || !['memory', 'resend'].includes(name))
 
 export function realServer(name: string, folder: string, given: Given = {}): ServerConfig {
-  const { script, args = [], env = {} } = real(folder)[name] ?? {}
+  const { packages = own, script, args = [], env = {} } = real(folder)[name] ?? {}
   if (!script) throw new Error(`there is no real server ${name}`)
   const transport = {
     kind: 'stdio',
