@@ -289,6 +289,25 @@ describe('a token', () => {
 })
 
 describe('keys', () => {
+  test('a token checked against the keys of a moment ago is checked again with the new ones', async () => {
+    const added = generateKeyPairSync('ed25519')
+    const old = { ...publicKey, kid: 'old' }
+    const all = [old, { ...(await exportJWK(added.publicKey)), kid: 'new' }]
+    const { answers, fetch } = providerOf([old])
+    const { access, clock } = open({ fetch })
+    await access.authenticate(await sign({}, { kid: 'old' }))
+    clock.now += 10_000
+    const token = await sign({}, { kid: 'new', key: added.privateKey })
+    answers['/jwks'] = () => Response.json({ keys: all })
+    // Some of them begin with the old keys and ask for new ones just after these were fetched.
+    const found: ReturnType<typeof access.authenticate>[] = []
+    for (let tick = 0; tick < 300; tick++) {
+      found.push(access.authenticate(token))
+      await undefined
+    }
+    for (const user of await Promise.all(found)) expect(user).toMatchObject({ id: 'id.example.com|ann' })
+  })
+
   test('a token without a key id is tried with five keys', async () => {
     const others = await Promise.all(
       Array.from({ length: 5 }, () => exportJWK(generateKeyPairSync('ed25519').publicKey)),

@@ -8,10 +8,10 @@ export type IssuerKeys = {
   /** The keys as last fetched; fetches them first if there are none or they are too old. Rejects if that fails. */
   current(): Promise<JSONWebKeySet>
   /**
-   * Fetches the keys because a token names another one. Returns undefined if they were fetched a moment ago; rejects if the
-   * provider cannot be reached.
+   * Other keys than `tried`, because a token names none of those: the current ones if they have changed meanwhile, else
+   * fetched. Returns undefined if they were fetched a moment ago; rejects if the provider cannot be reached.
    */
-  renewed(): Promise<JSONWebKeySet | undefined>
+  renewed(tried: JSONWebKeySet): Promise<JSONWebKeySet | undefined>
 }
 
 export type IssuerKeysOptions = {
@@ -79,7 +79,8 @@ export function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptio
       if (failure && isCoolingDown()) throw failure
       return load()
     },
-    async renewed() {
+    async renewed(tried) {
+      if (keys !== tried) return keys
       if (underWay || !isCoolingDown()) return load()
       if (failure) throw failure
       return undefined

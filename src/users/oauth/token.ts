@@ -79,11 +79,12 @@ async function withKeys<Value>(
   keys: IssuerKeys,
   verify: (set: JSONWebKeySet) => Promise<Value>,
 ): Promise<Value> {
+  const current = await keys.current()
   try {
-    return await verify(await keys.current())
+    return await verify(current)
   } catch (error) {
     if (codeOf(error) !== NO_KEY) throw error
-    const renewed = await keys.renewed()
+    const renewed = await keys.renewed(current)
     if (!renewed) throw error
     return verify(renewed)
   }
