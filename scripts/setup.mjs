@@ -50,18 +50,23 @@ async function install() {
   const reason = reasonToInstall()
   if (!reason) return console.log('setup: dependencies are up to date.')
   console.log(`setup: ${reason}; running "npm ci".`)
-  const npm = spawn('npm', ['ci', '--no-audit', '--no-fund'], {
+  // What npm remembers of a package need not be asked for again, unless it is too old to name the version.
+  const code = (await runNpm(['ci', '--prefer-offline'])) && (await runNpm(['ci']))
+  if (code === 0) return
+  console.error('setup: "npm ci" failed; see the lines above.')
+  process.exitCode = code
+}
+
+async function runNpm(words) {
+  const npm = spawn('npm', [...words, '--no-audit', '--no-fund'], {
     cwd: fileURLToPath(root),
     stdio: 'inherit',
     shell: process.platform === 'win32',
   })
-  const code = await new Promise((resolve) => {
+  return new Promise((resolve) => {
     npm.once('error', () => resolve(1))
     npm.once('close', (status) => resolve(status ?? 1))
   })
-  if (code === 0) return
-  console.error('setup: "npm ci" failed; see the lines above.')
-  process.exitCode = code
 }
 
 const isForTests = process.argv.includes('--tests')
