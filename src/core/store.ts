@@ -72,14 +72,15 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
       }
     },
     replace(server, replacements) {
+      replacements.forEach(checkTool)
       const owned = replacements.map((tool) => (tool.server === server ? tool : { ...tool, server }))
-      owned.forEach(checkTool)
       setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
     },
     readAhead: (tool) => readAhead(tool, poolOptions(settings)),
     setServer(name, details) {
       checkDetails(name, details)
-      servers.set(name, { state: 'connected', ...servers.get(name), ...details })
+      const known = servers.get(name)
+      servers.set(name, { ...known, ...details, state: details.state ?? known?.state ?? 'connected' })
       change()
     },
     async refreshCapabilities(load) {
@@ -143,9 +144,9 @@ function poolOptions(settings: Settings): PoolOptions {
 const states = ['pending', 'connected', 'failed', 'disabled']
 
 function checkDetails(name: string, details: Partial<Server>): void {
-  const state = (details as Partial<Server> | null)?.state ?? 'connected'
-  const isGood = typeof details === 'object' && details !== null && states.includes(state)
-  if (!isGood) throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
+  const isObject = typeof details === 'object' && details !== null
+  if (!isObject || !(details.state === undefined || states.includes(details.state)))
+    throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
 }
 
 function ownKey(tool: Tool): string {
