@@ -157,3 +157,53 @@ it.each(['append', undefined] as const)(
     expect(shown).toEqual([1, 2])
   },
 )
+
+it('K2 reports each cause of a broken prefix with what it changed', async () => {
+  const events: Loose[] = []
+  const trace = (event: Trace) => {
+    if (event.type === 'prefix') events.push(event)
+  }
+  const shelf = quietShelf({ tools: [], trace })
+  const [a, b, later] = [builtIn('a'), builtIn('b'), { ...builtIn('later'), defer_loading: true }]
+  const prepare = (more: object) =>
+    shelf.prepare({ model: MODEL, messages: [user(text('hi')), user(text('ho'))], ...more } as Loose)
+  await prepare({ tools: [a, b] })
+  await prepare({ tools: [b, a] })
+  await prepare({ tools: [b, a, later] })
+  await prepare({ tools: [later, { ...a, description: 'new' }] })
+  await prepare({ tools: [a], model: 'other', system: 'Be brief.', messages: [user(text('hi'))] })
+  const named = (value: Loose): unknown =>
+    Array.isArray(value) ? value.map(named) : (value?.name ?? JSON.stringify(value))
+  const lines = events.map(({ causes, content, left, isKept }) => [
+    `${isKept} ${left}`,
+    ...causes.map((cause: Loose, at: number) => {
+      const { before, after } = content[at]
+      return `${Object.values(cause).join(' ')}: ${named(before)} → ${named(after)}`
+    }),
+  ])
+  expect(lines).toMatchInlineSnapshot(`
+    [
+      [
+        "false 0",
+        "tools-reordered: "a","b" → "b","a"",
+      ],
+      [
+        "false 0",
+        "tool-added later: undefined → later",
+      ],
+      [
+        "false 0",
+        "tool-removed b: b → undefined",
+        "tool-changed a: a → a",
+      ],
+      [
+        "false 0",
+        "model: "claude-opus-4-6" → "other"",
+        "tool-removed later: later → undefined",
+        "tool-changed a: a → a",
+        "system: undefined → "Be brief."",
+        "message-edited 1: {"role":"user","content":[{"type":"text","text":"ho"}]} → undefined",
+      ],
+    ]
+  `)
+})

@@ -48,10 +48,8 @@ function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]):
   const names: string[] = []
   for (const { name, defer_loading } of tools as readonly { name?: string; defer_loading?: boolean }[])
     if (name !== undefined && defer_loading !== true) names.push(name)
-  if (names.length === 0 || loaded.length === 0) return names.concat(loaded)
   // Wires without references list loaded tools openly.
-  const shown = new Set(names)
-  return names.concat(loaded.filter((name) => !shown.has(name)))
+  return [...new Set([...names, ...loaded])]
 }
 
 function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
