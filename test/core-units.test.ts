@@ -1,8 +1,17 @@
 // Small parts of the core in tables: where a history may be cut and how a pool is described in events.
 import { expect, it } from 'vitest'
-import { describePool, type Trace } from '../src/core/index.ts'
+import { describePool, presentMessages, type Trace } from '../src/core/index.ts'
 import { assistant, found, result, search, text, use, user } from './oracle/requests.ts'
-import { BOUND_MODEL, builtIn, exampleTools, type Loose, MODEL, quietShelf, Talk } from './support/talk.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  exampleTools,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from './support/talk.ts'
 
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
 
@@ -206,4 +215,88 @@ it('K2 reports each cause of a broken prefix with what it changed', async () => 
       ],
     ]
   `)
+})
+
+it('a loaded tool that was removed is not reported as loaded', async () => {
+  const loaded: unknown[] = []
+  const trace = (event: Trace) => {
+    if (event.type === 'decision') loaded.push(event.loaded)
+  }
+  const talk = new Talk(quietShelf({ tools: exampleTools, trace })).user('go')
+  await talk.prepare()
+  const SEND = 'mcp__slack__send_message'
+  await talk.search(`select:${SEND}`)
+  await talk.prepare()
+  talk.shelf.remove(SEND)
+  await talk.prepare()
+  expect(loaded).toEqual([[], [SEND], []])
+})
+
+it('U1 a fork has the tools and servers that nothing hides from it, and its own settings', async () => {
+  const asked: string[] = []
+  const related = async (query: string) => {
+    asked.push(query)
+    return []
+  }
+  const tools = [builtIn('Read'), builtIn('Bash'), mcp('a', 'one'), mcp('b', 'one'), mcp('b', 'two')]
+  const shelf = quietShelf({ tools, servers: { a: {}, b: { state: 'failed' }, c: {}, bad: {} }, related })
+  const hidden = {
+    server(name: string) {
+      if (name === 'bad') throw new Error('no')
+      return name === 'a'
+    },
+    tool: ({ name }: { name: string }) =>
+      (name === 'Bash' ? Promise.resolve(false) : name.endsWith('two')) as boolean,
+  }
+  const nothing = { server: () => false, tool: () => false }
+  const shown = (one: typeof shelf) => [one.tools().map(({ name }) => name), [...one.servers().keys()]]
+  expect([shelf, shelf.fork({ hidden }), shelf.fork({ hidden: nothing }), shelf.fork()].map(shown)).toEqual([
+    [
+      ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
+      ['a', 'b', 'c', 'bad'],
+    ],
+    [
+      ['Read', 'mcp__b__one'],
+      ['b', 'c'],
+    ],
+    [
+      ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
+      ['a', 'b', 'c', 'bad'],
+    ],
+    [
+      ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
+      ['a', 'b', 'c', 'bad'],
+    ],
+  ])
+  const fork = shelf.fork({ hidden })
+  expect(fork.partition()).toBe(fork.partition())
+  expect(shelf.fork({ hidden: { ...hidden } }).partition()).not.toBe(fork.partition())
+  expect(shelf.fork({ hidden: nothing }).partition().pool).toBe(shelf.partition().pool)
+  expect(fork.resolve({ id: 'x', name: 'mcp__b__one', input: {} }).server).toBe('b')
+  fork.add(mcp('b', 'three'))
+  expect(shelf.tools().map(({ name }) => name)).toContain('mcp__b__three')
+  await fork.search({ query: 'hidden' })
+  await shelf.search({ query: 'plain' })
+  expect(asked).toEqual(['plain'])
+})
+
+it('P2 shows the result of a call by its id, and none for a call without one', () => {
+  const messages = [
+    assistant(use('one', 'Read'), { type: 'tool_use', name: 'Edit' }, { type: 'other', content: 'not it' }),
+    user(result('one', 'found'), { type: 'tool_result', content: 'nor this' }),
+    assistant({ type: 'text' }),
+    null,
+  ] as Loose[]
+  const shown = (verbose?: boolean) =>
+    presentMessages(messages, { searchTool: 'ToolSearch', ...(verbose ? { verbose } : {}) })
+  expect(shown(true)).toStrictEqual([
+    { type: 'call', name: 'Read', input: {}, result: 'found' },
+    { type: 'call', name: 'Edit', input: undefined, result: undefined },
+    { type: 'text', text: 'undefined' },
+  ])
+  expect(shown()).toStrictEqual([
+    { type: 'call', name: 'Read', input: {} },
+    { type: 'call', name: 'Edit', input: undefined },
+    { type: 'text', text: 'undefined' },
+  ])
 })

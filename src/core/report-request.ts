@@ -45,11 +45,8 @@ export function reportRequest(
 
 /** The tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
 function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): string[] {
-  const names: string[] = []
-  for (const { name, defer_loading } of tools as readonly { name?: string; defer_loading?: boolean }[])
-    if (name !== undefined && defer_loading !== true) names.push(name)
   // Wires without references list loaded tools openly.
-  return [...new Set([...names, ...loaded])]
+  return [...new Set([...namesInOrder(tools), ...loaded])]
 }
 
 function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
@@ -86,8 +83,8 @@ function changeOf(cause: BreakCause, before: PrefixInput, after: PrefixInput): P
   return both(({ tools }) => namesInOrder(listOf(tools)))
 }
 
-function namesInOrder(tools: readonly Block[]): unknown[] {
-  return tools.filter(({ defer_loading }) => defer_loading !== true).map(({ name }) => name)
+function namesInOrder<Name>(tools: readonly { readonly name?: Name; readonly defer_loading?: unknown }[]) {
+  return tools.filter(({ defer_loading }) => defer_loading !== true).map(({ name }) => name as Name)
 }
 
 function listOf(value: unknown): readonly Block[] {

@@ -114,7 +114,6 @@ const MAX_NAMES_HELD = 10_000
 /** Releases the oldest reserved names, because a server that lists new names each time must not fill the memory. */
 function forgetGone(holders: Map<string, PoolTool>, { byName }: Pool): void {
   let excess = holders.size - byName.size - MAX_NAMES_HELD
-  if (excess <= 0) return
   for (const name of holders.keys()) {
     if (excess <= 0) return
     if (!byName.has(name) && holders.delete(name)) excess--
