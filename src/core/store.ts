@@ -78,9 +78,7 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
     },
     readAhead: (tool) => readAhead(tool, poolOptions(settings)),
     setServer(name, details) {
-      checkDetails(name, details)
-      const known = servers.get(name)
-      servers.set(name, { ...known, ...details, state: details.state ?? known?.state ?? 'connected' })
+      servers.set(name, withDetails(name, servers.get(name), details))
       change()
     },
     async refreshCapabilities(load) {
@@ -142,10 +140,12 @@ function poolOptions(settings: Settings): PoolOptions {
 
 const states = ['pending', 'connected', 'failed', 'disabled']
 
-function checkDetails(name: string, details: Partial<Server>): void {
+/** Adds details to those that are known of a server; its state stays unless they have one. */
+function withDetails(name: string, known: Server | undefined, details: Partial<Server>): Server {
   const isObject = typeof details === 'object' && details !== null
   if (!isObject || !(details.state === undefined || states.includes(details.state)))
     throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
+  return { ...known, ...details, state: details.state ?? known?.state ?? 'connected' }
 }
 
 function ownKey(tool: Tool): string {
