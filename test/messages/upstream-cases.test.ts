@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
+import { hostedToolFault, toChatRequest } from '../../src/messages/upstream/chat-request.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import {
   ANTHROPIC,
@@ -843,4 +844,114 @@ it('events of a stream are read byte by byte', async () => {
     server.close()
   }
   expect(types).toEqual(Array(3).fill(['ä€😀', 'no space', 'two lines', 'y']))
+})
+
+describe('requests to other APIs', () => {
+  const dialects = [
+    dialectOf(new URL('http://localhost'), 'llama'),
+    dialectOf(new URL('https://api.openai.com'), 'gpt-5.4'),
+    dialectOf(new URL('https://api.openai.com'), 'o3'),
+    dialectOf(new URL('https://api.deepseek.com'), 'deepseek-chat'),
+    dialectOf(new URL('https://api.mistral.ai'), 'mistral-large'),
+  ]
+  const both = (request: Loose) =>
+    dialects.map((one) => {
+      const { messages, ...chat } = toChatRequest(request, one, thoughts)
+      const made: Loose = toResponses(request, one, thoughts)
+      const { input, ...rest } = made.body ?? { input: made.fault }
+      return { messages, chat, input, rest }
+    })
+
+  it('have the settings that each server takes', async () => {
+    const settings: Loose[] = [
+      {},
+      ...['disabled', 'adaptive', 'enabled', 'odd'].map((type) => ({ thinking: { type } })),
+      { thinking: { type: 'enabled', budget_tokens: 20_000 } },
+      { thinking: { type: 'disabled' }, output_config: { effort: 'high' } },
+      ...['low', 'xhigh', 'max', 'odd'].map((effort) => ({ output_config: { effort } })),
+      { output_format: { type: 'json_schema', schema: {} } },
+      { output_config: { format: { type: 'text' } } },
+      ...['short', 'sixsix', 'x'.repeat(64), 'x'.repeat(65), 'a b c d', ''].map((user_id) => ({
+        metadata: { user_id },
+      })),
+      ...[1, 0].map((temperature) => ({ temperature, top_p: 0.5, stop_sequences: ['a'] })),
+      ...[15, 16, 17].map((max_tokens) => ({ max_tokens, stream: true, stop_sequences: [] })),
+      ...['auto', 'any', 'none', 'tool'].map((type) => ({
+        tools: [tool('a'), { name: 'b.c', description: '', input_schema: 5 }],
+        tool_choice: { type, name: 'b.c', disable_parallel_tool_use: type === 'any' },
+      })),
+      { tools: [], tool_choice: { type: 'any' }, system: 'Be.' },
+    ]
+    const lines = settings.flatMap((more) => [
+      show(more),
+      ...new Set(
+        both({ model: 'm', max_tokens: 50, messages: [user(text('x'))], ...more }).map(
+          ({ chat, rest }) => `  ${show(chat)} | ${show(rest)}`,
+        ),
+      ),
+    ])
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file('settings'))
+  })
+
+  it('have content of every kind in the form that each server takes', async () => {
+    const source = (type: string, more: Fields = {}) => ({ source: { type, ...more } })
+    const data = { media_type: 'a/b', data: 'QUJD' }
+    const blocks: Fields[] = [
+      ...[
+        text(''),
+        text('x'),
+        { type: 'image', ...source('base64', data) },
+        { type: 'image', ...source('file') },
+      ],
+      ...['text', 'base64', 'url', 'file'].map((type) => ({
+        type: 'document',
+        ...source(type, { ...data, url: 'u' }),
+      })),
+      { type: 'document', title: 't', ...source('base64', data) },
+      { type: 'document', ...source('content', { content: [text('a'), text(''), image, { type: 'odd' }] }) },
+      { type: 'document', ...source('content', { content: 'plain' }) },
+      { type: 'search_result', title: 't', source: 's', content: [text('a'), text('b')] },
+      { type: 'search_result', source: 's', content: [] },
+      { type: 'odd', a: 1 },
+    ]
+    const id = (length: number) => 'c'.repeat(length)
+    const histories: Loose[][] = [
+      ...blocks.map((block) => [user(block)]),
+      ...blocks.map((block) => [assistant(use('c1', 'a')), user(result('c1', [block]))]),
+      ...[9, 10, 40, 41].map((length) => [assistant(use(id(length), 'a')), user(result(id(length), 'x'))]),
+      [
+        assistant(use('c1', 'a'), use('c2', 'a')),
+        user(result('c2'), result('c2', 'again'), result('c3'), text('t')),
+      ],
+      [assistant(use('c1', 'a')), assistant(text('b')), user(text('c')), user(text('d'))],
+      [assistant(use('c1', 'a')), user(result('c1', [], { is_error: true }))],
+      [assistant({ type: 'thinking', thinking: 'Hm.', signature: thoughts.sign({ a: 1 }) }, use('c1', 'a'))],
+      [assistant({ type: 'thinking', thinking: 'Hm.', signature: 'other' }), user(text('x'))],
+      [user(text('a')), { role: 'system', content: [text('s'), image] }, user(text('b'))],
+      [
+        { role: 'system', content: [image] },
+        { role: 'system', content: 's' },
+        { role: 'user', content: 'u' },
+      ],
+    ]
+    const lines = histories.flatMap((messages) => [
+      show(messages),
+      ...new Set(
+        both({ model: 'm', max_tokens: 50, tools: [tool('a')], messages }).flatMap((made) => [
+          `  ${show(made.messages)}`,
+          `  ${show(made.input)}`,
+        ]),
+      ),
+    ])
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file('contents'))
+    const kinds: Loose[] = [
+      [],
+      undefined,
+      [tool('a')],
+      [tool('a', { type: 'custom' }), { type: 'bash_1', name: 'b' }],
+    ]
+    expect(kinds.map((tools) => hostedToolFault({ model: 'm', messages: [], tools })?.slice(0, 50))).toEqual([
+      ...[undefined, undefined, undefined, "tools.1: `bash_1` is run by Anthropic's API, and t"],
+    ])
+  })
 })
