@@ -59,6 +59,18 @@ const referring = (name: string, levels = 0) => ({
 })
 const eachTools: [string, unknown[], unknown[], object[]?][] = [
   ['first deferred tool', [a], [a, x]],
+  ['last deferred tool', [a, x], [a]],
+  ['last deferred tools, one loaded', [a, x, y], [a], [referring('y')]],
+  ['last deferred tool becomes a tool', [a, x], [a, tool('x')]],
+  ['nothing in a message', [a, x], [a, y], [{ role: 'user', content: [null, 'text'] }]],
+  ['a number for an object', [tool('a', { n: {} })], [tool('a', { n: 5 })]],
+  ['an object for a number', [tool('a', { n: 5 })], [tool('a', { n: {} })]],
+  ['an object for nothing', [tool('a', { n: null })], [tool('a', { n: [] })]],
+  [
+    'ephemeral elsewhere',
+    [tool('a', { n: { type: 'ephemeral', m: 1 } })],
+    [tool('a', { n: { type: 'ephemeral' } })],
+  ],
   ['first deferred tools and another', [a], [a, b, x, y]],
   ['first deferred tool instead of a tool', [a, b], [a, x]],
   ['a tool deferred', [a, b], [a, later('b')]],
@@ -105,6 +117,14 @@ it('K2 two lists of tools differ in what the model reads', () => {
   })
   expect(rows.join('\n')).toMatchInlineSnapshot(`
     "first deferred tool: tool-added "x"
+    last deferred tool: tool-removed "x"
+    last deferred tools, one loaded: tool-removed "y", tool-removed "x"
+    last deferred tool becomes a tool: tool-added "x", tool-removed "x"
+    nothing in a message: holds
+    a number for an object: tool-changed "a"
+    an object for a number: tool-changed "a"
+    an object for nothing: tool-changed "a"
+    ephemeral elsewhere: tool-changed "a"
     first deferred tools and another: tool-added "b", tool-added "x"
     first deferred tool instead of a tool: tool-removed "b", tool-added "x"
     a tool deferred: tool-removed "b", tool-added "b"
@@ -143,6 +163,25 @@ it('K2 two lists of tools differ in what the model reads', () => {
     a tool that is text: tool-changed "undefined"
     a tool without a name: tool-changed "undefined""
   `)
+})
+
+it('K2 copies of up to six levels are compared without writing JSON', () => {
+  let written = 0
+  const toJSON = () => {
+    written++
+    return 'x'
+  }
+  const nested = (levels: number): object => (levels === 1 ? { toJSON } : { n: 'x', in: nested(levels - 1) })
+  const writes = (before: object, after: object) => {
+    written = 0
+    expect(explainBreak({ request: { tools: [before] } }, { request: { tools: [after] } })).toEqual([])
+    return written
+  }
+  const shared = nested(9)
+  expect([writes(shared, shared), writes(nested(6), nested(6)), writes([{ toJSON }], [{ toJSON }])]).toEqual([
+    0, 0, 0,
+  ])
+  expect(writes(nested(7), nested(7))).toBe(2)
 })
 
 it('K2 messages and other fields that are odd differ or do not, and nothing throws', () => {

@@ -143,10 +143,6 @@ const DEEPEST_REFERENCE = 100
 
 function collectReferences(value: unknown, names: unknown[], depth: number): void {
   if (typeof value !== 'object' || value === null || depth === 0) return
-  if (Array.isArray(value)) {
-    for (const item of value) collectReferences(item, names, depth - 1)
-    return
-  }
   const block = value as Block
   if (block.type === 'tool_reference') names.push(block.tool_name ?? block.name)
   for (const key in block) collectReferences(block[key], names, depth - 1)
