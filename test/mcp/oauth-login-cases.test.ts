@@ -69,6 +69,8 @@ it('H1 a login that is granted is kept, and used at once', async () => {
   const client = { id: 'by-hand', secret: 'secret-by-hand' }
   await attempt('by hand', { registers: false }, { client, file, print, openBrowser: async () => true })
   lines.push(Object.keys(kept[0] ?? {}).join(), JSON.stringify(kept[0]?.client))
+  await attempt('registered', {}, { file })
+  lines.push(JSON.stringify(kept[0]?.client))
   await tell('oauth-login-granted')
 })
 
@@ -98,7 +100,7 @@ it('H1 only a login page that nobody can read along is opened', async () => {
     'http://localhost:1',
     'http://[::1]:1',
     'https://a.example',
-    'ftp://a.example',
+    'ftp://localhost',
   ])
     await attempt(
       page,

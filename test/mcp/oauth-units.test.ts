@@ -103,4 +103,45 @@ describe('in a store', () => {
     await provider.token()
     expect(reads).toBe(1)
   })
+
+  test('a login that another replica has renewed is used, and then read as seldom as before', async () => {
+    const { store, holder } = open()
+    const refused = { response: new Response(null), serverUrl: new URL(url), fetchFn: fetch }
+    await store.set(`login/${key}`, JSON.stringify(login))
+    const provider = holder()
+    expect(await provider.token()).toBe('access')
+    await store.set(`login/${key}`, JSON.stringify({ ...login, tokens: { access_token: 'renewed' } }))
+    expect(await provider.token()).toBe('access')
+    await provider.onUnauthorized?.(refused)
+    expect(await provider.token()).toBe('renewed')
+    await store.set(`login/${key}`, JSON.stringify({ ...login, tokens: { access_token: 'again' } }))
+    expect(await provider.token()).toBe('renewed')
+  })
+
+  test('a login that another replica writes over a broken one stays', async () => {
+    const { store, notices, holder } = open()
+    await store.set(`login/${key}`, 'broken')
+    const get = store.get.bind(store)
+    Object.assign(store, {
+      async get(name: string) {
+        const found = await get(name)
+        await store.set(name, JSON.stringify(login))
+        return found
+      },
+    })
+    expect(await holder().token()).toBeUndefined()
+    expect((await get(`login/${key}`))?.value).toBe(JSON.stringify(login))
+    expect(notices).toHaveLength(1)
+  })
+
+  test('while the store is away, the last login counts; without one there is an error', async () => {
+    const { store, clock, holder } = open()
+    await store.set(`login/${key}`, JSON.stringify(login))
+    const [known, fresh] = [holder(), holder()]
+    await known.token()
+    Object.assign(store, { get: () => Promise.reject(new Error('away')) })
+    clock.now = 6000
+    expect(await known.token()).toBe('access')
+    await expect(fresh.token()).rejects.toThrow('away')
+  })
 })
