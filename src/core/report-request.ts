@@ -46,7 +46,7 @@ export function reportRequest(
 /** The tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
 function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): string[] {
   // Wires without references list loaded tools openly.
-  return [...new Set([...namesInOrder(tools), ...loaded])]
+  return [...new Set([...tools.filter(isListed).map(({ name }) => name), ...loaded])]
 }
 
 function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
@@ -80,11 +80,15 @@ function changeOf(cause: BreakCause, before: PrefixInput, after: PrefixInput): P
   if ('before' in cause) return { before: cause.before, after: cause.after }
   if ('name' in cause) return both(({ tools }) => listOf(tools).find(({ name }) => name === cause.name))
   if ('index' in cause) return both(({ messages }) => listOf(messages)[cause.index])
-  return both(({ tools }) => namesInOrder(listOf(tools)))
+  return both(({ tools }) =>
+    listOf(tools)
+      .filter(isListed)
+      .map(({ name }) => name),
+  )
 }
 
-function namesInOrder<Name>(tools: readonly { readonly name?: Name; readonly defer_loading?: unknown }[]) {
-  return tools.filter(({ defer_loading }) => defer_loading !== true).map(({ name }) => name as Name)
+function isListed(tool: RequestTool | Block): boolean {
+  return tool.defer_loading !== true
 }
 
 function listOf(value: unknown): readonly Block[] {
