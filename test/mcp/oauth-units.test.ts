@@ -54,7 +54,7 @@ describe('in a store', () => {
   function open() {
     const store = createMemoryStore()
     onTestFinished(() => store.close())
-    const clock = { now: 0 }
+    const clock = { now: 100_000 }
     const notices: string[] = []
     const notify = (message: string) => void notices.push(message)
     const given = { folder: temporaryFolder(), store, server: 'notes', notify }
@@ -96,12 +96,25 @@ describe('in a store', () => {
         return get(key)
       },
     })
-    clock.now = 4999
+    clock.now = 104_999
     await provider.token()
     expect(reads).toBe(0)
-    clock.now = 5000
+    clock.now = 105_000
     await provider.token()
     expect(reads).toBe(1)
+  })
+
+  test('the name of a login begins with forty characters of its server, without those that a file cannot have', async () => {
+    const { store, given } = open()
+    const server = `a/ b.${'c'.repeat(50)}`
+    const digest = createHash('sha256')
+      .update(JSON.stringify([server, url]))
+      .digest('hex')
+    const name = `login/a_b_${'c'.repeat(36)}-${digest.slice(0, 24)}`
+    await store.set(name, JSON.stringify({ ...login, server }))
+    expect(await createOAuth({ ...given, server, url }).token()).toBe('access')
+    expect(await logout({ ...given, server })).toBe(1)
+    expect(await store.list('login/')).toEqual([])
   })
 
   test('a login that another replica has renewed is used, and then read as seldom as before', async () => {
@@ -140,7 +153,7 @@ describe('in a store', () => {
     const [known, fresh] = [holder(), holder()]
     await known.token()
     Object.assign(store, { get: () => Promise.reject(new Error('away')) })
-    clock.now = 6000
+    clock.now = 106_000
     expect(await known.token()).toBe('access')
     await expect(fresh.token()).rejects.toThrow('away')
   })
