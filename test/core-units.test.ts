@@ -1,8 +1,17 @@
 // Small parts of the core in tables: where a history may be cut and how a pool is described in events.
 import { expect, it } from 'vitest'
-import { describePool, type Trace } from '../src/core/index.ts'
+import { describePool, presentMessages, type Trace } from '../src/core/index.ts'
 import { assistant, found, result, search, text, use, user } from './oracle/requests.ts'
-import { BOUND_MODEL, builtIn, exampleTools, type Loose, MODEL, quietShelf, Talk } from './support/talk.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  exampleTools,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from './support/talk.ts'
 
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 's' }
 
@@ -157,3 +166,137 @@ it.each(['append', undefined] as const)(
     expect(shown).toEqual([1, 2])
   },
 )
+
+it('K2 reports each cause of a broken prefix with what it changed', async () => {
+  const events: Loose[] = []
+  const trace = (event: Trace) => {
+    if (event.type === 'prefix') events.push(event)
+  }
+  const shelf = quietShelf({ tools: [], trace })
+  const [a, b, later] = [builtIn('a'), builtIn('b'), { ...builtIn('later'), defer_loading: true }]
+  const prepare = (more: object) =>
+    shelf.prepare({ model: MODEL, messages: [user(text('hi')), user(text('ho'))], ...more } as Loose)
+  await prepare({ tools: [a, b] })
+  await prepare({ tools: [b, a] })
+  await prepare({ tools: [b, a, later] })
+  await prepare({ tools: [later, { ...a, description: 'new' }] })
+  await prepare({ tools: [a], model: 'other', system: 'Be brief.', messages: [user(text('hi'))] })
+  const named = (value: Loose): unknown =>
+    Array.isArray(value) ? value.map(named) : (value?.name ?? JSON.stringify(value))
+  const lines = events.map(({ causes, content, left, isKept }) => [
+    `${isKept} ${left}`,
+    ...causes.map((cause: Loose, at: number) => {
+      const { before, after } = content[at]
+      return `${Object.values(cause).join(' ')}: ${named(before)} → ${named(after)}`
+    }),
+  ])
+  expect(lines).toMatchInlineSnapshot(`
+    [
+      [
+        "false 0",
+        "tools-reordered: "a","b" → "b","a"",
+      ],
+      [
+        "false 0",
+        "tool-added later: undefined → later",
+      ],
+      [
+        "false 0",
+        "tool-removed b: b → undefined",
+        "tool-changed a: a → a",
+      ],
+      [
+        "false 0",
+        "model: "claude-opus-4-6" → "other"",
+        "tool-removed later: later → undefined",
+        "tool-changed a: a → a",
+        "system: undefined → "Be brief."",
+        "message-edited 1: {"role":"user","content":[{"type":"text","text":"ho"}]} → undefined",
+      ],
+    ]
+  `)
+})
+
+it('a loaded tool that was removed is not reported as loaded', async () => {
+  const loaded: unknown[] = []
+  const trace = (event: Trace) => {
+    if (event.type === 'decision') loaded.push(event.loaded)
+  }
+  const talk = new Talk(quietShelf({ tools: exampleTools, trace })).user('go')
+  await talk.prepare()
+  const SEND = 'mcp__slack__send_message'
+  await talk.search(`select:${SEND}`)
+  await talk.prepare()
+  talk.shelf.remove(SEND)
+  await talk.prepare()
+  expect(loaded).toEqual([[], [SEND], []])
+})
+
+it('U1 a fork has the tools and servers that nothing hides from it, and its own settings', async () => {
+  const asked: string[] = []
+  const related = async (query: string) => {
+    asked.push(query)
+    return []
+  }
+  const tools = [builtIn('Read'), builtIn('Bash'), mcp('a', 'one'), mcp('b', 'one'), mcp('b', 'two')]
+  const shelf = quietShelf({ tools, servers: { a: {}, b: { state: 'failed' }, c: {}, bad: {} }, related })
+  const hidden = {
+    server(name: string) {
+      if (name === 'bad') throw new Error('no')
+      return name === 'a'
+    },
+    tool: ({ name }: { name: string }) =>
+      (name === 'Bash' ? Promise.resolve(false) : name.endsWith('two')) as boolean,
+  }
+  const nothing = { server: () => false, tool: () => false }
+  const shown = (one: typeof shelf) => [one.tools().map(({ name }) => name), [...one.servers().keys()]]
+  expect([shelf, shelf.fork({ hidden }), shelf.fork({ hidden: nothing }), shelf.fork()].map(shown)).toEqual([
+    [
+      ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
+      ['a', 'b', 'c', 'bad'],
+    ],
+    [
+      ['Read', 'mcp__b__one'],
+      ['b', 'c'],
+    ],
+    [
+      ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
+      ['a', 'b', 'c', 'bad'],
+    ],
+    [
+      ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
+      ['a', 'b', 'c', 'bad'],
+    ],
+  ])
+  const fork = shelf.fork({ hidden })
+  expect(fork.partition()).toBe(fork.partition())
+  expect(shelf.fork({ hidden: { ...hidden } }).partition()).not.toBe(fork.partition())
+  expect(shelf.fork({ hidden: nothing }).partition().pool).toBe(shelf.partition().pool)
+  expect(fork.resolve({ id: 'x', name: 'mcp__b__one', input: {} }).server).toBe('b')
+  fork.add(mcp('b', 'three'))
+  expect(shelf.tools().map(({ name }) => name)).toContain('mcp__b__three')
+  await fork.search({ query: 'hidden' })
+  await shelf.search({ query: 'plain' })
+  expect(asked).toEqual(['plain'])
+})
+
+it('P2 shows the result of a call by its id, and none for a call without one', () => {
+  const messages = [
+    assistant(use('one', 'Read'), { type: 'tool_use', name: 'Edit' }, { type: 'other', content: 'not it' }),
+    user(result('one', 'found'), { type: 'tool_result', content: 'nor this' }),
+    assistant({ type: 'text' }),
+    null,
+  ] as Loose[]
+  const shown = (verbose?: boolean) =>
+    presentMessages(messages, { searchTool: 'ToolSearch', ...(verbose ? { verbose } : {}) })
+  expect(shown(true)).toStrictEqual([
+    { type: 'call', name: 'Read', input: {}, result: 'found' },
+    { type: 'call', name: 'Edit', input: undefined, result: undefined },
+    { type: 'text', text: 'undefined' },
+  ])
+  expect(shown()).toStrictEqual([
+    { type: 'call', name: 'Read', input: {} },
+    { type: 'call', name: 'Edit', input: undefined },
+    { type: 'text', text: 'undefined' },
+  ])
+})

@@ -18,7 +18,7 @@ const byFolder = {
   ],
   operate: ['test/operate/{mcp-http,messages-http,readiness,registry,tls}.test.ts'],
   otel: ['test/otel/{records-cases,telemetry}.test.ts'],
-  sandbox: ['test/sandbox/{scripts,script-units}.test.ts'],
+  sandbox: ['test/sandbox/{run-units,scripts,script-units}.test.ts'],
   terminal: ['test/terminal/{layout,markdown}.test.ts'],
   embed: ['test/embed/*.test.ts', 'test/search/languages.test.ts'],
   rankers: ['test/search/*.test.ts', 'test/embed/*.test.ts'],

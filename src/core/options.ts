@@ -229,6 +229,9 @@ const ofType: Partial<Record<keyof Settings, string>> = {
   exactNames: 'boolean',
   provider: 'string',
   baseURL: 'string',
+  namePrefix: 'string',
+  searchTool: 'string',
+  callTool: 'string',
   cacheControl: 'object',
   environment: 'object',
 }

@@ -18,7 +18,7 @@ export type BreakCause =
 
 /** Returns a hash of everything in front of the messages, without deferred tools, which the API leaves out too (K1). */
 export function prefixHash({ request, headers }: PrefixInput): string {
-  const tools = toolsOf(request).filter(({ defer_loading }) => defer_loading !== true)
+  const tools = toolsOf(request).filter((tool) => !isDeferred(tool))
   return hash(json([request.model, headers ?? {}, tools, request.system ?? null]))
 }
 
@@ -33,7 +33,7 @@ export function explainBreak(previous: PrefixInput, next: PrefixInput): BreakCau
   return NONE.concat(
     differ('model', before.model, after.model),
     differ('header', previous.headers ?? {}, next.headers ?? {}),
-    toolChanges(toolsOf(before), toolsOf(after), () => referencedNames(before)),
+    toolChanges(before, after),
     differ('system', before.system, after.system),
     editedMessage(before.messages, after.messages),
   )
@@ -42,23 +42,16 @@ export function explainBreak(previous: PrefixInput, next: PrefixInput): BreakCau
 const NONE: readonly BreakCause[] = []
 
 function differ(kind: 'model' | 'system' | 'header', before: unknown, after: unknown): readonly BreakCause[] {
-  if (before === after || hasSameParts(before, after)) return NONE
-  return json(before) === json(after) ? [] : [{ kind, before, after }]
+  return isEqual(before, after) ? NONE : [{ kind, before, after }]
 }
 
 /** A deferred tool is part of the prefix only if the sent history refers to it. */
-function toolChanges(
-  before: readonly Block[],
-  after: readonly Block[],
-  references: () => ReadonlySet<unknown>,
-): BreakCause[] {
+function toolChanges(previous: PrefixInput['request'], next: PrefixInput['request']): BreakCause[] {
+  const [before, after] = [toolsOf(previous), toolsOf(next)]
   const [oldPart, newPart] = differingParts(before, after)
-  if (oldPart.length === 0 && newPart.every(isDeferred) && (newPart.length === 0 || before.some(isDeferred)))
-    return []
   // A request cannot refer to a tool that it does not have, so deferred tools that are new are not part of it.
-  const referenced =
-    oldPart.length > 0 && [...oldPart, ...newPart].some(isDeferred) ? references() : new Set()
-  const isPart = (tool: Block) => tool.defer_loading !== true || referenced.has(tool.name)
+  const referenced = oldPart.length > 0 ? referencedNames(previous) : new Set()
+  const isPart = (tool: Block) => !isDeferred(tool) || referenced.has(tool.name)
   const old = new Map(oldPart.filter(isPart).map((tool) => [String(tool.name), tool]))
   const now = new Map(newPart.filter(isPart).map((tool) => [String(tool.name), tool]))
   const causes: BreakCause[] = []
@@ -69,9 +62,8 @@ function toolChanges(
   for (const name of now.keys()) if (!old.has(name)) causes.push({ kind: 'tool-added', name })
   causes.push(...deferralChange(before, after, causes))
   if (causes.length > 0) return causes
-  const order = (tools: readonly Block[]) =>
-    tools.filter((tool) => tool.defer_loading !== true).map(({ name }) => name)
-  return hasSameParts(order(oldPart), order(newPart)) ? [] : [{ kind: 'tools-reordered' }]
+  const order = (tools: readonly Block[]) => tools.filter((tool) => !isDeferred(tool)).map(({ name }) => name)
+  return isEqual(order(oldPart), order(newPart)) ? [] : [{ kind: 'tools-reordered' }]
 }
 
 /** Both lists without what they have in common at their start and at their end. */
@@ -89,13 +81,7 @@ function differingParts(
 }
 
 function isEqual(before: unknown, after: unknown): boolean {
-  if (before === after || hasSameParts(before, after)) return true
-  return nameOf(before) === nameOf(after) && json(before) === json(after)
-}
-
-/** Tools with other names need no JSON to differ. */
-function nameOf(value: unknown): unknown {
-  return typeof value === 'object' && value ? (value as Block).name : undefined
+  return before === after || hasSameParts(before, after) || json(before) === json(after)
 }
 
 /** Levels at which copies are compared without JSON. */
@@ -157,10 +143,6 @@ const DEEPEST_REFERENCE = 100
 
 function collectReferences(value: unknown, names: unknown[], depth: number): void {
   if (typeof value !== 'object' || value === null || depth === 0) return
-  if (Array.isArray(value)) {
-    for (const item of value) collectReferences(item, names, depth - 1)
-    return
-  }
   const block = value as Block
   if (block.type === 'tool_reference') names.push(block.tool_name ?? block.name)
   for (const key in block) collectReferences(block[key], names, depth - 1)

@@ -45,13 +45,8 @@ export function reportRequest(
 
 /** The tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
 function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): string[] {
-  const names: string[] = []
-  for (const { name, defer_loading } of tools as readonly { name?: string; defer_loading?: boolean }[])
-    if (name !== undefined && defer_loading !== true) names.push(name)
-  if (names.length === 0 || loaded.length === 0) return names.concat(loaded)
   // Wires without references list loaded tools openly.
-  const shown = new Set(names)
-  return names.concat(loaded.filter((name) => !shown.has(name)))
+  return [...new Set([...tools.filter(isListed).map(({ name }) => name), ...loaded])]
 }
 
 function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {
@@ -85,11 +80,15 @@ function changeOf(cause: BreakCause, before: PrefixInput, after: PrefixInput): P
   if ('before' in cause) return { before: cause.before, after: cause.after }
   if ('name' in cause) return both(({ tools }) => listOf(tools).find(({ name }) => name === cause.name))
   if ('index' in cause) return both(({ messages }) => listOf(messages)[cause.index])
-  return both(({ tools }) => namesInOrder(listOf(tools)))
+  return both(({ tools }) =>
+    listOf(tools)
+      .filter(isListed)
+      .map(({ name }) => name),
+  )
 }
 
-function namesInOrder(tools: readonly Block[]): unknown[] {
-  return tools.filter(({ defer_loading }) => defer_loading !== true).map(({ name }) => name)
+function isListed(tool: RequestTool | Block): boolean {
+  return tool.defer_loading !== true
 }
 
 function listOf(value: unknown): readonly Block[] {

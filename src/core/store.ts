@@ -72,14 +72,13 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
       }
     },
     replace(server, replacements) {
+      replacements.forEach(checkTool)
       const owned = replacements.map((tool) => (tool.server === server ? tool : { ...tool, server }))
-      owned.forEach(checkTool)
       setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
     },
     readAhead: (tool) => readAhead(tool, poolOptions(settings)),
     setServer(name, details) {
-      checkDetails(name, details)
-      servers.set(name, { state: 'connected', ...servers.get(name), ...details })
+      servers.set(name, withDetails(name, servers.get(name), details))
       change()
     },
     async refreshCapabilities(load) {
@@ -113,7 +112,6 @@ const MAX_NAMES_HELD = 10_000
 /** Releases the oldest reserved names, because a server that lists new names each time must not fill the memory. */
 function forgetGone(holders: Map<string, PoolTool>, { byName }: Pool): void {
   let excess = holders.size - byName.size - MAX_NAMES_HELD
-  if (excess <= 0) return
   for (const name of holders.keys()) {
     if (excess <= 0) return
     if (!byName.has(name) && holders.delete(name)) excess--
@@ -142,10 +140,12 @@ function poolOptions(settings: Settings): PoolOptions {
 
 const states = ['pending', 'connected', 'failed', 'disabled']
 
-function checkDetails(name: string, details: Partial<Server>): void {
-  const state = (details as Partial<Server> | null)?.state ?? 'connected'
-  const isGood = typeof details === 'object' && details !== null && states.includes(state)
-  if (!isGood) throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
+/** Adds details to those that are known of a server; its state stays unless they have one. */
+function withDetails(name: string, known: Server | undefined, details: Partial<Server>): Server {
+  const isObject = typeof details === 'object' && details !== null
+  if (!isObject || !(details.state === undefined || states.includes(details.state)))
+    throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
+  return { ...known, ...details, state: details.state ?? known?.state ?? 'connected' }
 }
 
 function ownKey(tool: Tool): string {

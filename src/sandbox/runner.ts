@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createLimiter } from '../node/index.ts'
-import { runInWorker } from './script-run.ts'
+import { runInWorker, type StartWorker, startThread } from './script-run.ts'
 import { type CallForScript, type ScriptLimits, type ScriptOutcome, scriptLimits } from './types.ts'
 
 export type ScriptRunner = {
@@ -25,10 +25,10 @@ export type ScriptRunnerOptions = {
 /** Scripts of a process that run at the same time; the others wait. */
 const CONCURRENT_SCRIPTS = 4
 
-export function createScriptRunner({
-  limits: given = {},
-  now = Date.now,
-}: ScriptRunnerOptions = {}): ScriptRunner {
+export function createScriptRunner(
+  { limits: given = {}, now = Date.now }: ScriptRunnerOptions = {},
+  startWorker: StartWorker = startThread(worker),
+): ScriptRunner {
   const limits = { ...scriptLimits, ...given }
   const limiter = createLimiter(CONCURRENT_SCRIPTS, limits.totalMs)
   return {
@@ -36,7 +36,7 @@ export function createScriptRunner({
       const refused = complaintAbout(source, limits)
       if (refused) return { state: 'failed', text: refused, log: '', calls: [] }
       const wasm = await compiled()
-      return limiter(() => runInWorker({ worker, wasm, source, call, limits, now: now(), signal }))
+      return limiter(() => runInWorker({ startWorker, wasm, source, call, limits, now: now(), signal }))
     },
   }
 }

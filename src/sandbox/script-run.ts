@@ -1,6 +1,6 @@
 // One run of a script, seen from the main thread: starts its worker, makes its calls, and ends it when a limit is
 // reached, whatever the worker does.
-import { setMaxListeners } from 'node:events'
+import { type EventEmitter, setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { errorMessage, isFields } from '../lib/index.ts'
 import { createLimiter, type Limiter } from '../node/index.ts'
@@ -21,8 +21,22 @@ const GRACE = 1500
 /** Megabytes of the worker outside of WebAssembly. */
 const WORKER_MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 }
 
+/** A thread that runs one script. */
+export type ScriptWorker = EventEmitter & {
+  postMessage(answer: WorkerAnswer): void
+  terminate(): Promise<unknown>
+}
+
+export type StartWorker = (input: WorkerInput) => ScriptWorker
+
+/** Starts a worker thread without environment variables, input and more memory than it needs. */
+export function startThread(file: URL): StartWorker {
+  return (workerData) =>
+    new Worker(file, { workerData, env: {}, execArgv: [], stdin: false, resourceLimits: WORKER_MEMORY })
+}
+
 export type ScriptRunOptions = {
-  readonly worker: URL
+  readonly startWorker: StartWorker
   readonly wasm: WebAssembly.Module
   readonly source: string
   readonly call: CallForScript
@@ -49,7 +63,7 @@ type CallRecord = { -readonly [Field in keyof ScriptCallRecord]: ScriptCallRecor
 class ScriptRun {
   readonly ended: Promise<ScriptOutcome>
   readonly #options: ScriptRunOptions
-  readonly #worker: Worker
+  readonly #worker: ScriptWorker
   readonly #calling = new AbortController()
   readonly #records: CallRecord[] = []
   readonly #limiter: Limiter
@@ -60,7 +74,7 @@ class ScriptRun {
   #finish: (outcome: ScriptOutcome) => void = () => {}
 
   constructor(options: ScriptRunOptions) {
-    const { worker, wasm, source, limits, now, signal } = options
+    const { startWorker, wasm, source, limits, now, signal } = options
     this.#options = options
     // Each call adds a listener, and Node warns about more than ten.
     setMaxListeners(0, this.#calling.signal)
@@ -68,14 +82,7 @@ class ScriptRun {
     this.ended = new Promise((resolve) => {
       this.#finish = resolve
     })
-    const workerData: WorkerInput = { wasm, source, limits, now }
-    this.#worker = new Worker(worker, {
-      workerData,
-      env: {},
-      execArgv: [],
-      stdin: false,
-      resourceLimits: WORKER_MEMORY,
-    })
+    this.#worker = startWorker({ wasm, source, limits, now })
     this.#computing = createStopwatch(limits.computeMs + GRACE, () => this.#end(COMPUTED_TOO_LONG))
     this.#total = createStopwatch(limits.totalMs, () => this.#end({ kind: 'took-too-long' }))
     this.#total.start()

@@ -69,16 +69,45 @@ it('H1 a login that is granted is kept, and used at once', async () => {
   const client = { id: 'by-hand', secret: 'secret-by-hand' }
   await attempt('by hand', { registers: false }, { client, file, print, openBrowser: async () => true })
   lines.push(Object.keys(kept[0] ?? {}).join(), JSON.stringify(kept[0]?.client))
+  await attempt('registered', {}, { file })
+  lines.push(JSON.stringify(kept[0]?.client))
   await tell('oauth-login-granted')
 })
 
-it('H1 a login that fails says why, and leaves nothing', async () => {
+it('H1 a login that fails says why, and leaves nothing, unless the server fails after it', async () => {
   const { attempt, tell } = story()
   await attempt('refused', { refuses: true })
   await attempt('no registration', { registers: false })
   await attempt('needs a key', { isBare: true })
+  await attempt('another issuer', { namesIssuer: true, issuerSent: 'https://else.example' })
   await attempt('nobody answers', {}, { openBrowser: async () => true, timeout: 1 })
+  const stop = new AbortController()
+  const openBrowser = async () => {
+    stop.abort()
+    return true
+  }
+  await attempt('cancelled', {}, { openBrowser, signal: stop.signal })
+  await attempt('cancelled before', {}, { signal: AbortSignal.abort(new Error('no more')) })
+  await attempt('fails afterwards', { isBroken: true })
   await tell('oauth-login-failed')
+})
+
+it('H1 only a login page that nobody can read along is opened', async () => {
+  const { attempt, tell } = story()
+  const openBrowser = async () => true
+  for (const page of [
+    'http://a.example',
+    'http://localhost:1',
+    'http://[::1]:1',
+    'https://a.example',
+    'ftp://localhost',
+  ])
+    await attempt(
+      page,
+      { metadata: { authorization_endpoint: `${page}/login` } },
+      { openBrowser, timeout: 1 },
+    )
+  await tell('oauth-login-pages')
 })
 
 it('H1 a server that needs no login gets none; without a browser the user opens the page', async () => {
@@ -86,6 +115,9 @@ it('H1 a server that needs no login gets none; without a browser the user opens 
   const local = { ...httpServer('notes', ''), transport: { kind: 'stdio' } as never }
   await attempt('on this machine', {}, { config: local })
   await attempt('open to all', { isOpen: true, isBare: true })
+  await attempt('open to all, with a login', { isOpen: true })
+  await attempt('open to all, without tools', { isOpen: true, isBare: true, isEmpty: true })
+  await attempt('open to all, with a login that is broken', { isOpen: true, metadata: { issuer: 5 } })
   await attempt('no browser', {}, { openBrowser: async (at) => !(await browse(at)) })
   await tell('oauth-login-unneeded')
 })

@@ -54,7 +54,7 @@ describe('in a store', () => {
   function open() {
     const store = createMemoryStore()
     onTestFinished(() => store.close())
-    const clock = { now: 0 }
+    const clock = { now: 100_000 }
     const notices: string[] = []
     const notify = (message: string) => void notices.push(message)
     const given = { folder: temporaryFolder(), store, server: 'notes', notify }
@@ -96,11 +96,65 @@ describe('in a store', () => {
         return get(key)
       },
     })
-    clock.now = 4999
+    clock.now = 104_999
     await provider.token()
     expect(reads).toBe(0)
-    clock.now = 5000
+    clock.now = 105_000
     await provider.token()
     expect(reads).toBe(1)
+  })
+
+  test('the name of a login begins with forty characters of its server, without those that a file cannot have', async () => {
+    const { store, given } = open()
+    const server = `a/ b.${'c'.repeat(50)}`
+    const digest = createHash('sha256')
+      .update(JSON.stringify([server, url]))
+      .digest('hex')
+    const name = `login/a_b_${'c'.repeat(36)}-${digest.slice(0, 24)}`
+    await store.set(name, JSON.stringify({ ...login, server }))
+    expect(await createOAuth({ ...given, server, url }).token()).toBe('access')
+    expect(await logout({ ...given, server })).toBe(1)
+    expect(await store.list('login/')).toEqual([])
+  })
+
+  test('a login that another replica has renewed is used, and then read as seldom as before', async () => {
+    const { store, holder } = open()
+    const refused = { response: new Response(null), serverUrl: new URL(url), fetchFn: fetch }
+    await store.set(`login/${key}`, JSON.stringify(login))
+    const provider = holder()
+    expect(await provider.token()).toBe('access')
+    await store.set(`login/${key}`, JSON.stringify({ ...login, tokens: { access_token: 'renewed' } }))
+    expect(await provider.token()).toBe('access')
+    await provider.onUnauthorized?.(refused)
+    expect(await provider.token()).toBe('renewed')
+    await store.set(`login/${key}`, JSON.stringify({ ...login, tokens: { access_token: 'again' } }))
+    expect(await provider.token()).toBe('renewed')
+  })
+
+  test('a login that another replica writes over a broken one stays', async () => {
+    const { store, notices, holder } = open()
+    await store.set(`login/${key}`, 'broken')
+    const get = store.get.bind(store)
+    Object.assign(store, {
+      async get(name: string) {
+        const found = await get(name)
+        await store.set(name, JSON.stringify(login))
+        return found
+      },
+    })
+    expect(await holder().token()).toBeUndefined()
+    expect((await get(`login/${key}`))?.value).toBe(JSON.stringify(login))
+    expect(notices).toHaveLength(1)
+  })
+
+  test('while the store is away, the last login counts; without one there is an error', async () => {
+    const { store, clock, holder } = open()
+    await store.set(`login/${key}`, JSON.stringify(login))
+    const [known, fresh] = [holder(), holder()]
+    await known.token()
+    Object.assign(store, { get: () => Promise.reject(new Error('away')) })
+    clock.now = 106_000
+    expect(await known.token()).toBe('access')
+    await expect(fresh.token()).rejects.toThrow('away')
   })
 })

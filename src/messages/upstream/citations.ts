@@ -32,8 +32,8 @@ function indexOf(value: unknown, otherwise: number, { length }: string): number 
 
 /** The range of a citation that comes from OpenAI; undefined for Anthropic's own. */
 export function citedRange({ encrypted_index: index }: Fields): readonly [number, number] | undefined {
-  const [, start, end] = /^toolshelf\.cited\.(\d{1,9})-(\d{1,9})$/.exec(textOf(index)) ?? []
-  return start === undefined ? undefined : [Number(start), Number(end)]
+  const found = /^toolshelf\.cited\.(\d{1,9})-(\d{1,9})$/.exec(textOf(index))
+  return found ? [Number(found[1]), Number(found[2])] : undefined
 }
 
 /** The block without citations that come from OpenAI: Anthropic's API would refuse their index. */

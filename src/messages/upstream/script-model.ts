@@ -142,8 +142,9 @@ const MAX_SEARCHES = 2
 
 /** The progress of a step. A round of another step means that this one found nothing to call and was skipped. */
 function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Progress {
-  const calls = wanted.filter((want) => want.kind === 'call')
-  const isSearching = calls.length < wanted.length
+  // A call without an input is never made, so it needs no searches.
+  const calls = wanted.flatMap((want) => (want.kind === 'call' && want.input ? [want] : []))
+  const isSearching = wanted.some(({ kind }) => kind === 'search')
   const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))
   const isAside = (call: MadeCall) => call.isSearch && !isCalled(call)
   const other = rounds.findIndex((round) => calls.length === 0 || !round.every(isAside))

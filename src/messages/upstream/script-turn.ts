@@ -102,13 +102,15 @@ function unquoted(text: string): string {
 function roundsOf(blocks: readonly Fields[]): CallRound[] {
   const results = new Map(blocks.filter(isResult).map((block) => [block.tool_use_id, resultText(block)]))
   const rounds: MadeCall[][] = []
-  let isOpen = false
+  let round: MadeCall[] | undefined
   for (const block of blocks) {
-    if (isResult(block)) isOpen = false
+    if (isResult(block)) round = undefined
     if (!isCall(block)) continue
-    if (!isOpen) rounds.push([])
-    isOpen = true
-    rounds.at(-1)?.push(madeCall(block, results.get(block.id) ?? ''))
+    if (!round) {
+      round = []
+      rounds.push(round)
+    }
+    round.push(madeCall(block, results.get(block.id) ?? ''))
   }
   return rounds
 }

@@ -19,6 +19,14 @@ export type AuthOptions = {
   readonly isOpen?: boolean
   /** Says nothing of where to log in. */
   readonly isBare?: boolean
+  /** Replaces fields of the authorization server's metadata. */
+  readonly metadata?: object
+  /** Sent back as `iss` in place of the issuer. */
+  readonly issuerSent?: string
+  /** Fails for those who are logged in. */
+  readonly isBroken?: boolean
+  /** Offers no tools at all. */
+  readonly isEmpty?: boolean
 }
 
 export type AuthServer = {
@@ -115,6 +123,7 @@ export async function startAuthServer(options: AuthOptions = {}): Promise<AuthSe
         ...(registers ? { registration_endpoint: `${issuer}/register` } : {}),
         ...(revokes ? { revocation_endpoint: `${issuer}/revoke` } : {}),
         ...(namesIssuer ? { authorization_response_iss_parameter_supported: true } : {}),
+        ...options.metadata,
       }),
     '/register': (_, response, __, body) => {
       const metadata = JSON.parse(body)
@@ -129,7 +138,7 @@ export async function startAuthServer(options: AuthOptions = {}): Promise<AuthSe
         return response.writeHead(400).end('unknown client')
       const target = new URL(redirect)
       target.searchParams.set('state', parameters.get('state') ?? '')
-      if (namesIssuer) target.searchParams.set('iss', issuer)
+      if (namesIssuer) target.searchParams.set('iss', options.issuerSent ?? issuer)
       if (options.refuses) target.searchParams.set('error', 'access_denied')
       else {
         const code = make('code')
@@ -184,7 +193,7 @@ export async function startAuthServer(options: AuthOptions = {}): Promise<AuthSe
 
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: 'protected', version: '1.0.0' })
-    for (const name of ['whoami', 'ping'])
+    for (const name of options.isEmpty ? [] : ['whoami', 'ping'])
       server.registerTool(name, { description: name }, async () => ({
         content: [{ type: 'text', text: name }],
       }))
@@ -204,6 +213,7 @@ export async function startAuthServer(options: AuthOptions = {}): Promise<AuthSe
       const challenge = `Bearer resource_metadata="${metadata}", scope="tools"`
       return response.writeHead(401, options.isBare ? {} : { 'www-authenticate': challenge }).end()
     }
+    if (options.isBroken) return response.writeHead(500).end('out of order')
     await send(response, await handler.fetch(asRequest(request, resource, body)))
   })
 
