@@ -110,9 +110,11 @@ async function refused(at: Home, ...words: readonly string[]) {
 
 describe('as a process', () => {
   it('serves its client, leaves no process when it goes, and starts no server too early the next time', async () => {
-    const at = home({ calculator })
-    const first = await start(at)
-    expect(await first.names()).toEqual(['ToolSearch'])
+    const starts = join(temporaryFolder(), 'starts')
+    const at = home({ calculator: { ...calculator, env: { STARTS_FILE: starts } } })
+    const first = await start(at, ['--scripts'])
+    expect(await first.names()).toEqual(['ToolSearch', 'RunScript'])
+    expect(textOf(await first.call('RunScript', { script: 'return 1 + 1' }))).toBe('2')
     expect(await first.search('adds two numbers')).toContain('calculator__add')
     expect(textOf(await first.call('calculator__add', { a: 1, b: 2 }))).toBe('3')
     const pid = first.transport.pid ?? 0
@@ -120,13 +122,12 @@ describe('as a process', () => {
     await first.client.close()
     await until(() => !family.some(isAlive), 'all processes are gone')
 
-    const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy', '--scripts'])
+    expect(startsIn(starts)).toHaveLength(1)
+    const { names, call } = await startHere(at, ['--mode', 'bridge', '--lazy', '--scripts'])
     expect(await names()).toEqual(['ToolSearch', 'CallTool', 'RunScript'])
-    expect(textOf(await call('RunScript', { script: 'return 1 + 1' }))).toBe('2')
-    const isStarted = () => descendantsOf(transport.pid ?? 0).length > 0
-    expect(isStarted()).toBe(false)
+    expect(startsIn(starts)).toHaveLength(1)
     expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')
-    expect(isStarted()).toBe(true)
+    expect(startsIn(starts)).toHaveLength(2)
   })
 
   it('what a file is called cannot steer the terminal', async () => {
