@@ -13,6 +13,14 @@ import { type ListeningClient, listen } from './client.ts'
 
 export type Revision = '2025-11-25' | '2026-07-28'
 
+/**
+ * The gateway speaks the older revision and the host the newer one by default, the other way round with TEST_EFFORT
+ * above 1 as well: each run of the suite takes four or five CPU seconds, and our own tests of both roles speak both.
+ */
+const usual = { gateway: '2025-11-25', host: '2026-07-28' } as const
+export const isTried = (role: keyof typeof usual, revision: Revision) =>
+  isThorough || usual[role] === revision
+
 const folder = fileURLToPath(new URL('.', import.meta.url))
 const command = '@modelcontextprotocol/conformance/dist/index.js'
 export const clients = await prepareClients([command])
@@ -79,7 +87,7 @@ export function describeHost(revision: Revision): void {
   const scenarios = linesOf(`required/${revision}.txt`)
   const expected = parse(readFileSync(join(folder, `expected-failures/${revision}.yaml`), 'utf8'))
   // Windows has no named pipes.
-  describe.skipIf(clients.missing || process.platform === 'win32')(
+  describe.skipIf(clients.missing || process.platform === 'win32' || !isTried('host', revision))(
     `conformance of the host to ${revision}`,
     () => {
       let client: ListeningClient

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createEngine, type EngineModules, packages } from '../../src/embed/engine.ts'
 import { createEmbedder, type Engine, floatsOf } from '../../src/embed/index.ts'
+import { bundled } from '../support/bundled.ts'
 import { temporaryFolder } from './support.ts'
 
 const manifest = `export default { id: 'small', dimensions: 4 }`
@@ -100,28 +101,26 @@ describe('the worker', () => {
 })
 
 describe('the process', () => {
-  const run = (script: string) => {
+  const run = async (script: string) => {
     const modules = JSON.stringify(modulesOf(simple))
     const cacheFolder = JSON.stringify(temporaryFolder())
-    const source = (name: string) => JSON.stringify(new URL(`../../src/embed/${name}`, import.meta.url).href)
     const start = `
-      import { createEmbedder } from ${source('embedder.ts')}
-      import { createEngine } from ${source('engine.ts')}
+      import { createEmbedder } from './src/embed/embedder.ts'
+      import { createEngine } from './src/embed/engine.ts'
       const embedder = createEmbedder({ cacheFolder: ${cacheFolder}, load: () => createEngine(${modules}) })
       const texts = Array.from({ length: 200 }, (_, index) => 'x'.repeat(index))
       const count = () => embedder.vectors(texts).filter(Boolean).length
     `
-    const flags = ['--import', 'tsx', '--input-type=module', '--eval']
-    return execFileSync(process.execPath, [...flags, start + script], { encoding: 'utf8' })
+    return execFileSync(process.execPath, [await bundled({ text: start + script })], { encoding: 'utf8' })
   }
 
-  test('is not kept alive by background work', () => {
-    const output = run(`embedder.prepare(texts); process.on('exit', () => console.log(count() < 200))`)
+  test('is not kept alive by background work', async () => {
+    const output = await run(`embedder.prepare(texts); process.on('exit', () => console.log(count() < 200))`)
     expect(output).toBe('true\n')
   })
 
-  test('is kept alive by who waits for it', () => {
-    const output = run(`
+  test('is kept alive by who waits for it', async () => {
+    const output = await run(`
       embedder.prepare(texts)
       await new Promise((resolve) => setTimeout(resolve, 1))
       const query = await embedder.embedQuery('four')

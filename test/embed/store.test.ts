@@ -104,7 +104,7 @@ describe('the store', () => {
 
   test('reads files longer than one chunk', async () => {
     const folder = temporaryFolder()
-    const texts = textsOf(20_000)
+    const texts = textsOf(10_000)
     await fill(folder, texts)
     expect((await openIn(folder)).count).toBe(texts.length)
   })

@@ -1,5 +1,4 @@
 // `toolshelf mcp` as a client starts it, what it refuses to do, and that it keeps secrets.
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -17,9 +16,41 @@ import { connectWith, type Desk, openGateway, textOf } from './support/gateway.t
 import { startMcpHere } from './support/mcp-here.ts'
 import { descendantsOf, isAlive, startsIn, until } from './support/processes.ts'
 import { local, scriptPath } from './support/servers.ts'
-import { listedProcess, neighbour, tool } from './support/small-servers.ts'
+import { script } from './support/shell-server.ts'
+import { neighbour, tool } from './support/small-servers.ts'
 
-const healthy = { command: process.execPath, args: [scriptPath('healthy')] }
+/** A server with these capabilities, in a shell, which starts in a few milliseconds; notes each of its starts where told to. */
+function inShell(capabilities: object, results: { readonly [method: string]: object }) {
+  const initialized = {
+    protocolVersion: '2025-11-25',
+    capabilities,
+    serverInfo: { name: 'shell', version: '1' },
+  }
+  const answers = Object.entries({ initialize: initialized, ...results }).map(([method, result]) => [
+    method,
+    `reply '${JSON.stringify(result)}'`,
+  ])
+  const { command, args } = script(Object.fromEntries(answers))
+  const [flag, source] = args
+  return { command, args: [flag, `if [ -n "$STARTS_FILE" ]; then echo $$ >>"$STARTS_FILE"; fi\n${source}`] }
+}
+
+const calculator = inShell(
+  { tools: {} },
+  {
+    'tools/list': { tools: [tool('add', { description: 'Adds two numbers' })] },
+    'tools/call': { content: [{ type: 'text', text: '3' }] },
+  },
+)
+const offering = inShell(
+  { tools: {}, resources: {}, prompts: {} },
+  {
+    'tools/list': { tools: [tool('draw')] },
+    'resources/list': { resources: [{ uri: 'x://one', name: 'one' }] },
+    'resources/templates/list': { resourceTemplates: [] },
+    'prompts/list': { prompts: [{ name: 'greet' }] },
+  },
+)
 
 /** A home of its own with a configuration; nothing of the person who runs the tests is read or written. */
 function home(servers: object, gateway: object = {}) {
@@ -79,9 +110,11 @@ async function refused(at: Home, ...words: readonly string[]) {
 
 describe('as a process', () => {
   it('serves its client, leaves no process when it goes, and starts no server too early the next time', async () => {
-    const at = home({ calculator: healthy })
-    const first = await start(at)
-    expect(await first.names()).toEqual(['ToolSearch'])
+    const starts = join(temporaryFolder(), 'starts')
+    const at = home({ calculator: { ...calculator, env: { STARTS_FILE: starts } } })
+    const first = await start(at, ['--scripts'])
+    expect(await first.names()).toEqual(['ToolSearch', 'RunScript'])
+    expect(textOf(await first.call('RunScript', { script: 'return 1 + 1' }))).toBe('2')
     expect(await first.search('adds two numbers')).toContain('calculator__add')
     expect(textOf(await first.call('calculator__add', { a: 1, b: 2 }))).toBe('3')
     const pid = first.transport.pid ?? 0
@@ -89,39 +122,18 @@ describe('as a process', () => {
     await first.client.close()
     await until(() => !family.some(isAlive), 'all processes are gone')
 
-    const { names, call, transport } = await start(at, ['--mode', 'bridge', '--lazy', '--scripts'])
+    expect(startsIn(starts)).toHaveLength(1)
+    const { names, call } = await startHere(at, ['--mode', 'bridge', '--lazy', '--scripts'])
     expect(await names()).toEqual(['ToolSearch', 'CallTool', 'RunScript'])
-    expect(textOf(await call('RunScript', { script: 'return 1 + 1' }))).toBe('2')
-    const isStarted = () => descendantsOf(transport.pid ?? 0).length > 0
-    expect(isStarted()).toBe(false)
+    expect(startsIn(starts)).toHaveLength(1)
     expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')
-    expect(isStarted()).toBe(true)
+    expect(startsIn(starts)).toHaveLength(2)
   })
 
   it('what a file is called cannot steer the terminal', async () => {
     const { told } = await refused({ ...home({}), config: '/no/such\u001b[2Jfile.json' })
     expect(told).toMatch(/no\/such\?\[2Jfile/)
     expect(told).not.toContain('\u001b')
-  })
-
-  it('--http says where it is ready, and a signal ends it cleanly', async () => {
-    const at = home({ calculator: healthy })
-    const child: ChildProcess = spawn(process.execPath, command(at, '--http', '--port', '0'), {
-      env: { PATH: process.env.PATH ?? '', ...at.env },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    let told = ''
-    child.stderr?.on('data', (chunk: Buffer) => {
-      told += chunk
-    })
-    await until(() => told.includes('ready at '), 'it is ready')
-    const url = /ready at (\S+)/.exec(told)?.[1] ?? ''
-    expect((await fetch(url.replace('/mcp', '/health'))).status).toBe(200)
-    const family = descendantsOf(child.pid ?? 0)
-    child.kill('SIGTERM')
-    expect(await once(child, 'exit')).toEqual([0, null])
-    await until(() => !family.some(isAlive), 'all processes are gone')
   })
 })
 
@@ -131,10 +143,7 @@ describe('on pipes', () => {
     ['import', (file: string, to: string) => ['import', '--from', file, '--to', to, '--yes']],
   ])('%s warms the cache: the first search and the lists need no server to be up', async (_, words) => {
     const starts = join(temporaryFolder(), 'starts')
-    const offers = listedProcess('offers', undefined, { env: { STARTS_FILE: starts } })
-    const resources = [{ uri: 'x://one', name: 'one' }]
-    offers.write([tool('draw')], undefined, { resources, prompts: [{ name: 'greet' }] })
-    const at = home({ offers: offers.config.transport })
+    const at = home({ offers: { ...offering, env: { STARTS_FILE: starts } } })
     const to = join(at.state, 'imported.json')
     await runCommand(at, words(at.config, to))
     const before = startsIn(starts)
@@ -169,7 +178,7 @@ describe('on pipes', () => {
 })
 
 describe('what it refuses', () => {
-  const at = () => home({ calculator: healthy })
+  const at = () => home({ calculator })
 
   it('a port in use: exit code 1 and a line that says so', async () => {
     const other = createServer().listen(0, '127.0.0.1')
@@ -212,7 +221,7 @@ describe('what it refuses', () => {
 
 describe('stdin and stdout', () => {
   it('a message without end ends the gateway, and its servers', async () => {
-    const { gateway, host } = openGateway([local('calculator', 'healthy')])
+    const { gateway, host } = openGateway([local('garbled', 'garbled not')])
     host.start()
     await host.settled()
     const pid = host.status()[0]?.pid ?? 0

@@ -7,6 +7,7 @@ import { estimateTokens } from '../../src/core/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import type { OfferedSkill } from '../../src/mcp/skills/index.ts'
+import { sizeOf } from '../support/runs.ts'
 import { makeFolder } from './support/folder.ts'
 import { eras, openDesk, openGateway, shareDesk, textOf } from './support/gateway.ts'
 import { pipedSdk } from './support/piped.ts'
@@ -264,8 +265,8 @@ describe('hostile skills', () => {
     return desk
   }
 
-  it('10,000 skills: the first 5,000 are used, and one message says so', async () => {
-    const { host, call, notices } = await open('many')
+  it('of more than 5,000 skills the first are used, and one message says so', async () => {
+    const { host, call, notices } = await open(`many ${sizeOf({ quick: 5100, full: 10_000 })}`)
     expect(host.status()[0]?.skills?.length).toBeLessThanOrEqual(5000)
     expect(textOf(await call('DiscoverSkills', { query: 'flood 17' })).split('\n')).toHaveLength(8)
     expect(notices.filter((notice) => notice.includes('left out'))).toHaveLength(1)

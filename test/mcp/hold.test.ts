@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { pinsCommand } from '../../src/cli/pins.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
+import { sizeOf } from '../support/runs.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { type OpenOptions, openDesk, openGateway } from './support/gateway.ts'
 import { until } from './support/processes.ts'
@@ -123,7 +124,7 @@ describe('H9 held back', () => {
 it('an acceptance is not lost to a gateway that writes at the same time', async () => {
   const folder = join(temporaryFolder(), 'pins')
   const [gateway, person] = [openPins({ folder }), openPins({ folder })]
-  for (let time = 0; time < 40; time++) {
+  for (let time = 0; time < sizeOf({ quick: 10, full: 40 }); time++) {
     const server = `server-${time}`
     await gateway.judge(server, [tool('buy')])
     await gateway.judge(server, [tool('buy', { description: 'new' })])

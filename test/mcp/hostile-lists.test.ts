@@ -16,6 +16,7 @@ import {
   toolsOf,
   untilState,
 } from './support/host.ts'
+import { piped } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'
 import { local } from './support/servers.ts'
@@ -38,7 +39,7 @@ const shownNames = ({ shelf }: Open, name = 'bad') =>
 describe('H6 lists without measure', () => {
   const small = shareHost(() => [
     ...['same-cursor', 'odd-cursor', 'paged'].map((kind) => here(kind, `lists ${kind}`)),
-    local('long-cursor', 'lists long-cursor'),
+    piped('long-cursor', 'lists long-cursor'),
     ...(isThorough ? [local('new-cursor', 'lists new-cursor', { connectTimeout: 10_000 })] : []),
     neighbour(),
   ])
@@ -46,7 +47,7 @@ describe('H6 lists without measure', () => {
   const MANY = sizeOf({ quick: 1100, full: 10_000 })
 
   it('thousands of tools in pages of 500 are all there, and found (H4)', async () => {
-    const all = await connected(local('bad', `lists many ${MANY}`, { maxTools: MANY }))
+    const all = await connected(piped('bad', `lists many ${MANY}`, { maxTools: MANY }))
     expect(toolsOf(all.host, 'bad')).toHaveLength(MANY)
     expect(new Set(toolsOf(all.host, 'bad')).size).toBe(MANY)
     expect(await found(all.shelf, 'item number 1051')).toContain('mcp__bad__item_1051')
@@ -122,14 +123,14 @@ describe('H6 lists without measure', () => {
 })
 
 describe('H6 lists that never rest', () => {
-  const storm = shareHost(() => [local('bad', 'lists storm'), neighbour()])
+  const storm = shareHost(() => [piped('bad', 'lists storm'), neighbour()])
   const stormy = async () => {
     await untilState(storm().host, 'bad', 'connected')
     return storm()
   }
 
   it('changing all the time: followed, but ever less often; what stays can be called', async () => {
-    const all = await connected(local('bad', 'lists changing'))
+    const all = await connected(piped('bad', 'lists changing'))
     const first = toolsOf(all.host, 'bad').find((name) => name.startsWith('age_'))
     await until(() => !toolsOf(all.host, 'bad').includes(first!), 'the list was read again')
     expect(shownNames(all).has(first!)).toBe(false)

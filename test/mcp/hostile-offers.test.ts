@@ -1,6 +1,7 @@
 // Servers whose prompts and resources are odd, endless or late, behind a gateway beside a good one: they cost only
 // themselves.
 import { describe, expect, it, vi } from 'vitest'
+import { sizeOf } from '../support/runs.ts'
 import { eras, openDesk, textOf } from './support/gateway.ts'
 import { here } from './support/server-here.ts'
 
@@ -39,7 +40,7 @@ describe('H6 prompts without measure', () => {
   const open = (behaviour: string) => openDesk([here('bad', `offers ${behaviour}`), library])
 
   it('are listed up to a size that every client reads', async () => {
-    const { client } = await open('large')
+    const { client } = await open(`large ${sizeOf({ quick: 60, full: 200 })}`)
     // On a busy machine the first list may come before all prompts have.
     const prompts = await vi.waitFor(async () => {
       const listed = (await client.listPrompts()).prompts

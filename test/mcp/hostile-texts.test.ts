@@ -4,10 +4,11 @@ import { makeReport } from '../../src/doctor/index.ts'
 import { unsafeKinds } from '../../src/lib/index.ts'
 import { openGateway } from './support/gateway.ts'
 import { openHost, statusOf, untilState } from './support/host.ts'
+import { piped } from './support/piped.ts'
 import { until } from './support/processes.ts'
 import { local } from './support/servers.ts'
 
-const marks = () => local('marks', 'hostile-marks stay')
+const marks = () => piped('marks', 'hostile-marks stay')
 
 /** Every text in it is harmless. */
 function expectClean(value: unknown, where = ''): void {

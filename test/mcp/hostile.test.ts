@@ -1,6 +1,7 @@
 // Servers that hang, crash or break the protocol, each beside a healthy one: they harm nobody else, and a person can
 // read why they failed.
 import { describe, expect, it } from 'vitest'
+import { sizeOf } from '../support/runs.ts'
 import {
   expectWholeNeighbour,
   openHost,
@@ -301,7 +302,9 @@ describe('H6 all of them at once', () => {
   ]
 
   it('the neighbour stays whole, and every server has a state and failures a reason', async () => {
-    const bad = scripts.map((script) => local(serverOf(script), script, { connectTimeout: 2000 }))
+    const bad = scripts.map((script) =>
+      local(serverOf(script), script, { connectTimeout: sizeOf({ quick: 700, full: 2000 }) }),
+    )
     const all = openHost([...bad, neighbour()], AT_ONCE)
     await expectWholeNeighbour(all)
     await all.host.settled()

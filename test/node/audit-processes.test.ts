@@ -5,12 +5,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished } from 'vitest'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createTraceStream, openAuditFile } from '../../src/node/index.ts'
 import { until } from '../mcp/support/processes.ts'
+import { bundled } from '../support/bundled.ts'
 import { runs } from '../support/runs.ts'
 
-const WRITER = fileURLToPath(new URL('./audit-writer.ts', import.meta.url))
+let writer = ''
+beforeAll(async () => {
+  writer = await bundled({ file: fileURLToPath(new URL('./audit-writer.ts', import.meta.url)) })
+})
 /** In blocks of 512 bytes. A file that may not grow fails as a full disk does. */
 const LIMIT = 16
 
@@ -22,7 +26,7 @@ function place(): string {
 
 /** Starts a process that reports events without a pause; `said` is what it has written to its pipe. */
 function startWriter(file: string, limit: number | 'unlimited') {
-  const command = [process.execPath, '--import', 'tsx', WRITER, file]
+  const command = [process.execPath, writer, file]
   const child = spawn('sh', ['-c', `ulimit -f ${limit}; exec "$@"`, 'sh', ...command], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

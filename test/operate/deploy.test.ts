@@ -10,7 +10,7 @@ import { mcpCommand } from '../../src/cli/mcp.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { textOf } from '../mcp/support/gateway.ts'
 import { descendantsOf, isAlive, until } from '../mcp/support/processes.ts'
-import { scriptPath } from '../mcp/support/servers.ts'
+import { script } from '../mcp/support/shell-server.ts'
 import { heardFrom } from '../support/heard.ts'
 import type { Loose } from '../support/talk.ts'
 import { connectTo } from './support/clients.ts'
@@ -158,11 +158,19 @@ const hasStore = ['valkey-server', 'redis-server'].some((name) => spawnSync(name
 if (!hasStore)
   console.warn('neither valkey-server nor redis-server is on PATH: deploy/local.mjs is tried without a store')
 
+/** In a shell, which starts in a few milliseconds: each gateway has one of its own. */
+const addsTwo = script({
+  initialize:
+    'reply \'{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}\'',
+  'tools/list':
+    'reply \'{"tools":[{"name":"add","description":"Adds two numbers","inputSchema":{"type":"object"}}]}\'',
+  'tools/call': `a=\${line##*'"a":'}; reply '{"content":[{"type":"text","text":"'$((\${a%%[,\\}]*} + 2))'"}]}'`,
+})
+
 it('local.mjs: the processes of compose.yaml come up, answer, and end', async () => {
   const home = temporaryFolder()
   const config = join(home, 'servers.json')
-  const healthy = { command: process.execPath, args: [scriptPath('healthy')] }
-  writeFileSync(config, JSON.stringify({ mcpServers: { calculator: healthy } }))
+  writeFileSync(config, JSON.stringify({ mcpServers: { calculator: addsTwo } }))
   const words = ['local.mjs', '--config', config, '--port', '0', ...(hasStore ? [] : ['--no-store'])]
   const child: ChildProcess = spawn(process.execPath, words, {
     cwd: folder,

@@ -9,6 +9,7 @@ import { temporaryFolder } from '../mcp/support/folder.ts'
 import { textOf } from '../mcp/support/gateway.ts'
 import { descendantsOf, isAlive, until } from '../mcp/support/processes.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
+import { script } from '../mcp/support/shell-server.ts'
 import { binary } from '../support/binary.ts'
 import { heardFrom } from '../support/heard.ts'
 import { connectTo } from './support/clients.ts'
@@ -74,7 +75,7 @@ describe('a service', () => {
 
 type Served = { readonly child: ChildProcess; readonly url: string; readonly told: () => string }
 
-/** `toolshelf mcp --http` with these servers, each named after its script. */
+/** `toolshelf mcp --http` with the servers of a configuration. */
 async function start(folder: string, config: string, ...words: string[]): Promise<Served> {
   const child = spawn(
     process.execPath,
@@ -94,7 +95,11 @@ async function start(folder: string, config: string, ...words: string[]): Promis
 }
 
 function write(file: string, ...scripts: string[]): void {
-  const servers = scripts.map((script) => [script, { command: process.execPath, args: [scriptPath(script)] }])
+  // What is not called is a shell, which starts in a few milliseconds.
+  const servers = scripts.map((name) => [
+    name,
+    name === 'results' ? { command: process.execPath, args: [scriptPath(name)] } : script({}),
+  ])
   writeFileSync(`${file}.new`, JSON.stringify({ mcpServers: Object.fromEntries(servers) }))
   renameSync(`${file}.new`, file)
 }
@@ -105,6 +110,7 @@ it('toolshelf mcp --http: SIGHUP keeps sessions, SIGTERM finishes calls', async 
   write(config, 'results', 'healthy')
   const { child, url, told } = await start(folder, config, '--drain-delay', '0.2')
   const exit = once(child, 'exit')
+  expect((await fetch(new URL('/health', url))).status).toBe(200)
   const desk = await connectTo(url)
   await desk.search('select:results__slow')
 

@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, it, onTestFinished } from 'vitest'
 import { isTelemetryOn } from '../../src/cli/events/index.ts'
-import { connectWith, textOf } from '../mcp/support/gateway.ts'
+import { textOf } from '../mcp/support/gateway.ts'
+import { startMcpHere } from '../mcp/support/mcp-here.ts'
 import { until } from '../mcp/support/processes.ts'
-import { scriptPath } from '../mcp/support/servers.ts'
+import { here } from '../mcp/support/server-here.ts'
 import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import type { Loose } from '../support/talk.ts'
@@ -22,8 +22,7 @@ const environment = (url: string) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
 
 /** A configuration whose server answers with the `_meta` that it got. */
 function echoIn(place: Place): string {
-  const server = { command: process.execPath, args: [scriptPath('gateway-echo')] }
-  return place.file('toolshelf.json', { mcpServers: { echo: server } })
+  return place.file('toolshelf.json', { mcpServers: { echo: here('echo', 'gateway-echo').transport } })
 }
 
 function start(place: Place, ...words: string[]): ChildProcess {
@@ -68,19 +67,12 @@ it('run: one root per turn, its samplings, searches and calls below it; servers 
 it('mcp: a call below the span of its client, and the server below the call', async () => {
   const receiver = await openReceiver()
   const place = newPlace(environment(receiver.url))
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [...binary, 'mcp', '--config', echoIn(place)],
-    env: { ...place.environment },
-    stderr: 'ignore',
-  })
-  const { client, search } = await connectWith(transport)
+  const { client, search, close } = await startMcpHere(place, ['--config', echoIn(place)])
   await search('select:echo__meta')
   const seen = textOf(
     (await client.callTool({ name: 'echo__meta', arguments: {}, _meta: { traceparent } })) as Loose,
   )
-  await client.close()
-  await until(() => receiver.spans.some(({ name }) => name === 'tools/call echo__meta'), 'it is exported')
+  expect(await close()).toBe(0)
   expect(receiver.wrong).toEqual([])
   const { spanId, ...span } = byName(receiver.spans, 'tools/call echo__meta')
   expect(span).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, kind: 2 })

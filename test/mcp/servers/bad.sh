@@ -1,22 +1,29 @@
-# Servers that crash, hang, break the protocol, or take the newer protocol's first request badly. In sh, which starts in a few
-# milliseconds; what sh cannot do is left to crash.mjs, hang.mjs and garbled.mjs, which Node runs in its place.
+# Servers that crash, hang, do not go, break the protocol, or take the newer protocol's first request badly. In sh, which starts in a few
+# milliseconds; what sh cannot do is left to hang.mjs and garbled.mjs, which Node runs in its place.
 # `bad.sh <node> <kind>.mjs <way>`, by kind:
 #   crash     start | clean | signal | secret (telling its ACME_KEY) | until (as long as READY_FILE is missing) | initialize | list |
-#             call | after-call
+#             after-list | list-again (the second list) | call | after-call | pipe (a call closes its input, and it ends half a second later)
 #   hang      start | initialize | list | page | call | deaf
 #   garbled   in messages: broken | bytes | noise | values | batch | wrong-ids | text-ids | twice | unasked | bare-errors | null-error;
 #             in results: initialize | initialize-null | version | list | list-null | list-text | call | call-null | call-text
+#   stubborn  (never goes when told to) | family (with a child as stubborn as itself) | orphan (leaves one behind by crashing in a call)
 #   discover  dies | garbage | error-text | wrong-shape | hangs
 kind=${2##*/}
 kind=${kind%.mjs}
 way=$3
 
 case $kind-$way in
-  hang-busy | hang-reading | crash-after-list | crash-list-again | crash-pipe | garbled-half) exec "$@" ;;
-  crash-until) if [ -e "$READY_FILE" ]; then exec "$@"; fi ;;
+  hang-busy | hang-reading | garbled-half) exec "$@" ;;
 esac
 
 if [ -n "$STARTS_FILE" ]; then echo $$ >>"$STARTS_FILE"; fi
+
+if [ "$kind" = stubborn ]; then trap '' TERM INT HUP; fi
+case $kind-$way in
+  stubborn-family | stubborn-orphan)
+    sh -c 'if [ -n "$STARTS_FILE" ]; then echo $$ >>"$STARTS_FILE"; fi; exec sleep 86400' </dev/null >/dev/null 2>&1 &
+    ;;
+esac
 
 # `fail <code> <last words>`
 fail() {
@@ -28,7 +35,8 @@ crash() { fail 3 'acme: no API key. Set ACME_KEY and start again.'; }
 case $kind-$way in
   crash-clean) fail 0 ;;
   crash-signal) kill -KILL $$ ;;
-  crash-start | crash-until) crash ;;
+  crash-start) crash ;;
+  crash-until) if [ ! -e "$READY_FILE" ]; then crash; fi ;;
   crash-secret) fail 4 "the key $ACME_KEY was refused" ;;
   hang-deaf) exec sleep 86400 ;;
 esac
@@ -47,6 +55,8 @@ answer() {
     hang-tools/list) result="{\"tools\":[$(tool wait),$(tool quick)]}" ;;
     garbled-tools/list) result="{\"tools\":[$(tool echo_back)]}" ;;
     discover-tools/list) result="{\"tools\":[$(tool old_hand)]}" ;;
+    stubborn-tools/list) result="{\"tools\":[$(tool stay)]}" ;;
+    stubborn-tools/call) result=$(text staying) ;;
     crash-tools/call) result=$(text "answered by $$") ;;
     hang-tools/call) result=$(text 'done') ;;
     garbled-tools/call) result=$(text 'right in the end') ;;
@@ -58,6 +68,19 @@ answer() {
 misbehave() {
   case $kind-$way-$method in
     crash-initialize-initialize | crash-list-tools/list) crash ;;
+    crash-list-again-tools/list)
+      if [ -n "$listed" ]; then crash; fi
+      listed=yes
+      ;;
+    crash-pipe-tools/call)
+      case $line in *'"name":"explode"'*)
+        exec <&-
+        sleep 0.5
+        crash
+        ;;
+      esac
+      ;;
+    stubborn-orphan-tools/call) fail 1 ;;
     crash-call-tools/call) case $line in *'"name":"explode"'*) crash ;; esac ;;
     hang-start-server/discover | hang-start-initialize | hang-initialize-initialize | hang-list-tools/list) return 1 ;;
     hang-page-tools/list)
@@ -121,5 +144,13 @@ while IFS= read -r line; do
   method=${method%%\"*}
   answer
   if misbehave; then send; fi
-  if [ "$kind-$way-$method" = crash-after-call-tools/call ]; then crash; fi
+  case $kind-$way-$method in
+    crash-after-call-tools/call) crash ;;
+    crash-after-list-tools/list)
+      sleep 0.05
+      crash
+      ;;
+  esac
 done
+
+if [ "$kind" = stubborn ]; then exec sleep 86400; fi

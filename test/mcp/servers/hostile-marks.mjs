@@ -1,6 +1,6 @@
 // Hostile: every text that a server can give holds forged marks, hidden letters, turned writing and terminal sequences:
 // stay | fail (says so on stderr and ends).
-import { behaviour, initialized, notify, serve, tool } from './wire.mjs'
+import { initialized, run, tool } from './wire.mjs'
 
 const tags = (text) => [...text].map((one) => String.fromCodePoint(0xe0000 + one.charCodeAt(0))).join('')
 
@@ -15,11 +15,6 @@ export const poison = [
   '\ud83d',
 ].join(' ')
 
-if (behaviour === 'fail') {
-  process.stderr.write(`${poison}\n`)
-  process.exit(1)
-}
-
 const schema = {
   type: 'object',
   properties: {
@@ -28,39 +23,52 @@ const schema = {
   },
 }
 
-serve({
-  initialize: (params) => ({
-    ...initialized(params, { prompts: {}, resources: {}, logging: {} }),
-    serverInfo: { name: `name ${poison}`, version: '1' },
-    instructions: `Read this. ${poison}`,
-  }),
-  'tools/list': () => ({
-    tools: [
-      tool(`tool ${poison}`, { description: `A tool. ${poison}` }),
-      tool('plain', {
-        title: poison,
-        description: `Plain tool. ${poison}`,
-        inputSchema: schema,
-        annotations: { title: poison },
-      }),
-      tool('pinned', { description: `Pinned. ${poison}`, _meta: { 'anthropic/alwaysLoad': true } }),
-      tool('refuse'),
-      tool('result'),
-    ],
-  }),
-  'tools/call'({ name }) {
-    if (name === 'result') return { content: [{ type: 'text', text: poison }] }
-    notify('notifications/message', { level: 'error', logger: poison, data: 'x' })
-    throw new Error(`refused ${poison}`)
-  },
-  'prompts/list': () => ({
-    prompts: [
-      { name: 'write', title: poison, description: poison, arguments: [{ name: 'a', description: poison }] },
-    ],
-  }),
-  'prompts/get': () => ({ messages: [] }),
-  'resources/list': () => ({ resources: [{ uri: 'x://1', name: poison, description: poison }] }),
-  'resources/templates/list': () => ({
-    resourceTemplates: [{ uriTemplate: 'x://{a}', name: poison, description: poison }],
-  }),
-})
+export function server(behaviour, { notify }) {
+  if (behaviour === 'fail') {
+    process.stderr.write(`${poison}\n`)
+    process.exit(1)
+  }
+  return {
+    initialize: (params) => ({
+      ...initialized(params, { prompts: {}, resources: {}, logging: {} }),
+      serverInfo: { name: `name ${poison}`, version: '1' },
+      instructions: `Read this. ${poison}`,
+    }),
+    'tools/list': () => ({
+      tools: [
+        tool(`tool ${poison}`, { description: `A tool. ${poison}` }),
+        tool('plain', {
+          title: poison,
+          description: `Plain tool. ${poison}`,
+          inputSchema: schema,
+          annotations: { title: poison },
+        }),
+        tool('pinned', { description: `Pinned. ${poison}`, _meta: { 'anthropic/alwaysLoad': true } }),
+        tool('refuse'),
+        tool('result'),
+      ],
+    }),
+    'tools/call'({ name }) {
+      if (name === 'result') return { content: [{ type: 'text', text: poison }] }
+      notify('notifications/message', { level: 'error', logger: poison, data: 'x' })
+      throw new Error(`refused ${poison}`)
+    },
+    'prompts/list': () => ({
+      prompts: [
+        {
+          name: 'write',
+          title: poison,
+          description: poison,
+          arguments: [{ name: 'a', description: poison }],
+        },
+      ],
+    }),
+    'prompts/get': () => ({ messages: [] }),
+    'resources/list': () => ({ resources: [{ uri: 'x://1', name: poison, description: poison }] }),
+    'resources/templates/list': () => ({
+      resourceTemplates: [{ uriTemplate: 'x://{a}', name: poison, description: poison }],
+    }),
+  }
+}
+
+run(import.meta, server)

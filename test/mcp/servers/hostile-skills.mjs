@@ -15,7 +15,7 @@ const withFile = (name, uri) => {
 }
 
 const SKILLS = {
-  many: () => Array.from({ length: 10_000 }, (_, index) => entry(`flood-${index}`)),
+  many: (count) => Array.from({ length: Number(count) }, (_, index) => entry(`flood-${index}`)),
   digest: () => [
     entry('good'),
     { ...entry('bad'), resources: entry('bad', textOf('bad', 'Do ot.')).resources },
@@ -45,8 +45,8 @@ const SKILLS = {
   ],
 }
 
-export function server(kind) {
-  const skills = SKILLS[kind]()
+export function server(kind, _, ...words) {
+  const skills = SKILLS[kind](...words)
   const cache = { ttlMs: 0, cacheScope: 'private' }
   return {
     initialize: (params) =>

@@ -1,5 +1,5 @@
 // Offers prompts and resources in odd ways: odd (null, without names, of the wrong types, nested deeply) | twins (500
-// prompts of one name) | large (20 MB of them) | slow (a page every two seconds, without end)
+// prompts of one name) | large (so many of 100 KB) | slow (a page every two seconds, without end)
 // | mute (never answers; its tool tells how often it was asked).
 import { initialized, noAnswer, run, sleep, text, tool } from './wire.mjs'
 
@@ -7,7 +7,7 @@ function nested(depth) {
   return depth > 0 ? { a: nested(depth - 1) } : {}
 }
 
-export function server(behaviour) {
+export function server(behaviour, _, count) {
   let pages = 0
 
   const offers = {
@@ -32,7 +32,7 @@ export function server(behaviour) {
     twins: { prompts: () => ({ prompts: Array.from({ length: 500 }, () => ({ name: 'twin' })) }) },
     large: {
       prompts: () => ({
-        prompts: Array.from({ length: 200 }, (_, index) => ({
+        prompts: Array.from({ length: Number(count) }, (_, index) => ({
           name: `prompt_${index}`,
           description: 'x'.repeat(100_000),
         })),

@@ -80,7 +80,9 @@ const tenServers = [
 ]
 
 /** Each of them takes half a CPU second to start, and resend one: those whose traps others have too are left out by default. */
-export const triedServers = tenServers.filter((name) => isThorough || !['memory', 'resend'].includes(name))
+export const triedServers = tenServers.filter(
+  (name) => isThorough || !['memory', 'resend', 'thinking'].includes(name),
+)
 
 export function realServer(name: string, folder: string, given: Given = {}): ServerConfig {
   const { packages = own, script, args = [], env = {} } = real(folder)[name] ?? {}

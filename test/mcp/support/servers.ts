@@ -24,7 +24,7 @@ export function httpServer(name: string, url: string, { env: _, ...given }: Give
 }
 
 /** Servers whose processes are shells: those start in a few milliseconds. */
-const IN_SHELL = ['crash', 'hang', 'garbled', 'discover']
+const IN_SHELL = ['crash', 'hang', 'garbled', 'stubborn', 'discover']
 const badPath = fileURLToPath(new URL('../servers/bad.sh', import.meta.url))
 
 export function scriptPath(file: string): string {
