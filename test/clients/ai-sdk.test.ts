@@ -1,16 +1,29 @@
 // The AI SDK's own MCP client against the gateway, on stdio and over HTTP: not the SDK that the gateway is built with.
+import { readFileSync } from 'node:fs'
 import { createMCPClient } from '@ai-sdk/mcp'
 import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio'
 import { afterAll, describe, expect, it } from 'vitest'
-import { scriptPath } from '../mcp/support/servers.ts'
+import { serveHere, serveScript, text } from '../mcp/support/server-here.ts'
+import { isThorough } from '../support/runs.ts'
 import { gatewayCommand, makeHome, startHttpGateway } from './gateway.ts'
 
 const home = makeHome()
 afterAll(home.remove)
 
-/** Behind the gateway are one real server and a small one: real ones take half a CPU second each. */
-const calculator = { command: process.execPath, args: [scriptPath('healthy')] }
+/** Behind the gateway on stdio are one real server and a small one: real ones take half a CPU second each. */
+const calculator = { url: serveScript('healthy') }
 const config = home.write('two.json', { mcpServers: { calculator, files: home.servers.files } })
+
+/** Behind the one over HTTP, both are in this process. */
+const files = {
+  url: serveHere(() => ({
+    'tools/list': () => ({
+      tools: [{ name: 'read_text_file', description: 'Reads a file', inputSchema: { type: 'object' } }],
+    }),
+    'tools/call': ({ arguments: { path } }) => text(readFileSync(path, 'utf8')),
+  })),
+}
+const lightConfig = isThorough ? config : home.write('light.json', { mcpServers: { calculator, files } })
 
 type Result = { readonly content: readonly { readonly text?: string }[] }
 
@@ -23,7 +36,7 @@ async function onStdio() {
 }
 
 async function overHttp() {
-  const gateway = await startHttpGateway(process.execPath, { ...home, config })
+  const gateway = await startHttpGateway(process.execPath, { ...home, config: lightConfig })
   const client = await createMCPClient({ transport: { type: 'http', url: gateway.url } })
   return { client, close: () => client.close().then(gateway.stop) }
 }
@@ -39,7 +52,7 @@ describe.each([
       expect(Object.keys(tools)).toEqual(['ToolSearch', 'CallTool'])
       const use = async (name: string, input: object) => {
         const result = (await tools[name]?.execute(input, { toolCallId: 'one', messages: [] })) as Result
-        return result.content.map(({ text }) => text ?? '').join('\n')
+        return result.content.map((part) => part.text ?? '').join('\n')
       }
       // A busy machine takes longer to start a server than a search waits for it.
       let found = 'still connecting'
