@@ -10,12 +10,9 @@ import { gatewayCommand, makeHome, startHttpGateway } from './gateway.ts'
 const home = makeHome()
 afterAll(home.remove)
 
-/** Behind the gateway on stdio are one real server and a small one: real ones take half a CPU second each. */
+/** Behind the gateway are two servers in this process; with more effort one of them is real. */
 const calculator = { url: serveScript('healthy') }
-const config = home.write('two.json', { mcpServers: { calculator, files: home.servers.files } })
-
-/** Behind the one over HTTP, both are in this process. */
-const files = {
+const light = {
   url: serveHere(() => ({
     'tools/list': () => ({
       tools: [{ name: 'read_text_file', description: 'Reads a file', inputSchema: { type: 'object' } }],
@@ -23,7 +20,8 @@ const files = {
     'tools/call': ({ arguments: { path } }) => text(readFileSync(path, 'utf8')),
   })),
 }
-const lightConfig = isThorough ? config : home.write('light.json', { mcpServers: { calculator, files } })
+const files = isThorough ? home.servers.files : light
+const config = home.write('two.json', { mcpServers: { calculator, files } })
 
 type Result = { readonly content: readonly { readonly text?: string }[] }
 
@@ -36,7 +34,7 @@ async function onStdio() {
 }
 
 async function overHttp() {
-  const gateway = await startHttpGateway(process.execPath, { ...home, config: lightConfig })
+  const gateway = await startHttpGateway(process.execPath, { ...home, config })
   const client = await createMCPClient({ transport: { type: 'http', url: gateway.url } })
   return { client, close: () => client.close().then(gateway.stop) }
 }

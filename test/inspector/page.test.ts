@@ -373,9 +373,9 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(await textOf(one.page, '.pane.middle')).toContain('claude-cli')
   })
 
-  test('where there is nothing, each page says what to do next', async () => {
+  test('where there is nothing, each page says what to do next, and costs claim no savings without a request', async () => {
     const data = { about: sampleAbout(), servers: [], tools: [], events: [] }
-    const { page } = await visit('#/conversations', { data })
+    const { page, fixture } = await visit('#/conversations', { data })
     expect(await textOf(page, 'main')).toContain('toolshelf mcp --audit')
     for (const [hash, advice] of [
       ['#/servers', 'toolshelf import'],
@@ -387,19 +387,16 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
       await page.locator('main').getByText(advice).first().waitFor()
       if (isThorough) await expectAccessible(page)
     }
-  })
-
-  test('costs claim no savings where no request to a model was seen', async () => {
+    const { tools, servers } = sampleData()
+    Object.assign(fixture.data, { tools, servers })
     const turn = { version: 1, time: '2026-01-01T00:00:00.000Z', processId: 1, conversation: 'a' }
-    const events = [
-      { ...turn, sequence: 1, type: 'opened', kind: 'mcp' },
-      {
-        ...turn,
-        ...{ sequence: 2, type: 'listed', mode: 'bridge', pool: 'p', loaded: [] },
-        tools: { visible: 0, total: 30, tokensWith: 0, tokensWithout: 4000 },
-      },
-    ]
-    const { page } = await visit('#/costs', { data: { ...sampleData(), events } as never })
+    fixture.emit({ ...turn, sequence: 1, type: 'opened', kind: 'mcp' } as never)
+    fixture.emit({
+      ...turn,
+      ...{ sequence: 2, type: 'listed', mode: 'bridge', pool: 'p', loaded: [] },
+      tools: { visible: 0, total: 30, tokensWith: 0, tokensWithout: 4000 },
+    } as never)
+    await goTo(page, '#/costs')
     await page.getByText('Unknown: an MCP client').first().waitFor()
     expect(await textOf(page, 'main')).not.toContain('0 tokens in')
   })
