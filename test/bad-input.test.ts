@@ -1,6 +1,7 @@
 // Wrong configuration throws once, early, with a code, the value and the remedy. Odd tools and odd calls never throw.
 import { describe, expect, it } from 'vitest'
 import { type Shelf, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
+import { sizeOf } from './support/runs.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -274,7 +275,10 @@ describe('schemas', () => {
     at.properties = { next: { type: 'object' } }
   }
   const wide = Object.fromEntries(
-    Array.from({ length: 20_000 }, (_, index) => [`p${index}`, { type: 'string' }]),
+    Array.from({ length: sizeOf({ quick: 5000, full: 20_000 }) }, (_, index) => [
+      `p${index}`,
+      { type: 'string' },
+    ]),
   )
   const schemas: [string, Loose][] = [
     ['true', true],

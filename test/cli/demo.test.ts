@@ -282,18 +282,17 @@ const rules = {
   ],
 }
 
-describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
-  const light = lightBinary()
-
-  it('at 120 columns draws the ledger beside the conversation; Ctrl-C ends it and leaves nothing behind', async () => {
+describe('toolshelf demo in a terminal', () => {
+  it('at 120 columns draws the ledger beside the conversation; an interrupt ends it and leaves nothing behind', async () => {
     const place = newPlace({ TMPDIR: newPlace().folder })
-    const screen = open(place, ['demo'], { columns: 120, rows: 45, binary: light })
+    const screen = openHere(place, ['demo'], { columns: 120, rows: 45, run: withLight })
     const during = await screen.shows(/turn 1 .*searches/)
     expect(during).toMatch(
       /> Write down in notes\.md.*│ Input tokens, searches included +│|│ Input tokens, searches included/,
     )
     expect(during).toMatch(/│ without █+ [\d,]+ +│/)
-    screen.type('\u0003')
+    // What Ctrl-C is to a command that reads no keys.
+    process.emit('SIGINT', 'SIGINT')
     expect(await screen.ended()).toBe(130)
     expect(screen.scrolled().match(/> Write down/g)).toHaveLength(1)
     expect(leftIn(place)).toEqual([])
@@ -312,6 +311,17 @@ describe.skipIf(noTerminal)('toolshelf demo in a terminal', () => {
     expect(screen.raw()).toContain('without \u001b[31m█')
     expect(screen.raw()).toMatch(/with +.\[32m█+/)
     expect(screen.raw()).not.toContain("(Toolshelf's")
+  })
+
+  const light = lightBinary()
+
+  it.skipIf(noTerminal || !isThorough)('ended by Ctrl-C in a real terminal it leaves no folder', async () => {
+    const place = newPlace({ TMPDIR: newPlace().folder })
+    const screen = open(place, ['demo'], { columns: 120, rows: 45, binary: light })
+    await screen.shows(/turn 1 .*searches/)
+    screen.type('\u0003')
+    expect(await screen.ended()).toBe(130)
+    expect(leftIn(place)).toEqual([])
   })
 
   // Ctrl-C and SIGTERM end it alike.

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { expect, it } from 'vitest'
 import { scriptPath } from '../mcp/support/servers.ts'
 import { binary } from '../support/binary.ts'
+import { runHere } from '../support/cli-here.ts'
 
 it('the entry works without PATH, runs the server that moved, and goes back', async () => {
   const home = mkdtempSync(join(tmpdir(), 'toolshelf-apply-'))
@@ -21,8 +22,9 @@ it('the entry works without PATH, runs the server that moved, and goes back', as
       env: { HOME: home },
       encoding: 'utf8',
     })
-  const refused = cli('--apply')
-  expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('add --yes') })
+  const here = (...words: string[]) =>
+    runHere({ folder: home, environment: { HOME: home } }, ['import', ...words])
+  expect(await here('--apply')).toMatchObject({ code: 1, told: expect.stringContaining('add --yes') })
   expect(readFileSync(file, 'utf8')).toBe(before)
 
   const applied = cli('--apply', '--yes')
@@ -57,6 +59,6 @@ it('the entry works without PATH, runs the server that moved, and goes back', as
     gateway.kill()
   }
 
-  expect(cli('--undo', '--yes').status).toBe(0)
+  expect((await here('--undo', '--yes')).code).toBe(0)
   expect(readFileSync(file, 'utf8')).toBe(before)
 })

@@ -13,7 +13,7 @@ import { readInput } from '../../src/cli/command.ts'
 import { runCommand } from '../../src/cli/run.ts'
 import { readPrompt } from '../../src/cli/session/index.ts'
 import { scripted, served } from '../agent/support.ts'
-import { scriptPath } from '../mcp/support/servers.ts'
+import { serveScript } from '../mcp/support/server-here.ts'
 import { runHere } from '../support/cli-here.ts'
 import { heardFrom } from '../support/heard.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
@@ -368,7 +368,7 @@ describe('the folder and the configuration of toolshelf run', () => {
 })
 
 describe('the tools of toolshelf run', () => {
-  const calculator = { command: process.execPath, args: [scriptPath('healthy')] }
+  const calculator = { url: serveScript('healthy') }
 
   it('what --allow names and no tool has is told once, with what was meant', async () => {
     const place = newPlace()
@@ -453,7 +453,7 @@ describe.concurrent('what toolshelf run waits for', () => {
 
   it('does not wait for ever for a silent pipe, nor for servers that do not come, and says so', async () => {
     const place = newPlace()
-    const silent = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
+    const silent = { command: 'sleep', args: ['900'] }
     const config = place.file('mcp.json', { mcpServers: { silent, mute: silent } })
     const { code, out, told } = await start(place, ['hello', '--config', config], { stdin: 'pipe' }).over
     expect(out).toContain('Good morning.')

@@ -1,26 +1,24 @@
 // Where commands are started in a world that is not in order: a sentence each, no stack, no secret, no hanging.
 import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { runCli } from '../../src/cli/main.ts'
 import { runHere } from '../support/cli-here.ts'
 import { binary, newPlace, type Place } from '../terminal/support.ts'
 
 const PATIENCE = 120_000
 
-function toolshelf(place: Place, words: readonly string[], before = '') {
-  const line = `${before} exec "$0" "$@"`
-  const { status, stdout, stderr } = spawnSync(
-    '/bin/sh',
-    ['-c', line, process.execPath, ...binary, ...words],
-    {
-      cwd: place.folder,
-      env: { ...place.environment },
-      encoding: 'utf8',
-      timeout: PATIENCE,
-      killSignal: 'SIGKILL',
-    },
-  )
-  return { code: status, out: stdout, told: stderr }
+/** As a process, which can be ended where it waits for ever. */
+function toolshelf(place: Place, words: readonly string[]) {
+  const { status, stdout } = spawnSync(process.execPath, [...binary, ...words], {
+    cwd: place.folder,
+    env: { ...place.environment },
+    encoding: 'utf8',
+    timeout: PATIENCE,
+    killSignal: 'SIGKILL',
+  })
+  return { code: status, out: stdout }
 }
 
 describe.skipIf(process.platform === 'win32')('surroundings', () => {
@@ -35,16 +33,26 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     },
   )
 
-  it.each([['run', 'hello'], ['sessions']])('%s in a folder that is gone says so', (...words) => {
-    const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
-    const { code, told } = toolshelf(place, words, 'mkdir gone; cd gone; rmdir ../gone;')
+  /** A command that starts in a folder which is gone. */
+  const runGone = (words: readonly string[]) => {
+    const { folder, environment } = newPlace({ ANTHROPIC_API_KEY: 'key' })
+    const gone = join(folder, 'gone')
+    mkdirSync(gone)
+    const run: typeof runCli = (given, terminal) => {
+      rmdirSync(gone)
+      return runCli(given, terminal)
+    }
+    return runHere({ folder: gone, environment }, words, { run })
+  }
+
+  it.each([['run', 'hello'], ['sessions']])('%s in a folder that is gone says so', async (...words) => {
+    const { code, told } = await runGone(words)
     expect(code).toBe(1)
     expect(told).toBe(`toolshelf ${words[0]}: the current folder no longer exists; change to another one.\n`)
   })
 
-  it('completion works in a folder that is gone', () => {
-    const { code } = toolshelf(newPlace(), ['completion', 'bash'], 'mkdir gone; cd gone; rmdir ../gone;')
-    expect(code).toBe(0)
+  it('completion works in a folder that is gone', async () => {
+    expect((await runGone(['completion', 'bash'])).code).toBe(0)
   })
 
   it('a configuration that is a named pipe is told, not waited for', () => {

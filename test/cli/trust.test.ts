@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
@@ -489,7 +490,8 @@ describe('H7 which folder', () => {
 describe('H7 hostile files', () => {
   it('a .mcp.json of a hundred megabytes is not read', async () => {
     const { place, open, notices } = scene()
-    place.file('.mcp.json', `{"mcpServers": {"a": {"command": "x"}}, "b": "${'x'.repeat(100_000_000)}"}`)
+    // The rest is a hole: nothing of it is written.
+    truncateSync(place.file('.mcp.json', '{"mcpServers": {"a": {"command": "x"}}, "b": "'), 100_000_000)
     expect((await open('y')).configs).toEqual([])
     expect(notices[0]).toMatch(/\.mcp\.json: it has 1\d{8} bytes, more than 1000000/)
   })

@@ -52,6 +52,10 @@ function wrap(words: readonly string[], environment: { [name: string]: string } 
   return { child, done: done.then(([out, told, code]) => ({ out, told, code })) }
 }
 
+/** In this process: the agent is one of its own all the same. */
+const here = (...words: string[]) =>
+  runHere({ folder, environment: { PATH: process.env.PATH ?? '', HOME: folder } }, ['wrap', ...words])
+
 describe('toolshelf wrap', () => {
   it('points the agent at the gateway, passes everything through, and says what was saved', async () => {
     const { child, done } = wrap([
@@ -85,7 +89,7 @@ describe('toolshelf wrap', () => {
       'lost.mjs',
       "await fetch(process.env.OPENAI_BASE_URL + '/embeddings', { method: 'POST' })",
     )
-    const { told, code } = await wrap(['--', process.execPath, lost]).done
+    const { told, code } = await here('--', process.execPath, lost)
     expect(code).toBe(0)
     expect(told).toMatch(
       /no request for the model came[^\n]*\n[^\n]*1 request failed, the last one: no such endpoint: POST \/v1\/embeddings/,
@@ -106,18 +110,17 @@ describe('toolshelf wrap', () => {
   })
 
   it('returns 128 and the signal that ended the agent', async () => {
-    const { done } = wrap(['-q', '--', process.execPath, '-e', 'process.kill(process.pid, "SIGKILL")'])
-    expect(await done).toEqual({ out: '', told: '', code: 137 })
+    expect(await here('-q', '--', 'sh', '-c', 'kill -9 $$')).toEqual({ out: '', told: '', code: 137 })
   })
 
   it('says what is wrong, and nothing else', async () => {
-    const missing = await wrap(['--', 'no-such-agent-anywhere']).done
+    const missing = await here('--', 'no-such-agent-anywhere')
     expect(missing).toEqual({
       out: '',
       told: 'toolshelf wrap: no-such-agent-anywhere: there is no such program.\n',
       code: 127,
     })
-    expect(await runHere({ folder, environment: {} }, ['wrap'])).toMatchObject({
+    expect(await here()).toMatchObject({
       code: 2,
       told: expect.stringContaining('name the agent after "--"'),
     })

@@ -1,16 +1,27 @@
 // The AI SDK's own MCP client against the gateway, on stdio and over HTTP: not the SDK that the gateway is built with.
+import { readFileSync } from 'node:fs'
 import { createMCPClient } from '@ai-sdk/mcp'
 import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio'
 import { afterAll, describe, expect, it } from 'vitest'
-import { scriptPath } from '../mcp/support/servers.ts'
+import { serveHere, serveScript, text } from '../mcp/support/server-here.ts'
+import { isThorough } from '../support/runs.ts'
 import { gatewayCommand, makeHome, startHttpGateway } from './gateway.ts'
 
 const home = makeHome()
 afterAll(home.remove)
 
-/** Behind the gateway are one real server and a small one: real ones take half a CPU second each. */
-const calculator = { command: process.execPath, args: [scriptPath('healthy')] }
-const config = home.write('two.json', { mcpServers: { calculator, files: home.servers.files } })
+/** Behind the gateway are two servers in this process; with more effort one of them is real. */
+const calculator = { url: serveScript('healthy') }
+const light = {
+  url: serveHere(() => ({
+    'tools/list': () => ({
+      tools: [{ name: 'read_text_file', description: 'Reads a file', inputSchema: { type: 'object' } }],
+    }),
+    'tools/call': ({ arguments: { path } }) => text(readFileSync(path, 'utf8')),
+  })),
+}
+const files = isThorough ? home.servers.files : light
+const config = home.write('two.json', { mcpServers: { calculator, files } })
 
 type Result = { readonly content: readonly { readonly text?: string }[] }
 
@@ -39,7 +50,7 @@ describe.each([
       expect(Object.keys(tools)).toEqual(['ToolSearch', 'CallTool'])
       const use = async (name: string, input: object) => {
         const result = (await tools[name]?.execute(input, { toolCallId: 'one', messages: [] })) as Result
-        return result.content.map(({ text }) => text ?? '').join('\n')
+        return result.content.map((part) => part.text ?? '').join('\n')
       }
       // A busy machine takes longer to start a server than a search waits for it.
       let found = 'still connecting'

@@ -1,6 +1,7 @@
 // Agents written with the OpenAI SDK in front of `toolshelf serve`: both of its APIs, streamed and not. The SDK is one of our
 // own development dependencies, so that nothing is installed for it.
 import { afterAll, beforeAll } from 'vitest'
+import { isThorough } from '../support/runs.ts'
 import { type AgentCase, describeAgent } from './agent-suite.ts'
 import { makeHome, manyTools } from './gateway.ts'
 import type { Clients } from './install.ts'
@@ -11,7 +12,14 @@ const clients: Clients = { missing: undefined, node: process.execPath, file: (pa
 
 const cases: readonly (Pick<AgentCase, 'name' | 'upstream' | 'isExtra' | 'isServedHere'> & OpenaiOptions)[] =
   [
-    { name: 'OpenAI SDK, Chat Completions, streamed', upstream: 'openai:', api: 'chat', isStream: true },
+    {
+      name: 'OpenAI SDK, Chat Completions, streamed',
+      upstream: 'openai:',
+      api: 'chat',
+      isStream: true,
+      // The AI SDK meets the command, also after a restart.
+      isServedHere: !isThorough,
+    },
     {
       name: 'OpenAI SDK, Responses',
       upstream: 'responses:',

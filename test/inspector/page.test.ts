@@ -17,6 +17,7 @@ import {
   openPage,
   openServed,
   PATIENCE,
+  setLook,
   skipReason,
   startBrowser,
 } from './support/browser.ts'
@@ -43,12 +44,26 @@ async function pageFiles(): Promise<Files> {
 }
 
 /** Starts a process with this data and opens a place of its page. */
-async function visit(hash: string, { look, data = sampleData() }: { look?: Look; data?: FixtureData } = {}) {
+async function visit(hash: string, { data = sampleData() }: { data?: FixtureData } = {}) {
   const fixture = await startFixture(files, data)
   fixtures.push(fixture)
-  const one = await openPage(browser, fixture.url, { hash, ...(look ? { look } : {}) })
+  const one = await openPage(browser, fixture.url, { hash })
   opened.push(one)
   return { fixture, ...one }
+}
+
+/** The page of all tests with the sample's data that leave it as they found it: to load it takes half a CPU second. */
+let shared: Awaited<ReturnType<typeof visit>> | undefined
+
+async function visitShared(hash: string) {
+  if (!shared) {
+    shared = await visit(hash)
+    // They stay open.
+    for (const list of [opened, fixtures]) list.splice(0)
+  }
+  shared.fixture.posts.splice(0)
+  await goTo(shared.page, hash)
+  return shared
 }
 
 const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText()
@@ -63,9 +78,13 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
   afterAll(async () => {
     await browser?.close()
+    await shared?.fixture.close()
   })
   afterEach(async () => {
-    const wrong = opened.flatMap(({ errors, strangers }) => [...errors, ...strangers])
+    const wrong = [...opened, ...(shared ? [shared] : [])].flatMap(({ errors, strangers }) => [
+      ...errors,
+      ...strangers,
+    ])
     for (const one of opened.splice(0)) await one.close()
     for (const one of fixtures.splice(0)) await one.close()
     expect(wrong).toEqual([])
@@ -95,7 +114,8 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   // By default every page fits in two looks, and each kind is checked in one; with TEST_EFFORT, all are in all four.
   for (const look of isThorough ? looks : looks.slice(0, 2))
     test(`every page is accessible and fits: ${look.theme}, ${look.width} pixels`, async () => {
-      const { page } = await visit('#/conversations', { look })
+      const { page } = await visitShared('#/conversations')
+      await setLook(page, look)
       for (const [name, hash] of Object.entries(places)) {
         await goTo(page, hash)
         if (name === 'search') await page.locator('.rankings').waitFor()
@@ -103,10 +123,11 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
         await expectFitting(page)
         if (isThorough || checked[name] === look.theme) await expectAccessible(page)
       }
+      await setLook(page)
     })
 
   test('a conversation is read from the list to the cause of a broken cache, and reload keeps the place', async () => {
-    const { page } = await visit('')
+    const { page } = await visitShared('#/conversations')
     await page.getByRole('link', { name: /toolshelf chat/ }).click()
     expect(await textOf(page, '.pane.middle .figures')).toContain('Cache broken')
     await page.getByRole('link', { name: /Turn 3/ }).click()
@@ -135,7 +156,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('two turns are compared', async () => {
-    const { page } = await visit(`#/conversations/${CHAT}/2`)
+    const { page } = await visitShared(`#/conversations/${CHAT}/2`)
     await page.getByLabel('Compare with turn').fill('1')
     await page.keyboard.press('Enter')
     const comparison = page.getByRole('region', { name: 'Turn 2 compared with turn 1' })
@@ -146,7 +167,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('an export shows what was replaced, and the file is opened again, by picker and by drop', async () => {
-    const { page, fixture } = await visit(`#/conversations/${CHAT}`)
+    const { page, fixture } = await visitShared(`#/conversations/${CHAT}`)
     await page.getByRole('button', { name: 'Export…' }).click()
     const dialog = page.getByRole('dialog')
     await expect.poll(() => dialog.innerText(), SOON).toMatch(/home folder\s*3×/)
@@ -154,7 +175,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await dialog.getByRole('button', { name: 'Save the file' }).click()
     const path = (await (await saving).path()) ?? ''
     await page.keyboard.press('Escape')
-    fixture.data.events.splice(0)
+    const kept = fixture.data.events.splice(0)
     await page.locator('input[type=file]').setInputFiles(path)
     await page.locator('.banner').waitFor()
     await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(1)
@@ -166,10 +187,11 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
       dispatchEvent(new DragEvent('drop', { dataTransfer: dropped, cancelable: true }))
     }`)
     await page.getByText('notes.txt holds no events').first().waitFor({ state: 'attached' })
+    fixture.data.events.push(...kept)
   })
 
   test('the playground shows all rankers, why a tool is not first, tries what would lift it and saves it', async () => {
-    const { page, fixture } = await visit('#/search')
+    const { page, fixture } = await visitShared('#/search')
     await page.getByLabel('Query').fill('create an issue')
     await page.locator('.ranking').nth(2).waitFor()
     await expect
@@ -194,13 +216,16 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
       .poll(() => dialog.locator('.diff .added').innerText(), SOON)
       .toContain('"hint": "create an issue"')
     await dialog.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('dialog', { name: 'The hint is saved' }).waitFor()
+    const saved = page.getByRole('dialog', { name: 'The hint is saved' })
+    await saved.waitFor()
+    await page.keyboard.press('Escape')
+    await saved.waitFor({ state: 'detached' })
     const sent = fixture.posts.filter(({ path }) => path === 'api/hint').map(({ body }) => body)
     expect(sent).toMatchObject([{ isConfirmed: false }, { isConfirmed: true, hint: 'create an issue' }])
   })
 
   test('costs name the most expensive server, its budget, what is unused, and money beside tokens', async () => {
-    const { page } = await visit('#/costs')
+    const { page } = await visitShared('#/costs')
     const rows = page.getByRole('region', { name: 'Budget per server' }).locator('tbody tr')
     await expect.poll(() => rows.first().innerText(), SOON).toMatch(/hostile\s+1\s+5,000/)
     await expect.poll(() => rows.nth(1).innerText(), SOON).toContain('400 over 1,000')
@@ -218,7 +243,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('servers are stopped and started, their changes accepted or held, and failures shown', async () => {
-    const { page, fixture } = await visit('#/servers/github')
+    const { page, fixture } = await visitShared('#/servers/github')
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByRole('button', { name: 'Stop' }).waitFor()
@@ -243,7 +268,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('a tool is tried by a form from its schema, and asks first unless it only reads', async () => {
-    const { page, fixture } = await visit('#/try/mcp__github__create_issue')
+    const { page, fixture } = await visitShared('#/try/mcp__github__create_issue')
     await page.getByRole('button', { name: 'Run…' }).click()
     await expect.poll(() => page.locator('ul.error').innerText(), SOON).toContain('title is required')
     await page.getByLabel('title required').fill('It breaks')
@@ -275,6 +300,29 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(fixture.posts.at(-1)?.body).toMatchObject({ input: { query: 'open' }, isConfirmed: false })
   })
 
+  test('everything is reached by keyboard, and colours can be chosen', async () => {
+    const { page } = await visitShared('#/conversations')
+    await page.keyboard.press('?')
+    await expect.poll(() => page.getByRole('dialog').innerText(), SOON).toContain('next and previous turn')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('/')
+    await page.keyboard.type('chat')
+    await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(1)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'toolshelf chat' }).waitFor()
+    await page.keyboard.press('4')
+    await page.getByRole('heading', { name: '5 servers' }).waitFor()
+    const ground = 'getComputedStyle(document.body).backgroundColor'
+    const light = await page.evaluate(ground)
+    await page.getByLabel('Colours').selectOption('dark')
+    expect(await page.evaluate(ground)).not.toBe(light)
+    await page.reload()
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+  })
+
   test('texts of a hostile server are shown and do nothing', async () => {
     const { page } = await visit('#/servers/hostile', { data: sampleData(true) })
     const log = page.getByRole('region', { name: 'Log' })
@@ -297,7 +345,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
   })
 
   test('new events appear by themselves, and a lost connection is shown and comes back', async () => {
-    const { page, fixture } = await visit('#/conversations')
+    const { page, fixture } = await visitShared('#/conversations')
     const { records, add } = createRecorder({ start: Date.UTC(2026, 10, 17), processId: 99 })
     const emit = (id: string) => {
       add({ type: 'opened', kind: 'chat', client: { name: `client ${id}` } }, id)
@@ -325,9 +373,9 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(await textOf(one.page, '.pane.middle')).toContain('claude-cli')
   })
 
-  test('where there is nothing, each page says what to do next', async () => {
+  test('where there is nothing, each page says what to do next, and costs claim no savings without a request', async () => {
     const data = { about: sampleAbout(), servers: [], tools: [], events: [] }
-    const { page } = await visit('#/conversations', { data })
+    const { page, fixture } = await visit('#/conversations', { data })
     expect(await textOf(page, 'main')).toContain('toolshelf mcp --audit')
     for (const [hash, advice] of [
       ['#/servers', 'toolshelf import'],
@@ -339,19 +387,16 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
       await page.locator('main').getByText(advice).first().waitFor()
       if (isThorough) await expectAccessible(page)
     }
-  })
-
-  test('costs claim no savings where no request to a model was seen', async () => {
+    const { tools, servers } = sampleData()
+    Object.assign(fixture.data, { tools, servers })
     const turn = { version: 1, time: '2026-01-01T00:00:00.000Z', processId: 1, conversation: 'a' }
-    const events = [
-      { ...turn, sequence: 1, type: 'opened', kind: 'mcp' },
-      {
-        ...turn,
-        ...{ sequence: 2, type: 'listed', mode: 'bridge', pool: 'p', loaded: [] },
-        tools: { visible: 0, total: 30, tokensWith: 0, tokensWithout: 4000 },
-      },
-    ]
-    const { page } = await visit('#/costs', { data: { ...sampleData(), events } as never })
+    fixture.emit({ ...turn, sequence: 1, type: 'opened', kind: 'mcp' } as never)
+    fixture.emit({
+      ...turn,
+      ...{ sequence: 2, type: 'listed', mode: 'bridge', pool: 'p', loaded: [] },
+      tools: { visible: 0, total: 30, tokensWith: 0, tokensWithout: 4000 },
+    } as never)
+    await goTo(page, '#/costs')
     await page.getByText('Unknown: an MCP client').first().waitFor()
     expect(await textOf(page, 'main')).not.toContain('0 tokens in')
   })
@@ -403,28 +448,5 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await goTo(page, '#/try/mcp__github__list_issues')
     expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true)
     expect(await page.evaluate('window.__harmed')).toBeUndefined()
-  })
-
-  test('everything is reached by keyboard, and colours can be chosen', async () => {
-    const { page } = await visit('#/conversations')
-    await page.keyboard.press('?')
-    await expect.poll(() => page.getByRole('dialog').innerText(), SOON).toContain('next and previous turn')
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await page.keyboard.press('/')
-    await page.keyboard.type('chat')
-    await expect.poll(() => page.locator('.pane.list .row').count(), SOON).toBe(1)
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'toolshelf chat' }).waitFor()
-    await page.keyboard.press('4')
-    await page.getByRole('heading', { name: '5 servers' }).waitFor()
-    const ground = 'getComputedStyle(document.body).backgroundColor'
-    const light = await page.evaluate(ground)
-    await page.getByLabel('Colours').selectOption('dark')
-    expect(await page.evaluate(ground)).not.toBe(light)
-    await page.reload()
-    expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
   })
 })

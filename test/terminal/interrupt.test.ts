@@ -121,10 +121,9 @@ describe('the end of a chat', () => {
     '%s in the middle of a command leaves nothing behind, no command and no server',
     async (signal) => {
       const place = newPlace()
-      const silent = "process.stdin.on('end', () => process.exit()).resume()"
-      const writing = "import { writeFileSync } from 'node:fs'; writeFileSync('server', process.pid + '\\n')"
-      const server = place.file('server.mjs', `${writing}; ${silent}`)
-      const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
+      // It ends with its input.
+      const silent = { command: 'sh', args: ['-c', 'echo $$ > server; exec cat > /dev/null'] }
+      const config = place.file('mcp.json', { mcpServers: { silent } })
       const script = place.file('script.json', sleeping)
       const screen = open(place, ['chat', '--script', script, '--config', config, '--allow', 'Bash'])
       await screen.shows('servers: 1 starting')

@@ -2,19 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { serveHere, text } from '../mcp/support/server-here.ts'
 import { isThorough } from '../support/runs.ts'
 import { newPlace, openHere, type Place, serverScript } from './support.ts'
 
-const wire = new URL('../mcp/servers/wire.mjs', import.meta.url).href
-
-/** A server with one tool that starts in no time, in place of a real one, unless there is time for that. */
-function lightOr(real: object, place: Place, tool: string, description: string): object {
+/** A server with one tool in this process, in place of a real one, unless there is time for that. */
+function lightOr(real: object, name: string, description: string): object {
   if (isThorough) return real
-  const source = `import { serve, text, tool } from ${JSON.stringify(wire)}
-const tools = [tool(${JSON.stringify(tool)}, { description: ${JSON.stringify(description)} })]
-serve({ 'tools/list': () => ({ tools }), 'tools/call': () => text('5') })
-`
-  return { command: process.execPath, args: [place.file(`${tool}.mjs`, source)] }
+  const tools = [{ name, description, inputSchema: { type: 'object', properties: {} } }]
+  return { url: serveHere(() => ({ 'tools/list': () => ({ tools }), 'tools/call': () => text('5') })) }
 }
 
 /** With the ids of their processes, as the servers' own wrapper notes them. */
@@ -33,22 +29,22 @@ function servers(place: Place): object {
     filesystem: server('filesystem', `${official}filesystem/dist/index.js`, [place.folder]),
     archive: lightOr(
       server('archive', `${official}filesystem/dist/index.js`, [join(place.folder, 'home')]),
-      ...([place, 'list_allowed_directories', 'Returns the directories that it may access.'] as const),
+      ...(['list_allowed_directories', 'Returns the directories that it may access.'] as const),
     ),
     memory: server('memory', `${official}memory/dist/index.js`, [], {
       MEMORY_FILE_PATH: join(place.folder, 'memory.jsonl'),
     }),
     everything: lightOr(
       server('everything', `${official}everything/dist/index.js`),
-      ...([place, 'get-sum', 'Returns the sum of two numbers.'] as const),
+      ...(['get-sum', 'Returns the sum of two numbers.'] as const),
     ),
     thinking: lightOr(
       server('thinking', `${official}sequential-thinking/dist/index.js`),
-      ...([place, 'sequentialthinking', 'Solves problems by sequential thinking.'] as const),
+      ...(['sequentialthinking', 'Solves problems by sequential thinking.'] as const),
     ),
     github: lightOr(
       server('github', `${official}github/dist/index.js`, [], { GITHUB_PERSONAL_ACCESS_TOKEN: 'none' }),
-      ...([place, 'search_code', 'Search for code across GitHub repositories.'] as const),
+      ...(['search_code', 'Search for code across GitHub repositories.'] as const),
     ),
     broken: { command: 'no-such-program' },
   }

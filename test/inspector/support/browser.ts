@@ -40,13 +40,9 @@ export type Opened = {
 export async function openPage(
   browser: Browser,
   url: string,
-  {
-    hash = '',
-    look = { theme: 'light', width: 1280 },
-    key = KEY,
-  }: { hash?: string; look?: Look; key?: string } = {},
+  { hash = '', key = KEY }: { hash?: string; key?: string } = {},
 ): Promise<Opened> {
-  const { page, errors, strangers } = await nextPage(browser, url, look)
+  const { page, errors, strangers } = await nextPage(browser, url)
   await page.goto(key === '' ? `${url}${hash}` : `${url}#key=${key}`)
   if (key !== '') await page.locator('.connection.live, .connection.ended').waitFor()
   if (key !== '' && hash !== '') await goTo(page, hash)
@@ -61,13 +57,20 @@ export async function openServed(browser: Browser, url: string, body: string): P
   return { page, errors, strangers, close: () => leave(page) }
 }
 
-async function nextPage(browser: Browser, url: string, look: Look = { theme: 'light', width: 1280 }) {
+async function nextPage(browser: Browser, url: string) {
   const context = await contextOf(browser)
   const page = idle.get(context)?.pop() ?? (await context.newPage())
-  await page.setViewportSize({ width: look.width, height: 860 })
-  await page.emulateMedia({ colorScheme: look.theme })
+  await setLook(page)
   const [errors, strangers] = watch(page, url)
   return { page, errors, strangers }
+}
+
+export async function setLook(
+  page: Page,
+  { theme, width }: Look = { theme: 'light', width: 1280 },
+): Promise<void> {
+  await page.setViewportSize({ width, height: 860 })
+  await page.emulateMedia({ colorScheme: theme })
 }
 
 /** Pages that tests have left, for the next: a new one takes long. */

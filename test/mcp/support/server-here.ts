@@ -42,12 +42,13 @@ export function serverHere(name: string, handlersOf: HandlersOf, given: Given = 
 
 /** `here('one', 'gateway-pages a b')`: the same server as `local('one', 'gateway-pages a b')` without a process. */
 export function here(name: string, script: string, given: Given = {}): ServerConfig {
+  return httpServer(name, serveScript(script), given)
+}
+
+/** The address of such a server, for a configuration file. */
+export function serveScript(script: string): string {
   const [file = '', behaviour = '', ...args] = script.split(' ')
-  return serverHere(
-    name,
-    async (wire) => (await import(scriptPath(file))).server(behaviour, wire, ...args),
-    given,
-  )
+  return serveHere(async (wire) => (await import(scriptPath(file))).server(behaviour, wire, ...args))
 }
 
 /** The address of a new server, which answers as long as the process runs. */
