@@ -88,7 +88,7 @@ const byFolder = {
     'test/cli/{servers,skill-places,servers-units}.test.ts',
     'test/users/credentials-cli.test.ts',
   ],
-  'cli/session': ['test/cli/{run,session-units}.test.ts'],
+  'cli/session': ['test/cli/{run,session-cases,session-units}.test.ts'],
   'cli/tools': ['test/cli/{cli,completion,encoder-progress,learned,tools-units}.test.ts'],
   'cli/trust': ['test/cli/{trust,trust-units}.test.ts'],
   'cli/user-files': ['test/cli/{learned,permissions,sessions,user-files-units}.test.ts'],
