@@ -83,7 +83,7 @@ const byFolder = {
     'test/cli/{inspect,serve,gateway-units}.test.ts',
     'test/users/{commands,oauth-reload}.test.ts',
   ],
-  'cli/import': ['test/cli/{import,import-apply}.test.ts'],
+  'cli/import': ['test/cli/{import,import-apply,import-apply-cases}.test.ts'],
   'cli/servers': [
     'test/cli/{servers,skill-places,servers-units}.test.ts',
     'test/users/credentials-cli.test.ts',
