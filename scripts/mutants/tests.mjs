@@ -80,7 +80,7 @@ const byFolder = {
   'cli/doctor': ['test/cli/{doctor,doctor-ci}.test.ts'],
   'cli/events': ['test/cli/{audit,events-units}.test.ts'],
   'cli/gateway': [
-    'test/cli/{inspect,serve,gateway-units}.test.ts',
+    'test/cli/{inspect,serve,gateway-cases,gateway-units}.test.ts',
     'test/users/{commands,oauth-reload}.test.ts',
   ],
   'cli/import': ['test/cli/{import,import-apply,import-apply-cases}.test.ts'],
