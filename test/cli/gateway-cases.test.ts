@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
+import { version } from '../../src/cli/version.ts'
 import { connectWith, type Desk, everyCapability, textOf } from '../mcp/support/gateway.ts'
 import { startMcpHere } from '../mcp/support/mcp-here.ts'
 import { until } from '../mcp/support/processes.ts'
@@ -13,13 +14,18 @@ import { enter } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 
+/** Who connected to a server last. */
+let client = ''
 const SECRET = 'k7Qp2mZx9Lw4Tn8v'
 const schema = { type: 'object', properties: { lines: { type: 'number' } }, required: ['lines'] }
 
 /** The address of a server that recites, and asks its client for a name. */
 const poems = () =>
   serveHere(({ ask }) => ({
-    initialize: (params) => initialized(params),
+    initialize: (params) => {
+      client = `${params.clientInfo.name} ${params.clientInfo.version}`
+      return initialized(params)
+    },
     'tools/list': () => ({ tools: [tool('recite', { inputSchema: schema }), tool('greet')] }),
     async 'tools/call'({ name, arguments: input }) {
       if (name === 'recite') return text('a line of a poem\n'.repeat(input.lines))
@@ -37,7 +43,8 @@ function placeWith(
 ) {
   const place = newPlace({ XDG_STATE_HOME: '/none' })
   place.file('toolshelf.json', { mcpServers: servers, gateway })
-  place.file('known.jsonl', '{"name":"recite_song","description":"Recite a song"}\n')
+  const known = [{ name: 'recite_song' }, { name: 'recite_ballad', server: 'poems' }]
+  place.file('known.jsonl', known.map((one) => JSON.stringify({ ...one, description: 'Recite' })).join('\n'))
   mkdirSync(join(place.folder, 'skills/rhyme'), { recursive: true })
   place.file('skills/rhyme/SKILL.md', '---\nname: rhyme\ndescription: Recite in rhymes\n---\n\nRhyme.\n')
   return place
@@ -94,9 +101,12 @@ async function startHttp(place: Place, more: readonly string[] = []) {
   return { url, page, inspect, told: () => told, end }
 }
 
-test('--no-inspect serves no page', async () => {
-  const served = await startHttp(placeWith({}), ['--no-inspect'])
-  expect([served.page, await served.end()]).toEqual([undefined, 0])
+test('a gateway without clients shows itself to its operator, and ends at a signal', async () => {
+  const served = await startHttp(placeWith({}), ['--store', 'file:store'])
+  expect(await served.inspect('api/servers')).toContain('poems')
+  expect(await served.end()).toBe(0)
+  const hidden = await startHttp(placeWith({}), ['--no-inspect'])
+  expect([hidden.page, await hidden.end()]).toEqual([undefined, 0])
 })
 
 test('without options there are no scripts, skills, kept results, events and learned searches', async () => {
@@ -124,6 +134,46 @@ test('without options there are no scripts, skills, kept results, events and lea
   `)
   await desk.close()
   expect(existsSync(join(place.folder, 'data'))).toBe(false)
+})
+
+test('a client on pipes gets searches, questions, kept results and events', async () => {
+  const place = placeWith({ resultBudget: 1000 })
+  const more = ['--known', 'known.jsonl', '--skills', 'skills', '--scripts', '--ranker', 'lexical']
+  const start = () =>
+    startMcpHere(place, [...words, ...more, '--audit', 'events.jsonl', '--audit-content'], {
+      capabilities: everyCapability,
+    })
+  const first = await start()
+  await untilListed(first)
+  const { shown, handle } = await shownTo(first)
+  expect(shown).toMatchInlineSnapshot(`
+    {
+      "asked": "Hello Ada",
+      "long": "<shelved-result handle="HANDLE">
+    The result is a text of 8,500 characters, too long to show here; all of it is kept. A preview follow",
+      "names": "ToolSearch RunScript ReadResult DiscoverSkills Skill poems__recite",
+      "search": "In your tool list now; call them by name:
+    - poems__recite: The tool recite
+    Beside your tools, these fit:
+    - not installed: recite_song: Recite (the user can install its server with "toolshelf add")
+    - not running: recite_ballad: Recite (its server "poems" is configured but not running; the user can start it)",
+      "skills": "- rhyme: Recite in rhymes",
+    }
+  `)
+  expect([await first.close(), first.told(), client]).toEqual([0, '', `toolshelf ${version()}`])
+  const events = eventsIn(place)
+  expect([...new Set(events.map(({ type }) => type))].sort().join(' ')).toMatchInlineSnapshot(
+    `"call listed loaded opened pool result searched server shelved tools"`,
+  )
+  expect(events.find(({ type }) => type === 'opened')).toMatchObject({
+    kind: 'mcp',
+    client: { name: 'opencode' },
+  })
+  expect(JSON.stringify(events)).not.toContain(SECRET)
+  expect(existsSync(join(place.folder, 'data/toolshelf/learned.jsonl'))).toBe(true)
+  const again = await start()
+  expect(textOf(await again.call('ReadResult', { handle, page: 1 }))).toContain('a line of a poem')
+  await again.close()
 })
 
 test('clients over HTTP share servers and a store, and the operator inspects them', async () => {
@@ -187,43 +237,4 @@ test('clients over HTTP share servers and a store, and the operator inspects the
     toolshelf mcp: inspector at http://127.0.0.1/inspect/#key
     "
   `)
-})
-
-test('a client on pipes gets searches, questions, kept results and events', async () => {
-  const place = placeWith({ resultBudget: 1000 })
-  const more = ['--known', 'known.jsonl', '--skills', 'skills', '--scripts', '--ranker', 'lexical']
-  const start = () =>
-    startMcpHere(place, [...words, ...more, '--audit', 'events.jsonl', '--audit-content'], {
-      capabilities: everyCapability,
-    })
-  const first = await start()
-  await untilListed(first)
-  const { shown, handle } = await shownTo(first)
-  expect(shown).toMatchInlineSnapshot(`
-    {
-      "asked": "Hello Ada",
-      "long": "<shelved-result handle="HANDLE">
-    The result is a text of 8,500 characters, too long to show here; all of it is kept. A preview follow",
-      "names": "ToolSearch RunScript ReadResult DiscoverSkills Skill poems__recite",
-      "search": "In your tool list now; call them by name:
-    - poems__recite: The tool recite
-    Beside your tools, these fit:
-    - not installed: recite_song: Recite a song (the user can install its server with "toolshelf add")",
-      "skills": "- rhyme: Recite in rhymes",
-    }
-  `)
-  expect([await first.close(), first.told()]).toEqual([0, ''])
-  const events = eventsIn(place)
-  expect([...new Set(events.map(({ type }) => type))].sort().join(' ')).toMatchInlineSnapshot(
-    `"call listed loaded opened pool result searched server shelved tools"`,
-  )
-  expect(events.find(({ type }) => type === 'opened')).toMatchObject({
-    kind: 'mcp',
-    client: { name: 'opencode' },
-  })
-  expect(JSON.stringify(events)).not.toContain(SECRET)
-  expect(existsSync(join(place.folder, 'data/toolshelf/learned.jsonl'))).toBe(true)
-  const again = await start()
-  expect(textOf(await again.call('ReadResult', { handle, page: 1 }))).toContain('a line of a poem')
-  await again.close()
 })

@@ -147,7 +147,7 @@ test('an upstream is named by its kind and URL', async () => {
     responses → responses api.openai.com
     responses:http://c.example → responses c.example
     script:demo → script:demo
-    script:/none → CommandError: cannot read the script /none (ENOENT); check its path.
+    script:/none → CommandError: cannot read the script /none (EISDIR); check its path.
     http://d.example → d.example
     https://u:p@e.example → UsageError: --upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.
     https://u@e.example → UsageError: --upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.
@@ -185,7 +185,7 @@ test('a store is opened and answers, or the command says why not', async () => {
     expect.stringMatching(/^UsageError: TOOLSHELF_STORE: .+[^.]\.$/),
   ])
   expect(await open({ store: 'redis://127.0.0.1:1' })).toMatch(
-    /^CommandError: --store: .+[^.]\. Check that the server is up/,
+    /^CommandError: --store: .*127\.0\.0\.1:1.*[^.]\. Check that the server is up and the URL is right\.$/,
   )
 })
 
@@ -296,7 +296,22 @@ test('failures and idle rules of servers are told once', () => {
   event('state', 'connected')
   event('state', 'failed', 'y')
   event('other', 'failed', 'never')
-  expect(told).toEqual(['x', 'y', 'y'].map((reason) => `server "a" failed: ${reason}`))
+  expect(told.splice(0)).toEqual(['x', 'y', 'y'].map((reason) => `server "a" failed: ${reason}`))
+  const config = { allow: ['reed'], deny: ['x'], tools: {} }
+  const listing = (type: string, tools: readonly string[]) =>
+    hear({
+      type,
+      status: { ...status('connected'), config, tools: tools.map((name) => ({ name })) },
+    })
+  listing('other', ['read'])
+  expect(told).toEqual([])
+  listing('tools', ['read'])
+  listing('state', ['read'])
+  listing('state', ['read', 'reed'])
+  expect(told.splice(0)).toEqual([
+    'server "a": no tool matches the rule "allow" "reed"; did you mean "read"?',
+    'server "a": no tool matches the rule "deny" "x"',
+  ])
 })
 
 test('a service ends gently at the first signal and at once at the second', async () => {
