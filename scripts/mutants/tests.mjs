@@ -77,7 +77,7 @@ const byFolder = {
   // Most files of test/terminal draw whole chats and wait for them: with a mutant, for as long as they may.
   'cli/chat': ['test/terminal/{context,markdown,*-units}.test.ts'],
   'cli/demo': ['test/cli/{demo-install,demo,demo-units}.test.ts'],
-  'cli/doctor': ['test/cli/{doctor,doctor-ci}.test.ts'],
+  'cli/doctor': ['test/cli/{doctor,doctor-ci,doctor-units}.test.ts'],
   'cli/events': ['test/cli/{audit,events-units}.test.ts'],
   'cli/gateway': [
     'test/cli/{inspect,serve,gateway-cases,gateway-units}.test.ts',
