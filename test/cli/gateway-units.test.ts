@@ -208,6 +208,18 @@ test('users come from the file or the store; their errors are those of a command
   expect([await failing('UsersError'), await failing('StoreError'), await failing('Error')]).toEqual([
     ...['CommandError: no.', 'CommandError: no.', 'Error: no'],
   ])
+  const spoiled = join(folder, 'spoiled.json')
+  writeFileSync(spoiled, '{"users":{}}')
+  const told: string[] = []
+  const opened = await gatewayUsersIn(
+    inputOf({ users: spoiled }),
+    undefined,
+    (message) => void told.push(message),
+  )
+  writeFileSync(spoiled, '{')
+  await opened?.reload()
+  await opened?.close()
+  expect(told.join('\n')).toContain('spoiled.json')
   const open = (options: Options, acceptsTokens = true) =>
     outcomeOf(async () => {
       const store = createMemoryStore()
