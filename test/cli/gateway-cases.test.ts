@@ -132,8 +132,7 @@ test('without options there are no scripts, skills, kept results, events and lea
       "skills": "There is no tool named "DiscoverSkills". Search for it with ToolSearch.",
     }
   `)
-  await desk.close()
-  expect(existsSync(join(place.folder, 'data'))).toBe(false)
+  expect([await desk.close(), existsSync(join(place.folder, 'data'))]).toEqual([0, false])
 })
 
 test('a client on pipes gets searches, questions, kept results and events', async () => {
@@ -173,7 +172,7 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
   expect(existsSync(join(place.folder, 'data/toolshelf/learned.jsonl'))).toBe(true)
   const again = await start()
   expect(textOf(await again.call('ReadResult', { handle, page: 1 }))).toContain('a line of a poem')
-  await again.close()
+  expect(await again.close()).toBe(0)
 })
 
 test('clients over HTTP share servers and a store, and the operator inspects them', async () => {
