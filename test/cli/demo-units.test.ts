@@ -1,7 +1,15 @@
 // The demo's ledger and its lines, with a model and servers of this process.
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { DemoEvent, DemoOptions, Ledger } from '../../src/cli/demo/index.ts'
-import { type Compared, comparedLines, heading, plainLines, playDemo } from '../../src/cli/demo/index.ts'
+import {
+  type Compared,
+  comparedLines,
+  demoConfig,
+  heading,
+  plainLines,
+  playDemo,
+} from '../../src/cli/demo/index.ts'
 import { prices } from '../../src/core/figures/index.ts'
 import { saying } from '../agent/support.ts'
 import { serveHere, text } from '../mcp/support/server-here.ts'
@@ -28,9 +36,9 @@ function configIn(): ReturnType<DemoOptions['configIn']> {
   const server = (tools: readonly object[]) => ({
     url: serveHere(() => ({
       'tools/list': () => ({ tools }),
-      'tools/call': ({ name }) =>
+      'tools/call': ({ name, arguments: { path } }) =>
         name === 'read_text_file'
-          ? text('INFO all is well\n'.repeat(4000).concat('ERROR it is not'))
+          ? text(readFileSync(path, 'utf8'))
           : name === 'get-sum'
             ? { content: [{ type: 'text', text: 'no' }], isError: true }
             : text('done'),
@@ -80,7 +88,7 @@ const conversation = () => [
   call('mcp__filesystem__write_file', {}, 'c'),
   say("Done.\n\n(Toolshelf's offline script, not a model)"),
   call('ToolSearch', { query: 'zzz' }, 'd'),
-  say('Nothing (found)'),
+  say('Nothing (found) (Toolshelf'),
   call('mcp__everything__get-sum', {}, 'e'),
   say(''),
   say('The end.'),
@@ -283,7 +291,7 @@ test.each([
   expect(share).toBeGreaterThan(isScript ? 0.4 : 0.8)
   expect(share).toBeLessThan(isScript ? 0.65 : 1)
   expect([done.longResult, done.pins]).toEqual([
-    { characters: 68_015, tokensWithout: 23_454, tokensWith: 1328 },
+    { characters: 104_911, tokensWithout: 36_177, tokensWith: 1396 },
     [],
   ])
 })
@@ -298,4 +306,86 @@ test('it ends where the model fails, and without a word where it is interrupted'
   )
   const { events } = await played({ signal: AbortSignal.abort() })
   expect([...new Set(events.map(({ type }) => type))]).toEqual(['servers'])
+})
+
+test('the servers write into one folder, and have keys that open nothing', () => {
+  const config = JSON.stringify(demoConfig('/packages', '/folder'), undefined, 1)
+  expect(config.replaceAll(JSON.stringify(process.execPath), '"node"')).toMatchInlineSnapshot(`
+    "{
+     "mcpServers": {
+      "filesystem": {
+       "command": "node",
+       "args": [
+        "/packages/@modelcontextprotocol/server-filesystem/dist/index.js",
+        "/folder"
+       ],
+       "env": {
+        "HOME": "/folder",
+        "USERPROFILE": "/folder"
+       },
+       "cwd": "/folder"
+      },
+      "memory": {
+       "command": "node",
+       "args": [
+        "/packages/@modelcontextprotocol/server-memory/dist/index.js"
+       ],
+       "env": {
+        "HOME": "/folder",
+        "USERPROFILE": "/folder",
+        "MEMORY_FILE_PATH": "/folder/memory.jsonl"
+       },
+       "cwd": "/folder"
+      },
+      "everything": {
+       "command": "node",
+       "args": [
+        "/packages/@modelcontextprotocol/server-everything/dist/index.js"
+       ],
+       "env": {
+        "HOME": "/folder",
+        "USERPROFILE": "/folder"
+       },
+       "cwd": "/folder"
+      },
+      "github": {
+       "command": "node",
+       "args": [
+        "/packages/@modelcontextprotocol/server-github/dist/index.js"
+       ],
+       "env": {
+        "HOME": "/folder",
+        "USERPROFILE": "/folder",
+        "GITHUB_PERSONAL_ACCESS_TOKEN": "none"
+       },
+       "cwd": "/folder"
+      },
+      "notion": {
+       "command": "node",
+       "args": [
+        "/packages/@notionhq/notion-mcp-server/bin/cli.mjs"
+       ],
+       "env": {
+        "HOME": "/folder",
+        "USERPROFILE": "/folder",
+        "NOTION_TOKEN": "none"
+       },
+       "cwd": "/folder"
+      },
+      "trello": {
+       "command": "node",
+       "args": [
+        "/packages/@delorenj/mcp-server-trello/build/index.js"
+       ],
+       "env": {
+        "HOME": "/folder",
+        "USERPROFILE": "/folder",
+        "TRELLO_API_KEY": "none",
+        "TRELLO_TOKEN": "none"
+       },
+       "cwd": "/folder"
+      }
+     }
+    }"
+  `)
 })

@@ -41,7 +41,7 @@ function placeWith(
   gateway: object,
   servers: object = { poems: { url: poems(), headers: { 'x-token': SECRET } } },
 ) {
-  const place = newPlace({ XDG_STATE_HOME: '/none' })
+  const place = newPlace()
   place.file('toolshelf.json', { mcpServers: servers, gateway })
   const known = [{ name: 'recite_song' }, { name: 'recite_ballad', server: 'poems' }]
   place.file('known.jsonl', known.map((one) => JSON.stringify({ ...one, description: 'Recite' })).join('\n'))
@@ -170,6 +170,7 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
   })
   expect(JSON.stringify(events)).not.toContain(SECRET)
   expect(existsSync(join(place.folder, 'data/toolshelf/learned.jsonl'))).toBe(true)
+  expect(existsSync(join(place.folder, 'home/.local/state/toolshelf/pins'))).toBe(true)
   const again = await start()
   expect(textOf(await again.call('ReadResult', { handle, page: 1 }))).toContain('a line of a poem')
   expect(await again.close()).toBe(0)
@@ -177,7 +178,9 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
 
 test('clients over HTTP share servers and a store, and the operator inspects them', async () => {
   const place = placeWith({ resultBudget: 1000 })
-  const served = await startHttp(place, ['--store', 'file:store', '--mode', 'bridge'])
+  const served = await startHttp(place, [
+    ...['--store', 'file:store', '--mode', 'bridge', '--audit', 'events.jsonl'],
+  ])
   const connect = () =>
     connectWith(new StreamableHTTPClientTransport(new URL(served.url)), {
       ...{ capabilities: everyCapability, era: 'modern' },
@@ -231,6 +234,8 @@ test('clients over HTTP share servers and a store, and the operator inspects the
   await desk.client.close()
   await other.client.close()
   expect(await served.end()).toBe(0)
+  const people = eventsIn(place).flatMap(({ type, client: by }) => (type === 'opened' ? [by?.name] : []))
+  expect(new Set(people)).toEqual(new Set(['opencode', 'inspector']))
   expect(served.told().replaceAll(/:\d+|=\S+/g, '')).toMatchInlineSnapshot(`
     "toolshelf mcp: ready at http://127.0.0.1/mcp
     toolshelf mcp: inspector at http://127.0.0.1/inspect/#key

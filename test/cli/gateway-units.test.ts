@@ -51,12 +51,13 @@ test('certificates, proxies and the delay', async () => {
   const delay = (text?: string) =>
     outcomeOf(() => drainDelayIn(inputOf(text === undefined ? {} : { 'drain-delay': text })))
   expect(
-    await Promise.all([undefined, '0', '1.5', '300', '300.1', '-1', '5s', 's5', '.5', ''].map(delay)),
+    await Promise.all([undefined, '0', '1.5', '1.25', '300', '300.1', '-1', '5s', 's5', '.5', ''].map(delay)),
   ).toMatchInlineSnapshot(`
     [
       0,
       0,
       1500,
+      1250,
       300000,
       "UsageError: --drain-delay is "300.1"; use a number of seconds up to 300.",
       "UsageError: --drain-delay is "-1"; use a number of seconds up to 300.",
