@@ -148,7 +148,7 @@ test('an upstream is named by its kind and URL', async () => {
     responses → responses api.openai.com
     responses:http://c.example → responses c.example
     script:demo → script:demo
-    script:/none → CommandError: cannot read the script /none (EISDIR); check its path.
+    script:/none → CommandError: cannot read the script /none (ENOENT); check its path.
     http://d.example → d.example
     https://u:p@e.example → UsageError: --upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.
     https://u@e.example → UsageError: --upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.
