@@ -77,18 +77,18 @@ const byFolder = {
   // Most files of test/terminal draw whole chats and wait for them: with a mutant, for as long as they may.
   'cli/chat': ['test/terminal/{context,markdown,*-units}.test.ts'],
   'cli/demo': ['test/cli/{demo-install,demo,demo-units}.test.ts'],
-  'cli/doctor': ['test/cli/{doctor,doctor-ci}.test.ts'],
+  'cli/doctor': ['test/cli/{doctor,doctor-ci,doctor-units}.test.ts'],
   'cli/events': ['test/cli/{audit,events-units}.test.ts'],
   'cli/gateway': [
-    'test/cli/{inspect,serve,gateway-units}.test.ts',
+    'test/cli/{inspect,serve,gateway-cases,gateway-units}.test.ts',
     'test/users/{commands,oauth-reload}.test.ts',
   ],
-  'cli/import': ['test/cli/{import,import-apply}.test.ts'],
+  'cli/import': ['test/cli/{import,import-apply,import-apply-cases}.test.ts'],
   'cli/servers': [
     'test/cli/{servers,skill-places,servers-units}.test.ts',
     'test/users/credentials-cli.test.ts',
   ],
-  'cli/session': ['test/cli/{run,session-units}.test.ts'],
+  'cli/session': ['test/cli/{run,session-cases,session-units}.test.ts'],
   'cli/tools': ['test/cli/{cli,completion,encoder-progress,learned,tools-units}.test.ts'],
   'cli/trust': ['test/cli/{trust,trust-units}.test.ts'],
   'cli/user-files': ['test/cli/{learned,permissions,sessions,user-files-units}.test.ts'],

@@ -8,6 +8,7 @@ import {
   expand,
   keepReferences,
   type Machine,
+  ownConfigFile,
   readServer,
   thisMachine,
 } from '../mcp/config/index.ts'
@@ -80,10 +81,14 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
         `The model sees its tools as ${example} and so on: characters other than letters, digits, "_" and "-" become "_".`,
       ),
     )
-  if (isFirst)
+  if (isFirst) {
+    const args = JSON.stringify(['mcp', ...(file === ownConfigFile(machine) ? [] : ['--config', file])])
     terminal.report(
-      'Your clients reach it through the gateway: { "mcpServers": { "toolshelf": { "command": "toolshelf", "args": ["mcp"] } } }',
+      printable(
+        `Your clients reach it through the gateway: { "mcpServers": { "toolshelf": { "command": "toolshelf", "args": ${args} } } }`,
+      ),
     )
+  }
   for (const variable of unsetIn(fields, machine))
     terminal.report(
       printable(`${name} needs the environment variable ${variable}; set it where your clients start.`),

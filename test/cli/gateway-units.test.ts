@@ -51,12 +51,13 @@ test('certificates, proxies and the delay', async () => {
   const delay = (text?: string) =>
     outcomeOf(() => drainDelayIn(inputOf(text === undefined ? {} : { 'drain-delay': text })))
   expect(
-    await Promise.all([undefined, '0', '1.5', '300', '300.1', '-1', '5s', 's5', '.5', ''].map(delay)),
+    await Promise.all([undefined, '0', '1.5', '1.25', '300', '300.1', '-1', '5s', 's5', '.5', ''].map(delay)),
   ).toMatchInlineSnapshot(`
     [
       0,
       0,
       1500,
+      1250,
       300000,
       "UsageError: --drain-delay is "300.1"; use a number of seconds up to 300.",
       "UsageError: --drain-delay is "-1"; use a number of seconds up to 300.",
@@ -185,7 +186,7 @@ test('a store is opened and answers, or the command says why not', async () => {
     expect.stringMatching(/^UsageError: TOOLSHELF_STORE: .+[^.]\.$/),
   ])
   expect(await open({ store: 'redis://127.0.0.1:1' })).toMatch(
-    /^CommandError: --store: .+[^.]\. Check that the server is up/,
+    /^CommandError: --store: .*127\.0\.0\.1:1.*[^.]\. Check that the server is up and the URL is right\.$/,
   )
 })
 
@@ -208,6 +209,18 @@ test('users come from the file or the store; their errors are those of a command
   expect([await failing('UsersError'), await failing('StoreError'), await failing('Error')]).toEqual([
     ...['CommandError: no.', 'CommandError: no.', 'Error: no'],
   ])
+  const spoiled = join(folder, 'spoiled.json')
+  writeFileSync(spoiled, '{"users":{}}')
+  const told: string[] = []
+  const opened = await gatewayUsersIn(
+    inputOf({ users: spoiled }),
+    undefined,
+    (message) => void told.push(message),
+  )
+  writeFileSync(spoiled, '{')
+  await opened?.reload()
+  await opened?.close()
+  expect(told.join('\n')).toContain('spoiled.json')
   const open = (options: Options, acceptsTokens = true) =>
     outcomeOf(async () => {
       const store = createMemoryStore()
@@ -296,7 +309,22 @@ test('failures and idle rules of servers are told once', () => {
   event('state', 'connected')
   event('state', 'failed', 'y')
   event('other', 'failed', 'never')
-  expect(told).toEqual(['x', 'y', 'y'].map((reason) => `server "a" failed: ${reason}`))
+  expect(told.splice(0)).toEqual(['x', 'y', 'y'].map((reason) => `server "a" failed: ${reason}`))
+  const config = { allow: ['reed'], deny: ['x'], tools: {} }
+  const listing = (type: string, tools: readonly string[]) =>
+    hear({
+      type,
+      status: { ...status('connected'), config, tools: tools.map((name) => ({ name })) },
+    })
+  listing('other', ['read'])
+  expect(told).toEqual([])
+  listing('tools', ['read'])
+  listing('state', ['read'])
+  listing('state', ['read', 'reed'])
+  expect(told.splice(0)).toEqual([
+    'server "a": no tool matches the rule "allow" "reed"; did you mean "read"?',
+    'server "a": no tool matches the rule "deny" "x"',
+  ])
 })
 
 test('a service ends gently at the first signal and at once at the second', async () => {

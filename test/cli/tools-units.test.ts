@@ -1,18 +1,26 @@
 // Files of tools and queries, options of searches, and tools that are known but not installed.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   catalogueOf,
   createEncoderProgress,
+  knownDefinitions,
+  listServerTools,
   openKnownTools,
   readLimit,
   readQueries,
   readRanker,
   readTools,
+  withEncoderProgress,
 } from '../../src/cli/tools/index.ts'
+import { version } from '../../src/cli/version.ts'
 import { rankers } from '../../src/rankers/index.ts'
+import { initialized, serveHere } from '../mcp/support/server-here.ts'
+import { httpServer } from '../mcp/support/servers.ts'
+import { tool } from '../mcp/support/small-servers.ts'
+import { enter } from '../support/cli-here.ts'
 import { outcomeOf } from './support/input.ts'
 
 let folder: string
@@ -264,4 +272,172 @@ test('tools that are not installed are named, with how to get them', async () =>
       ],
     ]
   `)
+})
+
+/** The address of a server with these tools; without any it refuses its clients. `starts` has their names. */
+function serverWith(tools: readonly string[] | undefined, starts: string[] = []): string {
+  return serveHere(() => ({
+    initialize: (params) => {
+      starts.push(`${params.clientInfo.name} ${params.clientInfo.version}`)
+      if (!tools) throw new Error('not today')
+      return initialized(params)
+    },
+    'tools/list': () => ({ tools: tools?.map((name) => tool(name)) }),
+  }))
+}
+
+/** Runs something in a home of its own, with a terminal → its outcome, and what was reported. */
+async function atHome(
+  home: string,
+  work: (terminal: Parameters<typeof knownDefinitions>[1]) => Promise<unknown>,
+) {
+  const told: string[] = []
+  const leave = enter(home, { HOME: home, XDG_CACHE_HOME: join(home, 'cache') })
+  try {
+    const report = (text: string) =>
+      void told.push(text.replaceAll(home, '').replaceAll(/127\.0\.0\.1:\d+/g, 'HOST'))
+    const outcome = await outcomeOf(() => work({ print: () => {}, report, isInteractive: false }))
+    return [typeof outcome === 'string' ? outcome.replaceAll(home, '') : outcome, told]
+  } finally {
+    leave()
+  }
+}
+
+test('definitions are counted from the cache, and servers without one are started', async () => {
+  const home = mkdtempSync(join(folder, 'home-'))
+  const starts: string[] = []
+  const marks = { close: { alwaysLoad: true } } as never
+  const servers = [
+    httpServer('good', serverWith(['open', 'close'], starts), { alwaysLoad: true, tools: marks }),
+    httpServer('empty', serverWith([])),
+    httpServer('off', serverWith(['x']), { disabled: true }),
+    httpServer('bad', serverWith(undefined)),
+  ]
+  const count = (some: readonly (typeof servers)[number][], isFresh: boolean) =>
+    atHome(home, async (terminal) => {
+      const known = await knownDefinitions(some, terminal, { isFresh })
+      return { ...known, tools: known.tools.map(({ name, alwaysLoad }) => `${name} ${alwaysLoad}`) }
+    })
+  const first = await count(servers, false)
+  expect(first).toMatchInlineSnapshot(`
+    [
+      {
+        "servers": {
+          "bad": {},
+          "empty": {},
+          "good": {
+            "alwaysLoad": true,
+          },
+          "off": {},
+        },
+        "tools": [
+          "open undefined",
+          "close true",
+        ],
+      },
+      [
+        "Not counted: bad: HOST: not today",
+      ],
+    ]
+  `)
+  expect(starts).toEqual([`toolshelf ${version()}`])
+  await count(servers.slice(0, 1), false)
+  expect(starts).toHaveLength(1)
+  await count(servers.slice(0, 1), true)
+  expect(starts).toHaveLength(2)
+  expect(await count(servers.slice(1, 3), false)).toEqual([
+    'CommandError: no server lists any tools. Run "toolshelf doctor" to see their state.',
+    [],
+  ])
+})
+
+test('the tools of a configuration are listed, and servers that cannot be are reported', async () => {
+  const home = mkdtempSync(join(folder, 'home-'))
+  const config = (name: string, content: unknown) => {
+    const file = join(home, name)
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+    return file
+  }
+  const starts: string[] = []
+  const entry = (tools: readonly string[] | undefined, more = {}) => ({
+    url: serverWith(tools, starts),
+    ...more,
+  })
+  const list = (files: readonly string[] | undefined, timeout?: number) =>
+    atHome(home, async (terminal) => {
+      const { tools, settings } = await listServerTools(files, timeout, terminal)
+      return [tools.map(({ name, server }) => `${server} ${name}`).join(), settings.learn]
+    })
+  const good = { good: entry(['open']) }
+  const off = { off: entry(['x'], { disabled: true }) }
+  const mixed = { ...good, ...off, bad: entry(undefined), wrong: { command: 5 } }
+  const late = { url: serveHere(() => ({ initialize: () => new Promise(() => {}) })) }
+  mkdirSync(join(home, '.config/toolshelf'), { recursive: true })
+  config('.config/toolshelf/toolshelf.json', { mcpServers: good, gateway: { learn: false } })
+  expect([
+    await list(undefined),
+    await list([config('mixed.json', { mcpServers: mixed })]),
+    await list([config('off.json', { mcpServers: off })]),
+    await list([config('empty.json', { mcpServers: {} })]),
+    await list([config('broken.json', '{')]),
+  ]).toMatchInlineSnapshot(`
+    [
+      [
+        [
+          "good open",
+          false,
+        ],
+        [],
+      ],
+      [
+        [
+          "good open",
+          true,
+        ],
+        [
+          "/mixed.json, server "wrong": "command" must be a text; the server is left out.",
+          "Not searched: bad: HOST: not today",
+        ],
+      ],
+      [
+        "CommandError: no server lists any tools. Run "toolshelf doctor" to see their state.",
+        [],
+      ],
+      [
+        "CommandError: no MCP server is configured in /empty.json. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients, or "toolshelf add" to add one.",
+        [],
+      ],
+      [
+        "CommandError: no MCP server is configured in /broken.json. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import" to take over the servers of your clients, or "toolshelf add" to add one.",
+        [
+          "/broken.json: it is not valid JSON: line 1, column 2: a name in double quotes, or }, is missing.",
+        ],
+      ],
+    ]
+  `)
+  expect(starts[0]).toBe(`toolshelf ${version()}`)
+  const [, told] = await list([config('late.json', { mcpServers: { late } })], 5)
+  expect(String(told)).toMatch(/^Not searched: late: .+ 0\.005 s/)
+})
+
+test('progress ends with the work, whether it fails or not', async () => {
+  const run = async (work: (report: (done: number, total: number) => void) => Promise<unknown>) => {
+    const told: string[] = []
+    const leave = enter(folder, { TERM: 'xterm' })
+    const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive: true }
+    const outcome = await outcomeOf(() => withEncoderProgress(terminal, work))
+    leave()
+    return [outcome, told.map((line) => line.replaceAll('\u001b', 'ESC'))]
+  }
+  const line = 'The encoder has read 1 of 2 tools.'
+  expect([
+    await run(async (report) => report(1, 2)),
+    await run(async (report) => {
+      report(1, 2)
+      throw new Error('no')
+    }),
+  ]).toEqual([
+    [undefined, [line, 'ESC[1AESC[2K']],
+    ['Error: no', [line, 'ESC[1AESC[2K']],
+  ])
 })

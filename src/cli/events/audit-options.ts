@@ -34,17 +34,18 @@ export function auditIn(input: Input): AuditSettings | undefined {
 
 /**
  * The file that `--audit` records to and `toolshelf inspect` shows if none is named:
- * `$XDG_STATE_HOME/toolshelf/events.jsonl`, else in `~/.local/state`.
+ * `$XDG_STATE_HOME/toolshelf/events.jsonl`, else in `~/.local/state`. `findHome` is replaceable in tests.
  */
-export function eventFile(): string {
+export function eventFile(findHome: () => string = homedir): string {
   const { XDG_STATE_HOME: given } = process.env
-  const state = given !== undefined && isAbsolute(given) ? given : join(homeFolder(), '.local', 'state')
+  const state =
+    given !== undefined && isAbsolute(given) ? given : join(homeFolder(findHome), '.local', 'state')
   return join(state, 'toolshelf', 'events.jsonl')
 }
 
-function homeFolder(): string {
+function homeFolder(findHome: () => string): string {
   try {
-    return homedir()
+    return findHome()
   } catch {
     throw new CommandError('there is no home folder; name a file for events.')
   }

@@ -8,7 +8,7 @@ import { createTextRedactor, isHarmless, isSecretName } from '../../mcp/redact/i
 import { createTraceStream, openAuditFile, type TraceStream } from '../../node/index.ts'
 import { version } from '../version.ts'
 import type { AuditSettings } from './audit-options.ts'
-import { loadTelemetry } from './telemetry.ts'
+import { loadTelemetry, type TelemetryModule } from './telemetry.ts'
 
 /** The events of a command, and the secrets that are hidden in them. */
 export type Audit = {
@@ -28,17 +28,22 @@ export type AuditOptions = {
   /** Keeps the newest events in memory if there is no file. */
   readonly isInspected?: boolean
   readonly notify: (message: string) => void
+  /** Loads the exporter of OpenTelemetry; replaceable in tests. */
+  readonly loadExporter?: () => Promise<TelemetryModule>
 }
 
 /** Opens what reads the events of a command; undefined if nothing does. */
 export function openAudit(
   settings: AuditSettings | undefined,
-  { secrets, isInspected = false, notify }: AuditOptions,
+  { secrets, isInspected = false, notify, loadExporter }: AuditOptions,
 ): Audit | undefined {
   const { redact, setServers } = createEventRedactor(secrets)
   const file = settings && openAuditFile(settings.file, { hasContent: settings.hasContent, notify, redact })
   const ring = !settings && isInspected ? createEventRing({ redact }) : undefined
-  const telemetry = loadTelemetry({ version: version(), environment: process.env, redact, notify })
+  const telemetry = loadTelemetry(
+    { version: version(), environment: process.env, redact, notify },
+    loadExporter,
+  )
   if (!file && !ring && !telemetry) return undefined
   const read = (record: TraceRecord) => {
     file?.write(record)

@@ -21,12 +21,20 @@ function endSoon(): void {
   setInterval(() => process.exitCode !== undefined && process.exit(), 50).unref()
 }
 
-/** Loads the exporter in the background; undefined if the environment does not ask for it. */
-export function loadTelemetry(options: TelemetryOptions): Telemetry | undefined {
+/** The exports of `otel` that are used here. */
+export type TelemetryModule = { readonly openTelemetry: (options: TelemetryOptions) => Telemetry }
+
+/**
+ * Loads the exporter in the background; undefined if the environment does not ask for it. `load` is replaceable in tests.
+ */
+export function loadTelemetry(
+  options: TelemetryOptions,
+  load: () => Promise<TelemetryModule> = () => import('../../otel/index.ts'),
+): Telemetry | undefined {
   if (!isTelemetryOn(options.environment)) return undefined
   let waiting: TraceRecord[] = []
   let opened: Telemetry | undefined
-  const loaded = import('../../otel/index.ts').then(
+  const loaded = load().then(
     ({ openTelemetry }) => {
       opened = openTelemetry(options)
       for (const record of waiting) opened.read(record)

@@ -38,7 +38,7 @@ export async function undoImport(input: Input, terminal: Terminal, machine: Mach
     if (stuck.size === 0) await undoOwn(context, left, steps)
   }
   await journal.alone(journal.sweep)
-  return finish(steps, stuck, named, context)
+  return finish(steps, named, context)
 }
 
 type Context = {
@@ -157,12 +157,7 @@ async function undoOwn(
   }
 }
 
-function finish(
-  steps: readonly UndoStep[],
-  stuck: ReadonlySet<string>,
-  named: readonly string[],
-  { input, terminal }: Context,
-): 0 | 1 {
+function finish(steps: readonly UndoStep[], named: readonly string[], { input, terminal }: Context): 0 | 1 {
   const isLeft = steps.some(({ outcome }) => outcome === 'left')
   if (input.isSet('json')) terminal.print(JSON.stringify({ files: steps }))
   else {
@@ -171,8 +166,13 @@ function finish(
     ]
     for (const file of restored) terminal.print(printable(`Put back ${file}`))
     if (restored.length > 0) terminal.print('Restart the clients.')
-    else if (!isLeft && stuck.size === named.length)
-      terminal.print('There is nothing to undo: "toolshelf import --apply" has changed no file.')
+    else if (steps.length === 0)
+      terminal.print(
+        printable(
+          `There is nothing to undo: "toolshelf import --apply" has changed ${named.length === 0 ? 'no file' : `none of ${named.join(', ')}`}.`,
+        ),
+      )
+    else if (!isLeft) terminal.print('There is nothing to undo: the files are as they were.')
   }
   return isLeft ? 1 : 0
 }

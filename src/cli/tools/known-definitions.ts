@@ -35,7 +35,7 @@ export async function knownDefinitions(
     await host.settled({ timeout: MAX_WAIT_MS })
     const statuses = host.status()
     for (const { name, tools, state, reason } of statuses)
-      if (tools.length === 0 && state !== 'disabled' && state !== 'connected')
+      if (tools.length === 0 && (state === 'failed' || state === 'pending'))
         notify(`Not counted: ${name}: ${reason ?? 'it is still starting'}`)
     const known = definitionsOf(statuses)
     if (known.tools.length === 0)
