@@ -20,16 +20,16 @@ export type ScriptRunnerOptions = {
   readonly limits?: Partial<ScriptLimits>
   /** The time that scripts see as now. */
   readonly now?: () => number
+  /** Starts the thread of a script; a worker of Node by default. @internal */
+  readonly startWorker?: StartWorker
 }
 
 /** Scripts of a process that run at the same time; the others wait. */
 const CONCURRENT_SCRIPTS = 4
 
-export function createScriptRunner(
-  { limits: given = {}, now = Date.now }: ScriptRunnerOptions = {},
-  startWorker: StartWorker = startThread(worker),
-): ScriptRunner {
-  const limits = { ...scriptLimits, ...given }
+export function createScriptRunner(options: ScriptRunnerOptions = {}): ScriptRunner {
+  const { now = Date.now, startWorker = startThread(worker) } = options
+  const limits = { ...scriptLimits, ...options.limits }
   const limiter = createLimiter(CONCURRENT_SCRIPTS, limits.totalMs)
   return {
     async run(source, call, { signal = new AbortController().signal } = {}) {

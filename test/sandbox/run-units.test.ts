@@ -28,7 +28,7 @@ function workshop(limits: Partial<ScriptLimits> = {}) {
     wake()
     return worker
   }
-  const runner = createScriptRunner({ limits, now: () => 77 }, start)
+  const runner = createScriptRunner({ limits, now: () => 77, startWorker: start })
   const run = async (call: CallForScript, signal?: AbortSignal) => {
     const isStarted = new Promise<void>((resolve) => {
       wake = resolve
@@ -361,7 +361,7 @@ test('takes a script of just the longest length, with the clock of the machine',
     setImmediate(() => worker.emit('exit'))
     return worker
   }
-  const runner = createScriptRunner({ limits: { sourceCharacters: 8 } }, start)
+  const runner = createScriptRunner({ limits: { sourceCharacters: 8 }, startWorker: start })
   const before = Date.now()
   await runner.run('return 1', never)
   expect((await runner.run('return 12', never)).text).toContain('9 characters; 8 are allowed')
