@@ -136,12 +136,14 @@ beforeAll(() => {
     .map((path) => path.split(sep).join('/'))
     .filter((path) => statSync(join(place, path)).isFile())
   // What we have already need not be installed again.
-  for (const name of ['@anthropic-ai/sdk', '@types/node']) {
-    const link = join(project, 'node_modules', name)
-    mkdirSync(dirname(link), { recursive: true })
-    symlinkSync(join(root, 'node_modules', name), link, 'junction')
-  }
+  linkPackage('@anthropic-ai/sdk')
 })
+
+function linkPackage(name: string): void {
+  const link = join(project, 'node_modules', name)
+  mkdirSync(dirname(link), { recursive: true })
+  symlinkSync(join(root, 'node_modules', name), link, 'junction')
+}
 
 function installWithNpm(): void {
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--omit=optional']
@@ -223,6 +225,12 @@ describe('the packed package', () => {
     expect(JSON.parse(run(process.execPath, [outfile], tmpdir()))).toContain('ToolSearch')
   })
 
+  test('the root needs no types of Node', () => {
+    writeFileSync(join(project, 'plain.ts'), "export { createShelf } from 'toolshelf'\n")
+    writeFileSync(join(project, 'tsconfig.plain.json'), JSON.stringify({ ...tsconfig, files: ['plain.ts'] }))
+    expect(run(process.execPath, [tsc, '-p', 'tsconfig.plain.json', '--checkers', '1'], project)).toBe('')
+  })
+
   test('type-checks strictly and fits the SDK', () => {
     writeFileSync(join(project, 'use.ts'), typedUse)
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(tsconfig))
@@ -247,6 +255,7 @@ describe('the packed package', () => {
   })
 
   test('every entry type-checks strictly', () => {
+    linkPackage('@types/node')
     writeFileSync(join(project, 'entries.ts'), everyEntry)
     writeFileSync(join(project, 'tsconfig.entries.json'), JSON.stringify(entriesTsconfig))
     expect(run(process.execPath, [tsc, '-p', 'tsconfig.entries.json', '--checkers', '1'], project)).toBe('')

@@ -9,16 +9,18 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createShelf } from '../../src/index.ts'
 import {
-  answerNode,
   capabilitiesFromFile,
   capabilitiesFromUrl,
+  keepCapabilitiesFresh,
+} from '../../src/node/capabilities/index.ts'
+import {
+  answerNode,
   close,
   createKeyThrottle,
   createLimiter,
   createSlices,
   createWrongKeys,
   isSecret,
-  keepCapabilitiesFresh,
   listen,
   lockFile,
   networkOf,
