@@ -3,9 +3,14 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { type Command, helpFor, readInput } from '../../src/cli/command.ts'
+import { completionOf } from '../../src/cli/completion.ts'
 import { everyCommand } from '../../src/cli/main.ts'
+import { serveHere } from '../mcp/support/server-here.ts'
+import { tool } from '../mcp/support/small-servers.ts'
 import { runHere } from '../support/cli-here.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
+import { outcomeOf } from './support/input.ts'
 
 /** A command line, with its arguments in single quotes where they have spaces, and what is piped in behind `<`. */
 async function ran(place: Place, line: string): Promise<string[]> {
@@ -28,6 +33,10 @@ const steady = (place: Place, text: string) =>
     .replaceAll(place.folder, '')
     .replaceAll(/(?<=sessions\/)-[\w-]+/g, 'FOLDER')
     .replaceAll(/Expected property name .*/g, 'NOT JSON')
+    .replaceAll(/127\.0\.0\.1:\d{5}/g, 'HOST')
+    .replaceAll(/\b\d+(?:\.\d+)? (?=m?s\b)/g, 'N ')
+    .replaceAll(/\b\d+\.\d{5,}(?:e-\d+)?/g, 'FLOAT')
+    .replaceAll(/(?<="startMilliseconds":)\d+/g, 'N')
     .replaceAll(/tsk_[0-9a-f]{16}_[\w-]+/g, 'tsk_KEY')
     .replaceAll(/\b(?:[0-9a-f]{16}|[0-9a-f]{64})\b/g, 'ID')
     .replaceAll(/\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?/g, 'TIME')
@@ -105,6 +114,13 @@ test('servers of a configuration', () => {
     'login zzz',
     'login a',
     'login a b',
+    'login b --port 0',
+    'login b --port 65536',
+    'login b --port 5.5',
+    'login b --user ada',
+    "login b --config ''",
+    'login zzz --config other.json',
+    'login zzz --config broken.json',
     'logout',
     'logout a',
     'logout zzz',
@@ -262,19 +278,34 @@ test('rules, trust, pins and what was learned', () => {
 
 test('searches of a catalogue, and evaluations', () => {
   const place = newPlace()
-  const tool = (name: string, description: string) => JSON.stringify({ name, description, server: 'hub' })
+  const entry = (name: string, description: string) => JSON.stringify({ name, description, server: 'hub' })
   place.file(
     'tools.jsonl',
     [
-      tool('create_issue', 'Creates an issue in a repository'),
-      tool('list_issues', 'Lists the issues of a repository'),
-      tool('send_mail', 'Sends a mail to a person'),
+      entry('create_issue', 'Creates an issue in a repository'),
+      entry('list_issues', 'Lists the issues of a repository'),
+      entry('send_mail', 'Sends a mail to a person'),
     ].join('\n'),
   )
   const query = (text: string, ...gold: string[]) => JSON.stringify({ query: text, gold })
   place.file(
     'queries.jsonl',
     [query('make an issue', 'create_issue'), query('post a letter', 'send_mail')].join('\n'),
+  )
+  place.file(
+    'kinds.jsonl',
+    [
+      { query: 'make an issue', gold: ['create_issue'], kind: 'plain' },
+      { query: 'issues', gold: ['list_issues'], kind: 'plain' },
+      { query: 'zzz', gold: ['send_mail'] },
+    ]
+      .map((one) => JSON.stringify(one))
+      .join('\n'),
+  )
+  place.file('bare.jsonl', JSON.stringify({ name: 'ping', description: 'Answers a ping' }))
+  place.file(
+    'known.jsonl',
+    JSON.stringify({ name: 'close_issue', description: 'Closes an issue', server: 'other' }),
   )
   place.file('wrong.jsonl', '{"query":"x"}')
   return session('search', place, [
@@ -283,6 +314,20 @@ test('searches of a catalogue, and evaluations', () => {
     "search 'create an issue' --catalog tools.jsonl --ranker bm25",
     "search 'create an issue' --catalog tools.jsonl --ranker bm25 --limit 1 --json",
     "search 'zzz' --catalog tools.jsonl --ranker regex",
+    "search 'create an issue' --catalog tools.jsonl --explain",
+    "search 'make an issue' --catalog tools.jsonl --explain --limit 1",
+    "search 'eine E-Mail senden' --catalog tools.jsonl --explain --json --limit 1",
+    "search 'eine E-Mail senden' --catalog tools.jsonl --explain",
+    "search 'select:send_mail,send_male,zzz' --catalog tools.jsonl",
+    "search 'select:send_mail' --catalog tools.jsonl --explain",
+    "search 'zzz' --catalog bare.jsonl --ranker bm25",
+    "search 'ping' --catalog bare.jsonl --ranker bm25",
+    "search 'ping' --catalog bare.jsonl --ranker bm25 --json",
+    'search issue --catalog tools.jsonl --known known.jsonl',
+    'search issue --catalog tools.jsonl --known known.jsonl --json --limit 1',
+    'search issue --catalog tools.jsonl --ranker regex --explain',
+    "search issue --catalog ''",
+    "search issue --known ''",
     'search issue --catalog none.jsonl',
     'search issue --catalog tools.jsonl --ranker none',
     'search issue --catalog tools.jsonl --limit 0',
@@ -295,6 +340,9 @@ test('searches of a catalogue, and evaluations', () => {
     'eval --queries queries.jsonl',
     'eval --catalog tools.jsonl --queries queries.jsonl --rankers bm25,lexical',
     'eval --catalog tools.jsonl --queries queries.jsonl --ranker bm25 --json',
+    "eval --catalog tools.jsonl --queries kinds.jsonl --ranker 'bm25, lexical'",
+    'eval --catalog tools.jsonl --queries kinds.jsonl',
+    "eval --catalog tools.jsonl --queries ''",
     'eval --catalog tools.jsonl --queries wrong.jsonl --ranker bm25',
     'eval --catalog tools.jsonl --queries queries.jsonl --ranker none',
     'eval --catalog tools.jsonl --queries queries.jsonl --limit x',
@@ -312,6 +360,107 @@ test('searches of a catalogue, and evaluations', () => {
     'completion csh',
     'completion bash zsh',
   ])
+})
+
+/** The address of a server with these tools. */
+const serving = (...names: string[]) =>
+  serveHere(() => ({
+    'tools/list': () => ({
+      tools: names.map((name) => tool(name, { description: `Can ${name} an issue.` })),
+    }),
+  }))
+
+test('servers that run', () => {
+  const place = newPlace()
+  const off = { url: 'http://127.0.0.1:1/', disabled: true }
+  const mcpServers = {
+    hub: { url: serving('create', 'close') },
+    lab: { url: serving('list') },
+    off,
+    gone: { url: 'http://127.0.0.1:1/' },
+    keyed: { url: 'http://127.0.0.1:1/', headers: { 'x-key': '${NEVER_SET_A}${NEVER_SET_B}' } },
+  }
+  place.file('all.json', { mcpServers })
+  place.file('one.json', { mcpServers: { hub: mcpServers.hub } })
+  place.file('off.json', { mcpServers: { off } })
+  return session('running', place, [
+    'list --config all.json',
+    'list --config all.json --json --timeout 5',
+    'list --config all.json --offline',
+    'list --config one.json',
+    'list --config off.json',
+    'search close --config one.json',
+    'search close --config one.json --json --ranker bm25',
+    'doctor --config one.json --json --catalog found.jsonl --html found.html',
+    'doctor --config one.json --json --catalog none/found.jsonl',
+    'doctor --config one.json --timeout 3600.5',
+    'search create --catalog found.jsonl --json',
+    'import --from one.json --to mine.json --yes',
+    'import --from one.json --to mine.json --yes --json',
+    'import --from off.json --to mine.json --yes --json --no-start',
+    'list --config mine.json --offline',
+  ])
+})
+
+test('a command that is made up: its help, its completions and its mistakes', async () => {
+  const made: Command = {
+    name: 'made',
+    summary: 'Does [what] it: says, and it’s “long” enough that its summary needs more than a line of 80.',
+    words: '<what> [--file <file>] [--folder <folder>] [--choice one|two] [--many <text>] [--maybe <n>]',
+    verbs: ['do', 'undo'],
+    options: {
+      file: { type: 'string', value: 'file', short: 'f', about: 'reads: [this] file' },
+      folder: { type: 'string', value: 'folder', about: 'in this folder' },
+      session: { type: 'string', value: 'session', values: ['last'], about: 'the last session' },
+      choice: { type: 'string', value: 'name', values: ['one', 'two'], about: 'one or another' },
+      prefix: { type: 'string', value: 'where', values: ['all', 'only:'], about: 'all, only:NAME' },
+      many: { type: 'string', isMultiple: true, about: 'may be repeated' },
+      maybe: { type: 'string', value: 'n', isValueOptional: true, about: 'with or without a value' },
+      quick: { type: 'boolean', short: 'q', about: `words that fill ${'the line and '.repeat(5)}more` },
+    },
+    examples: ['toolshelf made do', `toolshelf made do --file ${'a'.repeat(40)} --folder ${'b'.repeat(20)}`],
+    run: async ({ words, text, texts, isSet }, { print }) => {
+      const given = ['file', 'many', 'maybe'].map((name) => [name, text(name) ?? null, texts(name)])
+      print(JSON.stringify([words, given, ['maybe', 'quick', 'file'].filter(isSet)]))
+      return 0
+    },
+  }
+  const other = { ...made, name: 'other', words: '', options: {}, noArguments: 'pass options' }
+  const server: Command = { ...made, name: 'server', options: {}, takesServer: true }
+  const { verbs: _, ...silent } = server
+  const lines: string[] = [helpFor(made), helpFor(other)]
+  const terminal = { print: (text: string) => void lines.push(text), report: () => {}, isInteractive: false }
+  const completion = completionOf(async () => [made, silent])
+  for (const words of [['bash'], ['zsh'], ['fish'], [], ['servers', 'x'], ['bash', 'zsh']])
+    lines.push(`${await outcomeOf(() => completion.run(readInput(completion, words), terminal))}`)
+  const mistakes = [
+    'do it -q --many a --many b --file x',
+    '--maybe',
+    '--maybe 5',
+    '--maybe --quick',
+    '--maybe -5',
+    '-- --maybe',
+    '--maybe -- --maybe',
+    '--quick=5',
+    '--file',
+    '--file --quick',
+    '--file --quick=5',
+    '--file -x',
+    '--file=-x',
+    '--flie x',
+    '--zzzzzz',
+    '-z',
+    '--many',
+    '--hlep',
+    '-h',
+  ]
+  for (const command of [made, other])
+    for (const line of mistakes) {
+      lines.push(`$ ${command.name} ${line}`)
+      const run = () => command.run(readInput(command, line.split(' ')), terminal)
+      lines.push(`${await outcomeOf(run)}`)
+    }
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('commands/made.txt')
 })
 
 describe('options that are refused before anything starts', () => {
@@ -339,6 +488,17 @@ describe('options that are refused before anything starts', () => {
       'serve --port x',
       'serve --upstream x',
       'serve --upstream script:none.json',
+      ...['42', '43.5', 'x', '43'].map((memory) => `serve --memory ${memory} --upstream script:none.json`),
+      ...['99', '100', '0100', '999999999', '1000000000', '5x'].map(
+        (results) => `serve --results ${results} --address 0.0.0.0 --port 0 --upstream script:script.json`,
+      ),
+      ...['a,=b', 'a=b=c', 'a=auto:5', 'a=auto:101', 'a=off+header', 'a=+header', 'a=pass'].map(
+        (key) => `serve --key ${key} --mode off --upstream script:script.json --window x`,
+      ),
+      'serve --upstream script:script.json --mode pass',
+      'serve --upstream script:script.json --port 0 --users none.json',
+      'serve --upstream script:script.json --port 0 --prices none.json',
+      'serve --upstream http://127.0.0.1:1 --wire x',
       'serve --mode x',
       'serve --share x',
       'serve --threshold x',
@@ -352,10 +512,18 @@ describe('options that are refused before anything starts', () => {
       'wrap --upstream x -- run',
       'wrap --upstream script:script.json -- none-such-program',
       'wrap --mode x -- run',
+      'wrap --wire x -- run',
+      'wrap --window x --upstream script:script.json -- run',
+      'wrap --mode pass --upstream script:script.json -- run',
+      'wrap --quiet --upstream script:script.json -- none-such-program',
+      'wrap --upstream script:script.json -- ./script.json',
       'import x',
       'import --apply --undo',
       'demo x',
       'demo --window x',
+      'demo --compare --describe 2',
+      'demo --compare --remind 2 --json',
+      'demo --describe x',
     ])
   })
   test('of agents', () => {
