@@ -92,7 +92,7 @@ describe.each(ways)('A6 beside the names (%s)', (announce) => {
 describe('A6 server instructions', () => {
   const send = mcp('slack', 'send_message')
 
-  it('A6 are told once, with the delta that brings the server', async () => {
+  it('A6 appear once, in the delta that brings the server', async () => {
     const talk = new Talk(quietShelf({ tools: [read, mcp('github', 'create_issue')] })).user()
     talk.shelf.setServer('slack', { instructions: 'Ask before you post.' })
     expect(JSON.stringify((await talk.prepare()).request)).not.toContain('Ask before')
@@ -227,7 +227,7 @@ describe.each(ways)('A7 the budget (%s)', (announce) => {
 describe('A7 over a conversation', () => {
   const names = (count: number, server = 'alpha') => toolsOf([server], count)
 
-  it('A7 names that are not printed are recorded all the same, and never told again', async () => {
+  it('A7 records names that are not printed, and never announces them again', async () => {
     const tools = names(300)
     const talk = new Talk(quietShelf({ tools, contextWindow: 10_000 })).user()
     const prepared = await talk.prepare()
@@ -268,7 +268,7 @@ describe('A7 over a conversation', () => {
     expect(third.content).toContain('gamma (200 tools)')
   })
 
-  it('A7 tools that are gone are told within the same step', async () => {
+  it('A7 announces removed tools within the same step', async () => {
     const talk = new Talk(
       quietShelf({ tools: [...names(300), mcp('beta', 'one')], contextWindow: 10_000 }),
     ).user()

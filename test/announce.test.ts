@@ -1,4 +1,4 @@
-// How the model learns the names of deferred tools (A): what is told, where, when, and what is recorded of it.
+// How the model learns the names of deferred tools (A): what is announced, where, when, and what is recorded.
 import { describe, expect, it } from 'vitest'
 import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
 import type { Prepared, ShelfOptions, Trace } from '../src/index.ts'
@@ -19,7 +19,7 @@ const lastDelta = (prepared: Prepared<Loose>): Loose => deltasIn(prepared.histor
 
 const sentText = (prepared: Prepared<Loose>): string => JSON.stringify(prepared.request.messages)
 
-/** A trace that keeps what was said of announcements. */
+/** A trace that keeps the events of announcements. */
 function heard() {
   const events: Extract<Trace, { type: 'announced' }>[] = []
   return { events, trace: (event: Trace) => void (event.type === 'announced' && events.push(event)) }
@@ -56,7 +56,7 @@ describe('A1 prepend', () => {
     ])
   })
 
-  it('A1 stands first on every turn, once, with the same bytes while the pool is the same', async () => {
+  it('A1 comes first on every turn, once, with the same bytes while the pool is the same', async () => {
     const talk = prepending().user()
     const first = await talk.prepare()
     talk.assistant().user()
@@ -68,7 +68,7 @@ describe('A1 prepend', () => {
     })
   })
 
-  it.each(hosts)('A1 is not stored, so a host that %s has it once', async (_, carry) => {
+  it.each(hosts)('A1 is not stored, so a host that %s sends it once', async (_, carry) => {
     const talk = prepending().user()
     for (let turn = 0; turn < 3; turn++) {
       const prepared = await talk.prepare()
@@ -105,7 +105,7 @@ describe('A1 prepend', () => {
 
 describe.each(hosts)('a host that %s', (_, carry) => {
   it.each([MODEL, BOUND_MODEL])(
-    'A2 gets each name told once, at a place that never moves (%s)',
+    'A2 announces each name once, at a place that never moves (%s)',
     async (model) => {
       const talk = new Talk(quietShelf({ tools: [read, send] }), model).user()
       const requests: Loose[] = []
@@ -194,7 +194,7 @@ describe('A2 delta', () => {
     expect(deltasIn((await talk.prepare()).history)).toHaveLength(1)
   })
 
-  it('A2 compares with all deltas of the history, so a name that came back is told again', async () => {
+  it('A2 compares with all deltas of the history, so it announces a name again that came back', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, issue] })).user()
     await talk.prepare()
     talk.shelf.remove(SEND)
@@ -240,7 +240,7 @@ describe('A2 delta', () => {
     expect(other.request).toEqual(one.request)
   })
 
-  it('A2 a host that goes back to an older branch is told what that branch was not told', async () => {
+  it('A2 announces to a host that returns to an older branch what that branch lacks', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send] })).user('first')
     const { history: oldBranch } = await talk.prepare()
     talk.shelf.add(issue)

@@ -370,7 +370,7 @@ describe('what is not shown', () => {
     expect(said).toMatch(/not searched[^.]*failed[^.]*jira \(no key\)/i)
   })
 
-  it('S13 a reason that the model knows is left out beside a match, and told again where nothing matched', async () => {
+  it('S13 leaves out a reason that the model knows beside a match, and repeats it if nothing matched', async () => {
     const servers = { jira: { state: 'failed', error: 'no key' } } as const
     const shelf = quietShelf({ tools: exampleTools, servers })
     const remarkOf = async (query: string) =>

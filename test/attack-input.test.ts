@@ -126,7 +126,7 @@ describe('values of the wrong kind', () => {
     ['hits of null', () => ({ hits: [null], matched: 1 })],
     ['a list', () => []],
     ['an error', fails],
-  ])('S7 a ranker that returns %s: the classic one answers, and it is told', async (_, rank) => {
+  ])('S7 a ranker that returns %s: the classic one answers, and the failure is reported', async (_, rank) => {
     const told: string[] = []
     const shelf = quietShelf({ tools, rank, notify: (message) => told.push(message) })
     expect((await ask(shelf, 'create issue')).names).toEqual([ISSUE])
@@ -157,7 +157,7 @@ describe('values of the wrong kind', () => {
     expect((await ask(talk.shelf, `select:${SEND}`)).names).toEqual([])
   })
 
-  it('D1 alwaysLoad of another type is told once and does not mask _meta', async () => {
+  it('D1 reports alwaysLoad of another type once, and does not let it mask _meta', async () => {
     const told: string[] = []
     const marks = { alwaysLoad: 'yes' as Loose, _meta: { 'anthropic/alwaysLoad': true } }
     const notify = (message: string) => told.push(message)
@@ -184,7 +184,7 @@ describe('back-ends', () => {
     expect(await window('claude-opus-5-5')).toBe(20_000)
   })
 
-  it('G4 an unknown provider is told once, and all tools are loaded', async () => {
+  it('G4 reports an unknown provider once, and loads all tools', async () => {
     const told: string[] = []
     const talk = new Talk(quietShelf({ tools, provider: 'nobody', notify: (message) => told.push(message) }))
     await talk.user().prepare()
@@ -210,7 +210,7 @@ describe('back-ends', () => {
     ['parameters', { name: SEND, parameters: {} }],
     ['no name', { arguments: {} }],
     ['nothing', undefined],
-  ])('V2 Q5 bridge: a wrapped call with %s is told about `arguments`', async (_, input) => {
+  ])('V2 Q5 bridge: answers a wrapped call with %s with an error about `arguments`', async (_, input) => {
     const talk = talkOn('bridge', { tools })
     await talk.user().prepare()
     await load(talk, SEND)

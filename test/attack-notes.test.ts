@@ -56,7 +56,7 @@ const hosts: readonly Keep[] = [
   ],
 ]
 
-describe('a host that goes on from prepared.history with copies of our notes', () => {
+describe('a host that continues from prepared.history with copies of our notes', () => {
   it.each(hosts)('N6 A2 a delta is not doubled over several turns: %s', async (_, keep) => {
     const talk = new Talk(quietShelf({ tools }))
     talk.user('start')
@@ -203,7 +203,7 @@ describe('a list before all messages, on a model that binds thinking to them', (
   })
 })
 
-/** A number that is told when the test says so. */
+/** A number that resolves when the test says so. */
 function later(): { promise: Promise<number>; resolve: (value: number) => void } {
   let resolve = (_: number) => {}
   const promise = new Promise<number>((settle) => {

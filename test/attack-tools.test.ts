@@ -376,7 +376,7 @@ describe('tool_choice', () => {
     expect((await talk.prepare(auto)).request).toMatchObject(auto)
   })
 
-  it('Q6 a model that refuses forced choices: the person is told once', async () => {
+  it('Q6 a model that refuses forced choices: the user is warned once', async () => {
     const told: string[] = []
     const talk = new Talk(quietShelf({ tools, notify: (message) => told.push(message) }), BOUND_MODEL)
     talk.user()

@@ -215,7 +215,7 @@ describe.each(prototypeNames)('the name %s', (name) => {
     }
   })
 
-  it('S1 is unknown to select: and to a call when nobody has it', async () => {
+  it('S1 is unknown to select: and to a call if no tool has it', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send] })).user()
     await talk.prepare()
     const result = await talk.search(`select:${name}`)

@@ -234,7 +234,7 @@ describe('strings that should have been something else', () => {
     )
   })
 
-  it('V3 a string where a string or a number may stand is no mistake', async () => {
+  it('V3 accepts a string for a string or a number', async () => {
     const limit = { type: ['string', 'number'] }
     const input_schema = {
       type: 'object',

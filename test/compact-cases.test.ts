@@ -136,7 +136,7 @@ it('C1 the summary, its trigger and the reminder become one note', async () => {
   `)
 })
 
-it('C1 C5 every change of a history is cut as it should be', async () => {
+it('C1 C5 cuts every change of a history correctly', async () => {
   const write = async (messages: Loose[]) => [
     await compacted(messages, { keep: 3, bound: true }),
     await compacted(messages, { keep: 8 }),

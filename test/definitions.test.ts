@@ -181,7 +181,7 @@ describe('hidden characters', () => {
     ['prose', { title: `a${TAG}b` }, { title: 'ab' }],
     ['values', { enum: ['a', `b${TAG}`] }, { enum: ['a', 'b'] }],
     ['names', { 'x-note': { [`k${TAG}`]: 1 } }, { 'x-note': { k: 1 } }],
-  ])('in %s are left out, and the person is told', (_, given, sent) => {
+  ])('in %s are removed, and the user is warned', (_, given, sent) => {
     const warnings: string[] = []
     const schema = { type: 'object', properties: { p: given } }
     const { definition } = built({ input_schema: schema }, { warn: (message) => warnings.push(message) })

@@ -104,13 +104,13 @@ describe('G4 what a host injects may fail', () => {
     ['the ranker rejects', { rank: late }],
     ['validation rejects', { validate: late }],
   ]
-  it.each(failing)('G4 %s: the conversation goes on', async (_, options) => {
+  it.each(failing)('G4 %s: the conversation continues', async (_, options) => {
     const unhandled = heardRejections()
     expect((await turn({ timer: () => over, ...options })).loaded).toEqual([SEND])
     expect(await unhandled()).toEqual([])
   })
 
-  it('G4 S10 marks that answer later count for nothing; permissions that do hide, and the person is told', async () => {
+  it('G4 S10 ignores late marks; late permissions still hide tools, and the user is warned', async () => {
     const unhandled = heardRejections()
     const told: string[] = []
     const read = builtIn('Read', { critical: late, initializing: late })
@@ -137,7 +137,7 @@ describe('G4 what a host injects may fail', () => {
     },
   )
 
-  it('G4 a timer that fails is told once', async () => {
+  it('G4 reports a timer that fails once', async () => {
     const told: string[] = []
     const traced: Trace[] = []
     await turn({

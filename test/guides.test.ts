@@ -1,4 +1,4 @@
-// The guides: what they link to is there, what they tell people to type exists, and their JSON can be read.
+// The guides: their links resolve, the commands they show exist, and their JSON parses.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -41,7 +41,7 @@ describe.each(readdirSync(folder))('%s', (name) => {
   })
 })
 
-describe('agent.md tells all of it', () => {
+describe('agent.md documents', () => {
   const text = readFileSync(join(folder, 'agent.md'), 'utf8')
   const rows = [...text.matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) => row.split(' | '))
   const names = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)

@@ -139,7 +139,7 @@ const loadedText = (id: string, words: string, ...names: string[]) =>
   result(id, text(`<loaded-tools${words}>\n${names.join('\n')}\n</loaded-tools>\nmore`))
 const byValue = (name: string) => ({ type: 'tool_addition', tool: { definition: { name } } })
 
-/** One message after the other; behind each stands what it changes in what is read. */
+/** One message after the other; each is followed by what it changes in the state that is read. */
 const conversation: Loose[] = [
   start,
   delta({ addedNames: ['a', 'b', 5], removedNames: [], instructedBy: ['s'], step: 'names', tokens: 7 }),

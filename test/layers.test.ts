@@ -288,7 +288,7 @@ describe('layers', () => {
     expect(bad).toEqual([])
   })
 
-  test('no folder of core imports the main path, nor what stands on it', () => {
+  test('no folder of core imports the main path, nor what builds on it', () => {
     const path = ['prepare', 'shelf', 'store', 'view', 'compact', 'recover'].map((name) => `core/${name}.ts`)
     const isInFolder = (from: string) => from.split('/').length > 2
     expect(

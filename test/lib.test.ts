@@ -1,4 +1,4 @@
-// The helpers that everything else stands on, by tables.
+// The helpers that everything else builds on, by tables.
 import { describe, expect, it } from 'vitest'
 import {
   bare,
@@ -159,7 +159,7 @@ describe('text of strangers', () => {
     expect(quote('x'.repeat(100))).toHaveLength(80)
   })
 
-  it('is told of errors, whatever was thrown', () => {
+  it('is read from errors, whatever was thrown', () => {
     const spiteful = {
       get message() {
         throw new Error('no')

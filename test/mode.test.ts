@@ -5,7 +5,7 @@ import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
 
-/** The decision of one request, and what the user was told. Anything reaches a threshold here. */
+/** The decision of one request, and the warnings to the user. Anything reaches a threshold here. */
 async function decisionOf(options: ShelfOptions): Promise<Loose> {
   const warnings: string[] = []
   const notify = (message: string) => void warnings.push(message)
@@ -147,7 +147,7 @@ describe('M1 nothing reaches the wire, from any place', () => {
     return talk.prepare(more)
   }
 
-  /** Every field name, and every block type, that stands anywhere in a value. */
+  /** Every field name, and every block type, that occurs anywhere in a value. */
   function wordsOf(value: Loose): string[] {
     if (typeof value !== 'object' || value === null) return []
     const own = Array.isArray(value) ? [] : [...Object.keys(value), String(value.type)]

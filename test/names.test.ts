@@ -44,7 +44,7 @@ describe('H3 the form of a name', () => {
     expect(long).not.toBe(`mcp__server__${fits}`)
   })
 
-  it('H3 the hash is stable, and tells long names apart that begin alike', () => {
+  it('H3 the hash is stable, and distinguishes long names that begin alike', () => {
     const start = 'list_all_the_things_that_can_be_listed_in_this_place_'
     const [one, two] = [mcpName('server', `${start}one`), mcpName('server', `${start}two`)]
     expect(one).not.toBe(two)

@@ -281,7 +281,7 @@ describe('D9 the ready-made table', () => {
     expect(sent.filter((name) => deferred.includes(name))).toEqual([])
   })
 
-  it('D9 what a tool says of itself, and MCP tools, stay as they are', () => {
+  it('D9 leaves the annotations of a tool, and MCP tools, as they are', () => {
     const tools = [
       builtIn('Bash', { shouldDefer: true }),
       builtIn('WebFetch', { alwaysLoad: true }),

@@ -53,7 +53,7 @@ describe('names of arguments', () => {
     await expect(new Talk(quietShelf({ tools, toolSearch: false })).user().prepare()).resolves.toBeDefined()
   })
 
-  it('are changed at the top only, told apart, and told with the server’s own', () => {
+  it('are changed at the top only, kept distinct, and reported with the server’s own', () => {
     const { properties, required } = definitionOf(quietShelf({ tools })).input_schema
     expect(Object.keys(properties)).toEqual([
       'Date__2',

@@ -115,7 +115,7 @@ describe.each(everyRanker)('with the ranker: %s', (label, rank) => {
     expect(cut.said).toMatch(/\b1 more\b/)
   })
 
-  it('S3 S7 where no name begins so, the query goes on as keywords', async () => {
+  it('S3 S7 if no name begins so, searches the query as keywords', async () => {
     const keywords = label === 'regex' ? 'mcp__nowhere|send' : 'mcp__nowhere send'
     expect((await ask(usual(), keywords)).names.toSorted()).toEqual([EMAIL, SEND])
   })

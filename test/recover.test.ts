@@ -130,7 +130,7 @@ describe('G6 send', () => {
     expect(messages).toHaveLength(3)
   })
 
-  it('G6 in the midst of a conversation: references go, what was loaded is said', async () => {
+  it('G6 in the midst of a conversation: drops references, and names what was loaded', async () => {
     const talk = new Talk(proxied()).user()
     await talk.prepare()
     await talk.search('select:mcp__slack__send')
@@ -176,7 +176,7 @@ describe('G6 send', () => {
     expect((await shelf.prepare(asking(OTHER_MODEL))).decision).toMatchObject({ open: true, wire: 'append' })
   })
 
-  it('G6 tells the user once, with what the back-end said', async () => {
+  it('G6 warns the user once, with the error of the back-end', async () => {
     const told: string[] = []
     const { send } = oldProxy()
     const shelf = proxied({ notify: (message) => void told.push(message) })
@@ -187,7 +187,7 @@ describe('G6 send', () => {
     expect(told[0]).toContain('defer_loading')
   })
 
-  it('G6 stands in the trace', async () => {
+  it('G6 appears in the trace', async () => {
     const events: Loose[] = []
     await proxied({ trace: (event) => void events.push(event) }).send(asking(), oldProxy().send)
     const rejected = events.filter(({ type }) => type === 'rejected')

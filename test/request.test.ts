@@ -115,7 +115,7 @@ describe('Q2 the fields of deferral', () => {
     },
   )
 
-  it('Q2 the breakpoint stands on the last tool that is not deferred, and only there', async () => {
+  it('Q2 the breakpoint is on the last tool that is not deferred, and only there', async () => {
     const talk = talkWith({ cacheControl: cached })
     await talk.user().search(`select:${SEND}`)
     await talk.prepare()

@@ -8,7 +8,7 @@ const reference = { type: 'tool_reference', tool_name: SEND }
 const shelf = quietShelf({ tools: exampleTools })
 
 describe('the output of a foreign tool', () => {
-  it('L1 is stripped of references; what stands around them stays', () => {
+  it('L1 is stripped of references; what surrounds them stays', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
     const output = [
       { type: 'text', text: 'before' },
@@ -40,7 +40,7 @@ describe('the output of a foreign tool', () => {
     expect(shelf.result(call, 'bad', { isError: true })).toMatchObject({ is_error: true })
   })
 
-  it('what the API would refuse is told in words', () => {
+  it('what the API would refuse is described in words', () => {
     const texts = (output: Loose) => (shelf.result(call, output) as Loose).content
     expect(texts([{ type: 'image', data: 'AAAA', mimeType: 'image/svg+xml' }])).toEqual([
       { type: 'text', text: 'An image of type image/svg+xml that cannot be shown here.' },
@@ -79,7 +79,7 @@ describe('the output of a foreign tool', () => {
     expect(JSON.stringify(shelf.result(call, output))).not.toContain('cache_control')
   })
 
-  it('an image is sent as what it is; one that the API would refuse is told in words', () => {
+  it('sends an image with its real type; describes one that the API would refuse in words', () => {
     const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC'
     const shown = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } }
     const of = (block: Loose) => (shelf.result(call, [{ type: 'image', ...block }]) as Loose).content

@@ -81,7 +81,7 @@ describe('S17 a search answer', () => {
     }
   })
 
-  it('S17 V2 a call of a shortened tool that does not fit is told how to see the definition; one that fits runs', async () => {
+  it('S17 V2 answers an invalid call of a shortened tool with how to see the definition; runs a valid one', async () => {
     const talk = bridge({ tools: many(2, 3000), answerTokens: 4000 })
     await talk.user('start').prepare()
     await talk.search('open')

@@ -214,7 +214,7 @@ describe('S8 a search while servers connect', () => {
     expect(await isAtOnce('zebra', { slow: { state: 'failed' } })).toBe(true)
   })
 
-  it('goes on as soon as the server that the query names has its tools', async () => {
+  it('continues as soon as the server that the query names has its tools', async () => {
     const timer = () => ({ over: new Promise<void>(() => {}), cancel: () => {} })
     const servers = { github2: { state: 'pending' }, slow: { state: 'pending' } } as const
     const shelf = quietShelf({ tools, servers, timer })

@@ -63,7 +63,7 @@ describe('odd queries', () => {
     ['required slashes', '+/ +- +_ +.'],
     ['a prefix of nothing', 'mcp__zzz__'],
     ['right to left', '\u202eslak'],
-  ])('S12 %s: no match is said in words', async (_, query) => {
+  ])('S12 %s: reports that nothing matches', async (_, query) => {
     const { result, said, names } = await ask(quietShelf({ tools }), query)
     expect(names).toEqual([])
     expect(result.content).toHaveLength(1)

@@ -138,7 +138,7 @@ describe('the pool and its servers', () => {
     expect(await found(server)).not.toContain(`"tool_name":"${ISSUE}"`)
   })
 
-  it('S8 pending and failed are told to a search that finds nothing; add ends the waiting', async () => {
+  it('S8 reports pending and failed servers to a search that finds nothing; add ends the waiting', async () => {
     const over = new Promise<void>(() => {})
     const timer = () => ({ over, cancel: () => {} })
     const { shelf } = talkWith({ timer })
@@ -153,7 +153,7 @@ describe('the pool and its servers', () => {
     expect(nothing).not.toContain('still connecting')
   })
 
-  it('D2 setServer tells what else is known, and keeps what was known before', async () => {
+  it('D2 setServer adds what is newly known, and keeps what was known before', async () => {
     const talk = talkWith({ servers: { slack: { instructions: 'Ask first.' } } }).user()
     talk.shelf.setServer('slack', { alwaysLoad: true })
     talk.shelf.add(mcp('slack', 'later', { _meta: { 'anthropic/alwaysLoad': false } }))
@@ -304,7 +304,7 @@ describe('what is not ours', () => {
     },
   )
 
-  it('L3 a message object that stands twice in a history is sent twice', async () => {
+  it('L3 sends a message object twice that occurs twice in a history', async () => {
     const talk = talkWith()
     const same = { role: 'user', content: 'continue' }
     const reply = { role: 'assistant', content: 'done' }

@@ -17,7 +17,7 @@ function listening(options: Loose = {}) {
 }
 
 describe('a prepared request', () => {
-  it('tells how much of the tools the model sees, and a search loads more', async () => {
+  it('counts how much of the tools the model sees, and a search loads more', async () => {
     const { shelf, of } = listening()
     const talk = new Talk(shelf).user('write to #dev')
     await talk.prepare()
@@ -187,7 +187,7 @@ describe('a call', () => {
 })
 
 describe('a conversation', () => {
-  it('that is compacted tells the counts', async () => {
+  it('that is compacted reports the counts', async () => {
     const { shelf, of } = listening()
     const messages = [
       { role: 'user', content: 'one' },

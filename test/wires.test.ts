@@ -165,7 +165,7 @@ describe('Q5 the tools array of each wire', () => {
   })
 
   it.each([['append'], ['bridge'], ['reference'], ['addition by reference'], ['addition by value']])(
-    'Q5 %s: the names stand in the prompt',
+    'Q5 %s: the names are in the prompt',
     async (label) => {
       const { request } = await talkOn(label, { tools }).user().prepare()
       for (const name of [POST, READ, ISSUE, SEND]) expect(JSON.stringify(request.messages)).toContain(name)
@@ -198,7 +198,7 @@ describe('Q5 the tools array of each wire', () => {
   })
 
   it.each(['reference', 'value'] as const)(
-    'Q5 addition by %s stands in a system message after the turn',
+    'Q5 addition by %s is in a system message after the turn',
     async (additions) => {
       const talk = await loadedTalk(`addition by ${additions}`, POST)
       const last = talk.last?.request.messages.at(-1)

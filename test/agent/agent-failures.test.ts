@@ -1,4 +1,4 @@
-// What goes wrong around the loop: it is told, nothing is lost, and the next message works.
+// Failures around the loop: the agent reports them, loses nothing, and answers the next message.
 import type Anthropic from '@anthropic-ai/sdk'
 import { expect, test } from 'vitest'
 import type { Upstream } from '../../src/messages/index.ts'
@@ -94,7 +94,7 @@ test('a message that is stopped while it is enriched is kept', async () => {
 })
 
 test.each([null, undefined, 'no reason'])(
-  'whatever is thrown, it is told and the turn ends: %s',
+  'reports whatever is thrown, and ends the turn: %s',
   async (thrown) => {
     const fail = () => {
       throw thrown
@@ -235,7 +235,7 @@ const narrow = (model: Model, most: number, status = 400, message = TOO_LONG): M
 
 const chat = scripted({ when: 'tell (.+)', do: [{ say: 'long {{1}}' }] }, { do: [{ say: 'ok' }] })
 
-test('a history that is too long is summarised, and the message goes on', async () => {
+test('summarises a history that is too long, then continues with the message', async () => {
   const talk = over(narrow(whole(chat), 12_000))
   const long = 'x'.repeat(3000)
   const ends = []

@@ -1,4 +1,4 @@
-// Sub-agents: the same tools, conversations of their own, and what happens inside is told.
+// Sub-agents: they have the same tools and conversations of their own, and report what they do.
 import { expect, test } from 'vitest'
 import { type AgentTool, agentTool, createAgent } from '../../src/agent/index.ts'
 import type { Trace } from '../../src/core/index.ts'

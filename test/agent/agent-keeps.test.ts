@@ -99,7 +99,7 @@ function resume(model: Model, { messages, state }: SavedConversation) {
   return start(model, { messages }, state)
 }
 
-test('a session goes on from its transcript with every loaded tool and no second search', async () => {
+test('a session resumes from its transcript with every loaded tool and no second search', async () => {
   const model = whole(script)
   const talk = resume(model, readTranscript(await saved(model)))
   const events = await said(talk.agent, 'forecast')
@@ -143,7 +143,7 @@ test('a transcript cut anywhere, or without any one of its lines, is a history t
   expect(refusals(model)).toEqual([])
 })
 
-test('thinking that is bound to a line that is lost is left out, and the conversation goes on', async () => {
+test('drops thinking that is bound to a lost line, and continues the conversation', async () => {
   const rule = {
     when: 'ponder',
     do: [{ think: 'hm' }, { call: 'Echo' }, { think: 'so' }, { say: '{{result}}' }],
@@ -198,7 +198,7 @@ test('messages that are none of ours are passed over', async () => {
   expect(JSON.stringify(agent.messages)).toContain('"hi"')
 })
 
-test('a file cut in half is told, mended and written on', async () => {
+test('reports, repairs and continues a file that was cut in half', async () => {
   const model = whole(script)
   const file = await saved(model)
   const text = readFileSync(file, 'utf8')
@@ -230,7 +230,7 @@ test('lines that are no entries are counted and passed over', () => {
   expect(validateRequest({ model: 'any', max_tokens: 1, messages: read.messages })).toBeUndefined()
 })
 
-test('a disk that cannot be written to is told once, and again when it has recovered and fails anew', () => {
+test('reports an unwritable disk once, and again when it has recovered and fails anew', () => {
   const told: string[] = []
   const place = folder()
   const file = join(place, 'talk', 'talk.jsonl')

@@ -1,4 +1,4 @@
-// Replies that no model should write: the history stays one that the API takes, and the conversation goes on.
+// Replies that no model should write: the API still accepts the history, and the conversation continues.
 import { expect, onTestFinished, test } from 'vitest'
 import type { Client } from '../../src/agent/index.ts'
 import { echo, endOf, heard, lines, over, said, saying, serverTools, shelfWith } from './support.ts'
@@ -52,7 +52,7 @@ test('a search of the API itself that was cut short before its result does not s
   expect(agent.messages).toContainEqual({ role: 'assistant', content: [speech] })
 })
 
-test('a turn that pauses goes on from its search, and may be stopped there', async () => {
+test('a paused turn continues after its search, and can be stopped there', async () => {
   const paused = { content: [search], stop_reason: 'pause_turn' }
   const model = saying(paused)
   const { agent } = over(model, searching())
@@ -136,7 +136,7 @@ test.each<[string, object, RegExp]>([
   expect(agent.messages).toEqual(talk(10))
 })
 
-test('what the end of a stream does not count is as its beginning had it', async () => {
+test('takes counts that are missing at the end of a stream from its beginning', async () => {
   async function* reply() {
     yield { type: 'message_start', message: { usage: { input_tokens: 900, output_tokens: 1 } } }
     yield { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'ok' } }
@@ -148,7 +148,7 @@ test('what the end of a stream does not count is as its beginning had it', async
   expect(agent.used).toBe(920)
 })
 
-test('an image that the API refuses is told in words, and the conversation goes on', async () => {
+test('describes an image that the API refuses in words, and continues the conversation', async () => {
   const model = saying({ content: [use('a', 'Good')] }, { content: [use('b', 'Bad')] })
   const create: Client['messages']['create'] = async (request) => {
     const fault = 'messages.4.content.0: Could not process image'

@@ -1,4 +1,4 @@
-// The loop: what it asks, runs, tells and keeps, with the official client and the offline model behind a server.
+// The loop: what it requests, runs, reports and keeps, with the official client and the offline model behind a server.
 import { expect, test } from 'vitest'
 import type { AgentTool, Permission } from '../../src/agent/index.ts'
 import {
@@ -128,7 +128,7 @@ test('a tool that throws, or that nobody can run, is a result that says so', asy
   expect(told.at(-1)).toBe('end done')
 })
 
-test('a client that gives whole messages is told the same way', async () => {
+test('emits the same events for a client that returns whole messages', async () => {
   const shelf = weather()
   const script = forecast({ think: 'hm' })
   const streamed = await talking(script, { shelf, runner: runnerOn(shelf) })
@@ -166,7 +166,7 @@ test('nothing is loaded beforehand where tool search is off', async () => {
   expect(refusals(talk)).toEqual([])
 })
 
-test('a message is enriched on its way; what cannot be had, or is blank, is no loss', async () => {
+test('enriches a message before it is sent; ignores enrichments that fail or are blank', async () => {
   const script = scripted({ do: [{ say: 'I heard {{user}}' }] })
   const enrich = async (text: string) => {
     if (text === 'fail') throw new Error('no skills today')
@@ -203,7 +203,7 @@ test.each([
   expect(endOf(await said(agent, 'go')).reason).toBe(reason)
 })
 
-test('a call in a reply that was cut short is not run, and the model may go on', async () => {
+test('does not run a call in a reply that was cut short, and lets the model continue', async () => {
   const model = whole(scripted({ do: [{ call: 'Danger' }, { say: 'fine' }] }))
   const create = async (...given: Parameters<typeof model.client.messages.create>) => {
     const reply = (await model.client.messages.create(...given)) as { stop_reason: string }

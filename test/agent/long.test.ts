@@ -56,7 +56,7 @@ function delegated(group: string) {
 
 type Session = { readonly agent: Agent; readonly shelf: Shelf; readonly ran: string[] }
 
-/** A session from what the file tells: a new process would start the same way. */
+/** A session restored from its file, as a new process would restore it. */
 function open({ client }: Model, file: string, isNew: boolean, contextWindow = 4000): Session {
   const saved = isNew ? undefined : readTranscript(file)
   const shelf = shelfWith(SERVERS.flatMap(toolsOf), {

@@ -35,7 +35,7 @@ const prompts = (count: number) => {
   return fc.array(one, { minLength: 1, maxLength: 4 })
 }
 
-/** So many tools, and what the agent is told. */
+/** This many tools, and the prompts for the agent. */
 const talks = fc.integer({ min: 1, max: 6 }).chain((count) => fc.tuple(fc.constant(count), prompts(count)))
 
 /** An agent with so many tools, what its meter says, and what the upstream counted. */
@@ -89,7 +89,7 @@ describe('an agent with tool search', () => {
 
 const PRICES = { input: 5, cacheRead: 0.5, cacheWrite: 6.25, cacheWrite1h: 10, output: 25 }
 
-/** An agent whose API refuses, breaks off, caches and is stopped as it is told. */
+/** An agent whose API refuses, breaks off, caches and is stopped as the test says. */
 async function measuredWith(
   given: readonly Fate[],
   count: number,

@@ -53,7 +53,7 @@ test('a text is a skill, or says why it is none', async () => {
   ).toMatchFileSnapshot('./skills/texts.txt')
 })
 
-test('folders are read in order; what is hidden or no skill is left out, and what cannot be read is told', async () => {
+test('reads folders in order; skips hidden files and what is no skill, and reports what cannot be read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skills-'))
   try {
     const write = (name: string, text: string) => {

@@ -37,7 +37,7 @@ describe('folders', () => {
     expect(skillFolders('/home', '/home')).toHaveLength(4)
   })
 
-  test('one that is missing, or holds no skills, is nothing to tell', async () => {
+  test('does not report one that is missing or holds no skills', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, 'empty'))
     writeFileSync(join(folder, 'README.md'), 'hello')
@@ -82,7 +82,7 @@ describe('SKILL.md', () => {
     ['license: MIT', 'its front matter has no description; add a line "description: …"'],
     ['description: ""', 'its front matter has no description'],
     ['description: {a: 1}', 'its front matter has no description'],
-  ])('%s is told, and the others load', async (line, sentence) => {
+  ])('reports %s, and loads the others', async (line, sentence) => {
     const folder = newFolder()
     const place = write(folder, 'bad', `---\nname: bad\n${line}\n---\nBody`)
     write(folder, 'good', plain('good'))
@@ -112,7 +112,7 @@ describe('SKILL.md', () => {
       'not valid YAML',
     ],
     ['too long', Buffer.alloc(1_000_001, 'x'), 'SKILL.md has 1000001 bytes'],
-  ])('%s is told', async (_, text, sentence) => {
+  ])('reports %s', async (_, text, sentence) => {
     const folder = newFolder()
     write(folder, 'bad', text)
     const { names, notices } = await load(folder)
@@ -144,7 +144,7 @@ describe('SKILL.md', () => {
     ])
   })
 
-  test('another name than its folder is told; the skill loads', async () => {
+  test('reports a name that differs from its folder, and loads the skill', async () => {
     const folder = newFolder()
     const place = write(folder, 'folder', plain('other'))
     const { names, notices } = await load(folder)

@@ -84,7 +84,7 @@ describe('remote skills', () => {
     expect(await run('Skill', { skill: 'mine' })).toContain('Mine.')
   })
 
-  test('entries that cannot be used are told; the others stay', async () => {
+  test('reports entries that cannot be used, and keeps the others', async () => {
     const bad = [{ name: 'a b', description: 'x', url: 'x' }, { name: 'c', url: 'x' }, 7]
     const away = { name: 'away', description: 'x', url: 'http://127.0.0.2/x' }
     const file = { name: 'file', description: 'x', url: 'file:///etc/passwd' }

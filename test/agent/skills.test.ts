@@ -91,7 +91,7 @@ describe('offer (U2)', () => {
     expect(ranked).toBe(3)
   })
 
-  test('a ranker that fails is told, and costs the offer alone', async () => {
+  test('reports a ranker that fails, and leaves out only the offer', async () => {
     const notices: string[] = []
     const rank: SkillsOptions['rank'] = () => Promise.reject(new Error('no index'))
     const { prefetch, offer } = createSkills(skills, { rank, notify: (message) => notices.push(message) })
@@ -182,7 +182,7 @@ describe('tools', () => {
     ])
   })
 
-  test('what a history tells was discovered, whatever other tools print', async () => {
+  test('takes discovered skills from the history, whatever other tools print', async () => {
     const [offered] = await createSkills(skills).offer(PDF)
     const messages: Message[] = [
       {

@@ -117,7 +117,7 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-test('a folder that is gone is told', async () => {
+test('reports a folder that no longer exists', async () => {
   rmSync(directory, { recursive: true })
   await expect(bash('true')).rejects.toThrow(/The shell could not be started in /)
 })

@@ -58,7 +58,7 @@ test('a page is read in the characters that its server or it itself declares', a
   expect(await textOf(`${url}/none`)).toBe('grüße')
 })
 
-test('a body that breaks off, or is not compressed as it says, is told with its address', async () => {
+test('reports a body that breaks off or is not compressed as declared, with its address', async () => {
   const url = await serving((path, response) => {
     response.writeHead(200, {
       'content-type': 'text/plain',
@@ -92,7 +92,7 @@ test('an endless answer is cut', async () => {
   expect(await textOf(url)).toMatch(/Only the first 3750000 bytes were read/)
 })
 
-test('redirects are followed on the same host and told to others', async () => {
+test('follows redirects on the same host and reports those to others', async () => {
   const url = await serving((path, response) => {
     const to = {
       '/a': '/b',
@@ -111,7 +111,7 @@ test('redirects are followed on the same host and told to others', async () => {
   expect(await textOf(`${url}/round`)).toMatch(/redirects more than 5 times/)
 })
 
-test('what cannot be had is explained', async () => {
+test('explains what cannot be fetched', async () => {
   const url = await serving((path, response) => {
     if (path === '/pdf') response.setHeader('content-type', 'application/pdf').end('%PDF')
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('no such page')

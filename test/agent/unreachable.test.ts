@@ -25,7 +25,7 @@ async function endAt(client: Client) {
 
 const clientOf = (baseURL: string) => new Anthropic({ apiKey: 'test', baseURL, maxRetries: 0 })
 
-test('a refused connection is told with the address and what to do, and tried again', async () => {
+test('reports a refused connection with the address and what to do, and retries', async () => {
   const closed = createSocketServer()
   const url = `http://127.0.0.1:${await portOf(closed)}`
   closed.close()
@@ -44,7 +44,7 @@ test('https where plain HTTP is spoken is no reason to try again', async () => {
   expect(reasons).toEqual([])
 })
 
-test('what speaks no HTTP is told as such', async () => {
+test('reports an address that does not speak HTTP', async () => {
   const port = await portOf(createSocketServer((socket) => socket.on('error', () => {}).end('SSH-2.0\r\n')))
   const { error, reasons } = await endAt(clientOf(`http://127.0.0.1:${port}`))
   expect(error).toContain(`The server at http://127.0.0.1:${port} does not speak HTTP.`)
@@ -62,7 +62,7 @@ test('a connection that breaks in the middle of a reply is tried again', async (
   expect(reasons).toHaveLength(2)
 })
 
-test('a page of something else is told as such', async () => {
+test('reports an address that answers with an unrelated page', async () => {
   const port = await http((_, response) => response.setHeader('content-type', 'text/html').end('<p>Hi'))
   const { error } = await endAt(clientOf(`http://127.0.0.1:${port}`))
   expect(error).toContain(`http://127.0.0.1:${port} does not answer as the Messages API does`)

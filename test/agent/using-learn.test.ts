@@ -1,4 +1,4 @@
-// Pins learned from use: what is counted, what is worth it, what is said, and what a broken file costs.
+// Pins learned from use: what is counted, when a pin pays, what is reported, and what a broken file costs.
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -190,7 +190,7 @@ describe('learn', () => {
 
 describe('usage.json', () => {
   test.each(['{"version": 1, "sess', '[]', '{"version": 9, "sessions": []}', 'x'.repeat(3_000_000)])(
-    'one that cannot be read is told, put aside and begun anew',
+    'reports one that cannot be read, sets it aside and starts a new one',
     (text) => {
       const folder = newFolder()
       writeFileSync(join(folder, 'usage.json'), text)
@@ -236,7 +236,7 @@ describe('usage.json', () => {
     expect(readdirSync(folder)).toEqual(['usage.json'])
   })
 
-  test('a folder that cannot be written is told, and nothing is thrown', () => {
+  test('reports a folder that cannot be written, and throws nothing', () => {
     const folder = join(newFolder(), 'file')
     writeFileSync(folder, '')
     const notices: string[] = []

@@ -113,7 +113,7 @@ describe('preload', () => {
     ])
   })
 
-  test("loads by a tool's own name of two parts where only one tool has it", () => {
+  test("loads by a tool's own name of two parts if only one tool has that name", () => {
     expect(preload('call `send_message` for me')).toEqual(['mcp__slack__send_message'])
     expect(preload('call create_issue')).toEqual([])
     expect(preload('what is the forecast?')).toEqual([])

@@ -1,4 +1,4 @@
-// `--audit` as a person uses it: a file with what happened, for each command that has it.
+// `--audit` as a user runs it: a file with what happened, for each command that takes the option.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'

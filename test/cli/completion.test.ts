@@ -24,7 +24,7 @@ describe.skipIf(!has('bash'))('bash', () => {
   for (const name of ['notes one.md', 'script.json']) writeFileSync(join(folder, name), '')
   for (const name of ['search', 'src']) mkdirSync(join(folder, name))
 
-  /** What stands behind the last of these words when Tab is pressed. Bash takes "=" and ":" for words of their own. */
+  /** The completions after the last of these words when Tab is pressed. Bash takes "=" and ":" for words of their own. */
   async function completed(...words: string[]): Promise<string[]> {
     const typed = ['toolshelf', ...words].map((word) => `'${word}'`).join(' ')
     const ask = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _toolshelf; printf '%s\\n' "\${COMPREPLY[@]}"`
@@ -116,7 +116,7 @@ describe.each([
   ['zsh', /mcp\) _arguments .*:mode:\(auto list bridge\)'/, /config\) _arguments .*'2:what:\(check\)'/],
   ['fish', /-l mode .*-x -a 'auto list bridge'/, /from config; and not .*from check" -f -a 'check'/],
 ])('%s', (shell, values, verbs) => {
-  it('is told of values and first words', async () => {
+  it('completes values and first words', async () => {
     const script = await scriptFor(shell)
     expect(script).toMatch(values)
     expect(script).toMatch(verbs)

@@ -239,7 +239,7 @@ describe('toolshelf doctor', () => {
     ['report', 'used all the same', []],
     ['hold', 'held back', ['tool1']],
   ])(
-    'tells which pinned tools have changed, where the gateway would %s them',
+    'reports which pinned tools have changed, where the gateway would %s them',
     async (onChange, outcome, held) => {
       const pins = openPins({ folder: undefined })
       const [first, second, ...rest] = fakeTools
@@ -369,7 +369,7 @@ describe('toolshelf doctor', () => {
     expect(await examineReal(silent, '--timeout', '0.2')).toContain('or give it longer with --timeout')
   })
 
-  it('takes several files, and tells what is wrong in one while the others are used', async () => {
+  it('takes several files, and reports errors in one while it uses the others', async () => {
     const folder = configured({ a: { command: 'a' } }, 'one.json')
     writeFileSync(join(folder, 'two.json'), '{ "mcpServers": ')
     const { out, code } = await examine(['--config', 'one.json, two.json'], { folder })
@@ -437,7 +437,7 @@ describe('with real servers', () => {
     return { code, report: JSON.parse(out.join('')) }
   }
 
-  it('H6 one that fails and one that hangs are told, and the good one is measured', async () => {
+  it('H6 reports one that fails and one that hangs, and measures the good one', async () => {
     const folder = temporaryFolder()
     const pidFile = join(folder, 'pid')
     const { code, report } = await examineReally({

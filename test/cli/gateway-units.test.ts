@@ -283,7 +283,7 @@ test('the page has a key of its own on loopback, and elsewhere that of clients o
   expect(open('127.0.0.1', { clientKey: 'k' })).not.toContain('#key=k')
 })
 
-test('failures and idle rules of servers are told once', () => {
+test('reports failures and idle rules of servers once', () => {
   const told: string[] = []
   let hear: (event: object) => void = () => {}
   const listen = (listener: typeof hear) => {

@@ -91,7 +91,7 @@ it('runs many calls at once without a warning', async () => {
   expect({ code, told }).toEqual({ code: 0, told: '' })
 })
 
-it('tells the beginning of an error that has no end', async () => {
+it('reports the beginning of an endless error', async () => {
   const { code, told } = await runBefore((response) => {
     response.writeHead(400, { 'content-type': 'text/html' })
     response.end(`<html>wrong ${'x'.repeat(100_000)}`)

@@ -1,4 +1,4 @@
-// `toolshelf import --apply` from outside: the binary changes a client's file, and what stands there then starts without
+// `toolshelf import --apply` from outside: the binary changes a client's file, and the new entry then starts without
 // PATH, as desktop applications start it.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'

@@ -150,7 +150,7 @@ describe('toolshelf import', () => {
     expect(servers).toHaveLength(4)
   })
 
-  it('starts what it has written once, unless told not to; nothing else, and nothing that lacks a variable', async () => {
+  it('starts what it has written once, unless disabled; nothing else, and nothing that lacks a variable', async () => {
     someClients()
     expect((await run([])).started).toEqual([])
     expect((await run(['--yes', '--to', join(root, 'other.json'), '--no-start'])).started).toEqual([])
@@ -229,7 +229,7 @@ describe('toolshelf import', () => {
     ])
   })
 
-  it('a user’s ${workspaceFolder} stays a variable; that of a project becomes its folder, and that is told', async () => {
+  it('keeps a user’s ${workspaceFolder} as a variable, replaces that of a project by its folder, and reports it', async () => {
     const args = ['${workspaceFolder}/src', '${workspaceFolderBasename}']
     write('home/.cursor/mcp.json', { mcpServers: { everywhere: { command: 'x', args } } })
     write('project/.vscode/mcp.json', { servers: { here: { command: 'x', args } } })
@@ -315,7 +315,7 @@ describe('toolshelf import', () => {
     expect(existsSync(own)).toBe(true)
   })
 
-  it('takes several files, and tells of one that is missing or broken', async () => {
+  it('takes several files, and reports one that is missing or broken', async () => {
     const good = write('good.json', { mcpServers: { a: { command: 'x' } } })
     const broken = write('broken.json', '{')
     const { code, printed, told } = await run(['--from', `${broken},missing.json, ${good}`])

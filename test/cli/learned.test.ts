@@ -64,7 +64,7 @@ describe('toolshelf learned', () => {
     })
   })
 
-  it('is private, and the next process goes on from it', () => {
+  it('is private, and the next process continues from it', () => {
     open().learn({ query: 'tell the team', tool: post, isFound: true })
     expect(statSync(learnedFile()).mode & 0o777).toBe(0o600)
     expect(open().credits([post, alert], 'tell team')).toMatchObject([{ uses: 1 }])

@@ -85,7 +85,7 @@ describe('toolshelf pins', () => {
     expect((await cli(join(base, 'nowhere'), ['--json'])).json()).toEqual({ servers: [] })
   })
 
-  it('a broken file is told, and the others are listed', async () => {
+  it('reports a broken file, and lists the others', async () => {
     const folder = await pinned()
     writeFileSync(join(folder, 'x.json'), '{')
     const { out, told } = await cli(folder, [])
@@ -134,7 +134,7 @@ describe('toolshelf pins show', () => {
     })
   })
 
-  it('a definition too large to be kept is said to be so', async () => {
+  it('reports a definition too large to be kept', async () => {
     const folder = join(base, String(count++))
     const kept = openPins({ folder })
     for (const letter of ['a', 'b']) await kept.judge('files', [tool('read', letter.repeat(100_000))])
@@ -179,7 +179,7 @@ describe('toolshelf pins accept and forget', () => {
   })
 })
 
-describe('wrong words are told with a remedy', () => {
+describe('rejects wrong arguments with a remedy', () => {
   it.each([
     [['show', 'githup'], CommandError, 'no pinned server "githup". Nearest: github.'],
     [['show', 'zzz'], CommandError, 'Known: files, github.'],

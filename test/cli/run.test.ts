@@ -169,7 +169,7 @@ describe('toolshelf run', () => {
     expect(await ran('x', '--json', '--stream-json')).toMatchObject({ code: 2 })
   })
 
-  it('tells once of what it tries again and again', async () => {
+  it('reports repeated retries once', async () => {
     const { code, out, told } = await ran('busy')
     expect(out).toContain('Now.')
     expect(told).toBe('toolshelf run: The script fails here. (status 529). Trying again.\n')
@@ -187,7 +187,7 @@ describe('toolshelf run', () => {
     expect(inside[0]).not.toHaveProperty('sent')
   })
 
-  it('a key that is refused is told with what to do', async () => {
+  it('reports a refused key with what to do', async () => {
     const server = createServer((request, response) => {
       request.resume().on('end', () => {
         response.writeHead(401, { 'content-type': 'application/json' })
@@ -202,7 +202,7 @@ describe('toolshelf run', () => {
     expect(told).toContain('check ANTHROPIC_API_KEY')
   })
 
-  it('an API that cannot be spoken to is told in one sentence, with its address', async () => {
+  it('reports an unreachable API in one sentence, with its address', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
     await once(server, 'listening')
@@ -268,7 +268,7 @@ describe('toolshelf run', () => {
     })
   })
 
-  it('goes on from the last session', async () => {
+  it('resumes the last session', async () => {
     const place = newPlace()
     await ranIn(place, ['hello'])
     const { out } = await ranIn(place, ['again', '--resume', 'last', '--json'])
@@ -280,7 +280,7 @@ describe('toolshelf run', () => {
     })
   })
 
-  it('goes on from a session by its name, or the beginning of it', async () => {
+  it('resumes a session by its name, or the beginning of it', async () => {
     const place = newPlace()
     const { session } = JSON.parse((await ranIn(place, ['hello', '--json'])).out)
     const [, name = ''] = /([^/]+)\.jsonl$/.exec(session) ?? []
@@ -295,7 +295,7 @@ describe('toolshelf run', () => {
     expect(both.told).toContain(name)
   })
 
-  it('H7 a file of the folder that is called as a session begins is not gone on from', async () => {
+  it('H7 does not resume a file of the folder whose name begins like a session', async () => {
     const place = newPlace()
     const { session } = JSON.parse((await ranIn(place, ['hello', '--json'])).out)
     const [, name = ''] = /([^/]+)\.jsonl$/.exec(session) ?? []
@@ -310,7 +310,7 @@ describe('toolshelf run', () => {
     expect(JSON.parse(chosen.out).session).toBe(join(place.folder, 'nope'))
   })
 
-  it('a session that is not there is told with where they are and how to list them', async () => {
+  it('reports a missing session with where sessions are and how to list them', async () => {
     const place = newPlace()
     await ranIn(place, ['hello'])
     const { code, out, told } = await ranIn(place, ['again', '--resume', 'nope'])
@@ -322,7 +322,7 @@ describe('toolshelf run', () => {
     expect((await ranIn(place, ['again', '--resume', 'lst'])).told).toContain('did you mean last?')
   })
 
-  it('SIGINT stops it with 130, with what came so far and how to go on', async () => {
+  it('SIGINT stops it with 130, and prints the output so far and how to continue', async () => {
     const place = newPlace()
     const started = start(place, ['say one two three four five', '--stream-json'], { script: { delay: 400 } })
     await until(() => started.out().includes('"text"'))
@@ -370,7 +370,7 @@ describe('the folder and the configuration of toolshelf run', () => {
 describe('the tools of toolshelf run', () => {
   const calculator = { url: serveScript('healthy') }
 
-  it('what --allow names and no tool has is told once, with what was meant', async () => {
+  it('reports names in --allow that match no tool once, with a suggestion', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', {
       mcpServers: { calculator, gone: { command: 'no-such-program' } },
@@ -426,7 +426,7 @@ describe('the tools of toolshelf run', () => {
     })
   })
 
-  it('the example script searches for what it is told, and calls what it is asked to', async () => {
+  it('the example script searches for what the user names, and calls what the user asks for', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', { mcpServers: { calculator } })
     const example = ['--script', 'examples/script.json', '--config', config, '--allow', 'mcp__*']

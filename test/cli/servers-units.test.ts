@@ -1,4 +1,4 @@
-// The servers of a configuration: what changes are told, which files may be edited, whose credentials count.
+// The servers of a configuration: which changes are reported, which files can be edited, whose credentials count.
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ const without = (value: unknown) =>
   (typeof value === 'string' ? value : JSON.stringify(value))?.replaceAll(folder, '')
 const machineHere = () => ({ home: folder, folder, platform: 'linux', environment: {} }) as const
 
-test('a changed configuration is taken up and told', async () => {
+test('applies and reports a changed configuration', async () => {
   const file = join(folder, 'toolshelf.json')
   const write = (servers: object, more: object = {}) =>
     writeFileSync(file, JSON.stringify({ mcpServers: servers, ...more }))

@@ -58,7 +58,7 @@ const call = (name: string, input: object) => ({
   stop_reason: 'tool_use',
 })
 
-test('a session keeps what is said, and the next one goes on from it', async () => {
+test('a session keeps its messages, and the next one continues from them', async () => {
   const place = newPlace()
   const { open, told } = sessionsIn(place)
   const first = await open({ contextWindow: 1234 })
@@ -291,7 +291,7 @@ test('rules beyond the session are kept on disk, and forgotten there', async () 
   expect(await outcomeOf(openRules)).toMatch(/^CommandError: .*permissions\.json is not valid JSON/)
 })
 
-test('a silent pipe is given up where words were said, and waited for where it is all there is', async () => {
+test('gives up on a silent pipe if there are words, and waits for it if there are none', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const told: string[] = []

@@ -52,7 +52,7 @@ test('a model is named by options, then by the environment', async () => {
   `)
 })
 
-test('the prompt is what was said, then what was piped', async () => {
+test('the prompt is the words, then what was piped', async () => {
   const read = (words: readonly string[], piped?: string) => {
     const input = {
       stream: Readable.from(piped === undefined ? [] : [Buffer.from(piped)]),
@@ -114,7 +114,7 @@ test('numbers of options have bounds', async () => {
   `)
 })
 
-test('rules of options are parsed, and those that match nothing are told', async () => {
+test('parses rules of options, and reports those that match nothing', async () => {
   expect(
     rulesFromFlags(inputOf({ allow: 'Bash(git status*), mcp__a__*', deny: 'Read' })),
   ).toMatchInlineSnapshot(`

@@ -1,4 +1,4 @@
-// `toolshelf sessions`: what can be gone on with, however the files are.
+// `toolshelf sessions`: lists what can be resumed, whatever state the files are in.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ function keep(name: string, minutes: number, ...lines: (object | string)[]): str
 }
 
 describe('toolshelf sessions', () => {
-  it('lists the newest first: name, time, number of messages, first words, and how to go on', async () => {
+  it('lists the newest first: name, time, number of messages, first words, and how to resume', async () => {
     keep('older', 1, append(user('what changed\n  today?'), { role: 'assistant', content: 'All.' }))
     keep('newer', 30, append(user('one')), append(user('two')), { type: 'state', state: {} })
     const { code, out } = await sessions()

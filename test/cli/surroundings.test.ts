@@ -55,7 +55,7 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     expect((await runGone(['completion', 'bash'])).code).toBe(0)
   })
 
-  it('a configuration that is a named pipe is told, not waited for', () => {
+  it('reports a configuration that is a named pipe, and does not wait for it', () => {
     const place = newPlace()
     execFileSync('mkfifo', [join(place.folder, '.mcp.json')])
     const { code, out } = toolshelf(place, ['config', 'check'])

@@ -35,7 +35,7 @@ function write(text: string): string {
   return file
 }
 
-/** What is read of these lines, and what is told about them. */
+/** What is read from these lines, and the problems reported about them. */
 async function read(reader: typeof readTools | typeof readQueries, lines: readonly unknown[]) {
   const told: string[] = []
   const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive: false }
@@ -44,7 +44,7 @@ async function read(reader: typeof readTools | typeof readQueries, lines: readon
   return [JSON.stringify(items), ...told].map((line) => line.replaceAll(folder, ''))
 }
 
-test('a catalogue is one tool per line; what is none is told and skipped', async () => {
+test('reads one tool per line of a catalogue; reports and skips lines that are none', async () => {
   const tool = { name: 'a', description: 'A', server: 's' }
   expect(
     await read(readTools, [

@@ -109,7 +109,7 @@ test('everything that a folder would do is shown, and no secret', async () => {
   expect([few.items, few.files.size, few.rules, few.notices]).toEqual([[], 0, [], []])
 })
 
-test('files that cannot be used are told, ten at most', async () => {
+test('reports files that cannot be used, ten at most', async () => {
   write('.mcp.json', '{')
   write('.toolshelf/permissions.json', '{')
   const project = await readProject(machine())

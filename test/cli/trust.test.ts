@@ -164,7 +164,7 @@ describe('H7 a cloned folder', () => {
   })
 })
 
-/** All that was written of the newest session: what the model was sent stands in it. */
+/** Everything written for the newest session, including what was sent to the model. */
 function sent(place: Place): string {
   const root = join(place.folder, 'data/toolshelf/sessions')
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -536,7 +536,7 @@ describe('H7 hostile files', () => {
     expect(notices.at(-1)).toBe('190 more files of this folder have problems.')
   })
 
-  it('what cannot be understood is told without being quoted', async () => {
+  it('reports what cannot be understood without quoting it', async () => {
     const { place, open, notices, shown } = scene()
     place.file('.mcp.json', '{ "mcpServers": { sk-secret')
     await open('y')
@@ -635,7 +635,7 @@ describe('toolshelf trust', () => {
     expect((await open()).configs).toHaveLength(1)
   })
 
-  it('--json tells all of it', async () => {
+  it('--json lists all of it', async () => {
     const { place, machine } = scene()
     place.file('.mcp.json', server('program'))
     const { items, isTrusted } = JSON.parse((await trustCommand(machine, ['show', '--json'])).out)
@@ -648,7 +648,7 @@ describe('toolshelf trust', () => {
     expect(await trustStore(machine, () => {}).list()).toEqual([])
   })
 
-  it('words that are none say what can be said', async () => {
+  it('rejects unknown words with the ones it knows', async () => {
     await expect(trustCommand(scene().machine, ['nonsense'])).rejects.toThrow('use show, list or forget')
   })
 })

@@ -21,7 +21,7 @@ const script = file(
   JSON.stringify({ rules: [{ when: 'hello', do: [{ say: 'hi' }] }], otherwise: '?' }),
 )
 
-/** Asks the model once, with many tools, and prints what it said and what it was told of its surroundings. */
+/** Asks the model once, with many tools, and prints its reply and the environment that it was given. */
 const agent = file(
   'agent.mjs',
   `const { ANTHROPIC_BASE_URL: url, OPENAI_BASE_URL, OPENAI_API_BASE } = process.env
@@ -140,7 +140,7 @@ describe('which model an agent would speak to', () => {
     expect(upstreamFor(command, environment)).toBe(expected)
   })
 
-  it('no proxy stands between the agent and the gateway', () => {
+  it('uses no proxy between the agent and the gateway', () => {
     const { NO_PROXY, no_proxy } = agentEnvironment('http://127.0.0.1:1', {
       https_proxy: 'http://proxy.test',
       NO_PROXY: 'example.com',

@@ -12,7 +12,7 @@ type Line = {
 
 export type ClineAgent = { readonly ask: Ask; readonly called: readonly string[] }
 
-/** On a busy machine Cline was seen to go on without servers that have no `timeout`. */
+/** On a busy machine Cline has started without servers that have no `timeout`. */
 const SERVER_TIMEOUT_SECONDS = 60
 
 export async function startCline(cli: string, home: Home, url: string): Promise<ClineAgent> {

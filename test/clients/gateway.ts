@@ -87,7 +87,7 @@ function server(path: string, ...args: readonly string[]) {
   return { command: process.execPath, args: [require.resolve(path), ...args] }
 }
 
-/** What stands in a client's configuration: the binary as it is published. */
+/** The entry in a client's configuration: the binary as it is published. */
 export function gatewayCommand(node: string, config: string, ...options: readonly string[]) {
   return { command: node, args: [...binary, 'mcp', '--config', config, ...options] }
 }

@@ -1,5 +1,5 @@
 // An extension for the agent pi, which has no MCP of its own: the tools of MCP servers; with PI_SEARCH none of them is
-// active, and a search activates what it finds, of which pi tells the API by tool additions.
+// active, and a search activates what it finds, which pi sends to the API as tool additions.
 import { readFileSync } from 'node:fs'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'

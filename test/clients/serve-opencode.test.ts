@@ -1,5 +1,5 @@
 // opencode speaks to `toolshelf serve` as it would to Anthropic, and sends the tools of all its servers every time: the
-// gateway shelves them. It takes 22 seconds of CPU time, so it runs with TEST_EFFORT above 1; opencode.test.ts always has it as an
+// gateway shelves them. It takes 22 seconds of CPU time, so it runs with TEST_EFFORT above 1; opencode.test.ts always tests it as an
 // MCP client, and serve-openai.test.ts an agent that is shelved.
 import { once } from 'node:events'
 import { createServer } from 'node:net'

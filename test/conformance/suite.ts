@@ -1,4 +1,4 @@
-// The official conformance suite as a command: what a revision of the protocol requires, and how we stand the test.
+// Runs the official conformance suite as a command: what a revision of the protocol requires, and whether we pass.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -66,7 +66,7 @@ describe('background work', () => {
     expect(messages).toEqual([])
   })
 
-  test('the state tells how far it is, the version that something came', async () => {
+  test('the state shows the progress, the version changes with each new vector', async () => {
     const { embedder, engine } = setUp()
     const open = engine.block()
     const texts = textsOf(20)
@@ -181,7 +181,7 @@ describe('queries', () => {
 })
 
 describe('without the tier', () => {
-  test('packages that are missing are told once, and nothing else happens', async () => {
+  test('reports missing packages once, and does nothing else', async () => {
     const { embedder, messages } = setUp({
       load: async () => {
         throw new Error("Cannot find package '@lat.md/embed'")
@@ -199,7 +199,7 @@ describe('without the tier', () => {
     ])
   })
 
-  test('an engine that fails is told once; what it had made stays', async () => {
+  test('reports an engine that fails once, and keeps what it had made', async () => {
     const engine = fakeEngine((text) => {
       if (text === 'bad') throw new Error('out of memory')
       return vectorOf(text)
@@ -217,7 +217,7 @@ describe('without the tier', () => {
 })
 
 describe('close', () => {
-  test('ends the work, and nothing is told', async () => {
+  test('ends the work, and reports nothing', async () => {
     const { embedder, engine, messages } = setUp()
     const open = engine.block()
     embedder.prepare(textsOf(100))

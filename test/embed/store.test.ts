@@ -173,7 +173,7 @@ describe('a folder that cannot be used', () => {
     expect(messages).toEqual([expect.stringContaining(folder)])
   })
 
-  test('a folder that goes away later is told once, too', async () => {
+  test('reports a folder that disappears later once, too', async () => {
     const messages: string[] = []
     const folder = join(temporaryFolder(), 'cache')
     const store = await openIn(folder, messages)
@@ -211,7 +211,7 @@ test('memory keeps twice as many vectors as the file, the newest', async () => {
   await store.flush()
 })
 
-test('a file over its limit keeps the newest half, and nothing else lies about', async () => {
+test('a file over its limit keeps the newest half, and leaves no other file behind', async () => {
   const folder = temporaryFolder()
   const texts = textsOf(30)
   const store = await openIn(folder, [], 20 * size)

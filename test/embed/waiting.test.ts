@@ -46,7 +46,7 @@ describe('an encoder that is busy', () => {
     await embedder.close()
   })
 
-  it('lets a search go on without it when too many queries wait', async () => {
+  it('lets a search continue without it when too many queries wait', async () => {
     const engine = fakeEngine()
     const open = engine.block()
     const embedder = createEmbedder({ cacheFolder: temporaryFolder(), load: async () => engine })

@@ -127,7 +127,7 @@ describe('requests that no page makes', () => {
     expect((await ask(path)).status).toBe(404)
   })
 
-  it('methods are as they should be', async () => {
+  it('accepts only the right methods', async () => {
     const { ask } = openTestInspector()
     expect((await ask(endpoints.about, { method: 'DELETE' })).status).toBe(405)
     expect((await ask(endpoints.call)).status).toBe(405)

@@ -368,7 +368,7 @@ test('areas of a treemap', () => {
   expect(squarify([5], { ...area, width: 0 })).toEqual([{ x: 1, y: 2, width: 0, height: 0 }])
 })
 
-test('marks stand where the hidden characters stood', () => {
+test('puts marks where the hidden characters were', () => {
   const long = `\u001b]${'x'.repeat(60)}\u0007`
   expect(shownParts(`a\u001b[31mb\u0007${long}c\u200d`).map(({ text, mark }) => mark ?? text)).toEqual([
     ...['a', 'ESC[31m', 'b', 'U+0007', `ESC]${'x'.repeat(38)}…`, 'c', 'U+200D'],

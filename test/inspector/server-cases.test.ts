@@ -88,7 +88,7 @@ const pinned = [
   },
 ]
 
-/** What the host, the pins and the trace were told, in order. */
+/** What the host, the pins and the trace received, in order. */
 let done: string[] = []
 const say = (...words: readonly unknown[]) => {
   done.push(words.map((word) => (typeof word === 'string' ? word : JSON.stringify(word))).join(' '))
@@ -281,7 +281,7 @@ test('a change is accepted as it was shown', async () => {
   await expect(lines.join('\n')).toMatchFileSnapshot('./server/pins.txt')
 })
 
-test('a search shows hits and where the expected tool stands, or what is wrong with it', async () => {
+test('a search shows hits and the rank of the expected tool, or what is wrong with it', async () => {
   const { ask } = open()
   const base = {
     query: ' export a report ',

@@ -278,7 +278,7 @@ describe('the search playground', () => {
     expect(view.suggestions).toEqual([])
   })
 
-  it('says where the expected tool stands, and what would lift it; a change is tried without being saved', async () => {
+  it('shows the rank of the expected tool, and what would lift it; a change is tried without being saved', async () => {
     const { json } = openShelf(shop)
     const expected = 'mcp__numbers__count_3'
     const ask = (more: object = {}) =>
@@ -469,7 +469,7 @@ describe('an export', () => {
     expect(one.redactions).toEqual([{ what: 'the home folder', count: 1 }])
   })
 
-  it('leaves out what a file nests too deeply, and goes on', async () => {
+  it('leaves out what a file nests too deeply, and continues', async () => {
     const stamp = '"version":1,"time":"2026-01-01T00:00:00.000Z","processId":1,"type":"warning"'
     const deep = `{${stamp},"sequence":1,"message":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
     const plain = `{${stamp},"sequence":2,"message":"plain"}`

@@ -57,7 +57,7 @@ describe('descriptions', () => {
     expect(await found([tool(name, description)])).toEqual([])
   })
 
-  test('names the parameters without a description, and takes one from any place that has it', async () => {
+  test('names the parameters without a description, and accepts a description in any place', async () => {
     const properties = {
       path: { type: 'string' },
       when: { type: 'string', description: '' },

@@ -136,7 +136,7 @@ describe('definitions on disk', () => {
     ).toEqual([...[own, own, own, join('/var/x', 'toolshelf', 'definitions')]])
   })
 
-  it('are read once where they are remembered, and tell what a server was', async () => {
+  it('are read once and remembered, and describe the server as it was', async () => {
     const reads: string[] = []
     const cache = rememberReads({
       async read({ name }) {

@@ -168,7 +168,7 @@ describe('H1 configuration as people have it', () => {
     expect(stdio(byName[server]).args).toEqual(['secret'])
   })
 
-  it('VS Code: what cannot be done here is told', async () => {
+  it('VS Code: reports what is not supported here', async () => {
     const file = write('vs/mcp.json', {
       servers: {
         a: { command: 'x', envFile: '.env', sandboxEnabled: true, dev: { watch: '*' } },

@@ -85,7 +85,7 @@ describe('H7 which files count', () => {
     expect(projectConfigFiles({ ...linux, folder })).toEqual([`${folder}/.mcp.json`])
   })
 
-  it('a place tells whether it came with the folder', () => {
+  it('a place knows whether it came with the folder', () => {
     const ofFolder = configPlaces(linux).filter(({ isProject }) => isProject)
     expect(ofFolder.every(({ file }) => file.startsWith('/project/'))).toBe(true)
     expect(ofFolder.map(({ file }) => file)).toContain('/project/.vscode/mcp.json')

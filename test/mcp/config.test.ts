@@ -22,7 +22,7 @@ function write(content: unknown, path = `${count++}/toolshelf.json`): string {
 const read = (files: string | readonly string[], environment: { [name: string]: string } = {}) =>
   readConfig([files].flat(), environment, { home, folder: root })
 
-/** One server, its file and what is told. */
+/** One server, its file and the problems reported. */
 async function readOne(server: unknown, environment: { [name: string]: string } = {}) {
   const file = write({ mcpServers: { one: server } })
   const { servers, problems } = await read(file, environment)
@@ -150,7 +150,7 @@ describe('our own file', () => {
     expect(problems).toEqual([{ file, server: 'one', message }])
   })
 
-  it('tells what is wrong with the rest of the file', async () => {
+  it('reports what is wrong with the rest of the file', async () => {
     const { settings, problems } = await read(
       write({ mcpserver: {}, mcpServers: { ' ': {} }, gateway: { mode: 'fast', concurrency: 1.5, mod: 1 } }),
     )
@@ -231,7 +231,7 @@ describe('references to the environment', () => {
 })
 
 describe('several files', () => {
-  it('of one name the first counts, and the other is told', async () => {
+  it('the first of two with one name counts, and the other is reported', async () => {
     const first = write({
       mcpServers: { a: { command: 'x' }, b: { command: 'x' } },
       gateway: { mode: 'list' },
@@ -268,7 +268,7 @@ describe('several files', () => {
     expect(problems).toEqual([])
   })
 
-  it('a file that is missing, unreadable or broken is told; the others count', async () => {
+  it('reports a file that is missing, unreadable or broken, and uses the others', async () => {
     const missing = join(root, 'none', 'toolshelf.json')
     const json = write('{\n  "mcpServers": { "a": secret }\n}')
     const toml = write('[mcp_servers.a]\ncommand = secret', 'broken.toml')

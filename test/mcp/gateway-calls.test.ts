@@ -125,7 +125,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
     await until(async () => (await heardBy(run)).length > 0, 'the server is told')
   })
 
-  it('a server that dies in a call is an error that says so; the others go on', async () => {
+  it('a server that dies in a call is an error that says so; the others continue', async () => {
     const { run } = await openDesk([local('bad', 'crash call'), neighbour()], { client: { era } })
     const result = await run('bad__explode')
     expect(result.isError).toBe(true)
@@ -133,7 +133,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
     expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
   })
 
-  it('a client that goes in the middle of a call leaves nothing behind, and others go on', async () => {
+  it('a client that leaves in the middle of a call leaves nothing behind, and others continue', async () => {
     const open = openGateway([here('library', 'gateway-library')])
     const [leaving, staying] = [await open.connect({ era }), await open.connect({ era })]
     await staying.names()

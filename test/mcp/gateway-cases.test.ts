@@ -524,7 +524,7 @@ describe('skills', () => {
     await expect(story.text()).toMatchFileSnapshot(file('skills'))
   })
 
-  it('of others alone have the same tools, and are ranked as the gateway is told', async () => {
+  it('of others alone have the same tools, and are ranked by the gateway’s ranker', async () => {
     const ranked: unknown[] = []
     const one: Loose = {
       name: 'one',

@@ -11,7 +11,7 @@ import { tool } from './support/small-servers.ts'
 
 const skilled = { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } }
 
-/** The lists that a client was told have changed, since the last time. */
+/** The lists that a client was notified of since the last call. */
 async function toldTo({ client, told }: Desk): Promise<string[]> {
   await client.listPrompts()
   const lists = told.map(({ method }) => method.split('/')[1] ?? '')
@@ -27,7 +27,7 @@ describe('a client with a session', () => {
     ['resources', ['resources']],
     ['skills', ['resources', 'tools']],
     ['state', []],
-  ])('is told at %s of %j, if its tools have changed', async (type, lists) => {
+  ])('is notified at %s of %j, if its tools have changed', async (type, lists) => {
     const { connect, emit, shelve } = notedGateway()
     const desk = await connect()
     await desk.names()
@@ -36,7 +36,7 @@ describe('a client with a session', () => {
     expect((await toldTo(desk)).sort()).toEqual(lists)
   })
 
-  it('is not told of tools that are as they were', async () => {
+  it('is not notified of unchanged tools', async () => {
     const { connect, emit } = notedGateway()
     const desk = await connect()
     await desk.names()
@@ -55,7 +55,7 @@ describe('a client with a session', () => {
 })
 
 describe('clients without a session', () => {
-  it('are told of tools only if their own list changes, of all else as it is', () => {
+  it('are notified of tools only if their own list changes, and of everything else as it happens', () => {
     const { gateway, describe: set, emit, shelve } = notedGateway()
     const heard: Loose[] = []
     const stop = gateway.onChange((event) => heard.push(event))

@@ -19,7 +19,7 @@ import { local, scriptPath } from './support/servers.ts'
 import { script } from './support/shell-server.ts'
 import { neighbour, tool } from './support/small-servers.ts'
 
-/** A server with these capabilities, in a shell, which starts in a few milliseconds; notes each of its starts where told to. */
+/** A server with these capabilities, in a shell, which starts in a few milliseconds; notes each of its starts if a file is given. */
 function inShell(capabilities: object, results: { readonly [method: string]: object }) {
   const initialized = {
     protocolVersion: '2025-11-25',
@@ -155,7 +155,7 @@ describe('on pipes', () => {
     expect(startsIn(starts)).toEqual(before)
   })
 
-  it('tells once of rules that no tool has; what a server says cannot steer the terminal', async () => {
+  it('reports rules that match no tool once; what a server says cannot steer the terminal', async () => {
     const tools = { ad: { alwaysLoad: true }, add: { hint: 'sum' } }
     const words = 'printf "\\033]0;owned\\007\\302\\2332Jbye\\n" >&2; exit 1'
     const at = home({
@@ -321,7 +321,7 @@ describe('secrets', () => {
     for (const [kind, secret] of Object.entries(words)) expect(all.includes(secret), kind).toBe(false)
   })
 
-  it('of a configuration are never told: not to the person, not to the model, not to a file', async () => {
+  it('of a configuration never appear: not to the user, not to the model, not in a file', async () => {
     const host = await refusing()
     const url = `http://ann:${words.password}@${host}/${words.path}/mcp?api_key=${words.query}`
     const remote = { type: 'http', url, headers: { Authorization: `Bearer ${words.header}` } }

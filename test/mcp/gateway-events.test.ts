@@ -84,7 +84,7 @@ describe.each(eras)('a client, %s', (era) => {
     expect(parents).toEqual(of('call').map(({ id }) => `00-${ID}-${id}-01`))
   })
 
-  it('is told which call was refused', async () => {
+  it('shows which call was refused', async () => {
     const { of, openTrace } = listening()
     const { run } = await openDesk([echo()], { client: { era }, openTrace })
     await run('echo__missing')

@@ -75,7 +75,7 @@ describe.each(eras)('clients, %s', (era) => {
     expect([one, other, mute].map(({ asked }) => asked.length)).toEqual([1, 1, 0])
   })
 
-  it('a server that many share is not told of one client’s roots', async () => {
+  it('does not send one client’s roots to a server that many share', async () => {
     const { connect } = await openHttp([library()])
     const { run, asked } = await connect({ era, capabilities: { roots: {} } })
     const answer = JSON.parse(textOf(await run('library__ask', { method: 'roots/list' })))
@@ -95,7 +95,7 @@ describe.each(eras)('clients, %s', (era) => {
     expect(await heardBy(other)).toMatchObject([{ method: 'cancelled' }])
   })
 
-  it('a pinned tool that comes late is told; what comes behind the search tool is not', async () => {
+  it('announces a pinned tool that comes late, but not what comes behind the search tool', async () => {
     const [pins, other] = [listed('pins', [], { alwaysLoad: true }), listed('other', [])]
     const { connect, shelf } = await openHttp([pins.config, other.config])
     const desk = await connect({ era })
@@ -287,7 +287,7 @@ describe('who is let in', () => {
     expect(JSON.stringify(refused)).not.toContain(key)
   })
 
-  it.each(eras)('with a key: a client that has it works, on every address, %s', async (era) => {
+  it.each(eras)('with a key: a client that has the key works, on every address, %s', async (era) => {
     const { connect, send } = await openHttp([neighbour()], { http: { key, address: '0.0.0.0' } })
     const { run } = await connect({ era, key })
     expect(textOf(await run('neighbour__add', { a: 1, b: 2 }))).toBe('3')
@@ -295,7 +295,7 @@ describe('who is let in', () => {
     expect((await send({ body: initialize })).status).toBe(401)
   })
 
-  it('H9 wrong keys: refused unread after ten, and reported once; whoever has a session goes on', async () => {
+  it('H9 wrong keys: refused unread after ten, and reported once; open sessions continue', async () => {
     const told: string[] = []
     const notify = (message: string) => void told.push(message)
     const { connect, send } = await openHttp([neighbour()], { http: { key, notify } })
@@ -331,7 +331,7 @@ describe('who is let in', () => {
     ])
   })
 
-  it('its health is told without a key, and nothing else', async () => {
+  it('answers health checks without a key, and nothing else', async () => {
     const { send } = await openHttp([neighbour()], { http: { key } })
     const { status, text } = await send({ method: 'GET', path: '/health' })
     expect(status).toBe(200)
@@ -397,7 +397,7 @@ describe('what it survives', () => {
     expect(await post(1_000_001)).toMatchObject({ status: 413 })
   })
 
-  it('a client that hangs up in the middle of a call; others go on', async () => {
+  it('a client that hangs up in the middle of a call; others continue', async () => {
     const { url, connect } = await openHttp([neighbour(), library()])
     const vanished = await connect()
     const body = {

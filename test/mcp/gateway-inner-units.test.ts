@@ -1,5 +1,5 @@
 // Calls within calls and questions within calls, without servers and without the sandbox: what scripts may call, what a
-// person is asked, and how a call goes on when its client has answered.
+// person is asked, and how a call continues when its client has answered.
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Caller, createExchanges, type Round, type Work } from '../../src/mcp/gateway/exchanges.ts'
 import { progressOf } from '../../src/mcp/gateway/inner-calls.ts'
@@ -250,7 +250,7 @@ describe('a call that asks its client', () => {
     outcomeOf(exchanges.run(given, who, work))
   const expired = '! -32602 Invalid or expired requestState'
 
-  it('goes on with the answers, in as many rounds as it takes, and reports to the newest', async () => {
+  it('continues with the answers, in as many rounds as it takes, and reports to the newest', async () => {
     const exchanges = createExchanges()
     const seen: string[] = []
     const tell = (name: string) => caller({ onProgress: ({ progress }) => seen.push(`${name} ${progress}`) })
@@ -314,7 +314,7 @@ describe('a call that asks its client', () => {
     expect(Object.keys(twice.inputRequests)).toEqual(['same', 'ask-1'])
   })
 
-  it('ends with its client, unless that was only told of a question', async () => {
+  it('ends with its client, unless the client’s request ended with a question', async () => {
     const exchanges = createExchanges()
     const open = async (isStateless: boolean) => {
       const client = new AbortController()
@@ -386,7 +386,7 @@ describe('a call that asks its client', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('that another replica runs goes on there', async () => {
+  it('that another replica runs continues there', async () => {
     const [own, other] = ['a'.repeat(24), 'b'.repeat(24)]
     const asked: Loose[] = []
     let serve: Loose

@@ -1,4 +1,4 @@
-// The limits of a gateway and whom it asks, over a host that is only described.
+// The limits of a gateway and which client it asks, over a fake host.
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { ServerStatus } from '../../src/mcp/index.ts'

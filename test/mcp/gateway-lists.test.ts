@@ -125,7 +125,7 @@ describe.each(eras)('prompts and resources, %s', (era) => {
 })
 
 describe('changes of prompts and resources', () => {
-  it('are told when the lists really are others', async () => {
+  it('are announced if the lists really differ', async () => {
     const server = shop(full)
     const desk = await openDesk([server.config], { mode: 'bridge' })
     expect(await namesOf(desk)).toEqual(known)
@@ -190,7 +190,7 @@ describe('for how long a list is fresh', () => {
       expect(server.asked(method), method).toBe(1)
   })
 
-  it('a client is told how long ours are fresh: not while servers are missing', async () => {
+  it('tells a client how long our lists are fresh: not while servers are missing', async () => {
     const server = shop(undefined)
     const { connect, shelf } = openGateway([server.config])
     const { raw } = await connect({ era: 'modern' })

@@ -206,7 +206,7 @@ describe('logging', () => {
 })
 
 describe('instructions', () => {
-  /** What a second client is told, once the servers have spoken. */
+  /** The instructions that a second client receives, once the servers have answered. */
   async function told(texts: { readonly [name: string]: string | undefined }, budget?: number) {
     const servers = Object.entries(texts).map(([name, text]) => {
       const server = listed(name)
@@ -232,7 +232,7 @@ describe('instructions', () => {
     expect(text).not.toContain('## mute')
   })
 
-  it('of few words are told too', async () => {
+  it('of few words are included too', async () => {
     const { text } = await told({ shop: 'Prices are in euro.' })
     expect(text).toContain('## shop\nPrices are in euro.')
   })

@@ -1,4 +1,4 @@
-// Parts of the gateway over a host that only takes notes: who is asked, told, admitted and refused, and when.
+// Parts of the gateway over a fake host that records calls: who is asked, notified, admitted and refused, and when.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createAccessWatch } from '../../src/mcp/gateway/http-access.ts'
 import { createGuard, refusal } from '../../src/mcp/gateway/http-guard.ts'
@@ -290,7 +290,7 @@ describe('traffic', () => {
     ['GET', undefined, 'stream', false],
     ['DELETE', undefined, 'end', true],
     ['PUT', undefined, 'other', false],
-  ])('%s %j counts as %s; while draining it goes on: %s', async (method, body, endpoint, mayContinue) => {
+  ])('%s %j counts as %s; while draining it continues: %s', async (method, body, endpoint, mayContinue) => {
     const metrics = createMcpMetrics()
     const traffic = createTraffic(metrics)
     const first = request(method)
@@ -787,7 +787,7 @@ describe('what a user sees of the host', () => {
     expect(await messageOf(empty.request('a', 'm'))).toBe('! unknown server "a"; configured: none')
   })
 
-  it('tells of events without what is hidden', () => {
+  it('passes on events without what is hidden', () => {
     const { seen, emit } = open()
     const heard: object[] = []
     const stop = seen.listen((event) => heard.push(event))

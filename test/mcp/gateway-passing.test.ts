@@ -92,7 +92,7 @@ describe('a server that sends the user to a URL', () => {
     expect(textOf(await one.run('echo__pay'))).toBe('paid')
   })
 
-  it('a newer client is asked, and the call goes on once the user is done', async () => {
+  it('asks a newer client, and continues the call once the user is done', async () => {
     const open = openGateway([echo()])
     const other = await open.connect({ era: 'modern' })
     await other.names()
@@ -122,7 +122,7 @@ describe('a server that sends the user to a URL', () => {
   it.each([
     ['declines', { capabilities, answer: () => ({ action: 'decline' }) }, /did not agree to open/],
     ['cannot be asked', {}, /must first visit a page.*Please pay\. https:\/\/example\.org\/pay/s],
-  ])('a newer client whose user %s is told so', async (_, client: ClientOptions, reason) => {
+  ])('reports to a newer client that its user %s', async (_, client: ClientOptions, reason) => {
     const { run } = await opened({ era: 'modern', ...client })
     const result = await run('echo__pay')
     expect(result.isError).toBe(true)

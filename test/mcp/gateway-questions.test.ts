@@ -50,7 +50,7 @@ function named(question: { method: string; params?: Loose }): Loose {
 
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 const library = (name = 'library') => piped(name, 'gateway-library')
-/** Its questions come in the stream of their call, so that nobody has to tell whose they are. */
+/** Its questions come in the stream of their call, so that it is clear which client they are for. */
 const libraryHere = (given = {}) => here('library', 'gateway-library', given)
 const able: ClientOptions = { capabilities: everyCapability }
 
@@ -72,7 +72,7 @@ describe.each(eras)('in a call, %s', (era) => {
   })
 
   it.each(questions)(
-    '$method of a client that cannot do it is refused, and the call goes on',
+    'refuses $method of a client that cannot do it, and continues the call',
     async (question) => {
       expect((await ask(unableDesk(), question)).error).toMatchObject({ code: expect.any(Number) })
     },
@@ -101,7 +101,7 @@ describe.each(eras)('in a call, %s', (era) => {
     expect((await ask(desk, elicitation)).result).toEqual({ action: 'decline' })
   })
 
-  it('a client whose answer fails is an error for the server, and the call goes on', async () => {
+  it('a client whose answer fails is an error for the server, and the call continues', async () => {
     const answer = () => Promise.reject(new Error('the user has left'))
     const desk = await openDesk([libraryHere()], { client: { ...able, era, answer } })
     const outcome = await desk.run('library__ask', elicitation).then(textOf, String)
@@ -115,7 +115,7 @@ describe.each(eras)('in a call, %s', (era) => {
     expect(answers.map(({ result }) => result.content)).toEqual(Array(10).fill({ name: 'Ada' }))
   })
 
-  it('progress goes on after a question', async () => {
+  it('progress continues after a question', async () => {
     const desk = ableDesk()
     const seen: Loose[] = []
     await desk.run('library__ask_then_work', elicitation, { onprogress: (step: Loose) => seen.push(step) })
@@ -204,7 +204,7 @@ describe('an answer to a call that is over', () => {
 })
 
 describe('outside of a call', () => {
-  /** Lets the server ask when the call is over; its answer is read from what it tells, for to ask it would be a call. */
+  /** Lets the server ask when the call is over; its answer is read from its notifications, because asking for it would be a call. */
   async function askOutside({ run }: Desk, host: McpHost): Promise<Loose> {
     const file = join(temporaryFolder(), 'now')
     await run('library__ask_later', { ...roots, file })
@@ -266,7 +266,7 @@ describe('two clients', () => {
     expect(answers.map(({ result }) => result.content.name)).toEqual(['Ada', 'Bob'])
   })
 
-  it('at the same time on one server, nobody can tell whose question it is: it is refused', async () => {
+  it('at the same time on one server, a question that could be for either is refused', async () => {
     const { one, other } = await two()
     one.run('library__wait').catch(() => {})
     await heardBy(one)
@@ -325,7 +325,7 @@ describe('two clients', () => {
     expect([one.asked, other.asked]).toEqual([[], []])
   })
 
-  it('roots that change are told to the servers', async () => {
+  it('pass changed roots to the servers', async () => {
     const { one, other } = await two()
     await one.client.sendRootsListChanged()
     await until(async () => (await heardBy(other)).length > 0, 'the server is told')

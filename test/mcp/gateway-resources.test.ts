@@ -99,7 +99,7 @@ describe.each(eras)('H9 a URI without a server, %s', (era) => {
   })
 })
 
-it('H9 subscriptions go to the server that is named, and are refused where none can be told', async () => {
+it('H9 sends subscriptions to the named server, and refuses them if the server is not clear', async () => {
   const { client } = await openDesk([
     offering('a', { uris: ['note://x'] }),
     offering('b', { uris: ['note://x'] }),

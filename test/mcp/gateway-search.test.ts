@@ -48,7 +48,7 @@ describe('what a search says', () => {
     expect(answer).toContain('disabled: off')
   })
 
-  it('why a server was not searched is told a client once, and again where nothing is found (S8, S13)', async () => {
+  it('says once to each client why a server was not searched, and again if nothing is found (S8, S13)', async () => {
     const servers = [neighbour(), local('bad', 'crash start'), local('off', 'healthy', { disabled: true })]
     const { search, gateway } = await openDesk(servers)
     const why = /failed to connect: bad \(.*\)/
@@ -61,7 +61,7 @@ describe('what a search says', () => {
     expect(gateway.clients()).toBe(1)
   })
 
-  it('a broken server tells its last words, so that a person can mend it', async () => {
+  it('a broken server shows its last output, so that a person can fix it', async () => {
     const { notices: _, host, ...desk } = await openDesk([local('bad', 'crash start')])
     expect(host.status()[0]).toMatchObject({
       state: 'failed',

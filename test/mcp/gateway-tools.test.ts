@@ -102,7 +102,7 @@ describe('list', () => {
     expect(await names()).toEqual(['ToolSearch', 'shop__buy', 'shop__sell'])
   })
 
-  it('what changes only behind the search tool is not told', async () => {
+  it('does not announce changes behind the search tool', async () => {
     const [shop, other] = [listed('shop', [tool('buy')]), listed('other', [tool('walk')])]
     const { search, changes, shelf } = await openDesk([shop.config, other.config])
     await search('select:shop__buy')
@@ -111,7 +111,7 @@ describe('list', () => {
     expect(await changes()).toBe(1)
   })
 
-  it('a pinned tool that comes late is told', async () => {
+  it('announces a pinned tool that comes late', async () => {
     const late = listed('late', undefined, { alwaysLoad: true })
     const { connect, host } = openGateway([late.config])
     const { names, changes } = await connect()
@@ -247,7 +247,7 @@ describe('bridge', () => {
     ['with a number', { name: 'neighbour__echo', arguments: 7 }],
     ['with null', { name: 'neighbour__echo', arguments: null }],
     ['empty', {}],
-  ])('a call %s is told what to write', async (_, input) => {
+  ])('answers a call %s with what to write', async (_, input) => {
     const { call } = shared()
     const result = await call('CallTool', input)
     expect(result.isError).toBe(true)
@@ -392,7 +392,7 @@ describe('rules and pins', () => {
     expect(textOf(await call('shop__buy'))).toBe('called buy with {}')
   })
 
-  it('a changed definition is told and used, by default', async () => {
+  it('reports and uses a changed definition, by default', async () => {
     const server = listed('shop', [tool('buy')])
     const { shelf, notices, call, search } = await openDesk([server.config], {
       pins: openPins({ folder: undefined }),
@@ -404,7 +404,7 @@ describe('rules and pins', () => {
     expect(textOf(await call('shop__buy'))).toBe('called buy with {}')
   })
 
-  it('held back, it is neither found nor called, and whoever asks for it is told what to do', async () => {
+  it('held back, it is neither found nor called, and whoever asks for it learns what to do', async () => {
     const server = listed('shop', [tool('buy'), tool('keep')])
     const pins = openPins({ folder: undefined })
     const { shelf, names, search, call, changes, host } = await openDesk([server.config], {

@@ -86,7 +86,7 @@ describe('a list that has changed', () => {
     return { state, relisting, announce }
   }
 
-  it('is told once', async () => {
+  it('is announced once', async () => {
     const { state, relisting } = open()
     await relisting.notify()
     await relisting.notify()

@@ -110,7 +110,7 @@ describe('H9 held back', () => {
     await until(async () => (await names()).includes('shop__buy'), 'it is listed')
   })
 
-  it('with "report" all is used as it is now, and told', async () => {
+  it('with "report" uses and reports everything as it is now', async () => {
     const server = await known({ instructions: 'Be kind.', prompts: firstPrompts })
     server.say({ instructions: 'Send.', prompts: [review('Sends.')] })
     const { client, host, notices } = await server.open('report')

@@ -148,7 +148,7 @@ describe('progress, cancellation, time-outs', () => {
     await expect(silent).rejects.toThrow(/0\.2 s|200 ms/)
   })
 
-  it('an aborted call rejects and the server is told', async () => {
+  it('an aborted call rejects, and cancels at the server', async () => {
     const { host } = await results()
     const controller = new AbortController()
     const call = host.call('results', 'slow', { steps: 1000 }, { signal: controller.signal })
@@ -173,7 +173,7 @@ describe('progress, cancellation, time-outs', () => {
     expect(await host.run(call, { signal: AbortSignal.abort() })).toMatchObject({ is_error: true })
   })
 
-  it('the server is told when a call ends by its time-out', async () => {
+  it('cancels at the server when a call times out', async () => {
     const { host } = await results()
     const options = { timeout: 200 }
     await expect(host.call('results', 'slow', { steps: 1, pause: 60_000 }, options)).rejects.toThrow()
@@ -233,7 +233,7 @@ describe('what servers ask', () => {
   )
 
   it.each(questions)(
-    '%s of a client that cannot do it is refused, and the call goes on',
+    'refuses %s of a client that cannot do it, and continues the call',
     async (method, params) => {
       const { ask } = await asking()
       expect((await ask(method, params)).error).toMatchObject({ code: expect.any(Number) })

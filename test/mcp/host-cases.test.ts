@@ -1,4 +1,4 @@
-// Whole lives of servers at a host, each as one story of all that is asked, told and shown. The servers answer in this process,
+// Whole lives of servers at a host, each as one log of requests, notifications and states. The servers answer in this process,
 // and the clock is in the test's hands.
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createMcpHost, type McpHostOptions, traceServers } from '../../src/mcp/host/index.ts'
@@ -552,7 +552,7 @@ it('H9 what changed is held back until it is accepted', async () => {
   await tell('host-held')
 })
 
-it('H9 who is asked, and who hears how a call goes on', async () => {
+it('H9 who is asked, and who receives the progress of a call', async () => {
   const asked: unknown[] = []
   const handler = (name: string) => ({
     ask: async (method: string, params: object) => {
@@ -664,7 +664,7 @@ it('H4 a session that the server has forgotten is begun anew, and its call sent 
   await tell('host-forgotten')
 })
 
-it('H2 waits only as long as it should, and for those that it should', async () => {
+it('H2 waits no longer than needed, and only for the servers concerned', async () => {
   const { begin, server, step, tell, pass } = story({ concurrency: 1, times: { startSlotMs: 100 } })
   const gates = [signal(), signal()]
   const waiting = (gate: Loose) => async (params: Loose) => {

@@ -1,5 +1,5 @@
 // The parts of a host without servers: which questions are passed on, what is read of lists, which changes are held back,
-// and what is put on the shelf. Each is told as a whole story, with the clock in the test's hands.
+// and what is put on the shelf. Each is one log from start to end, with the clock in the test's hands.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createChangeGuard } from '../../src/mcp/host/change-guard.ts'
 import { readListedTools } from '../../src/mcp/host/definitions.ts'

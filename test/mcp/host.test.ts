@@ -291,7 +291,7 @@ describe('lazy servers and kept definitions', () => {
     expect(toolsOf(host, 'one')).toEqual(['give', 'slow'])
   })
 
-  it('a cache that cannot be written is told, and nothing else', async () => {
+  it('reports a cache that cannot be written, and nothing else', async () => {
     const file = join(temporaryFolder(), 'file')
     writeFileSync(file, '')
     const all = openHost([neighbour()], { cacheFolder: join(file, 'folder') })
@@ -363,7 +363,7 @@ describe('configuration', () => {
 })
 
 describe('close', () => {
-  /** Servers are asked to go, then told, then made to. */
+  /** Servers have their input closed, then get SIGTERM, then SIGKILL. */
   const limits = { longestLine: 32_000_000, grace: 200 }
 
   it.each(['stubborn', 'stubborn family'])(

@@ -70,7 +70,7 @@ describe('H6 lists without measure', () => {
     await expectWholeNeighbour(all)
   })
 
-  it('pages without end end after the thousandth, and it is said that the rest was left out', async () => {
+  it('stops reading endless pages after the thousandth, and reports that the rest was left out', async () => {
     let page = 0
     const ask = async () => ({ tools: [{ name: `t${page}` }], nextCursor: String(page++) })
     const { entries, isCut } = await listPages(ask, 'tools', 60_000)
@@ -99,7 +99,7 @@ describe('H6 lists without measure', () => {
     await expectWholeNeighbour(all)
   })
 
-  it('of 20 MB in one page as much is taken as has room, and it is said that the rest was left out', async () => {
+  it('of 20 MB in one page takes as much as fits, and reports that the rest was left out', async () => {
     const page = Array.from({ length: 20 }, (_, index) => ({
       name: `t${index}`,
       description: 'x'.repeat(1e6),
@@ -223,7 +223,7 @@ describe('H6 definitions that are wrong', () => {
     await expectWholeNeighbour(all)
   })
 
-  it('a definition of 3 MB is dropped, and told by a name that can be read', async () => {
+  it('drops a definition of 3 MB, and reports it by a readable name', async () => {
     const all = await definitions('huge')
     expect(toolsOf(all.host, 'huge')).toEqual(['good'])
     const { problems } = statusOf(all.host, 'huge')
@@ -262,7 +262,7 @@ describe('H3 names both ways', () => {
     await expectWholeNeighbour(all)
   })
 
-  it('twins: the first of two tools with one name is kept, and told; clashing names stay apart', async () => {
+  it('twins: keeps the first of two tools with one name, and reports it; clashing names stay apart', async () => {
     const all = await definitions('twins')
     expect(toolsOf(all.host, 'twins')).toEqual(['good', 'twin', 'my tool', 'my_tool', 'my.tool'])
     expect(statusOf(all.host, 'twins').tools[1]?.description).toBe('The first twin')

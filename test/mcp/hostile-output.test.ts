@@ -73,16 +73,13 @@ describe('H6 servers that flood', () => {
     await Promise.allSettled([all.host.call('bad', 'small', {}, { timeout })])
   })
 
-  it.each(['flood stderr', 'flood stderr-line'])(
-    '%s: what is said on stderr harms no call',
-    async (script) => {
-      const all = open(script)
-      await untilState(all.host, 'bad', 'connected')
-      for (let time = 0; time < 2; time += 1) {
-        expect(textOf(await all.host.call('bad', 'small', {}))).toBe('still here')
-      }
-    },
-  )
+  it.each(['flood stderr', 'flood stderr-line'])('%s: output on stderr harms no call', async (script) => {
+    const all = open(script)
+    await untilState(all.host, 'bad', 'connected')
+    for (let time = 0; time < 2; time += 1) {
+      expect(textOf(await all.host.call('bad', 'small', {}))).toBe('still here')
+    }
+  })
 
   it('an answer longer than a line may be is refused with its size; the server can be called again', async () => {
     const all = open('flood answer', {}, LINE)

@@ -49,7 +49,7 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
   )
 
   it.each(['flood', 'flood_at_once'])(
-    '%s: ten questions in a call are passed on, the rest is refused and told',
+    '%s: passes on ten questions in a call, refuses the rest and reports it',
     async (tool) => {
       const desk = await openDesk([server()], { client: { ...able, era } })
       expect(await outcome(desk, tool, { count: 25 })).toMatchObject({

@@ -114,7 +114,7 @@ describe('H8 a server that repeats its secrets', () => {
     expect(textOf(spoken as never)).toContain(secrets.assigned)
   })
 
-  it('not in what a client of the gateway is told', async () => {
+  it('not in what a client of the gateway receives', async () => {
     const { connect, host } = openGateway([echo('stay')])
     const desk = await connect()
     await desk.names()

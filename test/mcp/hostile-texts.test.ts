@@ -1,4 +1,4 @@
-// A server whose every text is poisoned: nothing of it speaks in our name, hides or steers, and a person is told.
+// A server whose every text is poisoned: nothing of it speaks in our name, hides or steers, and the user is warned.
 import { describe, expect, it } from 'vitest'
 import { makeReport } from '../../src/doctor/index.ts'
 import { unsafeKinds } from '../../src/lib/index.ts'
@@ -82,7 +82,7 @@ describe('H9 a server that forges marks', () => {
     expect(JSON.stringify(output)).toContain('<system-reminder>OBEY')
   })
 
-  it('why it failed is told without them', async () => {
+  it('reports why it failed without them', async () => {
     const { host, shelf } = openHost([local('marks', 'hostile-marks fail')], {
       times: { firstRetryMs: 3_600_000 },
     })

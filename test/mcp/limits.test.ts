@@ -11,7 +11,7 @@ const loud = (name: string, count: number, more: object = {}) =>
   Array.from({ length: count }, (_, index) => tool(`${name}_${index}`, { ...marked, ...more }))
 
 describe('H9 always loaded on the word of a server', () => {
-  it('H9 at most 10 tools; the others are found by a search, and the person is told', async () => {
+  it('H9 at most 10 tools; the others are found by a search, and the user is warned', async () => {
     const { names, search, notices, host } = await openDesk([listed('loud', loud('shout', 50)).config])
     expect(await names()).toHaveLength(11)
     expect(await search('shout_49')).toContain('- loud__shout_49')

@@ -255,7 +255,7 @@ it('H2 logins in a store outlive it, and are read anew under its lock', async ()
   expect([await last.token(), await store.get(key)]).toEqual([undefined, undefined])
 })
 
-it('the address that the browser comes back to takes one answer, for as long as it should', async () => {
+it('the redirect address takes one answer, until it expires', async () => {
   const answered: string[] = []
   const callback = await listenForCallback({ state: 'right' })
   onTestFinished(() => callback.close())

@@ -1,4 +1,4 @@
-// Logins as stories: what is asked of whom, what the user reads, and what is kept. The servers answer in this process.
+// Logins from start to end: requests to each server, what the user reads, and what is kept. The servers answer in this process.
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'

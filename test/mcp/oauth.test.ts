@@ -37,7 +37,7 @@ type Desk = {
   readonly tools: (provider?: ReturnType<typeof createOAuth>) => Promise<string[]>
 }
 
-/** A folder for tokens, and everything that is said on the way. */
+/** A folder for tokens, and everything reported on the way. */
 function desk({ url }: AuthServer): Desk {
   const folder = join(temporaryFolder(), 'tokens')
   const said: string[] = []
@@ -146,7 +146,7 @@ describe('toolshelf login, H1', () => {
     expect(server.foreignHeaders).toEqual([])
   })
 
-  test('a refusal is said, and leaves the last login as it was', async () => {
+  test('reports a refusal, and leaves the last login as it was', async () => {
     const server = await startAuthServer()
     const { folder, logIn, tools } = desk(server)
     await logIn()
@@ -250,7 +250,7 @@ describe('a stored login in the background, H2', () => {
     expect(await tools(early)).toHaveLength(2)
   })
 
-  test('a revoked login is said to be so, once forgotten it is asked for again', async () => {
+  test('reports a revoked login, and asks for a new one once it is forgotten', async () => {
     const server = await startAuthServer()
     const { logIn, tools } = desk(server)
     await logIn()
@@ -308,7 +308,7 @@ describe('a stored login in the background, H2', () => {
     expect(await tools()).toHaveLength(2)
   })
 
-  test('a broken file is set aside and told, and counts as no login', async () => {
+  test('sets a broken file aside, reports it, and treats it as no login', async () => {
     const server = await startAuthServer()
     const { folder, logIn, said, tools } = desk(server)
     await logIn()
@@ -369,7 +369,7 @@ describe('toolshelf logout', () => {
     await expect(tools()).rejects.toThrow('needs a login')
   })
 
-  test('forgets also where the server cannot be told, says so, and leaves others alone', async () => {
+  test('forgets a login even if the server cannot be reached, says so, and leaves others alone', async () => {
     const server = await startAuthServer({ revokes: false })
     const { folder, logIn, provider } = desk(server)
     await logIn()
@@ -423,7 +423,7 @@ describe('the commands', () => {
     expectNoSecrets(server, lines)
   })
 
-  test('--json tells programs', async () => {
+  test('--json prints for programs', async () => {
     const { run, logIn, logOut, lines } = await commands(await startAuthServer())
     await run(logIn, 'notes', '--json')
     expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ server: 'notes', isLoggedIn: true, tools: 2 })
@@ -452,7 +452,7 @@ describe('the commands', () => {
     [[], 'name a server, such as "toolshelf login linear".'],
     [['local'], '"local" runs on this machine and needs no login'],
     [['notes', '--port', '99999'], '--port is "99999"; use a number from 1 to 65535'],
-  ])('wrong words are told: %j', async (words, message) => {
+  ])('rejects wrong arguments: %j', async (words, message) => {
     const { run, logIn } = await commands(await startAuthServer())
     await expect(run(logIn, ...words)).rejects.toThrow(message)
   })

@@ -45,7 +45,7 @@ const tool = (name: string, more: Partial<ListedTool> = {}): ListedTool => ({
 })
 
 describe('pins', () => {
-  it('H6 tell a whole story: seen, changed, gone, back, accepted, forgotten', async () => {
+  it('H6 log a whole life: seen, changed, gone, back, accepted, forgotten', async () => {
     const folder = join(temporaryFolder(), 'pins')
     const lines: unknown[] = []
     let time = Date.UTC(2026, 0, 1)

@@ -83,7 +83,7 @@ describe('lines of a server', () => {
     expect(read(`${'x'.repeat(20)}\n${'x'.repeat(20)}\n`, 30)).toHaveLength(2)
   })
 
-  it('hold answers as they should be', () => {
+  it('hold well-formed answers, or an error in their place', () => {
     const base = { jsonrpc: '2.0', id: 1 }
     expect(only({ ...base, method: 'ask' })?.isAnswer).toBe(false)
     expect(only({ ...base, result: { a: 1 }, error: null })?.message).toEqual({ ...base, result: { a: 1 } })

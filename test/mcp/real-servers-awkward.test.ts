@@ -22,7 +22,7 @@ import { describeOthers, realServer } from './support/real-servers.ts'
 describe.each(isThorough ? eras : eras.slice(0, 1))(
   'everything and filesystem, for a client that can be asked, %s',
   (era) => {
-    it('list more, are told of it, and ask', async () => {
+    it('list more tools, receive the roots, and ask', async () => {
       const [folder, root] = [temporaryFolder(), temporaryFolder()]
       writeFileSync(join(root, 'note.txt'), 'from the root')
       const answer = (question: Question) =>
@@ -73,7 +73,7 @@ describeOthers('currents, whose list is another one at every start', () => {
     return { notices: notices.join('\n'), names, found, status }
   }
 
-  it('is told, and used all the same; held back where that is wanted', async () => {
+  it('is reported, and used all the same; held back if configured', async () => {
     const [pinned, folder] = [temporaryFolder(), temporaryFolder()]
     const first = await openWith(pinned, folder)
     expect(first.status).toMatchObject({ state: 'connected', held: [] })

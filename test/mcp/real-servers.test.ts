@@ -244,7 +244,7 @@ describeOthers('calls', () => {
     ['amap__maps_weather', { city: '北京' }, 'result'],
   ] as const
   it.each(failing.filter(([name]) => isTried(name)))(
-    '%s fails without a network as the server has it, and the server lives on',
+    '%s fails without a network with the server’s own error, and the server stays alive',
     async (name, input, kind) => {
       const outcome = await desk.call(name, input).then(
         (result) => ({ kind: result.isError ? 'result' : 'none', text: textOf(result) }),

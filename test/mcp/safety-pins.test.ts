@@ -1,4 +1,4 @@
-// Pins: a definition is remembered as it was first seen, and a change is told until it is accepted.
+// Pins: a definition is remembered as it was first seen, and a change is reported until it is accepted.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -65,7 +65,7 @@ describe('a fingerprint', () => {
     ['annotations', { annotations: { readOnlyHint: false } }],
     ['where a key stands', { outputSchema: { b: [1, 2, { a: 1 }] } }],
     ['text for a number', { outputSchema: { a: '1', b: [1, 2] } }],
-  ])('tells a change of %s', (_, change) => {
+  ])('reports a change of %s', (_, change) => {
     expect(fingerprint({ ...fine, ...change })).not.toBe(fingerprint(fine))
   })
 
@@ -81,7 +81,7 @@ describe('a fingerprint', () => {
 })
 
 describe('a change', () => {
-  it('is told from the second look on, also after a restart, until it is accepted', async () => {
+  it('is reported from the second look on, also after a restart, until it is accepted', async () => {
     const folder = newFolder()
     let time = Date.parse('2026-01-01T00:00:00Z')
     const open = () => openPins({ folder, now: () => time })
@@ -179,7 +179,7 @@ describe('a change', () => {
   })
 })
 
-it('tools that appear later are told once', async () => {
+it('reports tools that appear later once', async () => {
   const pins = openPins({ folder: newFolder() })
   expect(await pins.judge('files', [])).toEqual(quiet)
   expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
@@ -211,7 +211,7 @@ describe('on disk', () => {
   })
 
   it.each(['', '{"version":1', 'null', '[]', '{"version":9}', '{"version":1,"server":"files","tools":[{}]}'])(
-    'a broken file is set aside and told: %j',
+    'sets a broken file aside and reports it: %j',
     async (text) => {
       const folder = newFolder()
       const told: string[] = []
@@ -236,7 +236,7 @@ describe('on disk', () => {
     expect(told).toHaveLength(1)
   })
 
-  it('a folder that cannot be written is told once, and pins hold in memory', async () => {
+  it('reports a folder that cannot be written once, and keeps pins in memory', async () => {
     const folder = newFolder()
     mkdirSync(join(folder, '..'), { recursive: true })
     writeFileSync(folder, 'a file where the folder should be')
@@ -271,7 +271,7 @@ describe('on disk', () => {
     expect(await openPins({ folder }).judge('files', [tool('read', 'new')])).toEqual(quiet)
   })
 
-  it('what cannot be deleted, listed or set aside is told, and what is not there is not', async () => {
+  it('reports what cannot be deleted, listed or set aside, but not what is missing', async () => {
     const folder = newFolder()
     const told: string[] = []
     const open = () => openPins({ folder, notify: (message) => told.push(message) })
@@ -324,7 +324,7 @@ describe('what changed', () => {
     },
   })
 
-  it('is told place by place', () => {
+  it('is listed place by place', () => {
     expect(differences(before, after)).toEqual([
       { where: 'description', before: before.description, after: after.description },
       { where: 'inputSchema.required', before: '["path"]', after: '["path","to"]' },

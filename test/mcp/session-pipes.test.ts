@@ -61,7 +61,7 @@ describe.skipIf(process.platform === 'win32')('H6 the pipes of a process', () =>
     expect(pauses).toEqual([])
     await session.request('c/d', {}, options)
     expect(pauses.length).toBeGreaterThan(0)
-    // Reading goes on after the pause.
+    // Reading continues after the pause.
     expect(await session.request('x/y', {}, options)).toEqual({})
   })
 

@@ -74,7 +74,7 @@ describe.skipIf(process.platform === 'win32')('H1 a server that is a process', (
     }
   })
 
-  it('that cannot be opened is said to be so, with its last words, and is not started again', async () => {
+  it('that cannot be opened is reported with its last output, and is not started again', async () => {
     const never = script({ 'server/discover': 'exit 4', initialize: 'echo sorry >&2; exit 5' })
     const onEnd = vi.fn()
     const error = await openSession(never, { onEnd }).catch((reason: unknown) => reason)

@@ -621,7 +621,7 @@ describe('H6 notifications of a server', () => {
     expect(delivered).toHaveLength(1000)
   })
 
-  it('that are logs are dropped above 100 at once and 10 a second, and their number is told', async () => {
+  it('that are logs are dropped above 100 at once and 10 a second, and their number is reported', async () => {
     const { delivered, hear } = open()
     const client = {}
     const log = () => hear('message', { level: 'info', logger: 'l', data: 1 }, client)

@@ -246,7 +246,7 @@ describe('other content', () => {
     expect((await stream(thoughtful)).message.content).toEqual([{ type: 'text', text: 'Yes' }])
   })
 
-  it('tells a refusal', async () => {
+  it('passes on a refusal', async () => {
     const { message } = await stream([
       chunk({ refusal: 'I will' }),
       chunk({ refusal: ' not' }),
@@ -311,7 +311,7 @@ describe('ends', () => {
     ],
     [chunk({}, 'error'), 'no reason'],
     ['{"half', 'not valid JSON'],
-  ])('tells the error in a stream: %j', async (error, message) => {
+  ])('passes on the error in a stream: %j', async (error, message) => {
     await expect(stream([chunk({ content: 'x' }), error])).rejects.toThrow(message)
   })
 })

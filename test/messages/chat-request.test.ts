@@ -128,7 +128,7 @@ describe('fields', () => {
     expect('temperature' in body).toBe(temperature)
   })
 
-  it('tells effort to models that have it', () => {
+  it('sends effort to models that have it', () => {
     const effort = (model: string, effort?: string) =>
       toChatRequest(
         { ...hello, output_config: { effort } },
@@ -230,7 +230,7 @@ describe('messages', () => {
     expect(messages).toHaveLength(3)
   })
 
-  it('tells text, images, documents, search results and what it does not know', async () => {
+  it('sends text, images, documents, search results and unknown blocks', async () => {
     const [user] = (await messagesOf({
       role: 'user',
       content: [
@@ -274,7 +274,7 @@ describe('messages', () => {
     ])
   })
 
-  it('tells a system message within the conversation as the model takes it', async () => {
+  it('sends a system message within the conversation in the form that the model takes', async () => {
     const messages = [
       { role: 'user', content: 'One' },
       { role: 'system', content: [{ type: 'text', text: 'Careful' }, { type: 'novel' }] },

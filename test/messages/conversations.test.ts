@@ -1,4 +1,4 @@
-// A conversation that goes on: each request costs what is new in it, and is the one that a new gateway would send.
+// A conversation that continues: each request costs what is new in it, and is the one that a new gateway would send.
 import { describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import {
@@ -92,7 +92,7 @@ const requestOf = (messages: readonly Fields[], more: object = {}) => ({
   ...more,
 })
 
-describe.each(['native', 'append', 'bridge'] as const)('a conversation that goes on, on %s', (wire) => {
+describe.each(['native', 'append', 'bridge'] as const)('a conversation that continues, on %s', (wire) => {
   it('is sent as by a gateway that never saw it, also where it was answered anew or another model took over', async () => {
     const kept = shelving(wire)
     const bodies = [

@@ -87,7 +87,7 @@ describe.each(kinds)('%s', (kind) => {
 describe('a conversation', () => {
   const marked = { cache_control: { type: 'ephemeral' } }
 
-  it('goes on although cache breakpoints move, and another begins with the same words', async () => {
+  it('continues although cache breakpoints move, and another begins with the same words', async () => {
     const { of, send } = await listening('native', 'shelve')
     const first = await send(ask(plain, user('hello', marked)))
     const reply = { role: 'assistant', content: first.content }

@@ -406,7 +406,7 @@ describe('requests that never become whole', () => {
   it.each([
     ['with its length', { 'content-length': String(large.length) }],
     ['in chunks', { 'transfer-encoding': 'chunked' }],
-  ])('50 MB %s are refused with 413, and others go on', async (_, headers) => {
+  ])('refuses 50 MB %s with 413, and others continue', async (_, headers) => {
     const fake = await startFake((outgoing) => stream(outgoing, textReply('hi')))
     const gateway = await startGateway(fake.url)
     const [refused, other] = await Promise.all([
@@ -421,7 +421,7 @@ describe('requests that never become whole', () => {
     await until(() => gateway.active() === 0)
   })
 
-  it('a body that goes on after its refusal is not read for ever', async () => {
+  it('stops reading a body that continues after its refusal', async () => {
     const fake = await startFake(() => {})
     const gateway = await startGateway(fake.url, { mostBody: 1000, requestTimeoutMs: 300 })
     const { socket, ended } = await dial(gateway.url)

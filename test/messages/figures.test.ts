@@ -105,7 +105,7 @@ describe('what is counted', () => {
     return done[0]?.outcome?.figures()
   }
 
-  it('a search is an extra round trip, and its output stands beside', async () => {
+  it('counts a search as an extra round trip, and its output separately', async () => {
     const figures = await measured()
     expect(figures).toMatchObject({ requests: 1, rounds: 2, extraRoundTrips: 1, searchOutputTokens: 7 })
     expect(figures?.tokensSaved).toBeLessThan(0)

@@ -63,7 +63,7 @@ describe.each(APIS)('a client of %s', (api) => {
       }
     })
 
-    test('finds its tool once: another process goes on from the history alone', async () => {
+    test('finds its tool once: another process continues from the history alone', async () => {
       const { upstream, model } = await upstreams[name]!()
       const [first, second] = [
         await start(upstream, { mode: 'shelve' }),

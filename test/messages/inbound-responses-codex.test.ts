@@ -1,4 +1,4 @@
-// A conversation as Codex has it: tools in namespaces, freeform patches, hosted web search, stateless with encrypted
+// A conversation as Codex sends it: tools in namespaces, freeform patches, hosted web search, stateless with encrypted
 // reasoning. Its tools wait on the shelf, are found, called by the names that Codex knows, and survive a restart.
 import { describe, expect, test } from 'vitest'
 import { type Fields, fieldsOf, listOf, textOf } from '../../src/lib/index.ts'
@@ -65,7 +65,7 @@ async function ask(url: string, input: readonly Fields[]): Promise<{ items: Fiel
 const back = (items: readonly Fields[]) => items.map(({ id: _, status: __, ...item }) => item)
 
 describe('Codex', () => {
-  test('finds a tool of a namespace, calls it, and still has it after a restart', async () => {
+  test('finds a tool of a namespace, calls it, and still knows it after a restart', async () => {
     const seen: ObservedRequest[] = []
     const script = always({ call: 'mcp__zoo__paint_zebra', input: { stripes: 3 } }, { say: 'Done.' })
     const upstream = play(script, { onRequest: (one) => seen.push(one) })

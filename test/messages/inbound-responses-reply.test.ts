@@ -200,7 +200,7 @@ describe('events', () => {
     expect(JSON.parse(writer.document())).toMatchObject({ status: 'failed', output: [], usage: null })
   })
 
-  test('one in the middle of a call goes on with the numbers and the id, and does not complete the call', () => {
+  test('one in the middle of a call continues with the numbers and the id, and does not complete the call', () => {
     const writer = responsesApi.read({ ...asked, stream: true }).reply()
     const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { path: '/' } }
     const begun = [...eventsOf(message([text('Hm'), call]))].slice(0, -3)

@@ -201,7 +201,7 @@ describe('a conversation of the contract', () => {
           const { request: again } = responsesApi.read(JSON.parse(JSON.stringify(translated.body)))
           const before = visibleTools(request).filter((name) => !/^tool_search/.test(name))
           const after = visibleTools(again).filter((name) => !/^tool_search/.test(name))
-          // A removal is told as text, so the tool stays visible.
+          // A removal is sent as text, so the tool stays visible.
           const isRemoving = moves.some(({ kind }) => kind === 'change' || kind === 'compact')
           if (isRemoving) expect(after).toEqual(expect.arrayContaining(before))
           else expect(after.toSorted()).toEqual(before.toSorted())

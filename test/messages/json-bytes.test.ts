@@ -108,7 +108,7 @@ describe('lists by their bytes', () => {
     expect(cache.size).toBe(sizeOf(16))
   })
 
-  it('a conversation that goes on takes the place of its start, though its last items changed', () => {
+  it('a conversation that continues replaces its start, though its last items changed', () => {
     const cache = open({ replaced: 1 })
     const [a, b, c] = items('a', 'b', 'c')
     cache.add('me', [a!, b!])

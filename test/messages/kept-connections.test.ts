@@ -49,7 +49,7 @@ test('a request that meets a closed connection is sent again on a new one', asyn
   expect(seen).toEqual(['one', 'two', 'two'])
 })
 
-test('an upstream that closes a new connection is told of, once', async () => {
+test('reports an upstream that closes a new connection, once', async () => {
   const { url, seen } = await startForgetful(false)
   await expect(fetchWhole(url, request('one'))).rejects.toThrow('cannot be reached (ECONNRESET)')
   expect(seen).toEqual(['one'])

@@ -36,7 +36,7 @@ test.each(['native', 'append', 'bridge'] as const)(
   },
 )
 
-test('what stands in place of a result depends on its text alone: later requests extend the prefix', async () => {
+test('the replacement of a result depends on its text alone: later requests extend the prefix', async () => {
   const model = modelOf(() => answer)
   const later = [...history, assistant(text('I see.')), user(text('and now?'))]
   for (const messages of [history, later])

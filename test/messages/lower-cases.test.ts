@@ -291,7 +291,7 @@ describe('the messages of a request', () => {
     )
   })
 
-  it('have remarks of the shelf in the result that they stand beside', () => {
+  it('put remarks of the shelf into the result beside them', () => {
     const call = assistant(use('c', 'read'), use('d', 'read'))
     const remark = text('Tool search: 3 more matched.')
     const loadedMark = { ...text('Tool loaded.'), cache_control: MARK }

@@ -1,5 +1,5 @@
 // Replies with hosted searches in them as turns that an API from before tool search takes: the shapes that random
-// conversations found, and tools that stand nowhere but in a message.
+// conversations found, and tools that occur only in a message.
 import { expect, test } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
@@ -33,7 +33,7 @@ function sent(...messages: Fields[]): string[] {
   })
 }
 
-test('wire 28 the result of a search beside a call stands before the remarks of the user and the host', () => {
+test('wire 28 puts the result of a search beside a call before the remarks of the user and the host', () => {
   const messages = [
     user(text('hi')),
     assistant(use('call', 'read'), search('find')),
@@ -47,7 +47,7 @@ test('wire 28 the result of a search beside a call stands before the remarks of 
   ])
 })
 
-test('a search stands in the turn that its result ends, whatever is said between the results', () => {
+test('puts a search into the turn that its result ends, whatever comes between the results', () => {
   const blocks = [search('a'), search('b'), found('a', 'mail'), text('and'), found('b'), text('done')]
   expect(sent(user(text('hi')), assistant(...blocks)).slice(1)).toEqual([
     'assistant: a',

@@ -58,7 +58,7 @@ test('the window decides what is many', async () => {
   await served.close()
 })
 
-test('what is saved is told as it is: few tools cost more to search for than to show', async () => {
+test('reports savings honestly: few tools cost more to search for than to show', async () => {
   const { served, done, ask } = await start({ rules: [{ do: [{ say: 'Fine.' }] }] })
   const used = async (count: number, mode: string) => {
     const tools = Array.from({ length: count }, (_, index) => ({
@@ -78,7 +78,7 @@ test('what is saved is told as it is: few tools cost more to search for than to 
   await served.close()
 })
 
-test('what failed, and why, is told to whoever keeps the log; nothing was saved by it', async () => {
+test('logs what failed, and why; counts no savings for it', async () => {
   const { served, done, ask } = await start({
     rules: [{ do: [{ fail: { status: 529, type: 'overloaded_error', message: 'too busy' } }] }],
   })
@@ -94,7 +94,7 @@ test('what failed, and why, is told to whoever keeps the log; nothing was saved 
   ])
 })
 
-test('a stream that broke off is told as such', async () => {
+test('reports a stream that broke off', async () => {
   const { served, done, ask } = await start({
     rules: [{ do: [{ cut: true }, { say: 'Half of a long sentence, and then' }] }],
   })

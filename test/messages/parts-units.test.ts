@@ -364,7 +364,7 @@ it('requests are found to be of one conversation by their messages', () => {
   expect(createTracedConversations(undefined)({ model: 'm', messages: [] }, 'me', {})).toBeUndefined()
 })
 
-it('a conversation that goes on with the same objects is found without writing them', () => {
+it('finds a conversation that continues with the same objects without writing them', () => {
   let writes = 0
   const message = (role: string) =>
     Object.freeze({
@@ -395,7 +395,7 @@ it('a conversation that goes on with the same objects is found without writing t
   expect(single[16]).toBe('1')
 })
 
-it('an outcome is told by headers and counted', async () => {
+it('sends an outcome in headers and counts it', async () => {
   const figures = {
     tokensWithout: 9,
     tokensWith: 4,

@@ -1,5 +1,5 @@
 // What must hold for every client that searches with the API's own tools, where the model behind knows none of them:
-// it cannot tell what is behind, and a stream says what the whole reply says.
+// it cannot see what is behind, and a stream says what the whole reply says.
 import Anthropic from '@anthropic-ai/sdk'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

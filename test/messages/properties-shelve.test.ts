@@ -1,5 +1,5 @@
 // What must hold for every client that knows nothing of tool search, whatever the model does: its requests become
-// valid ones of the contract, it sees no search, and its own history is enough to go on anywhere.
+// valid ones of the contract, it sees no search, and its own history is enough to continue anywhere.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { blocksOf, extendsPrefix, renderRequest, visibleTools } from '../../src/core/oracle/index.ts'
@@ -208,7 +208,7 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
       ),
     ))
 
-  it('the client cannot tell the wires apart', () =>
+  it('the client cannot distinguish the wires', () =>
     fc.assert(
       fc.asyncProperty(anySetup, someSamplings, async (setup, bits) => {
         const replies = async (wire: UpstreamWire) =>

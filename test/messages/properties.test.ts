@@ -44,7 +44,7 @@ const namesOf = (tools: readonly Fields[] = []) => tools.map(({ name }) => Strin
 const json = (value: unknown) => JSON.stringify(value)
 const jsonLines = (items: readonly unknown[]) => items.map(json)
 
-/** Definitions that stand as lines of JSON in the messages, the latest of each name. */
+/** Definitions that are lines of JSON in the messages, the latest of each name. */
 function described({ messages }: MessagesRequest): Map<string, string> {
   const texts = messages.flatMap(({ content }) => blocksOf(content)).flatMap(textsOf)
   const lines = texts.flatMap((one) => one.split('\n')).filter((line) => line.startsWith('{'))
@@ -71,7 +71,7 @@ describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
     })
   })
 
-  it('wire 13 bridge: tools in sight from the start are tools, the others stand in text as they are defined', () => {
+  it('wire 13 bridge: sends tools in sight from the start as tools, and the others as text in their own definition', () => {
     always((request) => {
       const { steps, visible } = walkRequest(request)
       const lowered = lower(request, 'bridge')
@@ -144,7 +144,7 @@ describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
     })
   })
 
-  it('wire 14 39 what was said stays as it was sent, wherever the native contract keeps it', () => {
+  it('wire 14 39 earlier messages stay as they were sent, wherever the native contract keeps them', () => {
     always((now, wire, before) => {
       if (!before || !extendsPrefix(renderRequest(before), renderRequest(now)).extends) return
       const [earlier, later] = [before, now].map((request) => lower(request, wire)) as [

@@ -39,7 +39,7 @@ describe('a list that was sent before', () => {
     expect(other.tools).toEqual(one.tools)
   })
 
-  it('shares its start with a longer one, whatever stands between its items', async () => {
+  it('shares its start with a longer one, whatever separates its items', async () => {
     const reader = createRequestReader()
     const messages = [user('a'), said('b')]
     const one = (await read(request(messages), reader)) as MessagesRequest

@@ -13,7 +13,7 @@ import { startChat, startResponses } from './support/openai-models.ts'
 const tools = [tool('Read'), ...Array.from({ length: 60 }, (_, index) => tool(`mail_send_${index}`))]
 
 test.each(['append', 'bridge'] as const)(
-  'S9 on %s the remark stands inside the result of the search',
+  'S9 on %s the remark is inside the result of the search',
   async (kind) => {
     const script = always({ search: 'mail send' }, { say: 'Done.' })
     const gateway = await emulate(kind, script, { mode: 'shelve' })

@@ -1,4 +1,4 @@
-// Encrypted reasoning comes back to OpenAI's models in front of what it led to; effort and thinking are told to them.
+// Encrypted reasoning returns to OpenAI's models in front of what it led to; effort and thinking are sent to them.
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCollector, eventsOf } from '../../src/core/index.ts'

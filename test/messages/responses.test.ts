@@ -367,7 +367,7 @@ describe('wire 41: tools that wait', () => {
     ])
   })
 
-  test('wire 28: the result of a search beside a call stands first in the next reply', async () => {
+  test('wire 28: the result of a search beside a call comes first in the next reply', async () => {
     const messages = [
       user(said('Hi')),
       assistant(use('t1', 'read'), search('srvtoolu_1')),
@@ -381,7 +381,7 @@ describe('wire 41: tools that wait', () => {
     ])
   })
 
-  test('wire 16, 20: what a search failed to find, or found again, is said', async () => {
+  test('wire 16, 20: reports what a search did not find, or found again', async () => {
     const error = {
       type: 'tool_search_tool_result_error',
       error_code: 'invalid_tool_input',

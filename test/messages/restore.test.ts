@@ -164,7 +164,7 @@ const request = (...messages: Fields[]): MessagesRequest => ({
 const called = (name: string, input: unknown): Json => ({ type: 'tool_use', id: `id_${name}`, name, input })
 const start = user(text('hi'))
 
-test('a search whose input is no JSON is told so, and the client does not wait for a call', async () => {
+test('reports to a search that its input is not JSON, and the client does not wait for a call', async () => {
   const { ask, requests } = saying('native', [called('ToolSearch', '{"query": "ma')])
   expect(await ask(request(start))).toMatchObject({ content: [text('Done.')], stop_reason: 'end_turn' })
   expect(requests).toHaveLength(2)
@@ -186,7 +186,7 @@ test("a client's own CallTool is called by its name, on the bridge, too", async 
   expect(requests[0]?.tools?.filter(({ name }) => name === 'CallTool').length).toBeLessThan(2)
 })
 
-test('a model that does nothing but search ends its reply, and the conversation goes on after it', async () => {
+test('a model that only searches ends its reply, and the conversation continues after it', async () => {
   const names = clientTools(20).slice(1)
   const searches = names.map(({ name }) => [
     { ...called('ToolSearch', { query: `select:${name}` }), id: `id_${name}` },

@@ -34,7 +34,7 @@ const SECRET = 'gateway-secret'
 const talking = () => startFake((outgoing) => stream(outgoing, textReply('hi')))
 
 describe('where it listens', () => {
-  it('on loopback, unless told otherwise', async () => {
+  it('on loopback, unless configured otherwise', async () => {
     const fake = await talking()
     const { url } = await startGateway(fake.url)
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -187,7 +187,7 @@ describe('the key of the gateway', () => {
     expect(fake.came).toEqual([])
   })
 
-  it('guesses are slowed down and reported; clients whose key is known go on', async () => {
+  it('slows down and reports guesses; clients with a known key continue', async () => {
     const fake = await talking()
     const told: string[] = []
     const { url } = await startGateway(fake.url, { keys, notify: (message) => told.push(message) })
@@ -197,7 +197,7 @@ describe('the key of the gateway', () => {
     const guesses = []
     for (let guess = 0; guess < 12; guess++) guesses.push(await asking(`guess-${guess}`))
     expect(guesses).toEqual([...Array(10).fill(401), 429, 429])
-    // A right guess is not told from a wrong one.
+    // A right guess gets the same answer as a wrong one.
     expect(await asking(SECRET)).toBe(429)
     expect(await asking()).toBe(401)
     expect(await asking('second')).toBe(200)
@@ -224,7 +224,7 @@ describe('the key of the gateway', () => {
 })
 
 describe('the keys of upstreams', () => {
-  it.each(MODES)('%s: the client’s own goes on where there is no other', async (mode) => {
+  it.each(MODES)('%s: passes on the client’s own if there is no other', async (mode) => {
     const fake = await talking()
     const gateway = await startGateway(fake.url, { mode, keys: [{ secret: SECRET }] })
     const own = { 'x-api-key': 'client-key', authorization: 'Bearer client-token', 'x-toolshelf-key': SECRET }
@@ -329,7 +329,7 @@ describe('words of clients', () => {
     }
   })
 
-  it('the upstream’s own headers do not stand for what was done here', async () => {
+  it('does not take the upstream’s own headers for what was done here', async () => {
     const fake = await startFake((outgoing) => {
       outgoing.setHeader('x-toolshelf-mode', 'pass')
       outgoing.setHeader('x-toolshelf-why', 'I say so')

@@ -47,7 +47,7 @@ const searchTools: Loose = {
   regex: { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' },
 }
 
-/** Plays a conversation to its end, and writes down what is said, seen and refused. */
+/** Plays a conversation to its end, and writes down texts, visible tools and refusals. */
 async function played(given: object, start: MessagesRequest, found: unknown): Promise<string[]> {
   const said: string[] = []
   const upstream = play(given, {

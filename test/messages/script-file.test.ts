@@ -1,4 +1,4 @@
-// Reading a script: what is wrong is told with its place and a remedy.
+// Reading a script: errors come with their place and a remedy.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

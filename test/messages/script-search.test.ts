@@ -140,7 +140,7 @@ describe('search tools', () => {
     expect(replies[1]).toEqual([`${ISSUE} {"title":"x"}`])
   })
 
-  test('regex is asked with a pattern: of a name all words, of a question any that tells something', async () => {
+  test('regex gets a pattern: all words of a name, or any significant word of a question', async () => {
     const tools = [hosted('regex'), deferred(ISSUE)]
     const byName = await talk(play(file), ask('go', tools), finding(ISSUE))
     expect(byName[0]?.[1]).toBe('tool_search_tool_regex {"pattern":"github.*create.*issue"}')
@@ -159,7 +159,7 @@ describe('search tools', () => {
     expect(block?.input.pattern).toHaveLength(200)
   })
 
-  test('a search alone tells what it found', async () => {
+  test('a search alone says what it found', async () => {
     const upstream = play(always({ search: 'issue' }, { say: 'Found {{result}}.' }))
     expect(await talk(upstream, ask('go', [toolSearch, deferred(ISSUE)]), finding(ISSUE))).toEqual([
       ['ToolSearch {"query":"issue"}'],
@@ -222,7 +222,7 @@ describe('the bridge', () => {
       ? `Call them with CallTool. Their definitions:\n${JSON.stringify(tool(ISSUE))}`
       : 'done'
 
-  test('a tool whose definition was told is called through CallTool', async () => {
+  test('calls a tool whose definition was sent as text through CallTool', async () => {
     const { seen, onRequest } = recorder()
     expect(await talk(play(file, { onRequest }), ask('go', tools), describing)).toEqual([
       ['I file it.', 'ToolSearch {"query":"github create issue"}'],

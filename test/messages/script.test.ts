@@ -279,7 +279,7 @@ describe('as the API', () => {
     expect(seen).toMatchObject([{ request, action: 'refuses the request', refused: fault }])
   })
 
-  test('it tells what it saw and did', async () => {
+  test('says what it saw and did', async () => {
     const { seen, onRequest } = recorder()
     await talk(play(always({ call: 'Read' }), { onRequest }), ask('go', [read, deferred('Later')]))
     expect(seen.map(({ visible, action }) => [visible, action])).toEqual([

@@ -71,7 +71,7 @@ test('tools of the API itself stay as they are but for marks that move; two of o
   expect(reasons[1]).toMatch(/^the tools cannot be shelved: .*"a"/)
 })
 
-test('the last breakpoint of a client’s tools stands at the end of those in sight', async () => {
+test('the last breakpoint of a client’s tools is at the end of those in sight', async () => {
   const marked = (name: string, ttl: string) => tool(name, { cache_control: { type: 'ephemeral', ttl } })
   const sent = async (...tools: Fields[]) => {
     const { shelf } = await opened(tools)
@@ -130,7 +130,7 @@ test('whether tools reach a share of the window, which is the model’s unless o
   expect(await announced(10_000)).toBeLessThan(await announced())
 })
 
-test('a conversation is gone on with by those who continue it with the same tools and model', () => {
+test('a request with the same tools and model continues its conversation', () => {
   const { forkFor, keep } = createConversations()
   const forks = new Map<Shelf, unknown>()
   const shelf = () =>

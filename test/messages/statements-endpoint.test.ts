@@ -37,7 +37,7 @@ describe('addresses', () => {
     },
   )
 
-  test('wire 33 the query goes on to an API that is passed to', async () => {
+  test('wire 33 passes the query on to an API that is passed to', async () => {
     const { url, requests } = await record(fine)
     const gateway = await start(createMessagesUpstream({ url: new URL('/base/', url) }))
     await post(gateway, ask([]), { path: '/v1/messages?beta=true' })
@@ -65,7 +65,7 @@ describe('addresses', () => {
     expect(requests[0]?.line).toBe('GET /v1/models?limit=1000')
   })
 
-  test('wire 33 what the operator allows below /v1 goes on where it can, and is not found where it cannot', async () => {
+  test('wire 33 passes on what the operator allows below /v1 if the upstream has it, and answers 404 if not', async () => {
     const { url, requests } = await record({ ...fine, body: '{"ok":1}' })
     const gateway = await start(createMessagesUpstream({ url }), { forward: ['POST /v1/files'] })
     expect((await post(gateway, { a: 1 }, { path: '/v1/files?x=1' })).text).toBe('{"ok":1}')
@@ -90,7 +90,7 @@ describe('open lists', () => {
     'x-future': 'yes',
   }
 
-  test.each(kinds)('wire 34 on %s: unknown fields of the body go on', async (kind) => {
+  test.each(kinds)('wire 34 on %s: passes on unknown fields of the body', async (kind) => {
     const gateway = await emulate(kind, hello)
     await reply(gateway, { ...ask([read, later]), ...future })
     expect(gateway.seen[0]?.request).toMatchObject(future)
@@ -113,7 +113,7 @@ describe('open lists', () => {
     },
   )
 
-  test('wire 34 headers go on, betas among them, but those of tool search not to an API from before it', async () => {
+  test('wire 34 passes on headers with betas, but not those of tool search to an API from before it', async () => {
     const { url, requests } = await record(fine)
     const beta = 'future-2027-01-01,advanced-tool-use-2025-11-20'
     for (const wire of ['append', 'native'] as const) {

@@ -73,7 +73,7 @@ describe.each(ways)('%s', (way) => {
     expect(after! - before!).toBeGreaterThan('Sends a letter. '.length * 5)
   })
 
-  test('wire 28 whole replies too: the result of a search beside a call stands first in the next', async () => {
+  test('wire 28 whole replies too: the result of a search beside a call comes first in the next', async () => {
     const script = always({ calls: [{ search: 'letter' }, { call: 'Read' }] }, { call: 'send_mail' })
     const gateway = await open(way, script)
     const first = await reply(gateway, ask(tools))
@@ -130,7 +130,7 @@ describe.each(ways)('%s', (way) => {
     expect(content.map(blockLine)).toEqual(['tool_use send_mail {}'])
   })
 
-  test('wire 30 a long conversation goes on from its own replies, unchanged', async () => {
+  test('wire 30 a long conversation continues from its own replies, unchanged', async () => {
     const script = {
       rules: [
         { when: 'first', do: [{ call: 'send_mail' }, { say: 'Sent.' }] },
@@ -195,7 +195,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
     expect(gateway.seen[0]?.request.tool_choice).toEqual(choice)
   })
 
-  test('wire 32 a forced tool stands in the tools, loaded or not, and can be called', async () => {
+  test('wire 32 a forced tool is among the tools, loaded or not, and can be called', async () => {
     const gateway = await emulate(kind, sending)
     const choice = { type: 'tool', name: 'send_mail' }
     await reply(gateway, { ...ask(tools), tool_choice: choice })
@@ -235,7 +235,7 @@ describe('counting by an upstream over HTTP', () => {
     expect(requests[0]?.body).not.toMatch(/defer_loading|max_tokens|"stream"|letter/)
   })
 
-  test('wire 31 where it has no counting, that is estimated; passed on, its own answer stands', async () => {
+  test('wire 31 estimates tokens if the upstream cannot count; returns its own answer if the request is passed on', async () => {
     const { url } = await record({ ...counted, status: 404, body: 'no' })
     const gateway = await start(createMessagesUpstream({ url }))
     const answer = await post(gateway, ask(tools), { path: COUNT })

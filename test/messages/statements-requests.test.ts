@@ -63,7 +63,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
     })
   })
 
-  test('wire 4 refuses a reference to a tool that is not there, wherever it stands', async () => {
+  test('wire 4 refuses a reference to a missing tool, wherever it occurs', async () => {
     const gateway = await emulate(kind, hello)
     const message = "Tool reference 'gone' not found in available tools"
     const long = [...loading('gone'), assistant(text('Well.')), user(text('And now?'))]

@@ -39,7 +39,7 @@ const fields: readonly (readonly [string, Fields])[] = [
 
 describe.each(kinds)('emulate on %s', (kind) => {
   describe.each(['regex', 'bm25'] as const)('%s', (variant) => {
-    test('wire 17 finds five unless it is told how many', async () => {
+    test('wire 17 finds five unless the search says how many', async () => {
       const input = { [key[variant]]: 'mail' }
       expect(namesIn(await find(kind, variant, input, numbered(8)))).toHaveLength(5)
       expect(namesIn(await find(kind, variant, { ...input, limit: 1 }, numbered(8)))).toHaveLength(1)
@@ -65,7 +65,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
       ['half a limit', { text: 'mail', limit: 1.5 }],
       ['a limit that is no number', { text: 'mail', limit: '3' }],
     ])(
-      'wire 20 %s is told the model, and no failure of the request',
+      'wire 20 reports %s to the model, without failing the request',
       async (_, { text, ...rest }: Fields) => {
         const input = { ...(text === undefined ? {} : { [key[variant]]: text }), ...rest }
         expect(await find(kind, variant, input, numbered(2))).toEqual({
@@ -118,7 +118,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
     expect(namesIn(await find(kind, 'regex', { pattern }, tools))).toEqual(['send_mail'])
   })
 
-  test('wire 20 a bad pattern is told the model', async () => {
+  test('wire 20 reports a bad pattern to the model', async () => {
     expect(await find(kind, 'regex', { pattern: '(mail' }, numbered(1))).toMatchObject({
       type: 'tool_search_tool_result_error',
       error_code: 'invalid_tool_input',
@@ -126,7 +126,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
     })
   })
 
-  test('wire 22 the search runs inside one reply, and the model goes on with what it found', async () => {
+  test('wire 22 the search runs inside one reply, and the model continues with what it found', async () => {
     const script = always({ say: 'I look.' }, { call: 'mail_1', search: 'mail' }, { say: 'Sent.' })
     const gateway = await emulate(kind, script)
     const { content, stop_reason } = await reply(gateway, ask([hosted('bm25'), ...numbered(2)]))
@@ -139,7 +139,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
     expect(stop_reason).toBe('tool_use')
   })
 
-  test('wire 22 searches without end pause the turn, and the client’s next request goes on', async () => {
+  test('wire 22 endless searches pause the turn, and the client’s next request continues it', async () => {
     const searches = Array.from({ length: 12 }, (_, index) => ({ search: `mail ${index}` }))
     const gateway = await emulate(kind, always(...searches, { say: 'Enough.' }))
     const request = ask([hosted('bm25'), ...numbered(3)])
@@ -156,7 +156,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
   })
 })
 
-test('wire 20 a search that breaks is unavailable, and the reply goes on', async () => {
+test('wire 20 a search that breaks is unavailable, and the reply continues', async () => {
   const bm25 = () => {
     throw new Error('the index is gone')
   }

@@ -1,4 +1,4 @@
-// Streams of upstreams that end oddly or not at all: what was said stays said, and an error is no end.
+// Streams of upstreams that end oddly or not at all: text that was sent stays, and an error is no end.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -41,7 +41,7 @@ describe('samplings that end oddly', () => {
     expect(events.at(-2)?.usage).toEqual({ input_tokens: 11, output_tokens: 5, cache_read_input_tokens: 7 })
   })
 
-  test('wire 20 a search whose input is no JSON has failed, and the model is told', async () => {
+  test('wire 20 a search whose input is not JSON fails, and the model gets an error', async () => {
     const gateway = await replaying(
       { content: [searching('{"query": "ma')], stop_reason: 'tool_use', usage: {} },
       done,

@@ -1,4 +1,4 @@
-// Golden streams: the order of events, block by block, as recorded traffic has it (wire 1.5 and 1.6).
+// Golden streams: the order of events, block by block, as in recorded traffic (wire 1.5 and 1.6).
 import { describe, expect, test } from 'vitest'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
 import { assistant, text, tool, user } from '../oracle/requests.ts'
@@ -107,7 +107,7 @@ describe.each(ways)('%s', (way) => {
     ])
   })
 
-  test('wire 22, 27 searches past the bound pause the turn, and the next request goes on', async () => {
+  test('wire 22, 27 searches past the bound pause the turn, and the next request continues it', async () => {
     const searches = Array.from({ length: 11 }, () => ({ search: 'mail' }))
     const gateway = await open(way, always(...searches, { call: 'send_mail' }))
     const paused = await stream(gateway, ask(tools))
@@ -141,7 +141,7 @@ describe.each(ways)('%s', (way) => {
     ])
   })
 
-  test('the upstream breaks off midway: all that was said, then an error and no end', async () => {
+  test('the upstream breaks off midway: sends the text so far, then an error and no end', async () => {
     const script = always({ call: 'send_mail' }, { say: 'One two three four.' }, { cut: true })
     const gateway = await open(way, script)
     const first = contentOf(await stream(gateway, ask(tools)))
@@ -152,7 +152,7 @@ describe.each(ways)('%s', (way) => {
     expect(told.slice(3)).toEqual(['error api_error'])
   })
 
-  test('the upstream breaks off after a search: what was found stays told', async () => {
+  test('the upstream breaks off after a search: the search result stays', async () => {
     const script = always({ search: 'mail' }, { say: 'One two three four.' }, { cut: true })
     const told = lines(await stream(await open(way, script), ask(tools)))
     expect(told.slice(0, 7)).toEqual([
@@ -163,7 +163,7 @@ describe.each(ways)('%s', (way) => {
     expect(told.at(-1)).toBe('error api_error')
   })
 
-  test('the upstream refuses to go on after a search: its own error ends the stream', async () => {
+  test('the upstream refuses to continue after a search: its own error ends the stream', async () => {
     const script = always({ search: 'mail' }, { fail: { status: 529, message: 'Busy.' } })
     const gateway = await open(way, script)
     const events = await stream(gateway, ask(tools))

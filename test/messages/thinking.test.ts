@@ -72,7 +72,7 @@ describe('a reply with a search', () => {
     ])
   })
 
-  test('before a call with a thought of its own stands in its own turn, as it ran', async () => {
+  test('before a call with a thought of its own is in its own turn, as it ran', async () => {
     const samplings = [
       [thought(1), searching('select:mcp__mail__send', 'toolu_s')],
       [thought(2), called('mcp__mail__send', 'toolu_c')],

@@ -620,7 +620,7 @@ describe('thoughts', () => {
     { type: 'thinking', signature: other.sign({}) },
   ]
 
-  it('are read by the model that had them, and told apart from those of others', () => {
+  it('are read by the model that had them, and distinguished from those of others', () => {
     const rows = blocks.map((block) =>
       [thoughts.keptIn(block), itemIn(block), isKeptThought(block)].map(show).join(' '),
     )

@@ -243,7 +243,7 @@ describe('the file', () => {
     expect(read(file)).toMatchObject([{ message: 'new' }])
   })
 
-  it('that a crash left with half a line goes on with a line of its own', () => {
+  it('that a crash left with half a line continues on a new line', () => {
     const file = place()
     opened(file).trace(warning('whole'))
     writeFileSync(file, '{"version":1,"ti', { flag: 'a' })

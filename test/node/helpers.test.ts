@@ -339,7 +339,7 @@ describe('requests of the web on those of Node', () => {
     await gone.passed
   })
 
-  it('a port in use is said so', async () => {
+  it('reports a port in use', async () => {
     const { port } = await serve(async () => new Response(''))
     await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow(
       `port ${port} is in use; set the option "port" to another`,

@@ -140,7 +140,7 @@ describe('bodies', () => {
     })
   const outcomeOf = (body: object) => ('status' in body ? body.status : 'read')
 
-  it('are JSON up to a size, whatever their length is said to be', async () => {
+  it('are JSON up to a size, whatever length they declare', async () => {
     const bodies = createBodies({ maxBytes: 10, maxTotalBytes: 1 })
     expect(await bodies.read(post(stream('{"a"', ':[1]', '}')))).toMatchObject({ value: { a: [1] } })
     const cases = [

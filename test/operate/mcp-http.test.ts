@@ -15,7 +15,7 @@ import { problemsIn } from './support/prometheus.ts'
 const get = (path: string, headers = {}) => ({ method: 'GET', path, headers })
 
 describe('health and readiness', () => {
-  it('need no key, and tell probes of other hosts nothing else', async () => {
+  it('need no key, and show probes of other hosts nothing else', async () => {
     const { send } = await openHttp([neighbour()], { http: { key: 'secret' } })
     const probe = { host: '10.1.2.3:3399' }
     expect((await send(get('/health', probe))).text).toBe('{"status":"ok"}')

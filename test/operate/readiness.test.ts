@@ -48,7 +48,7 @@ describe('readiness over time', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  it('uses an answer for a second, unless told otherwise', async () => {
+  it('uses an answer for a second, unless configured otherwise', async () => {
     for (const [options, ms] of [
       [{}, 1000],
       [{ reuseMs: 50 }, 50],

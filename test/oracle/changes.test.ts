@@ -39,7 +39,7 @@ describe('a tool change', () => {
     expect(refusal(byValue, INLINE)).toBeUndefined()
   })
 
-  it('wire 42 stands in a system message', () => {
+  it('wire 42 is in a system message', () => {
     expect(refusal(request(tools, user(add(byName('b')))), INLINE)).toContain('only be in `system` messages')
     expect(refusal(request(tools, hi, assistant(remove('a'))), INLINE)).toContain(
       'only be in `system` messages',

@@ -358,7 +358,7 @@ describe('a system message in the conversation', () => {
     ['of an image', image({}), betas, `${PLACE}${tag('image')}`],
   ])('%s', (_, block, allowed, message) => expect(said(block, allowed)).toBe(message))
 
-  it('stands behind a user, in front of the model', () => {
+  it('follows a user message, and precedes the model’s', () => {
     const words = system(text('x'))
     const FOLLOW = 'messages.1: a system message must directly follow a user turn'
     const say = (...messages: Json[]) => refusal(request([tool('a')], ...messages))

@@ -59,7 +59,7 @@ describe('a message', () => {
     expect(refusal(value, { lenient: true })).toBeUndefined()
   })
 
-  it('that only sets output_config may stand anywhere', () => {
+  it('that only sets output_config is allowed anywhere', () => {
     const directive = { ...system(), output_config: { effort: 'low' } }
     expect(refuse(directive, hi, assistant(use('c')), directive, user(result('c')))).toBeUndefined()
   })
@@ -85,7 +85,7 @@ describe('a block', () => {
     expect(refuse(hi, assistant(use('c')), user(result('c', [text('')])))).toContain('must be non-empty')
   })
 
-  it('stands with the role it belongs to', () => {
+  it('is allowed only in the role it belongs to', () => {
     expect(refuse(user(use('c')))).toContain('`tool_use` blocks can only be in `assistant` messages')
     expect(refuse(hi, assistant(result('c')))).toContain('can only be in `user` messages')
     expect(refuse(user({ type: 'tool_reference', tool_name: 'a' }))).toContain("Input tag 'tool_reference'")
@@ -118,7 +118,7 @@ describe('a call', () => {
     expect(refuse(...late)).toBe(unexpected('c', 'messages.4.content.1'))
   })
 
-  it('is answered before anything else is said, adjacent messages being one turn', () => {
+  it('is answered before any other content, adjacent messages being one turn', () => {
     const asked = [hi, assistant(use('c')), assistant(use('d'))]
     expect(refuse(...asked, user(result('c')), user(result('d'), text('x')))).toBeUndefined()
     expect(refuse(...asked, user(result('c'), text('x')), user(result('d')))).toBe(unanswered('d', 2))

@@ -50,7 +50,7 @@ describe('visibility', () => {
     expect(visibleTools(value)).toEqual(['a', 'b'])
   })
 
-  it('wire 14 the definition stands where the reference stands, and nothing before it moves', () => {
+  it('wire 14 the definition is where the reference is, and nothing before it moves', () => {
     const tools = [tool('a'), deferred('b')]
     const [first, call, answer] = loading('b')
     const before = request(tools, first, call)

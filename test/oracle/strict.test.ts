@@ -44,7 +44,7 @@ describe('cache breakpoints', () => {
     )
   })
 
-  it('count wherever they stand: inside results, documents and references', () => {
+  it('count wherever they occur: inside results, documents and references', () => {
     const parts = [marked(text('a')), marked(text('b'))]
     const inside = document({ type: 'content', content: parts })
     expect(refuseWith(four, user(marked(inside)))).toContain('Found 5.')

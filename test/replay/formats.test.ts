@@ -53,7 +53,7 @@ describe('our own sessions', () => {
     expect(report.turns[0]?.search).toMatchObject({ recorded: 1, simulated: 1 })
   })
 
-  test('that were compacted go on with the summary', async () => {
+  test('that were compacted continue with the summary', async () => {
     const replaced = { type: 'replace', messages: [{ role: 'user', content: 'x'.repeat(2900) }] }
     const reply = { type: 'append', messages: [{ role: 'assistant', content: 'done' }] }
     const { report } = await replayed(transcript([...lines, replaced, reply]))
@@ -114,7 +114,7 @@ describe('sessions of Codex', () => {
     expect(report.total.pricedAs).toBeNull()
   })
 
-  test('may call through a gateway and search by themselves; what is said is measured', async () => {
+  test('may call through a gateway and search by themselves; messages are measured', async () => {
     const given = { arguments: JSON.stringify({ name: 'mcp__github__create_issue', arguments: {} }) }
     const { report, recording } = await replayed(
       transcript([
@@ -310,7 +310,7 @@ describe('HTTP logs', () => {
     }
   })
 
-  test('tell conversations apart, and an edited history from a continued one', async () => {
+  test('distinguish conversations, and an edited history from a continued one', async () => {
     const other = { ...requests[0], messages: [{ role: 'user', content: 'other' }] }
     const edited = { ...requests[1], messages: [said, { role: 'assistant', content: 'summary' }, said] }
     const lines = [requests[0], other, requests[1], edited].map((request, at) => ({

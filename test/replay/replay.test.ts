@@ -239,7 +239,7 @@ describe('the verdict', () => {
 })
 
 describe('the view', () => {
-  test('fits 80 columns, joins turns in which nothing happens, and shows nothing that was said', async () => {
+  test('fits 80 columns, joins turns in which nothing happens, and shows no text of messages', async () => {
     const idle = Array.from({ length: 30 }, () => [
       claude('user', SECRET),
       claude('assistant', [{ type: 'text', text: SECRET }]),

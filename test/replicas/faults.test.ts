@@ -28,7 +28,7 @@ const post = (url: string, message: object, session?: string) =>
     body: JSON.stringify({ jsonrpc: '2.0', id: 7, ...message }),
   })
 
-it('without the store open sessions go on, others get an error that says when to retry, and all recover', async () => {
+it('without the store open sessions continue, others get an error that says when to retry, and all recover', async () => {
   const { connect, balancer, gateways, stores } = await openFaulty()
   balancer.only(0)
   const desk = await connect()

@@ -15,7 +15,7 @@ const question = {
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
 }
 
-it('a session opened at one replica goes on at the others, request by request', async () => {
+it('a session opened at one replica continues at the others, request by request', async () => {
   const { connect, balancer } = await openReplicas(() => [neighbour()], { count: 3 })
   const desk = await connect()
   expect(await desk.search('select:neighbour__add')).toContain('neighbour__add')
@@ -122,7 +122,7 @@ it('a log message of a call reaches the stream at another replica, at the level 
   expect(levels()).not.toContain('notice')
 })
 
-it('a resource subscribed at one replica is told of at the stream of another', async () => {
+it('a stream at one replica gets updates of a resource subscribed at another', async () => {
   const { connect, balancer } = await openReplicas(() => [library()])
   balancer.choose(({ method = '' }, body) => (method === 'GET' ? 0 : body.includes('subscribe') ? 1 : 0))
   const { run, client, told } = await connect()

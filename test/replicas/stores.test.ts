@@ -55,7 +55,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
     return proxy
   }
 
-  it('a session goes on at any replica: tools, questions, its end', async ({ skip }) => {
+  it('a session continues at any replica: tools, questions, its end', async ({ skip }) => {
     if (!server) return skip(`${kind} is not there`)
     const { connect, balancer } = await open({ count: 3 })
     const desk = await connect({ capabilities: everyCapability })
@@ -87,7 +87,9 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
     expect(asked).toHaveLength(4)
   })
 
-  it('while connections are cut open sessions go on, and everything recovers by itself', async ({ skip }) => {
+  it('while connections are cut open sessions continue, and everything recovers by itself', async ({
+    skip,
+  }) => {
     if (!server) return skip(`${kind} is not there`)
     const proxy = await proxied()
     const { connect, balancer } = await open({ proxy })
@@ -149,7 +151,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   })
 })
 
-/** Two replicas and a user with a key who may send so many requests a day; requests to them get 400 if they are admitted. */
+/** Two replicas and a user whose key allows this many requests a day; admitted requests get 400. */
 async function openWithUser(url: string, limit: number) {
   const stores = await Promise.all([0, 1].map(() => openStateStore(url)))
   const directories = await Promise.all(stores.map((store) => openUserStore(store)))

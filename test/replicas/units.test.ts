@@ -497,7 +497,7 @@ describe('sessions', () => {
     expect((await first.shared.refresh()).hasShelved).toBe(true)
   })
 
-  test('what a client chose is told to the other replica at once, and only then', async () => {
+  test('sends what a client chose to the other replica at once, and only then', async () => {
     const { one, first, second } = await openTwice()
     const heard: SessionState[] = []
     second.shared.onChange((state) => heard.push(state))
@@ -560,7 +560,7 @@ describe('sessions', () => {
     expect(found?.shared.owner).toBe('o')
   })
 
-  test('that one replica ends are over at all; one that only left them goes on elsewhere', async () => {
+  test('that one replica ends are over at all; one that it only left continues elsewhere', async () => {
     const { one, other, first, second, shared } = await openTwice()
     const [here, there] = [await wrapped(first), await wrapped(second)]
     let ended = 0
@@ -790,7 +790,7 @@ describe('the messages of a session', () => {
     expect(await flood()).toBe(50)
   })
 
-  test('a client that opens its stream is told to list again if its list has changed', async () => {
+  test('notifies a client that opens its stream if its list has changed', async () => {
     const { here, there, first, second } = await openBoth()
     const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
     second.streamOpened()
@@ -804,7 +804,7 @@ describe('the messages of a session', () => {
     expect([there.sent, here.sent, heard]).toEqual([[changed], [], 1])
   })
 
-  test('an end and an error of the transport are told', async () => {
+  test('reports an end and an error of the transport', async () => {
     const { here } = await openBoth()
     const heard: unknown[] = []
     if (!here.shared) throw new Error('there is no transport')

@@ -80,7 +80,7 @@ describe('what is put on the shelf', () => {
     })
   })
 
-  test('if the store fails, the result is sent whole and the operator is told', async () => {
+  test('if the store fails, sends the result whole and reports it to the operator', async () => {
     const notices: string[] = []
     const broken = { ...createMemoryResults(), put: () => Promise.reject(new Error('disk full')) }
     const shelf = shelfWith({ store: broken }, { notify: (text: string) => notices.push(text) })

@@ -1,4 +1,4 @@
-// Scripts that mean harm: each ends, harms nothing outside of its sandbox, and the model is told what to do.
+// Malicious scripts: each ends, harms nothing outside of its sandbox, and tells the model what to do.
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   type CallForScript,

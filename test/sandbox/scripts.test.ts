@@ -1,4 +1,4 @@
-// Scripts and their limits: calls in parallel, cancelling, time, and what is told about calls that did not end.
+// Scripts and their limits: calls in parallel, cancelling, time, and reports about calls that did not end.
 import { expect, test } from 'vitest'
 import { type CallForScript, createScriptRunner, remarkAbout } from '../../src/sandbox/index.ts'
 
@@ -81,7 +81,7 @@ test('a script that takes too long is ended with its calls, but a person may tak
   })
 })
 
-test('calls that a script does not await are cancelled, and it is told', async () => {
+test('cancels calls that a script does not await, and reports it', async () => {
   const never: CallForScript = () => new Promise(() => {})
   const outcome = await createScriptRunner().run('tools.a.b({}); return 1', never)
   expect(outcome).toMatchObject({ state: 'returned', text: '1' })

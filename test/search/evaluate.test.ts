@@ -32,7 +32,7 @@ describe('one ranking', () => {
     expect(measure('xxxxxa', 'a').ndcg10).toBeCloseTo(1 / Math.log2(7), 10)
   })
 
-  test('an acceptable tool stands in for a gold that was not found, and only so many', () => {
+  test('counts an acceptable tool in place of a gold that was not found, and only so many', () => {
     expect(measure('bx', 'a', 'b')).toMatchObject({ r1: 1, ndcg10: 1 })
     expect(measure('ab', 'a', 'b')).toMatchObject({ r1: 1, r10: 1, ndcg10: 1 })
     expect(measure('bc', 'a', 'bc').r10).toBe(1)

@@ -55,7 +55,7 @@ describe('who only wants to look', () => {
       ['update_z', 'list_y'],
     ],
     [
-      'also where the first says of itself that it destroys',
+      'also if the first is annotated as destructive',
       [
         ['update_z', 0.9, { annotations: { destructiveHint: true } }],
         ['list_y', 0.6],

@@ -107,7 +107,7 @@ describe('hidden characters in a query', () => {
 })
 
 describe('hostile catalogues', () => {
-  it('H6 a schema that is part of itself, many times over, is read once', async () => {
+  it('H6 reads a schema that contains itself many times only once', async () => {
     const schema: { type: string; anyOf?: unknown[]; properties?: object } = { type: 'object' }
     schema.anyOf = Array(48).fill(schema)
     schema.properties = { again: schema }

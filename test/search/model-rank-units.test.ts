@@ -125,7 +125,7 @@ describe('S18 the ranker model', () => {
     ])
   })
 
-  test('goes on without a vector of its query that does not come, comes late or fails', async () => {
+  test('continues without a vector of its query that is missing, late or fails', async () => {
     for (const query of [
       async () => undefined,
       () => new Promise<undefined>(() => {}),

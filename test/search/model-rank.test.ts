@@ -67,7 +67,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('a search', () => {
-  test('goes on as hybrid while the model loads, which the search starts', async () => {
+  test('ranks as hybrid while the model loads, which the search starts', async () => {
     const { embedded, rank } = setUp({ wait: new Promise<void>(() => {}) })
     const tools = many(30)
     expect((await rank(tools, 'tool a 0', 1)).hits.map(({ tool }) => tool)).toEqual([tools[0]])

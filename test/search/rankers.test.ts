@@ -76,7 +76,7 @@ describe('regex', () => {
     expect((await names(regex, office, pattern))[0]).toBe(name)
   })
 
-  test('wire 19 classes know every script, and a bracket may stand first in a class', async () => {
+  test('wire 19 classes know every script, and a bracket is allowed first in a class', async () => {
     const tools = toolsOf({ name: 'a', description: 'José' }, { name: 'b', description: 'x]' })
     expect(await names(regex, tools, 'jos\\w$')).toEqual(['a'])
     expect(await names(regex, tools, 'x[]]')).toEqual(['b'])

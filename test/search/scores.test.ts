@@ -19,7 +19,7 @@ function createNumbers(seed: number): () => number {
   }
 }
 
-/** A word that no other tool has: tools of one name would be told apart by their servers. */
+/** A word that no other tool has: tools of one name would be distinguished by their servers. */
 const ownWord = (place: number) => `qu${[...`${place}`].map((digit) => 'aeioubdfgh'[Number(digit)]).join('')}`
 
 /** Early words are frequent, late ones rare. */

@@ -256,7 +256,7 @@ describe('in memory', () => {
     expect(await store.add('b', 1, 1000)).toBe(2.5)
   })
 
-  test('a lock that is held is waited for three times as long as it may last, or as told', async () => {
+  test('waits for a held lock three times as long as it may last, or as long as configured', async () => {
     const store = newStore()
     await store.set('lock', 'x')
     const work = vi.fn(async () => {})

@@ -249,7 +249,7 @@ describe('a connection', () => {
     expect(await use()).toBe('on 2')
   })
 
-  test('that cannot be opened is tried ever less often, and tells of no gap the first time', async () => {
+  test('that cannot be opened is retried ever less often, and reports no gap the first time', async () => {
     const { opened, use, state } = open()
     state.failure = new Error('refused')
     expect(await use()).toBe('StoreError: the server failed: refused')

@@ -124,7 +124,7 @@ describe('pins', () => {
     expect(verdicts.filter(({ changed }) => changed.length === 0)).toHaveLength(1)
   })
 
-  test('while the store is away, the pins last read count, and it is said once', async () => {
+  test('while the store is away, uses the pins last read, and reports it once', async () => {
     const store = fragileStore()
     const told: string[] = []
     const pins = openPins({ folder: undefined, store, notify: (message) => told.push(message) })

@@ -90,7 +90,7 @@ describe.each(kinds)('$name', ({ url, name }) => {
     expect(await one.get('ttl/stays')).toEqual({ value: 'y', version })
   })
 
-  test('writes and deletes only the version that it is told', async () => {
+  test('writes and deletes only the given version', async () => {
     const first = await one.set('cas/a', '1', { ifVersion: null })
     expect(await other.set('cas/a', '2', { ifVersion: null })).toBeUndefined()
     expect(await other.set('cas/none', '2', { ifVersion: first ?? '' })).toBeUndefined()
@@ -312,7 +312,7 @@ describe.each(kinds)('$name', ({ url, name }) => {
 })
 
 describe.each(restartable)('$name, killed and started again', ({ url, server }) => {
-  test('calls fail with a reason, then work again; subscribers are told of the gap and hear again', async () => {
+  test('calls fail with a reason, then work again; subscribers learn of the gap and receive again', async () => {
     const store = await openStateStore(url)
     const quiet = await openStateStore(url)
     const heard: string[] = []

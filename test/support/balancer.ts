@@ -30,7 +30,7 @@ const HEALTH_MS = 100
 /** Milliseconds for an answer. */
 const CHECK_TIMEOUT_MS = 500
 
-/** What a server said of itself when it was last asked; `late` if it has not answered in time. */
+/** The last health answer of a server; `late` if it has not answered in time. */
 type Health = 'ready' | 'late' | 'not ready'
 
 const IDLE_MS = 600_000

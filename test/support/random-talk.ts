@@ -351,7 +351,7 @@ export class RandomTalk {
   #drop({ pick, every, by }: Step & { kind: 'drop' }): void {
     const last = this.messages.length - 1
     const isDropped = (_: unknown, index: number) => index > 0 && index < last && (index + pick) % every === 0
-    // Notes that the host does not hold may still tell of a load; then its own account would be wrong.
+    // Notes that the host does not hold may still record a load; then its own account would be wrong.
     if (by === 'shelf' || this.setup.host === 'own') {
       this.messages = this.shelf.snip(this.messages, isDropped)
       return

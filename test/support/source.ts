@@ -28,7 +28,7 @@ const regex =
 const plain = /[^'"`/{}]+/y
 const templateText = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*/y
 
-/** Drops comments, regular expressions and template text; keeps what stands in `${…}`. */
+/** Drops comments, regular expressions and template text; keeps the code in `${…}`. */
 export function stripSource(text: string, strings: 'keep' | 'drop'): string {
   let out = ''
   let at = 0

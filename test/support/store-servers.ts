@@ -155,7 +155,7 @@ async function end(child: ChildProcess): Promise<void> {
   watchdog.release(pid)
 }
 
-/** Signals the server and its children: those of Postgres lead groups of their own, and would go on for a while. */
+/** Signals the server and its children: those of Postgres lead groups of their own, and would keep running for a while. */
 function signalAll(server: ChildProcess | undefined, signal: NodeJS.Signals): void {
   if (server?.pid === undefined) return
   const table = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })

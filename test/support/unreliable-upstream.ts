@@ -1,4 +1,4 @@
-// An upstream that refuses, breaks off and caches as it is told, and keeps what it billed for each reply that it began.
+// An upstream that refuses, breaks off and caches as a test says, and records what it billed for each reply that it began.
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { readingOf } from '../../src/core/oracle/index.ts'
@@ -7,7 +7,7 @@ import { fieldsOf } from '../../src/lib/index.ts'
 import type { StreamEvent, Upstream, UpstreamCall } from '../../src/messages/index.ts'
 import { OUTPUT } from './exact-usage.ts'
 
-/** What becomes of a sampling. One that waits has begun to speak, and goes on only if the client leaves. */
+/** What becomes of a sampling. One that waits has begun to answer, and ends only when the client leaves. */
 export type Fate = {
   readonly kind: 'whole' | 'refused' | 'broken' | 'failed' | 'waiting'
   /** Parts of the prompt that come from the cache, are written to it, and of these for an hour. */

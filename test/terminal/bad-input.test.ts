@@ -39,7 +39,7 @@ describe('bad input to a chat', () => {
     await screen.shows('I heard: hello')
   })
 
-  it('an unknown model is told with what to do, and another can be chosen', async () => {
+  it('reports an unknown model with what to do, and another can be chosen', async () => {
     const url = await refusing(404, 'not_found_error', 'model: no-such-model')
     const place = newPlace({ ANTHROPIC_API_KEY: 'key' })
     const screen = openHere(place, ['chat', '--base-url', url, '--model', 'no-such-model'])
@@ -51,7 +51,7 @@ describe('bad input to a chat', () => {
     await screen.shows('The model is now another.')
   })
 
-  it('a key that is refused is told with what to do, and the message is kept', async () => {
+  it('reports a refused key with what to do, and keeps the message', async () => {
     const url = await refusing(401, 'authentication_error', 'invalid x-api-key')
     const place = newPlace({ ANTHROPIC_API_KEY: 'wrong' })
     const screen = openHere(place, ['chat', '--base-url', url])
@@ -69,21 +69,21 @@ describe('bad input to a chat', () => {
     await screen.shows('Set ANTHROPIC_API_KEY')
   })
 
-  it('a script that is wrong is told, and nothing starts', async () => {
+  it('reports an invalid script, and starts nothing', async () => {
     const place = newPlace()
     const screen = openHere(place, ['chat', '--script', place.file('bad.json', '{')])
     expect(await screen.ended()).toBe(1)
     await screen.shows('bad.json')
   })
 
-  it('a folder that does not exist is told', async () => {
+  it('reports a folder that does not exist', async () => {
     const place = newPlace()
     const screen = openHere(place, ['chat', '--script', scriptIn(place), '--directory', '/no/such/folder'])
     expect(await screen.ended()).toBe(1)
     await screen.shows('the folder /no/such/folder does not exist')
   })
 
-  it('a disk that takes nothing is told once, and the chat goes on', async () => {
+  it('reports a full disk once, and the chat continues', async () => {
     const place = newPlace({ XDG_DATA_HOME: isRoot ? '/dev/full' : '/proc' })
     const screen = openHere(place, ['chat', '--script', scriptIn(place)], { rows: 40 })
     await screen.shows(/Servers +none/)
@@ -98,7 +98,7 @@ describe('bad input to a chat', () => {
     expect(screen.scrolled()).not.toContain('The session is saved')
   })
 
-  it.skipIf(isRoot)('a folder without permission is told', async () => {
+  it.skipIf(isRoot)('reports a folder without permission', async () => {
     const place = newPlace()
     const data = join(place.folder, 'data')
     mkdirSync(data)

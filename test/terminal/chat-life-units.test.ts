@@ -58,7 +58,7 @@ function opened() {
   return {
     ...{ chat, sent, kept, listeners, session: session as unknown as Session, agent, unsubscribe },
     drawn: () => drawn,
-    /** Lets everything that waits go on. */
+    /** Lets everything that waits continue. */
     settle: () => new Promise((resolve) => setImmediate(resolve)),
     answer: (...events: readonly object[]) => go(events),
   }

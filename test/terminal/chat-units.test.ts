@@ -181,7 +181,7 @@ test('calls are written with their input, cut where it is long', () => {
   expect(shown('RunScript', { script: 'y'.repeat(401) })).toContain('y… (1 more characters)')
 })
 
-test('the clock of a turn stands still while a question is open', () => {
+test('stops the clock of a turn while a question is open', () => {
   const turn = newTurn()
   const at = (now: number) => vi.setSystemTime(1_000_000 + now)
   at(1000)
@@ -796,7 +796,7 @@ test('the window is measured by parts', () => {
   )
 })
 
-test('servers are told about when they change', async () => {
+test('reports servers when they change', async () => {
   const told: string[] = []
   const note = (name: string) => (line: unknown) => void told.push(`${name} ${JSON.stringify(line)}`)
   let statuses: object[] = []

@@ -64,7 +64,7 @@ const rules = [
   { when: 'Summarise this conversation', do: [{ say: 'They greeted.' }] },
 ]
 
-/** A chat whose servers have been told of; `isProcess` starts the binary. */
+/** A chat that has reported its servers; `isProcess` starts the binary. */
 async function chat(
   { isProcess, ...size }: Size & { readonly isProcess?: boolean } = {},
   script: object = {},
@@ -120,7 +120,7 @@ describe('toolshelf chat', () => {
     expect(text).toMatch(/deferred, not in it +\d+ +5 tools on the shelf/)
   })
 
-  it('/tools tells of the working set, what was loaded, and what is deferred', async () => {
+  it('/tools lists the working set, what was loaded, and what is deferred', async () => {
     const screen = shared()
     await screen.enter('/tools')
     const before = await screen.shows(/Pending +none/)
@@ -161,7 +161,7 @@ describe('toolshelf chat', () => {
     await screen.shows('searches hidden')
   })
 
-  it('what is asked cannot steer the terminal, and what does not fit is told', async () => {
+  it('a question cannot steer the terminal, and shows that it was cut if it does not fit', async () => {
     const screen = shared()
     await screen.enter('steer')
     const text = await screen.shows('[y] yes')
@@ -273,7 +273,7 @@ describe('toolshelf chat', () => {
     await screen.hides('> next')
   })
 
-  it('/compact summarises, and the session goes on', async () => {
+  it('/compact summarises, and the session continues', async () => {
     const screen = shared()
     for (const word of ['one', 'two', 'three']) {
       await screen.enter(`hello ${word}`)
@@ -316,7 +316,7 @@ describe('toolshelf chat', () => {
 describe('toolshelf chat with a model that takes its time', () => {
   const shared = shareScreen(() => chat({ isShared: true }, { delay: 150 }))
 
-  it('streams what the model says, and tells what it took', async () => {
+  it('streams the model’s reply, and reports its cost', async () => {
     const screen = shared()
     await screen.enter('say one two three four five six')
     const early = await screen.shows(/I heard: say one(?!.*\d+ out)/s)
@@ -373,7 +373,7 @@ describe.skipIf(noTerminal)('toolshelf chat in a process of its own', () => {
     await screen.shows('Allow Bash?')
     screen.resize(40, 30)
     await screen.shows(/╭─{38}╮\n/)
-    // The frame is drawn first, then what was said before; anything drawn twice follows within a moment.
+    // The frame is drawn first, then the earlier messages; anything drawn twice follows within a moment.
     await screen.shows('I heard:')
     await rest(300)
     const narrow = screen.text()

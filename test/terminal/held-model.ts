@@ -1,10 +1,10 @@
-// A model whose reply stops in its middle until the test lets it go on: a turn lasts as long as the test needs.
+// A model whose reply pauses halfway until the test releases it: a turn lasts as long as the test needs.
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export type HeldReply = {
   readonly kind: 'text' | 'thinking'
-  /** What is said at once. */
+  /** The text sent at once. */
   readonly first: string
   /** What follows when the reply is released. */
   readonly rest: string
@@ -16,7 +16,7 @@ export type HeldReply = {
 
 export type HeldModel = {
   readonly url: string
-  /** Lets the reply under way go on to its end. */
+  /** Lets the reply in progress run to its end. */
   readonly release: () => void
   readonly close: () => void
 }

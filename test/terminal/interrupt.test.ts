@@ -89,7 +89,7 @@ describe('Ctrl-C', () => {
 })
 
 describe('the end of a chat', () => {
-  it('Ctrl-D ends, and tells how to go on', async () => {
+  it('Ctrl-D ends, and prints how to resume', async () => {
     const place = newPlace()
     const screen = await chat({}, [], place)
     await screen.enter('hello')
@@ -111,7 +111,7 @@ describe('the end of a chat', () => {
     await until(() => !ids.some(isAlive), 'the end of the command')
   })
 
-  // SIGTERM is tried with TEST_EFFORT above 1: a chat treats it like SIGHUP, and test/operate has it for other commands.
+  // SIGTERM is tried with TEST_EFFORT above 1: a chat treats it like SIGHUP, and test/operate tests it for other commands.
   const signals: readonly NodeJS.Signals[] = [
     'SIGHUP',
     'SIGKILL',

@@ -121,7 +121,7 @@ describe('rows', () => {
     expect([endOf('aéb', 3), endOf('aéb', 2), endOf('aéb', 9)]).toEqual(['éb', 'b', 'aéb'])
   })
 
-  it('a long line goes on indented', () => {
+  it('indents the continuation of a long line', () => {
     expect(wrapLines('one two three four five six', 20)).toBe('one two three four\n  five six')
     expect(wrapLines(`  ${'x'.repeat(30)}`, 20)).toBe(`  ${'x'.repeat(17)}\n    ${'x'.repeat(13)}`)
     expect(wrapLines('x'.repeat(19), 20)).toBe('x'.repeat(19))

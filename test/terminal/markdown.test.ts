@@ -83,7 +83,7 @@ describe('Markdown', () => {
     expect(drawing('````md\n```\n*a*\n```\n````')).toEqual(['<d>md</>', '│ ```', '│ *a*', '│ ```'])
   })
 
-  it('aligns a table, and leaves one that does not fit or may go on as it is', () => {
+  it('aligns a table, and leaves one as it is that does not fit or may still grow', () => {
     const table = '| Name | Cost |\n|---|---:|\n| `a` | 1 |\n| 日本 | 22 \\| 3 |\nend'
     expect(drawing(table)).toEqual([
       '<b>Name</>    <b>Cost</>',

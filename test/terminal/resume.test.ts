@@ -1,4 +1,4 @@
-// A session that is gone on with: the last words are shown, loaded tools are loaded, damage costs what it must.
+// A resumed session: the last messages are shown, loaded tools stay loaded, and damage loses as little as possible.
 import { appendFileSync, copyFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -52,7 +52,7 @@ describe('toolshelf chat --resume', () => {
     damaged = join(newPlace().folder, 'session.jsonl')
   })
 
-  it('goes on from a transcript that was cut in half', async () => {
+  it('resumes a transcript that was cut in half', async () => {
     copyFileSync(session, damaged)
     truncateSync(damaged, Math.floor(readFileSync(damaged).length / 2))
     const screen = await started(place, ['--resume', damaged])
@@ -66,7 +66,7 @@ describe('toolshelf chat --resume', () => {
     await again.shows('I heard: and now?')
   })
 
-  it('goes on from a session that ended in the middle of a call', async () => {
+  it('resumes a session that ended in the middle of a call', async () => {
     copyFileSync(session, damaged)
     const call = { type: 'tool_use', id: 'toolu_open', name: 'Bash', input: { command: 'true' } }
     const messages = [
@@ -80,7 +80,7 @@ describe('toolshelf chat --resume', () => {
     await screen.shows('I heard: go on')
   })
 
-  it('goes on from the last session, with what it had loaded', async () => {
+  it('resumes the last session, with what it had loaded', async () => {
     const screen = await started(place, ['--resume', 'last'])
     await screen.shows(/Resumed +\d+ messages; the last of them:\n\n> move it\n.*Moved\./s)
     await screen.enter('/tools')
@@ -98,7 +98,7 @@ describe('toolshelf chat --resume', () => {
     expect(readFileSync(join(place.folder, 'a.txt'), 'utf8')).toBe('alpha')
   })
 
-  it('says so where there is nothing to go on from, and changes no other file', async () => {
+  it('reports that there is nothing to resume, and changes no other file', async () => {
     const place = newPlace()
     const script = place.file('script.json', { rules: [{ do: [{ say: 'hi' }] }] })
     const none = openHere(place, ['chat', '--script', script, '--resume', 'last'])

@@ -109,7 +109,7 @@ describe('servers of a chat', () => {
     expect(tools).toMatch(/Loaded .*mcp__github__search_code/s)
   })
 
-  it('/tools tells of a server that has not answered yet', async () => {
+  it('/tools shows a server that has not answered yet', async () => {
     const place = newPlace()
     const server = place.file('silent.mjs', 'process.stdin.resume()')
     const config = place.file('mcp.json', { mcpServers: { silent: { command: 'node', args: [server] } } })
@@ -122,7 +122,7 @@ describe('servers of a chat', () => {
     await screen.shows('I heard: hello')
   })
 
-  it('a failure is told when it is known, set apart, and a search says which server it waits for', async () => {
+  it('reports a failure as soon as it is known, set apart, and a search says which server it waits for', async () => {
     const place = newPlace()
     const silent = place.file('silent.mjs', 'process.stdin.resume()')
     const late = place.file('late.mjs', 'setTimeout(() => process.exit(1), 3000)')
@@ -143,7 +143,7 @@ describe('servers of a chat', () => {
     expect(text.match(/late failed/g)).toHaveLength(1)
   })
 
-  it('a call to a server that is gone fails in words, and the turn goes on', async () => {
+  it('a call to a server that is gone fails with an explanation, and the turn continues', async () => {
     const place = newPlace()
     const server = place.file('once.mjs', DIES_AT_A_CALL)
     const config = place.file('mcp.json', { mcpServers: { fragile: { command: 'node', args: [server] } } })

@@ -1,4 +1,4 @@
-// What is certain of a turn scrolls away while the turn goes on: nothing twice, nothing lost, in order.
+// Finished parts of a turn scroll away while the turn continues: nothing twice, nothing lost, in order.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AgentEvent } from '../../src/agent/index.ts'
@@ -8,7 +8,7 @@ import { applyEvent, newTurn, withAside } from '../../src/cli/chat/turn.ts'
 import { runs } from '../support/runs.ts'
 import { newPlace, openHere } from './support.ts'
 
-/** What happens in a turn: an event, or something that is told in between. */
+/** What happens in a turn: an event, or a notice in between. */
 type Step = AgentEvent | { readonly type: 'aside'; readonly text: string }
 
 /** All that is seen once the turn is over, and how much of it stood there for good before that. */
@@ -155,7 +155,7 @@ describe('what is certain of a turn', () => {
     expect(gone(...read, result, say('two'))).toEqual(['one', 'Read 1 file'])
   })
 
-  it('puts what was said behind a call where it belongs', () => {
+  it('puts text that follows a call behind the call', () => {
     const use = { id: 'a', name: 'Bash', input: {} }
     const said = (text: string) => ({ type: 'text', text })
     const steps: Step[] = [
@@ -172,7 +172,7 @@ describe('what is certain of a turn', () => {
     expect(items.map(({ text }) => text)).toEqual(['before', '● Bash()', 'behind'])
   })
 
-  it('an answer that broke off when some of it had scrolled away is said to begin anew', () => {
+  it('reports that an answer begins anew if it broke off when some of it had scrolled away', () => {
     const retry = failure as Step
     const texts = (...steps: Step[]) => shown(steps, () => false).items.map(({ text }) => text)
     expect(texts({ type: 'text', text: 'one' }, retry)).toEqual(['busy. Trying again.'])

@@ -131,7 +131,7 @@ describe('lines typed in earlier chats', () => {
 })
 
 describe('/sessions', () => {
-  it('lists the sessions of the folder, newest first, with the command to go on', async () => {
+  it('lists the sessions of the folder, newest first, with the command to resume', async () => {
     const place = newPlace()
     for (const words of ['about apples', 'about pears']) {
       const screen = await chat(place)

@@ -18,7 +18,7 @@ import { enter } from '../support/cli-here.ts'
 
 const pty = loadPty()
 
-/** Why no terminal can be had here; undefined where one can. */
+/** Why no terminal is available here; undefined if one is. */
 export const noTerminal: string | undefined =
   pty === undefined ? `no pseudo-terminal for ${process.platform}-${process.arch} is installed` : undefined
 

@@ -47,7 +47,7 @@ describe('H7 a chat in a folder that nobody trusts', () => {
     expect(second.scrolled()).not.toContain('Trust this content?')
   })
 
-  it('goes on without them after no, and says so', async () => {
+  it('continues without them after no, and says so', async () => {
     const place = folder()
     const screen = openHere(place, chat, { columns: 120 })
     await screen.shows('Trust this content?')

@@ -1,4 +1,4 @@
-// A turn in a chat as it goes on: what happens stands where it happened, commands are answered, the clock is fair.
+// A running turn in a chat: events appear in order, commands are answered, the clock pauses for questions.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { itemLines } from '../../src/cli/chat/items.ts'
 import { type HeldModel, type HeldReply, startHeldModel } from './held-model.ts'
@@ -72,7 +72,7 @@ describe('a turn', () => {
     expect(told).toBeLessThanOrEqual(whole - (answered - asked) + 50)
   })
 
-  it('of a sub-agent tells what it runs and that it asks, and /verbose lists its calls', async () => {
+  it('of a sub-agent shows what it runs and that it asks, and /verbose lists its calls', async () => {
     const screen = shared()
     await screen.enter('/verbose')
     await screen.shows('Calls are now shown with their results')

@@ -58,7 +58,7 @@ describe('using what is deferred, in a chat', () => {
     await screen.shows('To switch: /using remind 3')
   })
 
-  it('a pin is told with its reason, and can be forgotten', async () => {
+  it('reports a pin with its reason, and it can be forgotten', async () => {
     const { made, words } = place()
     const used = { tool: 'mcp__everything__get-sum', server: 'everything', original: 'get-sum', tokens: 100 }
     const session = { turns: 4, searchTokens: 4000, tools: [used] }

@@ -25,7 +25,7 @@ const listening = {
   },
 }
 
-/** Opens the stream of a session; tells when it has ended. */
+/** Opens the stream of a session; resolves when it has ended. */
 async function openStream(url: string, headers: { readonly [name: string]: string }) {
   const controller = new AbortController()
   onTestFinished(() => controller.abort())

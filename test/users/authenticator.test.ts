@@ -377,7 +377,7 @@ describe('a store', () => {
     expect(await users.authenticate(token)).toMatchObject({ id: 'ada' })
   })
 
-  test('that is away: remembered keys go on, others get 503; after a gap all are read again', async () => {
+  test('that is away: remembered keys keep working, others get 503; after a gap all are read again', async () => {
     const { store, counts, gap } = countingStore()
     const directory = await storeDirectory(store)
     const { token } = await withAda(directory)
@@ -553,7 +553,7 @@ describe('a store', () => {
     expect(await directory.findKey(idOf(998))).toBeDefined()
   })
 
-  test('that is closed tells of changes no more', async () => {
+  test('that is closed reports no more changes', async () => {
     const store = memoryStore()
     const directory = await openUserStore(store)
     let changes = 0
@@ -568,7 +568,7 @@ describe('a store', () => {
     expect(changes).toBe(1)
   })
 
-  test('tells every replica of a revoked key', async () => {
+  test('reports a revoked key to every replica', async () => {
     const store = memoryStore()
     const [one, other] = [await storeDirectory(store), await storeDirectory(store)]
     const { id, token } = await withAda(one)

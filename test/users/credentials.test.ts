@@ -99,7 +99,7 @@ describe('the store of credentials', () => {
     expect(await credentials.remove('ann', 'github')).toBe(false)
   })
 
-  test("a user's record in the place of another's is refused, and the others go on", async () => {
+  test('refuses a user’s record in the place of another’s, and the others keep working', async () => {
     const store = newStore()
     const credentials = openCredentialStore(store, openKeyring(newKey()))
     for (const user of ['ann', 'bob'])
@@ -142,7 +142,7 @@ describe('the store of credentials', () => {
     await expect(before.read('ann', 's')).rejects.toThrow('which is not in TOOLSHELF_SECRET_KEY')
   })
 
-  test('changes, deletes and removals are told, with their user; a quiet change is not', async () => {
+  test('reports changes, deletes and removals with their user; a quiet change is not reported', async () => {
     const store = newStore()
     let gap = () => {}
     const onGap = (listener: () => void) => {

@@ -135,7 +135,7 @@ describe.each(eras)('a client, %s', (era) => {
   })
 })
 
-test('a revoked key ends open streams and sessions, and so do changed rights; others go on', async () => {
+test('a revoked key ends open streams and sessions, and so do changed rights; others continue', async () => {
   const { send, bearer, keys, directory, clients, url } = await openWithUsers({
     profiles: { ada: {}, bob: {}, eve: {} },
   })
@@ -201,7 +201,7 @@ describe('limits', () => {
     )
   })
 
-  test('while the store is away: 503 for those who have some, the others go on', async () => {
+  test('while the store is away: 503 for those who have some, the others continue', async () => {
     const memory = createMemoryStore()
     let isAway = false
     const store: StateStore = {
@@ -227,7 +227,7 @@ describe('limits', () => {
 
 test('the inspector opens for operators and its own key, not for ordinary users', async () => {
   const { send, bearer } = shared()
-  // The inspector itself is asked each time: it answers with what it was told.
+  // The inspector answers each request with the access that it was given.
   const inspect = async (headers: { readonly [name: string]: string }) => {
     const { status, text } = await send({ method: 'GET', path: '/inspect/api/status', headers })
     return [status, text]

@@ -10,7 +10,7 @@ export type IdentityProvider = {
   readonly issuer: string
   /** Requests so far, by path. */
   asked(path: string): number
-  /** The user whom the login page logs in. */
+  /** The user that the login page logs in. */
   logIn(user: string): void
   /** A token of a registered client, `service` or `another`, for a resource and scopes. */
   token(resource: string, scope?: string, client?: string): Promise<string>

@@ -67,7 +67,7 @@ async function open(given: Partial<TokenAccessOptions> = {}) {
   return { ...gateway, access, claims, fetched, seconds, status }
 }
 
-test('a token as it should be is accepted; without that the rest would say nothing', async () => {
+test('accepts a valid token; without that the rest would prove nothing', async () => {
   const { claims, status, fetched } = await open()
   expect(await status(forge(HEADER, claims))).toBe(200)
   expect(fetched).toEqual([`${ISSUER}/.well-known/openid-configuration`, `${ISSUER}/keys`])

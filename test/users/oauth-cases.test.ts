@@ -319,7 +319,7 @@ describe('keys', () => {
     expect(await among(others)).toBe('401 the signature of the token is wrong')
   })
 
-  test('an expired token without a key id is told so at the first key that fits', async () => {
+  test('reports an expired token without a key id as such at the first key that fits', async () => {
     const other = await exportJWK(generateKeyPairSync('ed25519').publicKey)
     const token = await sign({ exp: START / 1000 - 100 })
     expect(await outcome(token, { fetch: providerOf([other, publicKey]).fetch })).toBe(

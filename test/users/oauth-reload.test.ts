@@ -103,7 +103,7 @@ test('a file is read anew on request, also if it looks as before', async () => {
   const profile = await directory.findProfile('reader')
   await directory.reload()
   expect(changes).toBe(1)
-  // Sessions of profiles that did not change go on.
+  // Sessions of profiles that did not change continue.
   expect(await directory.findProfile('reader')).toBe(profile)
 })
 

@@ -128,7 +128,7 @@ describe('keys of the provider', () => {
     expect(provider.asked(KEYS)).toBe(3)
   })
 
-  test('while the provider is down known keys go on, an unknown one gets 503, and all is well when it is up again', async () => {
+  test('while the provider is down known keys keep working, an unknown one gets 503, and all recover when it is up again', async () => {
     const provider = await startIdentityProvider()
     const { authenticate, wait, said } = open(provider)
     const known = await provider.token(RESOURCE)

@@ -1,4 +1,4 @@
-// Layers of users over hosts that only take notes: which host gets what, who makes room for whom, and which values are filled in.
+// Layers of users over fake hosts: which host gets what, which user is evicted for another, and which values are filled in.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createShelf, type Shelf } from '../../src/index.ts'
@@ -206,7 +206,7 @@ describe('a layer', () => {
     expect(made[0]?.configs()[0]?.transport).toMatchObject({ headers: { 'x-key': 'x' } })
   })
 
-  test('is told of gaps, and of a store that cannot be watched', async () => {
+  test('reports gaps, and a store that cannot be watched', async () => {
     const notices: string[] = []
     const watch: CredentialStore['watch'] = () => Promise.reject(new Error('no channel'))
     const { credentials } = open([])
@@ -377,7 +377,7 @@ describe('the joined host', () => {
     ])
   })
 
-  test('tells of events of both until it is stopped', async () => {
+  test('passes on events of both until it is stopped', async () => {
     const { host, shared, own } = await joined()
     const heard: string[] = []
     const stop = host.listen(({ type }) => heard.push(type))
@@ -417,7 +417,7 @@ describe('the login of a user', () => {
     discovery: { authorizationServerUrl: 'http://127.0.0.1' },
   }
 
-  test('is kept beside their values, told or not, and only for its address', async () => {
+  test('is kept beside their values, with or without a notification, and only for its address', async () => {
     const { credentials, set } = open([])
     const heard: (string | undefined)[] = []
     await credentials.watch((id) => void heard.push(id))

@@ -172,7 +172,7 @@ describe('two users and one server', () => {
     expect(message).not.toContain('echo')
   })
 
-  test('a user who may not see the server has no connection to it', async () => {
+  test('a user without access to the server has no connection to it', async () => {
     const who = await startWhoServer({ ...TOKENS, 'token-of-outsider': 'outsider' })
     const { connect, set } = await open([personal(who.url)])
     await set('outsider', 'token-of-outsider')

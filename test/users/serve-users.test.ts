@@ -153,7 +153,7 @@ test.each([
   }
 })
 
-test('the operator’s key goes on working; no key, a wrong one and a revoked one do not', async () => {
+test('the operator’s key keeps working; no key, a wrong one and a revoked one do not', async () => {
   const { post, tokens, directory, seen } = await openServe({ ada: {} })
   expect((await post({ 'x-api-key': 'operator-secret' })).status).toBe(200)
   expect((await post({})).status).toBe(401)

@@ -50,7 +50,7 @@ export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'qu
     | 'store'
   > & {
     readonly on?: ShelfOptions
-    /** Hears what the gateway tells the person who runs it. */
+    /** Collects the messages of the gateway to the person who runs it. */
     readonly told?: (message: string) => void
     /** Takes what is to be done at the end; of the test, unless given. */
     readonly atEnd?: AtEnd
@@ -89,7 +89,7 @@ export type Desk = {
   run(name: string, input?: object, options?: Loose): Promise<Loose>
   /** An answer as it was sent: the client drops what it does not know. */
   raw(method: string, params?: Loose): Promise<Loose>
-  /** How many times the list of tools was said to have changed, once all that was sent has arrived. */
+  /** How many times the gateway announced a changed list of tools, once all that was sent has arrived. */
   changes(): Promise<number>
 }
 

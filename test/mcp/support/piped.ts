@@ -1,5 +1,5 @@
 // MCP servers on stdio that answer in the test's own process. Each has a process with the pipes of one, but that is a shell
-// (../servers/relay.sh): to start Node takes a tenth of a CPU second, and with the SDK half a second. For tests of what is said on
+// (../servers/relay.sh): to start Node takes a tenth of a CPU second, and with the SDK half a second. For tests of messages on
 // stdio; where a server's process itself matters, see ./servers.ts.
 import { execFileSync } from 'node:child_process'
 import { constants, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs'

@@ -44,7 +44,7 @@ export async function until(
   }
 }
 
-/** All processes below this one, where the system tells (Linux). */
+/** All processes below this one, where the system shows them (Linux). */
 export function descendantsOf(pid: number): number[] {
   const parents = parentsByProcess()
   const below = (parent: number): number[] =>

@@ -1,5 +1,5 @@
 // Models behind OpenAI's languages, each as strict as its own server: what it thought must come back, its ids and its
-// numbers hold. A model searches, calls what it found, and tells the result; every reply has a thought of its own.
+// numbers hold. A model searches, calls what it found, and repeats the result; every reply has a thought of its own.
 import { type Fields, fieldsOf, isFields, listOf } from '../../../src/lib/index.ts'
 import { type ChatAnswer, chunk, completion, type ServerRules, serveChat } from './chat-server.ts'
 

@@ -1,4 +1,4 @@
-// Upstreams that misbehave, gateways before them, and a client that says exactly what it is told to say.
+// Upstreams that misbehave, gateways in front of them, and a client that sends exactly what a test gives it.
 import {
   type Agent,
   type ClientRequest,
@@ -52,7 +52,7 @@ export type Fake = { readonly url: URL; readonly came: Came[]; readonly underWay
 
 export type Answering = (outgoing: ServerResponse, came: Came, number: number) => void
 
-/** An upstream that answers as it is told, the first request with number 0. */
+/** An upstream that answers as the test says, the first request with number 0. */
 export async function startFake(answer: Answering): Promise<Fake> {
   const came: Came[] = []
   let underWay = 0
@@ -208,7 +208,7 @@ export async function deadAddress(): Promise<URL> {
 export const errorBody = (type: string, message = 'said by the upstream') =>
   JSON.stringify({ type: 'error', error: { type, message } })
 
-/** Events of a reply as they stand in a stream. */
+/** Events of a reply as lines of a stream. */
 export const wireEvents = (...events: readonly Json[]) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
 

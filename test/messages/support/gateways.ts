@@ -259,7 +259,7 @@ function lineOf(event: StreamEvent): string {
   return type
 }
 
-/** What a block is, in a line: its kind, and what of it stands there from the start. */
+/** Describes a block in a line: its kind, and the part of it that is there from the start. */
 export function blockLine({ type, name, input, text, content }: Fields): string {
   if (type === 'tool_search_tool_result') {
     const { tool_references: references, error_code: code } = content as {

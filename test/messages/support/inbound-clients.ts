@@ -13,7 +13,7 @@ export type TalkOptions = {
   readonly isStream: boolean
   readonly tools: readonly PlainTool[]
   readonly headers?: Record<string, string>
-  /** Called after each reply; may return another gateway's URL, on which the conversation goes on. */
+  /** Called after each reply; may return another gateway's URL, on which the conversation continues. */
   readonly onReply?: () => Promise<string | undefined>
 }
 

@@ -1,4 +1,4 @@
-// Models behind OpenAI's two APIs that want to call one tool: they search for it, call it, and tell its result. Their
+// Models behind OpenAI's two APIs that want to call one tool: they search for it, call it, and repeat its result. Their
 // servers refuse every field and item that the API does not know.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -105,7 +105,7 @@ function faultOf(body: Fields): string | undefined {
   return alone === undefined ? undefined : `no call or no output for ${alone}`
 }
 
-/** Reasoning items of a request, and what each stands in front of. */
+/** Reasoning items of a request, and the item that follows each. */
 export const reasoningIn = ({ input }: Fields): string[] => {
   const items = listOf(input).map(fieldsOf)
   return items.flatMap(({ type, encrypted_content: content }, index) =>
