@@ -41,7 +41,10 @@ export function createInboundReader(options: InboundReaderOptions, passing: Pass
     const fields = await reader.read(body, owner, slice, () => {
       isReferred = true
     })
-    for (const list of [fields.messages, fields.input]) if (Array.isArray(list)) refuseLongList(list.length)
+    for (const name of ['messages', 'input'] as const) {
+      const list = fields[name]
+      if (Array.isArray(list)) refuseLongList(name, list.length)
+    }
     const reuseBody = () => {
       if (!isReferred) bodies.giveBack(body)
     }

@@ -59,7 +59,7 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
       const { key, value } = memberAt(body, at)
       if (key === '__proto__') throw new ScanError('a key that needs JSON.parse')
       if ((key === 'tools' || key === 'messages' || key === 'input') && isListAt(body, value)) {
-        const list = await readList(body, value, lists[key], { ...reading, isOfMessages: key !== 'tools' })
+        const list = await readList(body, value, lists[key], { ...reading, name: key })
         fields[key] = list.values
         end = list.end
       } else {
@@ -95,9 +95,9 @@ async function readList(
   body: Buffer,
   start: number,
   cache: ListCache,
-  reading: Reading & { readonly isOfMessages: boolean },
+  reading: Reading & { readonly name: 'tools' | 'messages' | 'input' },
 ): Promise<{ values: readonly unknown[]; end: number }> {
-  const { owner, slice, isOfMessages } = reading
+  const { owner, slice, name } = reading
   const first = nextItem(body, start + 1, true, ']')
   if (first === undefined) return { values: [], end: skipSpace(body, start + 1) + 1 }
   const known = cache.find(owner, body, first)
@@ -110,7 +110,7 @@ async function readList(
     if (slice.isOver()) await slice.next()
   }
   // Before they are parsed, which takes most of the time.
-  if (isOfMessages) refuseLongList((known?.items.length ?? 0) + spans.length)
+  refuseLongList(name, (known?.items.length ?? 0) + spans.length)
   const tooLarge = spans.findIndex(
     (span) => span.end - span.start > cache.maxItemBytes || !isObjectAt(body, span.start),
   )
@@ -125,12 +125,12 @@ async function readList(
   return { values: rest.length > 0 ? [...values, ...rest] : values, end: skipSpace(body, end) + 1 }
 }
 
-/** The API's own limit. */
-const MAX_MESSAGES = 100_000
+/** The API's own limit for messages, and ours for tools. */
+const MAX_ITEMS = 100_000
 
-export function refuseLongList(count: number): void {
-  if (count <= MAX_MESSAGES) return
-  const message = `messages: at most ${MAX_MESSAGES} are allowed, but there are ${count}`
+export function refuseLongList(name: 'tools' | 'messages' | 'input', count: number): void {
+  if (count <= MAX_ITEMS) return
+  const message = `${name}: at most ${MAX_ITEMS} are allowed, but there are ${count}`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 
@@ -162,6 +162,7 @@ async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Pr
 function parseWhole(body: Buffer): Fields {
   if (isDeep(body))
     throw refuseRequest(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
+  refuseManyValues(body)
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
     if (isFields(value)) return value
@@ -174,6 +175,18 @@ function parseWhole(body: Buffer): Fields {
   }
   throw refuseRequest(400, 'invalid_request_error', 'the body is not a JSON object')
 }
+
+/** Millions of tiny values fit into a body, and each takes a hundred bytes of memory. */
+const MAX_COMMAS = 1_000_000
+
+function refuseManyValues(body: Buffer): void {
+  let commas = 0
+  for (let at = body.indexOf(COMMA); at >= 0; at = body.indexOf(COMMA, at + 1))
+    if (++commas > MAX_COMMAS)
+      throw refuseRequest(400, 'invalid_request_error', `the body has more than ${MAX_COMMAS} values`)
+}
+
+const COMMA = 0x2c
 
 function isDeep(body: Buffer): boolean {
   try {

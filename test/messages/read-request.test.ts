@@ -149,6 +149,25 @@ describe('what is read', () => {
   })
 })
 
+describe('many tiny values', () => {
+  const body = (name: string, count: number) => `{"${name}":[${'{},'.repeat(count - 1)}{}]}`
+
+  it('are read in one piece, and refused above a million', async () => {
+    const read300 = (await read(body('metadata', 300_000))) as Fields
+    expect(read300.metadata).toHaveLength(300_000)
+    await expect(read(body('metadata', 1_000_002))).rejects.toMatchObject({
+      answer: { status: 400, body: expect.stringContaining('the body has more than 1000000 values') },
+    })
+  })
+
+  it.each(['tools', 'messages', 'input'])('are refused as %s before they are parsed', async (name) => {
+    const message = `${name}: at most 100000 are allowed, but there are 100001`
+    await expect(read(body(name, 100_001))).rejects.toMatchObject({
+      answer: { status: 400, body: expect.stringContaining(message) },
+    })
+  })
+})
+
 describe('what is written', () => {
   it('is the bytes that came, however they are spelled', async () => {
     const exact = '{ "role": "user", "content": [ {"type":"text", "text":"\\u00e9", "n": 1.0} ] }'

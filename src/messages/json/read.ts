@@ -23,10 +23,13 @@ const EXACT_LEVELS = 8
 /** Numbers with this many digits may lose precision in JavaScript. */
 const LONG_NUMBER = /\d{16}/
 
-/** Parses the value between two offsets. Throws a SyntaxError or a ScanError. */
+/** Values that are read one by one. A body of millions of `{}` would take minutes; JSON.parse takes a second. */
+const MAX_VALUES = 200_000
+
+/** Parses the value between two offsets. Throws a SyntaxError, or a ScanError for what needs JSON.parse. */
 export function readValue(bytes: Buffer, start: number, end: number): unknown {
   if (end - start < LARGE) return readSmall(bytes, start, end, EXACT_LEVELS)
-  return readLarge(bytes, start, end, largeValues(bytes, start, end, LARGE))
+  return readLarge(bytes, start, end, { ends: largeValues(bytes, start, end, LARGE), values: 0 })
 }
 
 /** Objects that contain long numbers keep their own text, so the digits survive changes elsewhere in the request. */
@@ -50,13 +53,20 @@ function keepItems(value: object): void {
   }
 }
 
-/** `ends` maps the start of each large value to its end; all other values are small. */
-function readLarge(bytes: Buffer, start: number, end: number, ends: ReadonlyMap<number, number>): unknown {
+type LargeReading = {
+  /** From the start of each large value to its end; all other values are small. */
+  readonly ends: ReadonlyMap<number, number>
+  /** Values read so far. */
+  values: number
+}
+
+function readLarge(bytes: Buffer, start: number, end: number, reading: LargeReading): unknown {
+  if (++reading.values > MAX_VALUES) throw new ScanError(`more than ${MAX_VALUES} values need JSON.parse`)
   if (end - start < LARGE) return readSmall(bytes, start, end, EXACT_LEVELS)
   if (!isObjectAt(bytes, start) && !isListAt(bytes, start))
     return JSON.parse(bytes.toString('utf8', start, end)) as unknown
-  const endOf = (at: number) => ends.get(at) ?? endOfValue(bytes, at)
-  const value = readContainer(bytes, start, endOf, (from, to) => readLarge(bytes, from, to, ends))
+  const endOf = (at: number) => reading.ends.get(at) ?? endOfValue(bytes, at)
+  const value = readContainer(bytes, start, endOf, (from, to) => readLarge(bytes, from, to, reading))
   keepText(value, bytes.subarray(start, end))
   return value
 }
