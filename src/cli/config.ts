@@ -58,8 +58,9 @@ function linesOf(
   const own = servers.filter(({ source }) => source === file).map(({ name }) => name)
   const found = problems.filter((problem) => problem.file === file)
   const state = found.some(isWrong) ? 'wrong  ' : found.length > 0 ? 'unset  ' : 'ok     '
+  const usable = found.length > 0 ? 'usable: ' : ''
   return [
-    `${state} ${file}: ${own.length > 0 ? own.join(', ') : found.length === 0 ? 'no servers' : 'see below'}`,
+    `${state} ${file}: ${own.length > 0 ? `${usable}${own.join(', ')}` : found.length === 0 ? 'no servers' : 'see below'}`,
     ...found.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
   ]
 }

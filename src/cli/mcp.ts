@@ -247,7 +247,7 @@ async function readFiles(
   if (config.problems.length > 0 && input.text('config') !== undefined)
     throw new CommandError('no server can be started; fix the problems above.')
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import" to take over those of your clients into ${ownConfigFile(thisMachine())}, "toolshelf add" to add one, or pass a file with --config.`,
+    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import --apply" to take over those of your clients into ${ownConfigFile(thisMachine())}, "toolshelf add" to add one, or pass a file with --config.`,
   )
 }
 

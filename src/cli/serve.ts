@@ -303,7 +303,10 @@ function savedText(figures: Figures | undefined): string {
   if (!figures) return ''
   const { tokensSaved, extraRoundTrips, dollarsSaved } = figures
   const tokens = tokensSaved < 0 ? `cost ~${-tokensSaved} tokens more` : `saved ~${tokensSaved} tokens`
-  const money = dollarsSaved === undefined ? '' : ` (${dollars(dollarsSaved)})`
+  const money =
+    dollarsSaved === undefined
+      ? ''
+      : ` (${dollars(Math.abs(dollarsSaved))}${dollarsSaved < 0 ? ' more' : ''})`
   const trips = extraRoundTrips > 0 ? ` extra round trips ${extraRoundTrips}` : ''
   return ` ${tokens}${money}${trips}`
 }

@@ -84,7 +84,7 @@ test('prints a line for each request', async () => {
       "  inspect   <url>/inspect/#key=…",
       "  health    /health, /ready, /metrics · Ctrl-C ends it",
       "200 m shelve/native tools 1/3 searches 1 loaded send_message,create_issue,list_channels cost ~893 tokens more extra round trips 1 N ms (asked for; native: the script plays an API that takes references)",
-      "200 claude-haiku-5-5 shelve/native tools 1/3 searches 1 cost ~716 tokens more (−$0.0001) extra round trips 1 N ms (asked for; native: the script plays an API that takes references)",
+      "200 claude-haiku-5-5 shelve/native tools 1/3 searches 1 cost ~716 tokens more ($0.0001 more) extra round trips 1 N ms (asked for; native: the script plays an API that takes references)",
       "200 claude 5 off N ms (there are no tools)",
       "200 mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm… shelve/native tools 1/3 cost ~237 tokens more N ms (asked for; native: the script plays an API that takes references)",
       "200 m count shelve/native tools 1/3 N ms (asked for; native: the script plays an API that takes references)",

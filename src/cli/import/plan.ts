@@ -112,7 +112,9 @@ export function show(
     )
   if (servers.length === 0)
     return void terminal.print(
-      'No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".',
+      problems.length > 0
+        ? 'No MCP server can be imported: see the problems above.'
+        : 'No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".',
     )
   const rows = servers.map((one) => [
     printable(one.name),

@@ -172,7 +172,7 @@ function unreadable(file: string, error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code ?? String(error)
   if (code !== 'ENOENT') return `it cannot be read (${code}).`
   return basename(file) === 'toolshelf.json'
-    ? 'no such file. `toolshelf import` creates one from the servers of your clients.'
+    ? 'no such file. `toolshelf import --apply` creates one from the servers of your clients.'
     : 'no such file.'
 }
 
