@@ -301,12 +301,9 @@ function line({ method, path, status, milliseconds, model, outcome, error }: Req
 
 function savedText(figures: Figures | undefined): string {
   if (!figures) return ''
-  const { tokensSaved, extraRoundTrips, dollarsSaved } = figures
+  const { tokensSaved, extraRoundTrips, dollarsSaved: saved } = figures
   const tokens = tokensSaved < 0 ? `cost ~${-tokensSaved} tokens more` : `saved ~${tokensSaved} tokens`
-  const money =
-    dollarsSaved === undefined
-      ? ''
-      : ` (${dollars(Math.abs(dollarsSaved))}${dollarsSaved < 0 ? ' more' : ''})`
+  const money = saved === undefined ? '' : ` (${dollars(Math.abs(saved))}${saved < 0 ? ' more' : ''})`
   const trips = extraRoundTrips > 0 ? ` extra round trips ${extraRoundTrips}` : ''
   return ` ${tokens}${money}${trips}`
 }
