@@ -75,7 +75,11 @@ export {
   type Validate,
   type WireName,
 } from './entries/core.ts'
-export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './node/capabilities/index.ts'
+export {
+  capabilitiesFromFile,
+  capabilitiesFromUrl,
+  keepCapabilitiesFresh,
+} from './node/capabilities/index.ts'
 export {
   createDiskResults,
   createMemoryResults,
