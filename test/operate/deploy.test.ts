@@ -12,6 +12,7 @@ import { textOf } from '../mcp/support/gateway.ts'
 import { descendantsOf, isAlive, until } from '../mcp/support/processes.ts'
 import { script } from '../mcp/support/shell-server.ts'
 import { heardFrom } from '../support/heard.ts'
+import { isThorough } from '../support/runs.ts'
 import type { Loose } from '../support/talk.ts'
 import { connectTo } from './support/clients.ts'
 
@@ -167,7 +168,8 @@ const addsTwo = script({
   'tools/call': `a=\${line##*'"a":'}; reply '{"content":[{"type":"text","text":"'$((\${a%%[,\\}]*} + 2))'"}]}'`,
 })
 
-it('local.mjs: the processes of compose.yaml come up, answer, and end', async () => {
+// The same processes serve test/replicas/processes.test.ts in every run.
+it.runIf(isThorough)('local.mjs: the processes of compose.yaml come up, answer, and end', async () => {
   const home = temporaryFolder()
   const config = join(home, 'servers.json')
   writeFileSync(config, JSON.stringify({ mcpServers: { calculator: addsTwo } }))
