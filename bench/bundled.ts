@@ -1,5 +1,5 @@
-// Bundles a program of a bench as the package's own build does: what tsx adds to run sources (names of functions, most of
-// all) would be measured, too.
+// Bundles a benchmark program as the package's own build does, because what tsx adds to sources (names of functions, most of
+// all) would distort the measurement.
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -7,7 +7,7 @@ import { build, type Plugin } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Bundles `bench/<file>` and returns the path of the result. Packages stay outside, so it lies below node_modules. */
+/** Bundles `bench/<file>` and returns the path of the result. Packages are not bundled, so the result is written below node_modules. */
 export async function bundled(file: string): Promise<string> {
   const outfile = join(ROOT, 'node_modules/.cache/toolshelf-bench', file.replace(/\.ts$/, '.mjs'))
   await mkdir(dirname(outfile), { recursive: true })

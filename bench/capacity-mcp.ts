@@ -1,4 +1,4 @@
-// `mcp --http` with 300 tools of one server: CPU of each kind of request, memory of sessions and of their streams.
+// Measures `mcp --http` with 300 tools of one server: CPU of each kind of request, memory of sessions and of their streams.
 import { Agent, type ClientRequest, request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -70,7 +70,7 @@ function openStream(url: string, session: string): Promise<ClientRequest> {
   })
 }
 
-/** Runs the work so many times, a few at a time. */
+/** Runs the work this many times, a few at a time. */
 async function times(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0
   const worker = async () => {
@@ -79,7 +79,7 @@ async function times(count: number, work: (index: number) => Promise<unknown>): 
   await Promise.all(Array.from({ length: CONCURRENCY }, worker))
 }
 
-/** Milliseconds of the gateway's CPU for one operation: the median of several rounds, after one that does not count. */
+/** Measures the gateway's CPU for one operation in milliseconds: the median of several rounds, after a warm-up. */
 async function costOf({ pid }: Served, work: (index: number) => Promise<unknown>): Promise<number> {
   await times(OPERATIONS, work)
   const rounds: number[] = []
@@ -105,7 +105,7 @@ function start(folder: string): Promise<Served> {
 
 export async function measureMcpCapacity(folder: string): Promise<string[]> {
   const lines: string[] = []
-  // Memory in a process of its own: what an earlier part left free would be used first.
+  // Memory is measured in a new process, because memory freed by an earlier part would be reused first.
   for (const measure of [measureCost, measureMemory]) {
     const gateway = await start(folder)
     try {

@@ -1,4 +1,4 @@
-// `serve` in front of an upstream that streams: CPU of a request in each mode, memory of streams that stay open.
+// Measures `serve` in front of a streaming upstream: CPU of a request in each mode, memory of open streams.
 import { type ClientRequest, request } from 'node:http'
 import { bodyOf, toolsOf } from './messages-load-bodies.ts'
 import {

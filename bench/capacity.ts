@@ -1,4 +1,4 @@
-// `npm run bench capacity [mcp|serve]`: what one process of each gateway holds: CPU per operation, memory per session and stream.
+// `npm run bench capacity [mcp|serve]`: the capacity of one gateway process: CPU per operation, memory per session and stream.
 // CPU is that of the gateway's process alone, so that a busy machine hardly changes it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Compact definitions over a catalogue: tokens before and after, and whether a valid call can be made from each signature.
+// Measures compact definitions over a catalogue: tokens before and after, and whether a valid call can be made from each signature.
 import { estimateTokens } from '../src/core/index.ts'
 import { compactDefinition } from '../src/core/tools/index.ts'
 import { createShelf, validateInput } from '../src/index.ts'

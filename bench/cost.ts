@@ -1,5 +1,5 @@
-// What a turn costs, warm: time and memory of `prepare` as the conversation and the pool grow, against serialising
-// the same request. After the first turn the cost must follow what is new.
+// Measures a warm turn: time and memory of `prepare` as the conversation and the pool grow, compared with serialising
+// the same request. After the first turn the cost must depend only on what is new.
 import { createShelf, type Tool } from '../src/index.ts'
 import { median, report, table } from './report.ts'
 

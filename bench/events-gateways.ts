@@ -1,9 +1,10 @@
-// The gateways of `npm run bench events`, all in one process: compiled code, heap and clock are the same for each, so
+// Runs the gateways of `npm run bench events`, all in one process: compiled code, heap and clock are the same for each, so
 // that their CPU differs by the events alone. Sends their addresses to the bench, by name.
 import { join } from 'node:path'
 import { openAudit } from '../src/cli/events/index.ts'
 import { createShelf, type OpenTrace } from '../src/index.ts'
-import { createMcpGateway, runOnHttp, shelfOptions } from '../src/mcp/gateway/index.ts'
+import { createMcpGateway, shelfOptions } from '../src/mcp/gateway/index.ts'
+import { runOnHttp } from '../src/mcp/http/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'
 import {
   createMessagesGateway,
@@ -15,7 +16,7 @@ import { echoCommand } from './mcp-servers.ts'
 
 const [kind, folder = '', upstream = ''] = process.argv.slice(2)
 
-/** The base is twice there: the difference of the two is the noise. */
+/** The base runs twice: the difference of the two is the noise. */
 const WAYS = ['no listener', 'no listener, again', 'inspector (the default)', 'audit file'] as const
 
 type Way = (typeof WAYS)[number]

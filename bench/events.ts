@@ -23,8 +23,8 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 60)
 type Requests = () => readonly (() => Promise<unknown>)[]
 
 /**
- * CPU of a request of each way against that of the first one. A round has a conversation of each way; the requests at the
- * same place of them follow each other, in an order by chance, and are compared: what else the machine does meets all.
+ * Compares the CPU of a request of each variant with that of the first one. A round has a conversation of each; the requests at the
+ * same position follow each other in random order and are compared, so that other load on the machine affects all alike.
  */
 async function measure(pid: number, ways: ReadonlyMap<string, Requests>): Promise<string[]> {
   const results = new Map([...ways.keys()].map((name) => [name, [] as number[]]))
@@ -35,7 +35,7 @@ async function measure(pid: number, ways: ReadonlyMap<string, Requests>): Promis
       for (const name of shuffled([...ways.keys()])) {
         const before = cpuOf(pid)
         await conversations.get(name)?.[place]?.()
-        // What is done after the answer counts too.
+        // Work after the response counts too.
         await new Promise((resolve) => setTimeout(resolve, 2))
         if (round >= WARM) results.get(name)?.push(cpuOf(pid) - before)
       }
@@ -71,12 +71,12 @@ const median = (values: readonly number[]) => quantile(values, 0.5)
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
 const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)} %`
 
-/** Without the dearest twentieth: what the machine did meanwhile, and full garbage collections. */
+/** Drops the most expensive 5 %: other load on the machine, and full garbage collections. */
 function trimmed(values: readonly number[]): number[] {
   return sorted(values).slice(0, Math.ceil(values.length * 0.95))
 }
 
-/** Where the median is with a probability of 95 %, by the order of the values alone. */
+/** Returns the 95 % confidence interval of the median, from order statistics. */
 function interval(values: readonly number[]): string {
   const half = 0.98 / Math.sqrt(values.length)
   return `${percent(quantile(values, 0.5 - half))} to ${percent(quantile(values, 0.5 + half))}`

@@ -5,12 +5,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Rank, rankers, type Tool } from '../src/index.ts'
 import {
-  catalogueEntries,
   createHybrid,
   createMeaning,
   createVectors,
   type EvaluationQuery,
   evaluate,
+  poolTools,
 } from '../src/search/index.ts'
 import { report, table } from './report.ts'
 
@@ -34,7 +34,7 @@ if (!folder) {
   process.exit(2)
 }
 
-const tools = catalogueEntries(
+const tools = poolTools(
   SETS.flatMap((set) =>
     readFileSync(join(folder, set, 'tools.jsonl'), 'utf8')
       .trim()

@@ -1,5 +1,5 @@
-// `npm run bench learning <folder>`: a simulated user whose needs come back. What is gained for them, what other needs
-// lose, what a hostile server gets out of it, and whether a new tool is still found.
+// `npm run bench learning <folder>`: simulates a user with recurring needs. Measures what these gain, what other needs
+// lose, what a hostile server can gain, and whether a new tool is still found.
 import {
   createLearnedSearch,
   createShelf,
@@ -19,7 +19,7 @@ if (!folder) {
 }
 
 const FOUND = 5
-/** Every other query is a need that comes back; the rest come up once. */
+/** Every other query is a recurring need; the rest occur once. */
 const isRepeated = (_: unknown, place: number) => place % 2 === 0
 const ROUNDS = 3
 /** For every fifth need, the model is tricked into calling the hostile tool instead, each time. */

@@ -1,4 +1,4 @@
-// What the gateway adds to a call: the same tool of the same server directly and through it, turn by turn in one run.
+// Measures what the gateway adds to a call: the same tool of the same server, directly and through the gateway, alternating in one run.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { callText, gatewayCommand, inHome, type Servers } from './mcp-gateway.ts'
 import { quiet, start } from './mcp-processes.ts'

@@ -1,4 +1,4 @@
-// Gateways as users run them: the built command, with a home, and thereby a cache, of its own.
+// Starts gateways as users run them: the built command, with its own home and so its own cache.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,10 +8,10 @@ import type { Command } from './mcp-servers.ts'
 
 const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 
-/** Server definitions by name, as they stand in a configuration file. */
+/** Server definitions by name, as in a configuration file. */
 export type Servers = ReadonlyMap<string, Command & { readonly allow?: readonly string[] }>
 
-/** In the same home a later gateway finds what an earlier one has learned. */
+/** A later gateway with the same home finds the cache of an earlier one. */
 export function gatewayCommand(home: string, servers: Servers, ...options: string[]): Command {
   mkdirSync(home, { recursive: true })
   const config = join(home, `${randomUUID()}.json`)
@@ -32,7 +32,7 @@ function homeIn(home: string): Record<string, string> {
   return { HOME: home, XDG_CACHE_HOME: join(home, 'cache'), XDG_STATE_HOME: join(home, 'state') }
 }
 
-/** The text of a tool's answer; throws what the tool complains about. */
+/** Calls a tool and returns its text; throws its error. */
 export async function callText(
   client: Client,
   name: string,
@@ -44,7 +44,7 @@ export async function callText(
   return text
 }
 
-/** Until a gateway in bridge mode finds this tool. A search waits for servers that connect, but not for ever. */
+/** Waits until a gateway in bridge mode finds this tool. A single search does not wait long enough for slow servers. */
 export async function untilFound(client: Client, tool: string): Promise<void> {
   for (let attempt = 0; attempt < 30; attempt++) {
     const text = await callText(client, 'ToolSearch', { query: `select:${tool}` })

@@ -1,5 +1,5 @@
-// Resident memory of the gateway and of everything that it started, eager and lazy, against the servers alone. Each time
-// with warm caches, after one call to one server, when all is quiet.
+// Measures the resident memory of the gateway and all its children, eager and lazy, compared with the servers alone. Each time
+// with warm caches, after one call to one server, once all processes are idle.
 import { callText, gatewayCommand, inHome, type Servers } from './mcp-gateway.ts'
 import { memoryOf, quiet, start, startAll, treeOf } from './mcp-processes.ts'
 import type { Command } from './mcp-servers.ts'

@@ -1,4 +1,4 @@
-// Processes as the MCP bench sees them: an official client on each, the memory and CPU of the whole tree, a clean end.
+// Manages the processes of the MCP bench: an official client for each, memory and CPU of the whole tree, clean shutdown.
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/client'
@@ -14,12 +14,12 @@ export type Started = {
   end(): Promise<void>
 }
 
-/** Those that have not ended yet. */
+/** Processes that are still running. */
 const running = new Set<Started>()
 
 export type Memory = { readonly rss: number; readonly pss: number }
 
-/** Spawns a server and shakes hands with it. */
+/** Spawns a server and initialises a session. */
 export async function start({ command, args, env }: Command): Promise<Started> {
   const transport = new StdioClientTransport({ command, args, env, stderr: 'pipe', maxBufferSize: 2 ** 26 })
   const said: string[] = []
@@ -51,7 +51,7 @@ export async function start({ command, args, env }: Command): Promise<Started> {
   return started
 }
 
-/** All at once, until each has listed its tools. */
+/** Starts all at once and waits until each has listed its tools. */
 export function startAll(commands: readonly Command[]): Promise<Started[]> {
   return Promise.all(
     commands.map(async (command) => {
@@ -62,7 +62,7 @@ export function startAll(commands: readonly Command[]): Promise<Started[]> {
   )
 }
 
-/** For a run that failed half way. */
+/** Ends what a failed run has left. */
 export async function endAll(): Promise<void> {
   await Promise.all([...running].map((started) => started.end()))
 }
@@ -89,7 +89,7 @@ export function memoryOf(pids: readonly number[]): Memory {
   return { rss, pss }
 }
 
-/** Until these trees have nearly stopped to compute: all is up and nothing is done in the background any more. */
+/** Waits until these process trees use almost no CPU: everything has started, and no background work remains. */
 export async function quiet(roots: readonly number[]): Promise<void> {
   let before = cpuOf(roots.flatMap(treeOf))
   for (let calm = 0; calm < 4; ) {

@@ -1,5 +1,5 @@
-// The twenty real servers that `npm run bench mcp` measures: how they start offline with made-up credentials, and their
-// installation. In this order they are taken when fewer tools are asked for: everyday servers first, giants last.
+// Lists the twenty real servers that `npm run bench mcp` measures: how they start offline with made-up credentials, and their
+// installation. Runs with fewer tools take the first of them: everyday servers come first, the largest last.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export type Command = {
 }
 
 const FOLDER = fileURLToPath(new URL('./servers/', import.meta.url))
-/** Stands for a folder that the server may read. */
+/** Placeholder for a folder that the server may read. */
 const READABLE = '<folder>'
 
 const servers: readonly BenchServer[] = [
@@ -150,7 +150,7 @@ const servers: readonly BenchServer[] = [
   },
 ]
 
-/** How each of the twenty is started; `folder` is one that they may read. */
+/** Returns how each of the twenty is started; `folder` is one that they may read. */
 export function commandsOfTwenty(folder: string): Map<string, Command> {
   return new Map(
     servers.map(({ name, package: of, script, args = [], env = {} }) => [
@@ -167,7 +167,7 @@ export function commandsOfTwenty(folder: string): Map<string, Command> {
   )
 }
 
-/** One more, which is among our own packages: over HTTP at this port, else on stdio. */
+/** Returns one more server, which is among our own packages: over HTTP at this port, else on stdio. */
 export function echoCommand(port?: number): Command {
   const script = new URL(
     '../node_modules/@modelcontextprotocol/server-everything/dist/index.js',

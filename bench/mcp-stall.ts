@@ -1,5 +1,5 @@
-// How long a server with very many tools holds up everyone else: the longest stall of the event loop, and the most CPU
-// time between two turns of it, for each thing that is done with its tools.
+// Measures how long a server with very many tools blocks the others: the longest stall of the event loop, and the most CPU
+// time between two turns of it, for each operation on its tools.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// From spawn to the first answer and to the last searchable tool: the gateway with twenty real servers behind it, against
-// the fastest of them alone and against a client that starts them all itself.
+// Measures the time from spawn to the first answer and to the last searchable tool: the gateway with twenty real servers, compared with
+// the fastest of them alone and with a client that starts them all itself.
 import { callText, gatewayCommand, inHome, type Servers, untilFound } from './mcp-gateway.ts'
 import { cpuOf, quiet, start, startAll } from './mcp-processes.ts'
 import type { Command } from './mcp-servers.ts'
@@ -10,10 +10,10 @@ export type ListedTools = readonly { readonly name: string; readonly [field: str
 
 export type Alone = { readonly name: string; readonly time: number; readonly tools: ListedTools }
 
-/** Where a gateway finds what an earlier one has learned, and where it finds nothing. */
+/** Homes with a warm and with an empty cache. */
 export type Homes = { readonly warm: string; readonly cold: () => string }
 
-/** Each server by itself: the time to its list, the median of three, and the list. */
+/** Measures each server by itself: the median time of three to its list, and the list. */
 export async function measureAlone(home: string, servers: Servers): Promise<Alone[]> {
   const measured: Alone[] = []
   for (const [name, command] of servers) {
@@ -30,7 +30,7 @@ export async function measureAlone(home: string, servers: Servers): Promise<Alon
   return measured
 }
 
-/** Leaves a home whose caches know all servers, and tells the seconds of CPU that the gateway itself took for it. */
+/** Creates a home whose caches have all servers; returns the seconds of CPU that the gateway itself took for it. */
 export async function warmUp(home: string, servers: Servers, alone: readonly Alone[]): Promise<number> {
   const gateway = await start(gatewayCommand(home, servers))
   for (const tool of lastTools(alone)) await untilFound(gateway.client, tool)
@@ -41,7 +41,7 @@ export async function warmUp(home: string, servers: Servers, alone: readonly Alo
   return seconds
 }
 
-/** The time to the first list of tools. */
+/** Measures the time to the first list of tools. */
 export async function measureFirst(
   { warm, cold }: Homes,
   servers: Servers,
@@ -83,7 +83,7 @@ async function firstList(command: Command): Promise<{ time: number; cpu: number 
   return measured
 }
 
-/** The time until every tool can be found. */
+/** Measures the time until every tool can be found. */
 export async function measureSearchable(
   { warm, cold }: Homes,
   servers: Servers,

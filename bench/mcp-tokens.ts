@@ -1,7 +1,7 @@
-// Tokens of definitions that a client sees: all servers directly, and the gateway in front of them, before and after a
+// Counts the tokens of definitions that a client sees: all servers directly, and the gateway in front of them, before and after a
 // search that finds three tools.
 import type { Client } from '@modelcontextprotocol/client'
-import { estimateTokens } from '../src/core/index.ts'
+import { CHARACTERS_PER_TOKEN, estimateTokens } from '../src/core/index.ts'
 import { callText, gatewayCommand, type Servers } from './mcp-gateway.ts'
 import { start } from './mcp-processes.ts'
 import type { Alone, ListedTools } from './mcp-start.ts'
@@ -51,13 +51,13 @@ export async function measureTokens(
     'saved, bridge',
   ]
   return [
-    `Tokens of \`tools/list\`, by the core's estimate (characters / 2.9); after a search: with three definitions found by \`${SEARCH.query}\`, and the answer.`,
+    `Tokens of \`tools/list\`, by the core's estimate (characters / ${CHARACTERS_PER_TOKEN}); after a search: with three definitions found by \`${SEARCH.query}\`, and the answer.`,
     '',
     ...table(header, rows),
   ]
 }
 
-/** The first so many tools of the servers, in their order. */
+/** Returns the first tools of the servers, up to this number. */
 function take(alone: readonly Alone[], count: number): Pick<Alone, 'name' | 'tools'>[] {
   let left = count
   return alone.flatMap(({ name, tools }) => {

@@ -1,8 +1,8 @@
-// Ways to do the same, taken in turns, so that whatever else the machine does meets all of them alike.
+// Runs several variants alternately, so that other load on the machine affects all of them alike.
 
 export type Ways<Result> = ReadonlyMap<string, () => Promise<Result>>
 
-/** The results of each way; each round begins with another one. */
+/** Returns the results of each variant; each round begins with another one. */
 export async function takeTurns<Result>(ways: Ways<Result>, rounds: number): Promise<Map<string, Result[]>> {
   const results = new Map([...ways.keys()].map((name) => [name, [] as Result[]]))
   const entries = [...ways]

@@ -1,4 +1,4 @@
-// Servers over HTTP for the MCP bench: started, found, ended.
+// Starts and ends HTTP servers for the MCP bench.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -7,7 +7,7 @@ import type { Command } from './mcp-servers.ts'
 
 export type Served = { readonly url: string; readonly pid: number; end(): Promise<void> }
 
-/** Once it says that it listens: at this address, or at the one that it names. */
+/** Resolves once the server prints that it listens, with this address or the one that it prints. */
 export async function serve({ command, args, env }: Command, address?: string): Promise<Served> {
   const child = spawn(command, args, {
     env: { PATH: process.env.PATH, ...env },

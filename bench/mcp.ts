@@ -1,4 +1,4 @@
-// `npm run bench mcp`: the gateway in front of twenty real servers, as users run it. What it takes to start, to hold
+// `npm run bench mcp`: measures the gateway in front of twenty real servers, as users run it: what it takes to start, to hold
 // and to call them, and what a client sees of their tools.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -31,7 +31,7 @@ const say = (message: string) => console.log(`bench messages-apis: ${message}`)
 
 /** Tools of the requests in mode pass, and of those that are shelved. */
 const [FEW, MANY] = [50, 300]
-/** Short replies of a way in one turn. */
+/** Short replies of one variant per turn. */
 const REQUESTS = 20
 /** Events a second of one stream. */
 const SPEED = 50
@@ -84,7 +84,7 @@ process.exit()
 
 type Way = { readonly name: string; readonly url: string; readonly pid?: number }
 
-/** The ways to one upstream, warm. */
+/** Starts and warms up the variants for one upstream. */
 async function startWays(api: Api, body: string): Promise<{ ways: Way[]; clients: Clients }> {
   const upstream = await startUpstream()
   const clients = await startClients()
@@ -101,7 +101,7 @@ async function startWays(api: Api, body: string): Promise<{ ways: Way[]; clients
   return { ways, clients }
 }
 
-/** One request at a time: how long its first byte takes in each way. */
+/** Measures the time to the first byte of each variant, one request at a time. */
 async function measureFirstBytes(): Promise<string[]> {
   const rows: string[][] = []
   const goals: string[] = []
@@ -128,7 +128,7 @@ async function measureFirstBytes(): Promise<string[]> {
   ]
 }
 
-/** Streams at model speed: what they cost the process in the middle. */
+/** Measures what streams at model speed cost the process in the middle. */
 async function measureCpu(): Promise<string[]> {
   const rows: string[][] = []
   const goals: string[] = []
@@ -165,7 +165,7 @@ type Cold = {
   readonly stall: Awaited<ReturnType<typeof stallOf>>
 }
 
-/** The first requests of a new gateway. */
+/** Measures the first requests of a new gateway. */
 async function measureStalls(): Promise<string[]> {
   const ways = new Map(APIS.map((api) => [api as string, () => coldStall(api)]))
   const all = await takeTurns(ways, rounds)

@@ -1,4 +1,4 @@
-// The clients of the Messages bench, in a process of their own: they take jobs from the bench and answer with figures.
+// Runs the clients of the Messages bench in their own process: takes jobs from the bench and returns figures.
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,7 +41,7 @@ export type Spread = {
   readonly count: number
 }
 
-/** Requests start within so many milliseconds, so that events of different streams do not come in step. */
+/** Requests start spread over this many milliseconds, so that events of different streams do not coincide. */
 const START = 1000
 /** Milliseconds from one short reply to the next request. */
 const REST = 10
@@ -88,7 +88,7 @@ async function askInTurn({ requests, ...job }: ShortJob): Promise<FirstBytes> {
   return times.slice(1)
 }
 
-/** Without streams: as long as one would have run. */
+/** Without streams, measures for as long as one would have run. */
 async function probe(job: Job, agent: Agent, isOver: () => boolean, started: number): Promise<number[]> {
   const end = started + START + job.events * job.pause
   const times: number[] = []
@@ -100,7 +100,7 @@ async function probe(job: Job, agent: Agent, isOver: () => boolean, started: num
   return times
 }
 
-/** Reads one reply to its end; the milliseconds to its first byte. */
+/** Reads one reply to its end; returns the milliseconds to its first byte. */
 function stream(
   { url, body, api = 'messages', events, pause, isSearching }: Job,
   agent: Agent,

@@ -1,4 +1,4 @@
-// The streams that the benches of the gateway send and read, in each API: events whose text says when they were sent.
+// Writes and reads the streams of the gateway benches in each API: events whose text contains the time at which they were sent.
 
 /** Milliseconds on a clock that all processes of this machine share. */
 export function now(): number {
@@ -12,7 +12,7 @@ export type Reply = {
   readonly opening: string
   readonly timed: () => string
   readonly closing: string
-  /** What stands in front of the time. */
+  /** The text in front of the time. */
   readonly mark: string
 }
 

@@ -1,4 +1,4 @@
-// Requests of the load bench: tools of the size that real servers give them, histories that grow, images.
+// Builds requests of the load bench: tools of realistic size, growing histories, images.
 import { synthetic } from './synthetic.ts'
 
 export type Body = { readonly [field: string]: unknown }
@@ -16,7 +16,7 @@ export function toolsOf(count: number): readonly Body[] {
   }))
 }
 
-/** The request of one turn: each turn before it was a call of a tool with a result. */
+/** Returns the request of one turn; each turn before it was a tool call with a result. */
 export function bodyOf(tools: readonly Body[], turns: number, more: Body = {}): string {
   const messages: Body[] = [
     { role: 'user', content: 'Look into the failing deployment and say what is wrong.' },
@@ -41,7 +41,7 @@ export function bodyOf(tools: readonly Body[], turns: number, more: Body = {}): 
   return JSON.stringify({ model: 'bench', max_tokens: 4096, stream: true, tools, messages, ...more })
 }
 
-/** A request with an image of so many megabytes, in base64. */
+/** Returns a request with an image of this many megabytes, in base64. */
 export function imageBodyOf(tools: readonly Body[], megabytes: number): string {
   const data = 'iVBORw0KGgoAAAANSUhEUgAAAAUA'.repeat((megabytes * 1_000_000) / 28)
   const source = { type: 'base64', media_type: 'image/png', data }

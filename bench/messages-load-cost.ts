@@ -1,4 +1,4 @@
-// CPU of the gateway per request, in every mode, beside a bare proxy: with 300 tools and with a large image.
+// Measures the gateway's CPU per request in every mode, compared with a bare proxy: with 300 tools and with a large image.
 import { ratio, takeTurns } from './mcp-turns.ts'
 import { type Body, bodyOf, imageBodyOf, toolsOf } from './messages-load-bodies.ts'
 import { cpuOf, type Running, startGateway, startProxy, startUpstream } from './messages-processes.ts'
@@ -17,7 +17,7 @@ const MAX_OF_PASS = 3
 
 type Way = { readonly name: string; readonly running: Running; readonly headers: Record<string, string> }
 
-/** One process per way, so that none is warmed up by another. */
+/** Starts one process per variant, so that none is warmed up by another. */
 async function startWays(folder: string): Promise<Way[]> {
   const upstream = await startUpstream()
   const gateway = async (mode: string): Promise<Way> => {

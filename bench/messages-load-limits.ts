@@ -1,4 +1,4 @@
-// Does the gateway stay answerable: with 300 streams at once, with 20 bodies of 28 MB, with 10,000 tools?
+// Measures whether the gateway stays responsive: with 300 streams at once, with 20 bodies of 28 MB, with 10,000 tools.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ const BODIES = 20
 const BODY_MEGABYTES = 28
 const MANY_TOOLS = 10_000
 
-/** What happened in one way in one round. */
+/** Figures of one variant in one round. */
 type StalledRun = {
   readonly firstByte: number
   readonly lag: number
@@ -90,7 +90,7 @@ async function measureStall(way: string, folder: string, upstream: Running): Pro
   return { firstByte: firstByte.p50, lag: lag.p95, health: waits && Math.max(...waits), stall }
 }
 
-/** A row about searches must not be measured without them. */
+/** Throws if the searches did not happen that the row is about. */
 async function expectSearches({ url }: Running): Promise<void> {
   const said = /^toolshelf_searches_total\{[^}]*shelve[^}]*\} (\d+)/m.exec(
     (await get(`${url}/metrics`)).text,
@@ -181,7 +181,7 @@ function stallCells({ time, cpu }: Stall): string[] {
   return [time.toFixed(0), cpu.toFixed(0)]
 }
 
-/** Asks for /health again and again; how long each answer took. */
+/** Requests /health repeatedly; records how long each answer took. */
 function probe({ url }: Running): { readonly stop: () => Promise<number[]> } {
   const waits: number[] = []
   let isOver = false
@@ -202,10 +202,10 @@ function probe({ url }: Running): { readonly stop: () => Promise<number[]> } {
   }
 }
 
-/** How long the gateway's event loop was blocked at most since the last call, in milliseconds. */
+/** The longest time that the gateway's event loop was blocked since the last call, in milliseconds. */
 type Stall = {
   readonly time: number
-  /** That the gateway itself worked meanwhile: the rest is the machine's other work. */
+  /** CPU that the gateway itself used meanwhile; the rest is other load on the machine. */
   readonly cpu: number
 }
 

@@ -1,4 +1,4 @@
-// Processes of the Messages bench: the built gateway, the proxy, the upstream and the clients, with their CPU and memory.
+// Manages the processes of the Messages bench: the built gateway, the proxy, the upstream and the clients, with their CPU and memory.
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -19,10 +19,10 @@ export type Clients = Running & {
   readonly firstBytes: (job: ShortJob) => Promise<FirstBytes>
 }
 
-/** Those that have not ended yet. */
+/** Processes that are still running. */
 const running = new Set<Running>()
 
-/** The gateway as users run it; its lines about requests go nowhere. */
+/** Starts the gateway as users run it; discards its log. */
 const RUN = 'BENCH_LOOP_FILE="$0/loop-$$" exec "$@"'
 
 export function startGateway(folder: string, ...options: string[]): Promise<Running> {
@@ -131,7 +131,7 @@ function kept(child: ChildProcess, url: string): Running {
   return one
 }
 
-/** However the bench ends, nothing that it started goes on. */
+/** Ends all child processes, however the bench ends. */
 export function endAllOnSignal(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void endAll().then(() => process.exit(1)))
@@ -173,7 +173,7 @@ function readProc(pid: number, file: string): string {
   }
 }
 
-/** `BENCH_BUILT=1` where dist is what it should be. */
+/** Builds the gateway, unless `BENCH_BUILT=1` says that dist/ is current. */
 export function build(): void {
   if (process.platform !== 'linux')
     throw new Error('bench messages: CPU and memory are read from /proc, which only Linux has.')

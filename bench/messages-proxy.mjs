@@ -1,4 +1,4 @@
-// What a proxy in Node costs at least, in a process of its own: requests and answers are piped, nothing is read.
+// A minimal proxy in Node, as the lower bound of what a proxy costs: pipes requests and responses without reading them.
 // Plain JavaScript, so that nothing else is loaded.
 import { Agent, createServer, request } from 'node:http'
 

@@ -1,4 +1,4 @@
-// Single requests of the load bench, read to their end.
+// Sends single requests of the load bench and reads each response to its end.
 import { Agent, request } from 'node:http'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 4096 })

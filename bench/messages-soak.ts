@@ -1,5 +1,5 @@
-// `npm run bench messages-soak [minutes]`: mixed traffic through one gateway, with clients that go away and an upstream
-// that breaks. Does its memory stay where it is, and is everything given back in the end?
+// `npm run bench messages-soak [minutes]`: mixed traffic through one gateway, with clients that disconnect and an upstream
+// that fails. Checks that memory stays flat and that everything is released in the end.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,13 +18,13 @@ import { createTraffic, type Traffic } from './messages-traffic.ts'
 import { report, table } from './report.ts'
 
 const STREAMS = 30
-/** The garbage collector lets memory rise and fall: the lowest of each such time is looked at. */
+/** Memory rises and falls with garbage collection, so the minimum of each interval of this length counts. */
 const SAMPLE_SECONDS = 30
-/** Of the whole time: until everything is compiled, loaded and cached. */
+/** Warm-up as a share of the whole time: until everything is compiled, loaded and cached. */
 const WARM_UP = 0.2
-/** Growth over the measured time, of the memory in its middle, that is still called flat. */
+/** Largest growth over the measured time, relative to the memory in its middle, that counts as flat. */
 const MAX_GROWTH = 0.05
-/** From which on a run is long enough to be written down. */
+/** Shortest run that is written to RESULTS.md, in minutes. */
 const LONG = 10
 
 const minutes = Number(process.argv[2] ?? LONG)
@@ -32,7 +32,7 @@ const folder = mkdtempSync(join(tmpdir(), 'toolshelf-bench-'))
 const say = (message: string) => console.log(`bench messages-soak: ${message}`)
 endAllOnSignal()
 try {
-  if (!(minutes > 0)) throw new Error('bench messages-soak: how many minutes? Give a number above 0.')
+  if (!(minutes > 0)) throw new Error('bench messages-soak: the number of minutes must be above 0.')
   build()
   await soak()
 } catch (error) {

@@ -1,4 +1,4 @@
-// Streams of the Messages API: directly, through a bare proxy, and through the gateway. What each adds to the first byte
+// Measures streams of the Messages API: directly, through a bare proxy, and through the gateway. What each adds to the first byte
 // and to every event, and what it costs. All ways take turns in one run.
 import { ratio, takeTurns } from './mcp-turns.ts'
 import type { Figures, Job } from './messages-clients.ts'
@@ -20,7 +20,7 @@ export type Bench = {
   readonly upstream: Running
   readonly counts: readonly number[]
   readonly rounds: number
-  /** That a stream lasts at model speed. */
+  /** Duration of a stream at model speed. */
   readonly seconds: number
   readonly say: (message: string) => void
 }
@@ -31,13 +31,13 @@ export const PASS = 'toolshelf, pass'
 
 /** Events a second of one stream. */
 const MODEL_SPEED = 50
-/** Of all streams together, as fast as they can. */
+/** Events of all streams together, as fast as possible. */
 const FAST_EVENTS = 200_000
 /** Milliseconds that pass may add: to a direct request, and to what the bare proxy adds. */
 const MAX_ADDED = 1
 const MAX_BESIDE_BARE = 0.5
 const MAX_CPU = 1.3
-/** A stream that is so many milliseconds late has fallen behind. */
+/** A stream that is this many milliseconds late has fallen behind. */
 const BEHIND = 1000
 
 type Run = {
@@ -193,7 +193,7 @@ function goals(rows: readonly Row[]): string[] {
   ]
 }
 
-/** As fast as the upstream can write and the client can read. */
+/** Measures streams as fast as the upstream can write and the client can read. */
 export async function measureFast(bench: Bench): Promise<string[]> {
   const { ways, clients, upstream, counts, rounds, say } = bench
   const rows: (string | number)[][] = []

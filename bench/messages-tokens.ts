@@ -1,7 +1,7 @@
-// Input tokens of a conversation of twenty turns with and without Toolshelf, on every wire, and how much of them a prompt
+// Counts the input tokens of a conversation of twenty turns with and without Toolshelf, on every wire, and how many of them a prompt
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 
-import { createCollector } from '../src/core/index.ts'
+import { CHARACTERS_PER_TOKEN, createCollector } from '../src/core/index.ts'
 import { extendsPrefix, type Segment } from '../src/core/oracle/index.ts'
 import type { Fields } from '../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../src/messages/index.ts'
@@ -50,7 +50,7 @@ export async function measureConversation(tools: readonly Fields[]): Promise<str
     'extends the last',
   ]
   return [
-    `Input tokens of ${TURNS} turns with one call each, of ${USED} different tools, a system prompt of ${SYSTEM.length} characters and results of ${RESULT.length}, summed over all requests to the model. Estimated by what the model sees, characters / 2.9. Prefix kept: the share that stood at the start of the request before. With a cache: what is kept counts ${PRICE.kept}, the rest ${PRICE.fresh}.`,
+    `Input tokens of ${TURNS} turns with one call each, of ${USED} different tools, a system prompt of ${SYSTEM.length} characters and results of ${RESULT.length}, summed over all requests to the model. Estimated by what the model sees, characters / ${CHARACTERS_PER_TOKEN}. Prefix kept: the share that stood at the start of the request before. With a cache: what is kept counts ${PRICE.kept}, the rest ${PRICE.fresh}.`,
     '',
     ...table([...header, 'with a cache', 'saved'], rows),
   ]
@@ -130,7 +130,7 @@ function speaker(upstream: ReturnType<typeof createScriptUpstream>, mode: string
   return { gateway, ask }
 }
 
-/** What of each request stood at the start of the one before it. */
+/** Returns how much of each request is a prefix that it shares with the one before it. */
 function cached(seen: readonly ObservedRequest[]): Omit<Cost, 'calls'> {
   let kept = 0
   let extended = 0
@@ -145,5 +145,5 @@ function cached(seen: readonly ObservedRequest[]): Omit<Cost, 'calls'> {
 }
 
 function tokensOf(segments: readonly Segment[]): number {
-  return segments.reduce((sum, { text }) => sum + text.length, 0) / 2.9
+  return segments.reduce((sum, { text }) => sum + text.length, 0) / CHARACTERS_PER_TOKEN
 }

@@ -1,22 +1,22 @@
-// Traffic of every kind for the soak: each mode, with and without searches, streamed and whole, clients that go away,
-// upstreams that fail. What must go well and does not is counted as wrong.
+// Generates all kinds of traffic for the soak: each mode, with and without searches, streamed and whole, clients that disconnect,
+// upstreams that fail. Unexpected failures are counted.
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { createReader, replies } from './messages-events.ts'
 import { synthetic } from './synthetic.ts'
 
 export type Traffic = {
-  /** One request from its start to its end, whatever that is. */
+  /** Makes one request and waits for its end, successful or not. */
   readonly one: () => Promise<void>
-  /** What happened how often. */
+  /** How often each outcome occurred. */
   readonly counts: ReadonlyMap<Mode, Readonly<Record<Outcome, number>>>
-  /** Requests that should have gone well. */
+  /** Requests that failed unexpectedly. */
   readonly wrong: readonly Visit[]
   readonly close: () => void
 }
 
 type Mode = 'pass' | 'emulate' | 'shelve'
 
-/** A whole reply, a client that left, an upstream that failed, or what should not be. */
+/** Outcomes: a whole reply, a client that disconnected, an upstream that failed, or an unexpected failure. */
 type Outcome = 'whole' | 'left' | 'failed' | 'wrong'
 
 type Visit = {
@@ -33,7 +33,7 @@ const FATES = ['reset', 'refuse', 'garbage', 'cut']
 const SEARCH_TOOLS = { pass: undefined, emulate: 'tool_search_tool_bm25', shelve: 'ToolSearch' }
 const TOOLS = 100
 const TOOLS_OF_CLIENT = 30
-/** More than the gateway keeps in mind. */
+/** More than the gateway remembers. */
 const CLIENTS = 40
 
 export function createTraffic(url: string): Traffic {
@@ -113,7 +113,7 @@ async function outcomeOf(incoming: IncomingMessage, visit: Visit): Promise<Outco
   return incoming.statusCode === 200 && words === visit.events ? 'whole' : brokenOff(visit)
 }
 
-/** Why a reply is not whole. */
+/** Returns why a reply is incomplete. */
 function brokenOff({ isLeaving, fate }: Visit): Outcome {
   return isLeaving ? 'left' : fate ? 'failed' : 'wrong'
 }

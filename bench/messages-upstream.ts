@@ -1,5 +1,5 @@
-// A fast API that is no model, in the words of the path it is asked at, in a process of its own: streams as many events as `x-events` asks for, one
-// every `x-pause` milliseconds or as fast as they are taken; a model named `bench-<events>-<pause>` says it, too, where
+// A fast fake model API in its own process, which speaks the API of the requested path: streams as many events as `x-events` says, one
+// every `x-pause` milliseconds or as fast as they are taken; a model named `bench-<events>-<pause>` does the same where
 // headers do not come through. `x-fate` makes it fail.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +24,7 @@ const fates: { readonly [fate: string]: (outgoing: ServerResponse) => void } = {
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' }
 
 const server = createServer((incoming, outgoing) => void answer(incoming, outgoing))
-// A proxy without retries must not meet a connection that ends just now.
+// Keeps connections open, because a proxy without retries fails on one that is just closing.
 server.keepAliveTimeout = 3_600_000
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
@@ -62,14 +62,14 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
 
 const MODEL = /"model":"bench-(\d+)-(\d+)"/
 
-/** As every real API does, it reads the whole request before it answers. */
+/** Reads the whole request before answering, as every real API does. */
 function drain(incoming: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     incoming.once('close', resolve).resume()
   })
 }
 
-/** Each event at its time; what a busy moment delays comes at once behind it. */
+/** Sends each event at its scheduled time; delayed ones follow at once. */
 function streamPaced(outgoing: ServerResponse, reply: Reply, events: number, pause: number): void {
   const started = performance.now()
   let number = 0

@@ -1,4 +1,4 @@
-// `npm run bench messages`: the Messages gateway, as users run it. What it adds to streams beside a bare proxy, and how
+// `npm run bench messages`: measures the Messages gateway, as users run it: what it adds to streams compared with a bare proxy, and how
 // many tokens it saves. Shorter: BENCH_SECONDS=2 BENCH_ROUNDS=1 BENCH_STREAMS=1,50 BENCH_PARTS=streams,fast,tokens.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ import { measureConversation } from './messages-tokens.ts'
 import { report } from './report.ts'
 
 const MAX_TOOLS = 500
-/** That the requests of the streams bring. */
+/** Tools in the requests of the streams. */
 const TOOLS = 50
 
 const { env } = process
@@ -69,7 +69,7 @@ async function run(): Promise<void> {
     console.log(`\n${lines.join('\n')}\n\nbench messages: a shorter run, so bench/RESULTS.md stays as it is.`)
 }
 
-/** As an agent gives them to the API, everyday servers first. */
+/** The tools as an agent sends them to the API, everyday servers first. */
 async function realTools(): Promise<Fields[]> {
   const tools: Fields[] = []
   for (const [server, command] of commandsOfTwenty(folder)) {
@@ -83,7 +83,7 @@ async function realTools(): Promise<Fields[]> {
   return tools.slice(0, MAX_TOOLS)
 }
 
-/** All processes up, and warm. */
+/** Starts and warms up all processes. */
 async function prepared(tools: readonly Fields[]): Promise<{ bench: Bench; idle: string }> {
   const upstream = await startUpstream()
   const clients = await startClients()

@@ -1,4 +1,4 @@
-// Other search libraries behind our interface, each with its index remembered per list of tools.
+// Wraps other search libraries as rankers; each index is cached per list of tools.
 import { create, insertMultiple, search } from '@orama/orama'
 import FlexSearch from 'flexsearch'
 import { initSqlJs } from 'fts5-sql-bundle'

@@ -1,4 +1,4 @@
-// How every ranker is measured: ours and other libraries', on the same tools and the same queries, in the same run.
+// Evaluates rankers, ours and other libraries', on the same tools and the same queries, in the same run.
 import { rankers as named, type Rank } from '../src/index.ts'
 import { patientModel, whenIndexed } from '../src/rankers/index.ts'
 import { type Evaluation, evaluate, interval, type Metric } from '../src/search/index.ts'

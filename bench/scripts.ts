@@ -1,4 +1,4 @@
-// Three tasks over real servers behind the MCP gateway, in plain calls, in batches and in scripts: tokens, requests of the
+// Measures three tasks over real servers behind the MCP gateway, in plain calls, in batches and in scripts: tokens, requests of the
 // model, and time in the gateway. Then what a sandbox costs to start, and in memory.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PoolTool, Tool } from '../src/index.ts'
 import {
-  catalogueEntries,
   type EvaluationQuery,
   FILLER_WORDS,
+  poolTools,
   STOP_WORDS,
   searchFields,
   splitWords,
@@ -19,7 +19,7 @@ export type QuerySet = {
   readonly short: readonly EvaluationQuery[]
 }
 
-/** The sets of a folder, each with at most so many queries, taken evenly. */
+/** Reads the sets of a folder, each with at most this many queries, evenly spaced. */
 export function readSets(folder: string, most: number): QuerySet[] {
   return readdirSync(folder)
     .sort()
@@ -34,14 +34,14 @@ export function readSets(folder: string, most: number): QuerySet[] {
     )
 }
 
-/** A set with at most so many of the queries, taken evenly. */
+/** Returns a set with at most this many of the queries, evenly spaced. */
 export function createSet(
   name: string,
   definitions: readonly Tool[],
   all: readonly EvaluationQuery[],
   most: number,
 ): QuerySet {
-  const tools = catalogueEntries(definitions)
+  const tools = poolTools(definitions)
   const step = Math.max(1, Math.ceil(all.length / most))
   const queries = all.filter((_, index) => index % step === 0)
   return { name, tools, queries, short: shorten(queries, tools) }

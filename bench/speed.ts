@@ -1,5 +1,5 @@
-// `npm run bench speed`: the lexical index and the whole default ranker against MiniSearch on made-up tools, in the same
-// run; and what starting costs. Ratios are what counts.
+// `npm run bench speed`: compares the lexical index and the whole default ranker with MiniSearch on made-up tools, in the same
+// run; and measures what starting costs. Only the ratios matter.
 
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-// From spawn to the first useful output: the bundled command line, against the same sources compiled file by file with
+// Measures the time from spawn to the first useful output: the bundled command line, compared with the same sources compiled file by file with
 // packages in node_modules, as the package was before it was bundled. `npm run bench start [rounds]`, after `npm run build`.
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 // `npm run bench store`: what an operation of each store takes, in microseconds and as a multiple of the store in memory, and
-// how many bytes it sends and receives. Stores are asked in turns, so that what else the machine does meets all of them.
+// how many bytes it sends and receives. Stores alternate, so that other load on the machine affects all of them alike.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

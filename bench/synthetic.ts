@@ -1,6 +1,6 @@
-// Made-up tools and three-word queries of any number, the same ones each time: for speed and memory, not for quality.
+// Generates any number of made-up tools and three-word queries, the same ones each time: for speed and memory, not for quality.
 import type { PoolTool, Tool } from '../src/index.ts'
-import { catalogueEntries } from '../src/search/index.ts'
+import { poolTools } from '../src/search/index.ts'
 
 const words = (text: string) => text.trim().split(/\s+/)
 
@@ -48,10 +48,10 @@ export function synthetic(count: number): Synthetic {
     }
   })
   const queries = Array.from({ length: 200 }, () => `${pick(servers)} ${pick(VERBS)} ${pick(OBJECTS)}`)
-  return { tools: catalogueEntries(tools), queries }
+  return { tools: poolTools(tools), queries }
 }
 
-/** Numbers from 0 to 1 that look random and are always the same. */
+/** Returns a generator of pseudo-random numbers from 0 to 1, always the same. */
 export function generator(seed: number): () => number {
   let state = (seed * 2654435761 + 1) >>> 0
   return () => {

@@ -1,6 +1,6 @@
-// K4: definition tokens over 20 turns with 147 real MCP tools and 25 built-ins, with and without deferral; and the
+// K4: counts definition tokens over 20 turns with 147 real MCP tools and 25 built-ins, with and without deferral; and the
 // three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
-// A search is a request more, with all that it carries.
+// A search is an extra request, with everything that it contains.
 import { countTokens, extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
 import { estimateTokens } from '../src/entries/core.ts'
 import { createShelf, type Shelf } from '../src/index.ts'

@@ -1,4 +1,4 @@
-// Every real definition of a catalogue through the whole path: pool, request, oracle, search, validation.
+// Sends every real definition of a catalogue through the whole path: pool, request, oracle, search, validation.
 import { validateRequest } from '../src/core/oracle/index.ts'
 import { createShelf, validateInput } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'

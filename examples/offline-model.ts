@@ -39,7 +39,7 @@ export const steps = [
   { say: 'Done: both issues are filed and #dev knows.' },
 ] as const
 
-/** What a model does that finds each tool once and keeps it. */
+/** Returns what a model does that searches for each tool once and then keeps it. */
 export const expectedDeeds = [
   'calls ToolSearch',
   'calls mcp__github__create_issue',

@@ -26,10 +26,10 @@ function isExecutable(path) {
   }
 }
 
-/** What a person can do where no browser was found. */
+/** What to do if no browser was found. */
 export const BROWSER_ADVICE = 'install Chromium or Chrome, or set CHROME_PATH to one'
 
-/** Installs Debian's Chromium, as root alone; says what it does, and what is missing where it cannot. */
+/** Installs Debian's Chromium if the process is root; prints what it does, or what is missing if it cannot. */
 export async function ensureBrowser() {
   if (findBrowser() || process.env.TOOLSHELF_NO_BROWSER) return
   const isDebian = process.platform === 'linux' && spawnSync('apt-get', ['--version']).status === 0

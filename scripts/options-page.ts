@@ -95,7 +95,7 @@ function optionTable(fields: readonly FieldDoc[]): string {
   return ['| Option | Type | Default | |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-/** Every option may be left out, so that says nothing. */
+/** Drops `| undefined`, because every option may be left out. */
 const withoutUndefined = (type: string) => type.replace(/ \| undefined$/, '').replace(/^\((.*)\)$/, '$1')
 
 /** Takes the closing sentence "Default: …." out of a comment; without one there is no value by default. */

@@ -50,7 +50,7 @@ async function install() {
   const reason = reasonToInstall()
   if (!reason) return console.log('setup: dependencies are up to date.')
   console.log(`setup: ${reason}; running "npm ci".`)
-  // What npm remembers of a package need not be asked for again, unless it is too old to name the version.
+  // Uses npm's cached metadata first; if it is too old to list a version, tries again online.
   const code = (await runNpm(['ci', '--prefer-offline'])) && (await runNpm(['ci']))
   if (code === 0) return
   console.error('setup: "npm ci" failed; see the lines above.')

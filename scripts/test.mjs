@@ -12,7 +12,7 @@ const env = { ...process.env, PATH: [fileOf('node_modules/.bin'), process.env.PA
 const failures = []
 let tests
 
-/** Runs a command of package.json, keeps its output for the case that it fails, and reports in one line. */
+/** Runs a command of package.json, keeps its output in case it fails, and reports the outcome in one line. */
 async function passes(command) {
   const startedAt = performance.now()
   const child = spawn(command, { shell: true, cwd: fileOf(''), env, stdio: ['ignore', 'pipe', 'pipe'] })

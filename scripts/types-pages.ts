@@ -6,7 +6,7 @@ import { createMetricRegistry, processSeries } from '../src/operate/index.ts'
 import { optionsPage, optionsPageTypes } from './options-page.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
 
-/** A heading, an introduction, and the types that stand below it, as `file#Name` with the file below src/. */
+/** A heading, an introduction, and the types below it, as `file#Name` with the file below src/. */
 type Section = { readonly heading: string; readonly text: string; readonly types: readonly string[] }
 
 const events: readonly Section[] = [
@@ -40,7 +40,7 @@ const events: readonly Section[] = [
     heading: 'Messages gateway: log',
     text: '`toolshelf serve` writes one line per request to stdout; with `--json` that line is an object with the time, the fields of `RequestRecord`, and those of `outcome` and its `figures` beside them. `serveMessagesGateway({ onDone })` of `toolshelf/messages` receives the record itself.',
     types: [
-      'messages/server.ts#RequestRecord',
+      'messages/server/server.ts#RequestRecord',
       'messages/request-outcome.ts#RequestOutcome',
       'core/figures/figures.ts#Figures',
     ],
@@ -65,13 +65,13 @@ const entries: readonly Section[] = [
       'mcp/host/host.ts#McpHostOptions',
       'mcp/gateway/gateway.ts#McpGatewayOptions',
       'mcp/gateway/stdio.ts#StdioOptions',
-      'mcp/gateway/http.ts#HttpOptions',
+      'mcp/http/http.ts#HttpOptions',
     ],
   },
   {
     heading: 'toolshelf/messages',
     text: 'Serves the Messages API in front of any model.',
-    types: ['messages/gateway.ts#MessagesGatewayOptions', 'messages/server.ts#ServeOptions'],
+    types: ['messages/gateway.ts#MessagesGatewayOptions', 'messages/server/server.ts#ServeOptions'],
   },
   {
     heading: 'toolshelf/agent',

@@ -163,6 +163,13 @@ describe.each(ways)('A7 the budget (%s)', (announce) => {
     expect(estimateTokens(text)).toBeLessThanOrEqual(budgetOf(33_000))
   })
 
+  it.each(['', 'x_'])('A7 step 2 with the prefix %j for names', async (namePrefix) => {
+    const options = { tools, servers, announce, namePrefix, contextWindow: 33_000 }
+    const text = told(await first(options), announce)
+    expect(linesOf(text)).toContainEqual(expect.stringMatching(/^alpha: do_thing_0, .*do_thing_9$/))
+    expect(text).toContain(` called ${namePrefix}<server>__<tool>`)
+  })
+
   it('A7 step 3: servers with counts and one line each, saying so', async () => {
     const text = told(await first({ tools, servers, announce, contextWindow: 10_000 }), announce)
     expect(linesOf(text)).toEqual(

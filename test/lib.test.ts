@@ -1,7 +1,6 @@
 // The helpers that everything else builds on, by tables.
 import { describe, expect, it } from 'vitest'
 import {
-  bare,
   byName,
   closestNames,
   cut,
@@ -23,6 +22,7 @@ import {
   toJson,
   walkJson,
   without,
+  withoutCacheControl,
 } from '../src/lib/index.ts'
 
 describe('patterns of names', () => {
@@ -104,12 +104,16 @@ describe('JSON that may be anything', () => {
   it('loses its breakpoints, six levels deep, and not in what belongs to the caller', () => {
     const mark = { cache_control: {} }
     expect(
-      bare([{ ...mark, text: 'a', input: mark, input_schema: mark, content: [{ ...mark, b: 1 }] }]),
+      withoutCacheControl([
+        { ...mark, text: 'a', input: mark, input_schema: mark, content: [{ ...mark, b: 1 }] },
+      ]),
     ).toEqual([{ text: 'a', input: mark, input_schema: mark, content: [{ b: 1 }] }])
-    expect(bare({ a: { a: { a: { a: { a: mark } } } } })).toEqual({ a: { a: { a: { a: { a: {} } } } } })
+    expect(withoutCacheControl({ a: { a: { a: { a: { a: mark } } } } })).toEqual({
+      a: { a: { a: { a: { a: {} } } } },
+    })
     const deep = { a: { a: { a: { a: { a: { a: mark } } } } } }
-    expect(bare(deep)).toEqual(deep)
-    expect([bare(null), bare('x')]).toEqual([null, 'x'])
+    expect(withoutCacheControl(deep)).toEqual(deep)
+    expect([withoutCacheControl(null), withoutCacheControl('x')]).toEqual([null, 'x'])
   })
 
   it('is walked in order, each container once, with paths that are all different', () => {

@@ -239,7 +239,7 @@ function pythonSchema(schema: object): object {
   ) as object
 }
 
-/** At most so many items, with equal distances. */
+/** Returns at most this many items, evenly spaced. */
 export function evenly<Item>(items: readonly Item[], most: number): Item[] {
   if (items.length <= most) return [...items]
   return Array.from({ length: most }, (_, index) => items[Math.floor((index * items.length) / most)]!)

@@ -1,4 +1,4 @@
-// What the public bench measured, as it is kept in results.json, and its tables.
+// Types of the public results as stored in results.json, and their tables.
 import { table } from '../report.ts'
 
 /** Per cent: the mean and the limits of its 95 % interval. */
@@ -103,7 +103,7 @@ function withInterval([mean, low, high]: Measured): string {
   return `${mean.toFixed(1)} (${low.toFixed(1)}–${high.toFixed(1)})`
 }
 
-/** Replaces what stands between the markers. Throws if the page lacks them. */
+/** Replaces the text between the markers. Throws if the page lacks them. */
 export function withDocs(page: string, lines: readonly string[]): string {
   const [start, end] = [page.indexOf(MARKERS.start), page.indexOf(MARKERS.end)]
   if (start < 0 || end < start)

@@ -4,8 +4,8 @@
 const ITERATIONS = 6
 
 /**
- * `pairs`: lists [first, second] of word numbers. Answers two tables over the same cells: `there` is the probability of the
- * second word for the first one, `back` the other way. In both, word 0 is the empty word, which explains what nothing says.
+ * Trains on `pairs`, lists [first, second] of word numbers. Returns two tables over the same cells: `there` is the probability of the
+ * second word for the first one, `back` the other way. In both, word 0 is the empty word, which accounts for words without a counterpart.
  */
 export function align(pairs) {
   const cells = createCells(pairs)

@@ -1,8 +1,7 @@
-// Learns the lexicon of one language from its pairs: which English words each of its words stands for.
-import { STOP_WORDS } from '../../src/search/filler.ts'
-import { foreignWords } from '../../src/search/foreign-words.ts'
-import { stem } from '../../src/search/stem.ts'
-import { splitWords } from '../../src/search/words.ts'
+// Learns the lexicon of one language from its pairs: which English words translate each of its words.
+
+import { foreignWords } from '../../src/search/languages/index.ts'
+import { STOP_WORDS, splitWords, stem } from '../../src/search/words/index.ts'
 import { align } from './align.mjs'
 
 const MAX_TARGETS = 3
@@ -79,7 +78,7 @@ export function learn(language, pairs, usualForms, options) {
   return entries.sort((a, b) => worth(b) - worth(a) || (a.word < b.word ? -1 : 1))
 }
 
-/** Puts words in the place of stems: the form that is most frequent beside the foreign word ("customer", not "custom"). */
+/** Replaces stems by words: the form that occurs most often with the foreign word ("customer", not "custom"). */
 function nameTargets(entries, texts, usualForms) {
   const seen = new Map(
     entries.map(({ word, targets }) => [word, new Map(targets.map((one) => [one, new Map()]))]),
@@ -119,7 +118,7 @@ function likeliest({ firsts, seconds, there, back }, english, { leastProbability
   return rows
 }
 
-/** The best of them; an empty list for a word that stands for function words. */
+/** Returns the best stems; an empty list for a word that only translates function words. */
 function targetsOf(row, { leastRelative }) {
   const scored = row.sort((a, b) => b.score - a.score || (a.word < b.word ? -1 : 1))
   if (scored.length === 0) return undefined
@@ -131,14 +130,14 @@ function targetsOf(row, { leastRelative }) {
     .map(({ word }) => word)
 }
 
-/** A function word must be seen often enough to be one, and a rare word where little else can be meant. */
+/** Returns whether the evidence suffices: function words need many pairs, rare words need short ones. */
 function isUseful(word, count, targets, isInShort) {
   if (word.length > MAX_WORD_LENGTH) return false
   if (targets.length === 0) return count >= 4
   return count >= 3 || isInShort
 }
 
-/** Pairs of so few words tell the most about each. */
+/** Pairs with at most this many words are the most informative. */
 const SHORT = 3
 const SHORT_WORTH = 4
 

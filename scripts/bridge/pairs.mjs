@@ -8,7 +8,7 @@ import { LANGUAGES, REPOSITORIES } from './sources.mjs'
 const MAX_WORDS = 16
 const MAX_LIST_WORDS = 40
 
-/** How often a pair of our own list counts: it is chosen, not found. */
+/** Weight of a pair of our own list, which was chosen by hand. */
 const EVERYDAY_COPIES = 4
 
 /** All pairs [English, foreign] of a language, cleaned, each once. */
@@ -67,7 +67,7 @@ function englishOf(directory, source, path) {
 
 const PLACEHOLDER = /\{\{[^}]*\}\}|\{[^}]*\}|%\([^)]*\)[a-z]|%\d*\$?[sd@]|:[a-z_]+\b|<[^>]*>|`[^`]*`/g
 
-/** Strings without what is no language: placeholders, tags, addresses. Undefined for a pair that teaches nothing. */
+/** Removes placeholders, tags and addresses. Returns undefined for a pair without words. */
 function clean(english = '', foreign = '') {
   const [a, b] = [english, foreign].map((text) => text.replace(PLACEHOLDER, ' ').replace(/\s+/g, ' ').trim())
   if (a === '' || b === '' || a.toLowerCase() === b.toLowerCase()) return undefined

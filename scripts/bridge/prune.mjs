@@ -1,10 +1,10 @@
-// Leaves out words whose translation a reader finds by another form of them, so that the table has room for more words.
-import { nearestWord, otherForm } from '../../src/search/bridge.ts'
-import { stem } from '../../src/search/stem.ts'
+// Leaves out words whose translation is found through another form of them, so that the table has room for more words.
+import { nearestWord, otherForm } from '../../src/search/languages/index.ts'
+import { stem } from '../../src/search/words/index.ts'
 
 const ROUNDS = 3
 
-/** The entries to keep, in their order: function words, and words that no other kept word stands for. */
+/** Returns the entries to keep, in their order: function words, and words that no other kept word covers. */
 export function prune(entries) {
   const byWord = new Map(entries.map((entry) => [entry.word, entry]))
   let kept = firstChoice(entries)

@@ -1,5 +1,5 @@
-// Writes the language table; src/search/bridge.ts reads it.
-import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../src/search/bridge.ts'
+// Writes the language table; src/search/languages/bridge.ts reads it.
+import { BRIDGE_HEADER, BRIDGE_MAGIC, DIRECTORY_ENTRY } from '../../src/search/languages/index.ts'
 
 export type Entry = {
   readonly word: string

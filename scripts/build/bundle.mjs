@@ -4,10 +4,10 @@ import { isBuiltin } from 'node:module'
 import { dirname, join, relative, sep } from 'node:path'
 import { build } from 'esbuild'
 
-/** Stands for the path from an output file to dist/, which is known only once esbuild has placed the module. */
+/** Placeholder for the path from an output file to dist/, which is known only once esbuild has placed the module. */
 const TO_DIST = '__PATH_TO_DIST__'
 
-/** Returns esbuild's metafile: which inputs each output holds. */
+/** Bundles the entries; returns esbuild's metafile, which lists the inputs of each output. */
 export async function bundle({ root, dist, entries, workers }) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
@@ -59,7 +59,7 @@ function ourSources(root) {
   }
 }
 
-/** Keeps `import.meta.url` true: whatever chunk a source file ends up in, it still is where tsc would have put it. */
+/** Rewrites `import.meta.url`: whatever chunk a source file ends up in, its URL is that of the file that tsc would write. */
 function keepPlace(text, path) {
   const place = path
     .split(sep)
@@ -69,7 +69,7 @@ function keepPlace(text, path) {
 }
 
 /**
- * Imports from a folder's index become imports from the files behind it. Otherwise a command would load whatever any
+ * Replaces imports from a folder's index by imports from the files behind it. Otherwise a command would load whatever any
  * command uses of the folders that it enters: esbuild decides once for all entries which files an index needs.
  */
 function createDoors() {

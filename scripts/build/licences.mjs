@@ -48,13 +48,12 @@ function contributing({ outputs }) {
 
 function describe(name, folder) {
   const manifest = join(folder, 'package.json')
-  if (!existsSync(manifest))
-    throw new Error(`${name} is bundled, but its licence is not at hand in ${folder}`)
+  if (!existsSync(manifest)) throw new Error(`${name} is bundled, but ${folder} has no licence file`)
   const { version, license: licence } = JSON.parse(readFileSync(manifest, 'utf8'))
   return { name, version, licence, text: textIn(folder) ?? standardText(name, licence) }
 }
 
-/** Apache's licence asks that a NOTICE is passed on too. */
+/** The Apache licence requires that a NOTICE file is included too. */
 function textIn(folder) {
   const files = readdirSync(folder)
     .filter((name) => /^(licen[cs]e|notice)/i.test(name))

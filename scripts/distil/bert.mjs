@@ -2,7 +2,7 @@
 
 const WORD = /[\p{P}\p{S}]|[\p{Script=Han}]|[^\s\p{P}\p{S}\p{Script=Han}]+/gu
 
-/** `vocabulary`: a map of token → number. Answers text → numbers. */
+/** Creates a tokenizer, text → numbers; `vocabulary` maps tokens to numbers. */
 export function bertTokenizer(vocabulary, longest) {
   const start = vocabulary.get('[CLS]')
   const end = vocabulary.get('[SEP]')

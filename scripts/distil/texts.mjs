@@ -13,7 +13,7 @@ export function* wordnetTexts(folder) {
   }
 }
 
-/** WordNet's lexicographer files of animals and plants: thousands of Latin names no tool asks for. */
+/** WordNet's files of animals and plants are skipped: thousands of Latin names that no tool uses. */
 const SPECIES = new Set(['05', '20'])
 
 function* synsets(folder) {

@@ -1,4 +1,4 @@
-// Small text helpers of the distillation: names split into words, sentences cut, chance that repeats itself.
+// Text helpers of the distillation: splits names into words, cuts sentences, and makes reproducible random numbers.
 
 /** `createIssue_comment` → `create issue comment` */
 export function splitName(name) {

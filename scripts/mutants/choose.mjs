@@ -1,10 +1,10 @@
-// Makes mutants of some files with Stryker's instrumenter and chooses among them.
+// Makes mutants of source files with Stryker's instrumenter and draws a sample of them.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
 
 const silent = { debug() {}, info() {}, isDebugEnabled: () => false }
-/** A mutated text is most often a message for people, which few tests should pin word by word. */
+/** Mutators of strings are off: most strings are messages for people, which tests should not pin word by word. */
 const excludedMutations = ['StringLiteral']
 
 /** Every mutant of the files, with its source text and an identity that edits elsewhere do not change. */
@@ -35,7 +35,7 @@ export async function mutate(mutants) {
   }
 }
 
-/** As many mutants as asked for: the same ones for the same seed. */
+/** Draws a sample of this size; the same one for the same seed. */
 export function sample(mutants, count, seed) {
   const places = new Map(mutants.map((mutant) => [mutant, sha256(`${seed}\n${mutant.identity}`)]))
   return [...mutants].sort((a, b) => (places.get(a) < places.get(b) ? -1 : 1)).slice(0, count)

@@ -1,4 +1,4 @@
-// What run.mjs asks of a test run and what it gets back, as files of one folder: the run has several processes.
+// Exchanges jobs and outcomes between run.mjs and the processes of a test run, as files of one folder.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -37,7 +37,7 @@ export function clearOutcome(id) {
   rmSync(join(folder, 'outcomes', id))
 }
 
-/** Remembers which mutant this process tries now, so that run.mjs can end a process that does not come back. */
+/** Records which mutant this process tries now, so that run.mjs can end a process that hangs. */
 export function writeActive(id, limitMs) {
   writeFileSync(
     join(folder, 'active', String(process.pid)),
@@ -49,7 +49,7 @@ export function clearActive() {
   rmSync(join(folder, 'active', String(process.pid)), { force: true })
 }
 
-/** Every process that tries a mutant for longer than it may. */
+/** Returns the processes that have exceeded the time limit of a mutant. */
 export function overdue() {
   const folderOfActive = join(folder, 'active')
   return readdirSync(folderOfActive).flatMap((pid) => {
@@ -76,7 +76,7 @@ export function readHits() {
   return {
     inTests: union('inTests'),
     outside: union('outside'),
-    // What failed in the first pass was run again in the second.
+    // Tests that failed in the first pass were run again in the second.
     failing: union(
       'failing',
       all.filter(({ pass }) => pass === last),

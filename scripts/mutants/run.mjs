@@ -13,7 +13,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const usage =
   'Usage: npm run mutants -- <folder or file of src/> [more …] [--sample N of each] [--seed N] [--tests <glob>] [--again]'
-/** A run is repeated when a process had to be ended, but not for ever. */
+/** A run is repeated when a process had to be ended, at most this often. */
 const MAX_RUNS = 6
 
 const { values, positionals } = parseArgs({
@@ -84,7 +84,7 @@ async function tryFailingIsolated() {
   await runTests()
 }
 
-/** In a process of its own each: whatever remembers something remembers what the mutant did. */
+/** Tries each mutant in its own process, so that cached state also comes from the mutant. */
 async function tryMaskedAlone() {
   const { masked, failing } = job.readHits()
   const done = job.idsWithOutcome()
@@ -93,7 +93,7 @@ async function tryMaskedAlone() {
     if (!tests || done.has(id)) continue
     job.writeJob({ sources: mutatedSources(), tests, ids: [id], alone: { id, failing: [...failing] } })
     await runTests()
-    // A machine that stalls makes a test slow, but not twice.
+    // A slow failure counts only if it happens twice, because the machine may have stalled once.
     if (!job.isDoubtful(id)) continue
     job.clearOutcome(id)
     await runTests()
@@ -135,7 +135,7 @@ function endProcess(pid) {
   }
 }
 
-/** What was tried until somebody interrupts the run counts. */
+/** Reports the results so far if somebody interrupts the run. */
 function interrupt() {
   if (child?.exitCode === null) process.kill(-child.pid, 'SIGKILL')
   finish()

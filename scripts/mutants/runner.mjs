@@ -7,15 +7,15 @@ import { clearActive, idsWithOutcome, readJob, writeActive, writeHits, writeOutc
 /** Tests that take longer without a mutant are run only as they are. */
 const SLOW_CPU_MS = Number(process.env.MUTANTS_SLOW_MS ?? 1_000)
 const SLOW_MS = 10 * SLOW_CPU_MS
-/** A mutant may come by this often for each time that the original did: an endless loop comes by more often. */
+/** A mutant that executes this many times more often than the original is in an endless loop. */
 const HIT_FACTOR = 100
-/** A failure after this many times the original's time, and seconds more, may be the machine's: it must happen twice. */
+/** A failure that takes this many times as long as the original, plus some seconds, may be due to a stall: it must happen twice. */
 const STALL_FACTOR = 5
 const STALL_MS = 1_500
 /** A mutant that survived this much work of one file's tests is tried by the tests of other files only. */
 const MAX_MS_PER_FILE = 400
 
-/** The clock of the process, whatever a test puts in its place. */
+/** The real clock, even while a test replaces it. */
 const { setTimeout, clearTimeout } = globalThis
 const now = performance.now.bind(performance)
 
@@ -68,7 +68,7 @@ export default class MutantRunner extends TestRunner {
   }
 
   runTask(test) {
-    // One test that notices a mutant is enough, and a mutant that makes one wait may make all of them wait.
+    // One test that kills a mutant is enough, and a mutant that makes one test hang may make all of them hang.
     const done = idsWithOutcome()
     if (ids.every((id) => done.has(id))) return
     return withLimit(TestRunner.getTestFn(test)(), this.#current.limitMs)
@@ -149,7 +149,7 @@ function isStalled({ start }, originalMs) {
   return now() - start > STALL_FACTOR * originalMs + STALL_MS
 }
 
-/** A test that now fails without a mutant cannot be repeated, or a mutant left something behind: it proves nothing more. */
+/** Excludes a test that now fails without a mutant: it cannot be repeated, or a mutant has left state behind. */
 function afterAgain(current, isFailed, test) {
   if (isFailed) {
     for (const id of current.queue) mask(id, test)

@@ -1,4 +1,4 @@
-// Fewer examples for each property: a mutant shows itself in the first few, or never.
+// Runs property tests with fewer examples: a mutant fails in the first few, or never.
 import fc from 'fast-check'
 
 fc.configureGlobal({ numRuns: 10 })

@@ -1,4 +1,4 @@
-// Which test files are run for the mutants of which folder of src/: those that enter it in the same process. Tests that
+// Maps folders of src/ to the test files that run for their mutants: those that call the folder in the same process. Tests that
 // start the built program, measure time or memory, or read the sources as text are left out.
 const byFolder = {
   core: ['test/*.test.ts', 'test/{figures,oracle,results}/*.test.ts', 'test/search/learned.test.ts'],

@@ -7,7 +7,7 @@ const LINE = 19
 const PADDING = 18
 const FONT = 15
 
-/** Looks of the terminal's colours, for dark and light pages. */
+/** The terminal's colours, for dark and light pages. */
 const DARK = {
   paper: '#16181d',
   edge: '#2c313a',
@@ -27,7 +27,7 @@ const LIGHT = {
   8: '#8a919c',
 }
 
-/** An SVG that plays the frames in a loop; a frame is shown until the next one, the last one for `holdMs`. */
+/** Returns an SVG that plays the frames in a loop; a frame is shown until the next one, the last one for `holdMs`. */
 export function draw(
   frames: readonly Frame[],
   size: Size,

@@ -16,7 +16,7 @@ export type Run = {
   readonly isDim: boolean
 }
 
-/** What the screen shows, and since when. */
+/** A screen, and since when it is shown. */
 export type Frame = { readonly milliseconds: number; readonly rows: readonly (readonly Run[])[] }
 
 /** The size of a terminal in characters. */

@@ -18,6 +18,7 @@ export type Access = {
   readonly isLinked: boolean
 }
 
+/** How a tool uses a path. */
 export type AccessOptions = {
   readonly isRecursive?: boolean
   /** Refers to the directory entry itself, not its link target, because it is moved or deleted. */
@@ -56,7 +57,7 @@ export function resolvePath(directory: string, path: string, home = homedir()): 
 
 const MAX_LINKS = 40
 
-/** The real path of an existing file or of one that would be created. */
+/** Returns the real path of an existing file or of one that would be created. */
 export async function realPathOf(path: string, links = 0): Promise<string> {
   try {
     return await realpath(path)
@@ -68,13 +69,13 @@ export async function realPathOf(path: string, links = 0): Promise<string> {
   }
 }
 
-/** Whether a path is this folder or inside it; handles names that begin with two dots. */
+/** Returns whether a path is this folder or inside it; handles names that begin with two dots. */
 export function isWithin(path: string, folder: string): boolean {
   const way = relative(folder, path)
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** The target of a link; undefined if the path is not a link. */
+/** Returns the target of a link; undefined if the path is not a link. */
 export async function linkTarget(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined)
   return found?.isSymbolicLink() ? realPathOf(path) : undefined

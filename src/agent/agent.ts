@@ -14,7 +14,7 @@ import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
 import { asMessages, loadedBy, resultsForOpenCalls, runCalls, whenAborted } from './run-calls.ts'
-import { isSomething, toSendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
+import { isNotBlank, toSendable, withoutOpenSearches, withoutRefused } from './sendable.ts'
 import type { Agent, AgentEvent, AgentOptions, AgentTool, EndReason, HistoryChange } from './types.ts'
 import { replyUsage } from './usage.ts'
 
@@ -98,7 +98,7 @@ class AgentLoop implements Agent {
       const { messages } = this
       const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
       const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
-      const blocks = texts.filter(isSomething)
+      const blocks = texts.filter(isNotBlank)
       this.#task = { role: 'user', content: blocks.length === 1 ? text.toWellFormed() : blocks }
       this.#history.append(this.#task)
       yield* this.#load(yield* helped(() => preload(text), signal))
@@ -275,7 +275,7 @@ class AgentHistory {
   }
 }
 
-/** Runs an optional step; its failure is a notice and does not lose the user's message. */
+/** Runs an optional step. If it fails, the user gets a notice and the message is sent without it. */
 async function* helped<Help>(
   help: () => readonly Help[] | Promise<readonly Help[]>,
   signal: AbortSignal,

@@ -9,7 +9,8 @@ import type { AgentEvent, Client } from './types.ts'
 import { unreachable } from './unreachable.ts'
 import { replyUsage } from './usage.ts'
 
-export type Asking = {
+/** What all model calls of an agent share. */
+export type ModelCallOptions = {
   readonly client: Client
   readonly shelf: Shelf
   readonly retries: number
@@ -19,18 +20,23 @@ export type Asking = {
   readonly trace: TraceListener | undefined
 }
 
-/** The reply or an error. If `isReadable` is false, some call's input is lost. `history` is the conversation as sent, with the shelf's notes. */
+/**
+ * The reply or an error. If `isReadable` is false, some call's input is lost. `history` is the conversation as sent,
+ * with the shelf's notes.
+ */
 export type ModelOutcome =
   | { readonly reply: Fields; readonly isReadable: boolean; readonly history: Prepared['history'] }
   | { readonly error: ModelError; readonly said: string }
 
+/** Why a model call failed. */
 export type ModelError = { readonly kind: Kind; readonly message: string }
 
 type Kind = 'stopped' | 'too-long' | 'image' | 'thinking' | 'cache-marks' | 'failed'
 
+/** Calls the model, with retries; yields its text as events and returns the reply or an error. */
 export async function* callModel(
   request: RequestLike,
-  { client, shelf, retries, wait, cacheMarks, trace }: Asking,
+  { client, shelf, retries, wait, cacheMarks, trace }: ModelCallOptions,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, ModelOutcome> {
   let prepared = await shelf.prepare(request)
@@ -118,7 +124,7 @@ function pieceOf({ type, delta }: StreamEvent): AgentEvent | undefined {
   return kind === 'thinking_delta' ? { type: 'thinking', text: textOf(thinking) } : undefined
 }
 
-/** The text of a reply, without thinking and calls. */
+/** Returns the text of a reply, without thinking and calls. */
 export function textOfReply({ content }: Fields): string {
   const blocks = Array.isArray(content) ? content.map(fieldsOf) : []
   return blocks.map(({ text }) => textOf(text)).join('')
@@ -138,7 +144,7 @@ const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 const TOO_LONG =
   /too long|too large|context (length|window|limit|size)|maximum context|maximum number of tokens/i
 
-/** The error for a response that is not a Messages API reply. */
+/** Returns the error for a response that is not a complete reply of the Messages API. */
 function brokenOff({ type }: Fields, address: string): string {
   if (type !== undefined) return 'the reply broke off'
   return `${address || 'the endpoint'} does not answer as the Messages API does`
@@ -193,7 +199,7 @@ function kindOf(code: number | undefined, text: string): Kind {
 }
 
 /**
- * Whether the error is a local mistake that a retry cannot fix: a wrong call of the client, or a missing key. `fetch`
+ * Returns whether the error is a local mistake that a retry cannot fix: a wrong call of the client, or a missing key. `fetch`
  * also throws a TypeError for a lost connection, but with a cause.
  */
 function isOurs(error: unknown, text: string): boolean {

@@ -1,10 +1,12 @@
 // Merges events from concurrent producers into one ordered async iterator.
 
+/** An async iterator that producers push items into. */
 export type Channel<Item> = AsyncIterable<Item> & {
   readonly push: (item: Item) => void
   readonly close: () => void
 }
 
+/** Creates an open channel; iteration ends once it is closed and empty. */
 export function createChannel<Item>(): Channel<Item> {
   const items: Item[] = []
   let isClosed = false

@@ -6,7 +6,8 @@ import { type Fields, textOf, toJson } from '../lib/index.ts'
 import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { Client } from './types.ts'
 
-export type Compacting = {
+/** Options of `compactMessages`. */
+export type CompactionOptions = {
   readonly client: Client
   readonly shelf: Shelf
   readonly model: string
@@ -21,9 +22,10 @@ export type Compacting = {
 
 const INSTRUCTION = `Summarise this conversation for yourself: you will go on from the summary alone. Keep what was asked for, decided, found out and done, exact names, paths, ids and figures, what failed and why, and what is still to do. No preamble.`
 
+/** Replaces the oldest messages by a summary; returns the new history. */
 export async function compactMessages(
   messages: readonly Message[],
-  compacting: Compacting,
+  compacting: CompactionOptions,
   signal: AbortSignal,
 ): Promise<Message[]> {
   const { shelf, trigger, task } = compacting
@@ -54,7 +56,7 @@ const FEWEST_CHARACTERS = 4000
 /** Summarises the conversation; if it is too long even for that, omits its middle, more with each attempt. */
 async function summaryOf(
   conversation: string,
-  { client, model, maxTokens, contextWindow }: Compacting,
+  { client, model, maxTokens, contextWindow }: CompactionOptions,
   signal: AbortSignal,
 ): Promise<string> {
   const room = Math.floor(Math.max(0, contextWindow - maxTokens) * FEWEST_CHARACTERS_PER_TOKEN)
@@ -77,7 +79,7 @@ async function summaryOf(
 
 const MAX_PART_LENGTH = 4000
 
-/** A message as text, so that calls and results need no tool definitions and any back-end accepts it. */
+/** Writes a message as text, so that calls and results need no tool definitions and any back-end accepts it. */
 function written({ role, content }: Message): string {
   const parts = blocksOf(content).map((block) => cut(partOf(block), MAX_PART_LENGTH))
   return `${String(role)}:\n${parts.filter((part) => part !== '').join('\n')}`

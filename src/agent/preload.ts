@@ -8,16 +8,18 @@ const PREFIX = 'toolu_preload_'
 /** Some APIs refuse longer ids. */
 const MAX_ID_LENGTH = 40
 
+/** Makes a search call that loads these tools. */
 export function preloadCall(names: readonly string[]): ToolUse {
   const id = `${PREFIX}${randomUUID().replaceAll('-', '')}`.slice(0, MAX_ID_LENGTH)
   return { id, name: SEARCH_TOOL, input: { query: `select:${names.join(',')}` } }
 }
 
+/** Returns whether a call was made by `preloadCall`. */
 export function isPreload({ id }: { readonly id: string }): boolean {
   return id.startsWith(PREFIX)
 }
 
-/** The tools that the history shows as preloaded. */
+/** Returns the tools that the history shows as preloaded. */
 export function preloadedIn(messages: readonly Message[]): string[] {
   const calls = messages.flatMap(({ role, content }) => (role === 'assistant' ? blocksOf(content) : []))
   return calls

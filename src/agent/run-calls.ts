@@ -30,7 +30,8 @@ import type {
   ToolContext,
 } from './types.ts'
 
-export type Running = {
+/** What running calls needs of the agent. */
+export type RunCallsOptions = {
   readonly shelf: Shelf
   readonly tools: ReadonlyMap<string, AgentTool>
   readonly runner: Runner | undefined
@@ -38,10 +39,11 @@ export type Running = {
   readonly trace: ConversationListener | undefined
 }
 
+/** Runs the calls of one reply, yields their events, and returns a result for each. */
 export async function* runCalls(
   calls: readonly ToolUse[],
   messages: readonly Message[],
-  running: Running,
+  running: RunCallsOptions,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, ToolResult[]> {
   const left = new AbortController()
@@ -67,7 +69,7 @@ export async function* runCalls(
 async function runOne(
   call: ToolUse,
   messages: readonly Message[],
-  running: Running,
+  running: RunCallsOptions,
   signal: AbortSignal,
   emit: (event: AgentEvent) => void,
   options: InnerCallOptions = {},
@@ -97,9 +99,9 @@ type Done = {
   isSearch: boolean
 }
 
-/** Searches have an event of their own. */
+/** Traces a result, except that of a search, which has an event of its own. */
 function reportResult(
-  { trace }: Running,
+  { trace }: RunCallsOptions,
   call: ToolUse,
   result: ToolResult,
   { subject, isSearch, whole = result }: Done,
@@ -115,7 +117,7 @@ function reportResult(
 async function resultOf(
   call: ToolUse,
   messages: readonly Message[],
-  running: Running & InnerCallOptions,
+  running: RunCallsOptions & InnerCallOptions,
   signal: AbortSignal,
   emit: (event: AgentEvent) => void,
   done: Done,
@@ -140,7 +142,7 @@ async function resultOf(
   }
 }
 
-type Execution = Running & InnerCallOptions & { readonly start: () => void; readonly done: Done }
+type Execution = RunCallsOptions & InnerCallOptions & { readonly start: () => void; readonly done: Done }
 
 async function execute(
   call: ToolUse,
@@ -197,7 +199,7 @@ async function execute(
 /** What a tool needs to call others. */
 function innerCalls(
   messages: readonly Message[],
-  { shelf, tools, runner, permission, trace }: Running,
+  { shelf, tools, runner, permission, trace }: RunCallsOptions,
   signal: AbortSignal,
   emit: (event: AgentEvent) => void,
 ): Pick<ToolContext, 'callTool' | 'isReadOnly'> {
@@ -234,7 +236,7 @@ async function verdictOn(
   })
 }
 
-function isReadOnlyCall(call: ToolUse, { shelf, tools, runner }: Running): boolean {
+function isReadOnlyCall(call: ToolUse, { shelf, tools, runner }: RunCallsOptions): boolean {
   const { name, server } = shelf.resolve(call)
   return server === undefined ? tools.get(name)?.isReadOnly === true : runner?.isReadOnly?.(call) === true
 }
@@ -249,11 +251,12 @@ function outsideOf(accesses: readonly Access[]): string[] {
   return accesses.filter(({ isInside }) => !isInside).map(({ path }) => path)
 }
 
-/** Results for the model of calls that a person stopped before and while they ran. */
+/** Result for the model of a call that a person stopped before it ran. */
 const NEVER_RUN = 'The user stopped this call before it ran.'
+/** Result for the model of a call that a person stopped while it ran. */
 export const STOPPED = 'The user stopped this call. Nothing is known of what it did.'
 
-/** A promise that rejects when the signal aborts; `forget` removes the listener. */
+/** Returns a promise that rejects when the signal aborts; `forget` removes the listener. */
 export function whenAborted(signal: AbortSignal): { happened: Promise<never>; forget: () => void } {
   let stop = () => {}
   const happened = new Promise<never>((_, reject) => {
@@ -263,7 +266,7 @@ export function whenAborted(signal: AbortSignal): { happened: Promise<never>; fo
   return { happened, forget: () => signal.removeEventListener('abort', stop) }
 }
 
-/** A message with results for calls that an ended session left open; empty if there are none. */
+/** Returns a message with results for calls that an ended session left open; empty if there are none. */
 export function resultsForOpenCalls(
   message: Message | undefined,
   answered: (id: unknown) => boolean = () => false,
@@ -280,12 +283,12 @@ export function resultsForOpenCalls(
   return results.length === 0 ? [] : [{ role: 'user', content: results }]
 }
 
-/** The tools that a search loaded, in the result format of any wire. */
+/** Returns the tools that a search loaded, from a result in the format of any wire. */
 export function loadedBy(call: ToolUse, result: ToolResult): string[] {
   return [...foldHistory(asMessages(call, result), SEARCH_TOOL).loaded]
 }
 
-/** A call and its result as history messages. */
+/** Returns a call and its result as history messages. */
 export function asMessages(call: ToolUse, result: ToolResult): [Message, Message] {
   return [
     { role: 'assistant', content: [{ type: 'tool_use', ...call }] },

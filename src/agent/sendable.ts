@@ -11,7 +11,7 @@ const MAX_NAME_LENGTH = 128
 /** Gives calls unique ids and valid names; returns nothing for a reply of thinking only. */
 export function toSendable(reply: unknown, messages: readonly Message[]): Fields[] {
   const taken = new Set(messages.flatMap(({ content }) => blocksOf(content).map(({ id }) => id)))
-  const blocks = blocksOf(reply).filter(isSomething)
+  const blocks = blocksOf(reply).filter(isNotBlank)
   return blocks.every(isThinking)
     ? []
     : blocks.map((block) => (block.type === 'tool_use' ? callOf(block, taken) : block))
@@ -72,8 +72,8 @@ function hasImage({ type, content }: Fields): boolean {
   return type === 'image' || blocksOf(content).some(hasImage)
 }
 
-/** Whether a block is not blank text, which the API refuses. */
-export function isSomething({ type, text }: Fields): boolean {
+/** Returns whether the API accepts the block: anything but blank text. */
+export function isNotBlank({ type, text }: Fields): boolean {
   return type !== 'text' || textOf(text).trim() !== ''
 }
 

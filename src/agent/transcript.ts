@@ -5,7 +5,7 @@ import type { Message, State } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, isFields, textOf, toJson } from '../lib/index.ts'
 import { resultsForOpenCalls } from './run-calls.ts'
-import { isSomething } from './sendable.ts'
+import { isNotBlank } from './sendable.ts'
 import type { HistoryChange } from './types.ts'
 
 /** A line: a change of the history with the shelf's state after it, or the state alone. */
@@ -63,7 +63,7 @@ export function openTranscript(file: string, notify: (message: string) => void):
   }
 }
 
-/** Definitions, the large part, are the same objects where nothing changed. */
+/** Compares states, by identity first: definitions, the large part, are the same objects if nothing changed. */
 function isSame(one: State, other: State): boolean {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof State>
   return [...names].every((name) => one[name] === other[name] || toJson(one[name]) === toJson(other[name]))
@@ -143,7 +143,7 @@ function mended(messages: readonly Message[]): Message[] {
 function isMessage(message: Message): boolean {
   const { role, content } = fieldsOf(message)
   const blocks = blocksOf(content)
-  const isSaid = blocks.length > 0 && blocks.every((block) => textOf(block.type) !== '' && isSomething(block))
+  const isSaid = blocks.length > 0 && blocks.every((block) => textOf(block.type) !== '' && isNotBlank(block))
   return ROLES.has(role) && isSaid
 }
 

@@ -1,6 +1,7 @@
 // Explains why an API could not be reached: SDKs report only "Connection error." and keep the reason in `cause`.
 import { fieldsOf, textOf } from '../lib/index.ts'
 
+/** Why an API could not be reached. */
 export type Unreachable = {
   readonly reason: string
   /** What the user can do. */
@@ -9,7 +10,7 @@ export type Unreachable = {
   readonly isPassing: boolean
 }
 
-/** Returns undefined if the error is not a connection failure. */
+/** Explains a connection failure; returns undefined for any other error. */
 export function unreachable(error: unknown, address: string): Unreachable | undefined {
   const causes = causesOf(error)
   const code = causes.map((one) => textOf(fieldsOf(one).code)).findLast((one) => one !== '') ?? ''

@@ -3,9 +3,10 @@ import { type BilledTokens, countedTokens } from '../core/figures/index.ts'
 import { type Fields, fieldsOf } from '../lib/index.ts'
 import type { TokenUsage } from './types.ts'
 
+/** Zero tokens. */
 export const noUsage: TokenUsage = { input: 0, cached: 0, output: 0 }
 
-/** The usage of a reply; zero if the API reported none or implausible counts. */
+/** Returns the usage of a reply; zero if the API reported none or implausible counts. */
 export function replyUsage({ usage }: Fields): TokenUsage {
   const counted = countedTokens(fieldsOf(usage))
   if (!counted) return noUsage
@@ -17,7 +18,7 @@ export function replyUsage({ usage }: Fields): TokenUsage {
   }
 }
 
-/** The billed tokens of a reply; undefined if the API reported no input tokens. */
+/** Returns the billed tokens of a reply; undefined if the API reported no input tokens. */
 export function billedBy(usage: TokenUsage): BilledTokens | undefined {
   const { input, cached, cacheWritten = 0, cacheWritten1h = 0, output } = usage
   if (input + cached <= 0) return undefined

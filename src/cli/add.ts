@@ -18,7 +18,7 @@ import { editFile, fileIn, fileOption } from './servers/index.ts'
 
 export const add: Command = addCommand(thisMachine)
 
-/** `machine` is read when the command runs. */
+/** Creates the command; `machine` is read when it runs. */
 export function addCommand(machine: () => Machine): Command {
   return {
     name: 'add',
@@ -96,7 +96,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine): Promise<
   return 0
 }
 
-/** A problem of a configuration says what becomes of the server; here nothing was added yet. */
+/** Cuts off what a configuration problem says about the server's fate: here it was not added yet. */
 function withoutConsequence(problem: string): string {
   return problem.replace(/[;.] (?:the server|it) is left out\.$/i, '.')
 }

@@ -28,6 +28,7 @@ export type ClientStreams = {
   readonly output: Writable
 }
 
+/** Returns the streams of the MCP client. */
 export function clientOf({ client }: Terminal): ClientStreams {
   return client ?? { input: process.stdin, output: process.stdout }
 }
@@ -35,6 +36,7 @@ export function clientOf({ client }: Terminal): ClientStreams {
 /** The two streams of a terminal. */
 export type ScreenStreams = { readonly input: ReadStream; readonly output: WriteStream }
 
+/** Returns the streams to draw on. */
 export function screenOf({ screen }: Terminal): ScreenStreams {
   return screen ?? { input: process.stdin, output: process.stdout }
 }
@@ -46,6 +48,7 @@ export type PipedInput = {
   readonly isPiped: boolean
 }
 
+/** An option of a command. */
 export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
@@ -60,6 +63,7 @@ export type Option = {
   readonly values?: readonly string[]
 }
 
+/** A command of the CLI. */
 export type Command = {
   readonly name: string
   readonly summary: string
@@ -76,6 +80,7 @@ export type Command = {
   readonly run: (input: Input, terminal: Terminal) => Promise<ExitCode>
 }
 
+/** The parsed arguments of a command. */
 export type Input = {
   readonly words: readonly string[]
   readonly text: (option: string) => string | undefined
@@ -90,10 +95,12 @@ export const EXIT_CODES = '0 done, 1 failed, 2 invalid arguments, 3 the model st
 /** One of `EXIT_CODES`; a command that runs another program returns that program's code. */
 export type ExitCode = number
 
-/** Invalid arguments: shown with the command's usage, exit code 2. */
+/** Thrown for invalid arguments: shown with the command's usage, exit code 2. */
 export class UsageError extends Error {}
 
-/** The command failed for a reason that the user can fix: shown without a stack trace, exit code 1. */
+/**
+ * Thrown if the command failed for a reason that the user can fix: shown without a stack trace, exit code 1.
+ */
 export class CommandError extends Error {}
 
 /** Converts a library error; for an error about an option, the remedy names the flag instead. */
@@ -134,7 +141,7 @@ function parseInput(command: Command, words: readonly string[]): Input {
   }
 }
 
-/** Takes out options whose value may be left out, and is. */
+/** Takes out options that are given without their optional value. */
 function withoutBare({ options }: Command, words: readonly string[]) {
   const end = words.indexOf('--')
   const bare = new Set<string>()
@@ -172,21 +179,23 @@ function complaint({ message }: Error, command: Command, words: readonly string[
 
 const BEHIND_DASHES = '. Put words that begin with "-" after "--".'
 
-/** The closest name as a question, if there is one. */
+/** Suggests the closest name, as a question; empty if none is close. */
 export function didYouMean(wanted: string, names: readonly string[], prefix = ''): string {
   const near = closestNames(wanted, names).find((name) => isLikely(wanted, name))
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`
 }
 
-/** Two words that share letters in other places (`servers`, `verbose`) are no typing error of one another. */
+/** Rejects a word that only shares letters in other places (`servers`, `verbose`) and so is not a typo. */
 function isLikely(wanted: string, name: string): boolean {
   if (splitName(wanted).length > 1 || splitName(name).length > 1) return true
   const limit = Math.ceil(Math.max(wanted.length, name.length) / 3)
   return editDistance(wanted.toLowerCase(), name.toLowerCase(), limit) <= limit
 }
 
+/** The option `--help`, which every command has. */
 export const help: Option = { type: 'boolean', short: 'h', about: 'show this help' }
 
+/** Renders the help of a command. */
 export function helpFor(command: Command): string {
   const options = Object.entries({ ...command.options, help })
   const indent = Math.max(...options.map((option) => titleOf(option).length)) + 2
@@ -209,6 +218,7 @@ export function helpFor(command: Command): string {
   ].join('\n')
 }
 
+/** Renders the usage line of a command. */
 export function usageOf({ name, words }: Command): string {
   const parts = `Usage: toolshelf ${name} ${words}`.split(/ (?=\[|\||--)/)
   return folded(parts, WIDTH - 4).join('\n    ')
@@ -238,48 +248,48 @@ function folded(parts: readonly string[], most: number): string[] {
   return lines
 }
 
-/** A line for a terminal, wrapped between words if it is too long. */
+/** Wraps a line between words if it is too long for the terminal. */
 export function foldedLine(line: string, columns = process.stdout.columns || WIDTH): string {
   if (line.length < columns) return line
-  const indent = /^ */.exec(line)?.[0] ?? ''
+  const indent = /^ */.exec(line)![0]
   return folded(line.trimStart().split(' '), columns - indent.length - 1)
     .map((part) => indent + part)
     .join('\n')
 }
 
-/** The value of `--port`; 0 means any free port. */
+/** Returns the value of `--port`; 0 means any free port. */
 export function portIn(input: Input, fallback: string): number {
-  const given = input.text('port') ?? fallback
-  if (!/^\d{1,5}$/.test(given) || Number(given) > 65_535)
-    throw new UsageError(`--port is "${given}"; use a number from 0 to 65535.`)
-  return Number(given)
+  const value = input.text('port') ?? fallback
+  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
+    throw new UsageError(`--port is "${value}"; use a number from 0 to 65535.`)
+  return Number(value)
 }
 
-/** The http(s) URL of an option, or its default. */
+/** Returns the http(s) URL of an option, or its default. */
 export function urlIn(input: Input, option: string, otherwise?: { name: string; url: string | undefined }) {
-  const given = input.text(option) ?? (otherwise?.url || undefined)
-  if (given === undefined) return undefined
+  const value = input.text(option) ?? (otherwise?.url || undefined)
+  if (value === undefined) return undefined
   const name = input.text(option) === undefined ? otherwise?.name : `--${option}`
-  const url = URL.canParse(given) ? new URL(given) : undefined
+  const url = URL.canParse(value) ? new URL(value) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw new UsageError(`${name} is "${given}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
+    throw new UsageError(`${name} is "${value}"; use an http(s) URL, such as http://127.0.0.1:3388.`)
   if (url.username !== '' || url.password !== '')
     throw new UsageError(`${name} must not contain a user name or password.`)
-  return given
+  return value
 }
 
-/** The value of `--window`: a model's context window in tokens. */
+/** Returns the value of `--window`: a model's context window in tokens. */
 export function windowIn(input: Input): number | undefined {
-  const given = input.text('window')
-  if (given === undefined) return undefined
-  if (!/^[1-9]\d{3,7}$/.test(given))
+  const value = input.text('window')
+  if (value === undefined) return undefined
+  if (!/^[1-9]\d{3,7}$/.test(value))
     throw new UsageError(
-      `--window is "${given}"; use a number of tokens from 1000 to 99999999, such as 32768.`,
+      `--window is "${value}"; use a number of tokens from 1000 to 99999999, such as 32768.`,
     )
-  return Number(given)
+  return Number(value)
 }
 
-/** The files given with `--config`, or with another option; undefined without it. */
+/** Returns the files given with `--config`, or with another option; undefined without it. */
 export function filesIn(input: Input, option = 'config'): string[] | undefined {
   if (input.text(option) === undefined) return undefined
   const files = listIn(input, option)
@@ -296,12 +306,13 @@ export function listIn(input: Input, option: string): string[] {
     .filter((entry) => entry !== '')
 }
 
-/** The folder given with `--directory`, or the current one. */
+/** Returns the folder given with `--directory`, or the current one. */
 export function directoryIn(input: Input): string {
-  return input.text('directory') ?? here()
+  return input.text('directory') ?? getCurrentFolder()
 }
 
-export function here(): string {
+/** Returns the current folder; throws if it no longer exists. */
+export function getCurrentFolder(): string {
   try {
     return process.cwd()
   } catch {

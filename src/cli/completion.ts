@@ -8,7 +8,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 const MAX_BYTES = 16_000_000
 
-/** `load` returns all commands; `machine` is read when the command runs. */
+/** Creates the command. `load` returns all commands; `machine` is read when the command runs. */
 export function completionOf(
   load: () => Promise<readonly Command[]>,
   machine: () => Machine = thisMachine,

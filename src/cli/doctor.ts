@@ -15,6 +15,7 @@ import { MODEL } from './session/index.ts'
 import { catalogueOf } from './tools/index.ts'
 import { trustOption } from './trust/index.ts'
 
+/** What the doctor needs of its process; tests replace it. */
 export type DoctorSurroundings = {
   readonly machine: () => Machine
   readonly createHost: (
@@ -32,6 +33,7 @@ export type DoctorSurroundings = {
 
 const HOUR = 3_600_000
 
+/** Creates the command. */
 export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',

@@ -2,14 +2,7 @@
 
 import type { PoolTool } from '../core/index.ts'
 import { patientModel, warmUpEntries, whenIndexed } from '../rankers/index.ts'
-import {
-  catalogueEntries,
-  type Evaluation,
-  evaluate,
-  interval,
-  METRICS,
-  type Quality,
-} from '../search/index.ts'
+import { type Evaluation, evaluate, interval, METRICS, poolTools, type Quality } from '../search/index.ts'
 import { table } from '../terminal/index.ts'
 import { type Command, CommandError, type Terminal, UsageError } from './command.ts'
 import { rankerOption, readQueries, readRanker, readTools, withEncoderProgress } from './tools/index.ts'
@@ -43,7 +36,7 @@ export const evalCommand: Command = {
     if (!catalog || !queryFile) throw new UsageError('--catalog and --queries are both required.')
     const names = (text('ranker') ?? 'hybrid').split(',').map((name) => name.trim())
     const chosen = names.map((name) => [name, readRanker(name)] as const)
-    const tools = catalogueEntries(await readTools(catalog, terminal))
+    const tools = poolTools(await readTools(catalog, terminal))
     const queries = await readQueries(queryFile, terminal)
     const results: Record<string, Evaluation> = {}
     for (const [name, rank] of chosen) {

@@ -15,12 +15,13 @@ import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import {
   applyImport,
+  hasOnlyBroken,
   type ImportTarget,
   makePlan,
   mendable,
+  printImportPlan,
   readTarget,
   type StateOf,
-  show,
   undoImport,
 } from './import/index.ts'
 import { createListingHost, listAll, toStart } from './servers/index.ts'
@@ -31,11 +32,12 @@ export const importServers: Command = importCommand(thisMachine)
 /** Starts servers once, so that the gateway knows their tools. */
 export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
 
+/** Creates the command; `machine` is read when it runs. */
 export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce): Command {
   return {
     name: 'import',
     summary:
-      'Takes the MCP servers of other clients into one file. With --apply it also changes the clients’ files, so that each starts Toolshelf in place of its servers.',
+      'Copies the MCP servers of other clients into one file. With --apply it also changes the clients’ files, so that each starts Toolshelf in place of its servers.',
     words: '[--apply | --undo] [--from <file>,…] [--to <file>] [--yes]',
     noArguments: 'pass files with --from',
     options: {
@@ -89,7 +91,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   const plan = await makePlan(from, target, machine, openFolder)
   const stateOf = await compareWith(target.file, target.names, machine)
   const added = plan.servers.filter((one) => stateOf(one) === 'new')
-  if (!input.isSet('json')) show(plan, target, stateOf, terminal)
+  if (!input.isSet('json')) printImportPlan(plan, target, stateOf, terminal)
 
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, target.file, terminal))
   if (isWritten) await write(target.file, added)
@@ -98,7 +100,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
     tellNextSteps(plan, target, isWritten, machine, terminal)
   if (isWritten && !input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
-  return from !== undefined && plan.servers.length === 0 ? 1 : 0
+  return hasOnlyBroken(plan) || (from !== undefined && plan.servers.length === 0) ? 1 : 0
 }
 
 /** The servers just written that can be started, as the gateway will start them. */

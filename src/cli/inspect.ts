@@ -38,6 +38,7 @@ import {
 import { trustOption } from './trust/index.ts'
 import { version } from './version.ts'
 
+/** What the command needs of its process; tests replace it. */
 export type InspectSurroundings = {
   readonly machine: () => Machine
   /** Resolves when the user ends it. */
@@ -48,6 +49,7 @@ export type InspectSurroundings = {
 
 const ADDRESS = '127.0.0.1'
 
+/** Creates the command. */
 export function createInspect(surroundings: InspectSurroundings): Command {
   return {
     name: 'inspect',

@@ -48,7 +48,9 @@ export const keysCommand: Command = {
   },
 }
 
-/** Whether a missing file counts as an empty one: it was not named, and nothing is looked for in it. */
+/**
+ * Returns whether a missing file counts as an empty one: it was not named, and nothing is looked for in it.
+ */
 export function isListOfDefault(action: string, input: Input): boolean {
   return action === 'list' && input.text('users') === undefined
 }
@@ -122,6 +124,7 @@ function seeingEverything(name: string) {
   return { name, servers: all, tools: all, limits: {} }
 }
 
+/** Makes the error for a profile that is missing or does not exist. */
 export function unknownProfile(
   user: string,
   given: string | undefined,
@@ -170,7 +173,7 @@ async function revoke({ directory, words, input, terminal }: Call): Promise<Exit
   const [given, ...others] = words
   if (given === undefined || others.length > 0)
     throw new UsageError('revoke takes the id of one key, as "toolshelf keys" lists it.')
-  // A whole key may be at hand where its id is not.
+  // Accepts a whole key too, for users who do not know its id.
   const id = /^tsk_([0-9a-f]{16})_/.exec(given)?.[1] ?? given
   if (!(await directory.deleteKey(id)))
     throw new CommandError(`there is no key ${quote(id)} in ${directory.place}; "toolshelf keys" lists them.`)
@@ -182,19 +185,19 @@ async function revoke({ directory, words, input, terminal }: Call): Promise<Exit
 const HOURS: { readonly [unit: string]: number } = { h: 1, d: 24, w: 168 }
 
 function expiryIn(input: Input): Date | undefined {
-  const given = input.text('expires')
-  if (given === undefined) return undefined
-  const [, count, unit = ''] = /^([1-9]\d{0,5})([hdw])$/.exec(given) ?? []
-  const isDate = /^\d{4}-\d\d-\d\d(T[\d:.]+Z?)?$/.test(given)
+  const value = input.text('expires')
+  if (value === undefined) return undefined
+  const [, count, unit = ''] = /^([1-9]\d{0,5})([hdw])$/.exec(value) ?? []
+  const isDate = /^\d{4}-\d\d-\d\d(T[\d:.]+Z?)?$/.test(value)
   const time =
     count === undefined
       ? isDate
-        ? Date.parse(given)
+        ? Date.parse(value)
         : Number.NaN
       : Date.now() + Number(count) * (HOURS[unit] ?? 0) * 3_600_000
   if (Number.isNaN(time) || time <= Date.now() || time > LATEST)
     throw new UsageError(
-      `--expires is "${given}"; use a time to come such as 12h, 90d or 52w, or a date such as 2030-12-31.`,
+      `--expires is "${value}"; use a time to come such as 12h, 90d or 52w, or a date such as 2030-12-31.`,
     )
   return new Date(time)
 }

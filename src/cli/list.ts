@@ -1,4 +1,4 @@
-// `toolshelf list`: the servers of our own configuration, how they are and what their tools cost.
+// `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
 import { measureTools } from '../doctor/index.ts'
 import {
   type Config,
@@ -32,7 +32,7 @@ type Listed = {
 
 export const list: Command = listCommand(thisMachine)
 
-/** `machine` is read when the command runs. */
+/** Creates the command; `machine` is read when it runs. */
 export function listCommand(machine: () => Machine): Command {
   return {
     name: 'list',

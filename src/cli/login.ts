@@ -12,12 +12,14 @@ import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'
 
+/** What the commands need of their process; tests replace it. */
 export type LoginSurroundings = {
   readonly machine: () => Machine
   /** Opens the browser; resolves to false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>
 }
 
+/** Creates the command `login`. */
 export function createLogin({ machine, openBrowser }: LoginSurroundings): Command {
   return {
     name: 'login',
@@ -124,6 +126,7 @@ async function fileOfUser(
   }
 }
 
+/** Creates the command `logout`. */
 export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): Command {
   return {
     name: 'logout',
@@ -198,14 +201,17 @@ async function findServer(
   )
 }
 
-/** Without a shell, and on Windows without `start`, which is a shell command: a URL may contain shell syntax. */
+/**
+ * Returns the command that opens a URL. Uses no shell, and on Windows not `start`, which is a shell command: a URL may
+ * contain shell syntax.
+ */
 export function browserCommand(url: string, platform: NodeJS.Platform): readonly [string, readonly string[]] {
   if (platform === 'darwin') return ['open', [url]]
   if (platform === 'win32') return ['rundll32', ['url.dll,FileProtocolHandler', url]]
   return ['xdg-open', [url]]
 }
 
-/** Resolves to false if there is no such program. */
+/** Opens a URL in the browser; resolves to false if there is no such program. */
 export function startBrowser(url: string): Promise<boolean> {
   const [command, words] = browserCommand(url, process.platform)
   return new Promise((resolve) => {

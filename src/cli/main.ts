@@ -26,7 +26,7 @@ type Entry = {
   readonly load: () => Promise<Command>
 }
 
-/** By group, as the overview shows them. Loaded on demand: a gateway must not wait for code that only an evaluation needs. */
+/** Commands by group, as the overview shows them. Each is loaded on demand, so that a gateway does not wait for the code of others. */
 const groups: { readonly [title: string]: readonly Entry[] } = {
   'Try it': [
     {
@@ -175,11 +175,12 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
 
 const commands = Object.values(groups).flat()
 
-/** All commands, loaded: for the shell's completion and the reference. */
+/** Loads all commands, for the shell's completion and the reference. */
 export function everyCommand(): Promise<Command[]> {
   return Promise.all(commands.map(({ load }) => load()))
 }
 
+/** Runs a command line; returns the exit code. */
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name, ...rest] = words
   if (name === 'help' && rest[0] !== undefined) return runCli([rest[0], '--help'], terminal)

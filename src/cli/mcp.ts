@@ -16,8 +16,8 @@ import {
   thisMachine,
   userConfigFiles,
 } from '../mcp/config/index.ts'
-import type { HttpGateway } from '../mcp/gateway/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
+import type { HttpGateway } from '../mcp/http/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
@@ -65,7 +65,7 @@ const OF_HTTP = [
 /** A gateway behind a gateway is fine; a longer chain is a mistake. */
 const MAX_DEPTH = 2
 
-/** Those that `serve` has too, with the same meaning. */
+/** Options that `serve` has too, with the same meaning. */
 const optionsOfHttp = Object.fromEntries(
   Object.entries(serviceOptions).map(([name, option]) => [
     name,
@@ -211,17 +211,17 @@ const FOR_CLIENTS = `toolshelf mcp: waiting for an MCP client on stdin; Ctrl-C e
 Add it to a client's configuration: { "command": "toolshelf", "args": ["mcp"] }`
 
 function readMode(input: Input): (typeof MODES)[number] | undefined {
-  const given = input.text('mode')
-  const mode = MODES.find((one) => one === given)
-  if (given !== undefined && mode === undefined)
-    throw new UsageError(`--mode is "${given}"; use one of ${MODES.join(', ')}.`)
+  const value = input.text('mode')
+  const mode = MODES.find((one) => one === value)
+  if (value !== undefined && mode === undefined)
+    throw new UsageError(`--mode is "${value}"; use one of ${MODES.join(', ')}.`)
   return mode
 }
 
 function readRankerName(input: Input): (typeof RANKERS)[number] {
-  const given = input.text('ranker') ?? 'hybrid'
-  const ranker = RANKERS.find((one) => one === given)
-  if (ranker === undefined) throw new UsageError(`--ranker is "${given}"; use one of ${RANKERS.join(', ')}.`)
+  const value = input.text('ranker') ?? 'hybrid'
+  const ranker = RANKERS.find((one) => one === value)
+  if (ranker === undefined) throw new UsageError(`--ranker is "${value}"; use one of ${RANKERS.join(', ')}.`)
   return ranker
 }
 
@@ -306,7 +306,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const settings = { ...serviceIn(input), ...maxSessionsIn(input), readinessChecks }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
-  const { runOnHttp } = await import('../mcp/gateway/http.ts')
+  const { runOnHttp } = await import('../mcp/http/http.ts')
   const { TOOLSHELF_KEY: key } = process.env
   const notify = (message: string) => terminal.report(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
@@ -334,7 +334,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   reloads.onReload(watch.reload)
   reloads.onReload(served.reloadTls)
   if (gatewayUsers) reloads.onReload(gatewayUsers.reload)
-  // Who reads that it is ready may send a signal at once.
+  // Listens for signals before it reports ready: a supervisor may send one at once.
   const ended = untilSignalled({
     async reload() {
       notify('reading the configuration again.')
@@ -371,8 +371,8 @@ async function openStore(input: Input, isMetered: boolean) {
 
 /** The value of `--max-sessions`. */
 function maxSessionsIn(input: Input): { readonly mostSessions?: number } {
-  const given = input.text('max-sessions')
-  if (given === undefined) return {}
-  if (/^[1-9]\d{0,6}$/.test(given)) return { mostSessions: Number(given) }
-  throw new UsageError(`--max-sessions is "${given}"; use a number from 1 to 9999999.`)
+  const value = input.text('max-sessions')
+  if (value === undefined) return {}
+  if (/^[1-9]\d{0,6}$/.test(value)) return { mostSessions: Number(value) }
+  throw new UsageError(`--max-sessions is "${value}"; use a number from 1 to 9999999.`)
 }

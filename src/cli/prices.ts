@@ -4,6 +4,7 @@ import { type PriceTable, prices, readPrices } from '../core/figures/index.ts'
 import { readBoundedFile } from '../node/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
 
+/** The option. */
 export const pricesOption: { readonly [name: string]: Option } = {
   prices: {
     type: 'string',
@@ -14,7 +15,7 @@ export const pricesOption: { readonly [name: string]: Option } = {
 
 const MAX_BYTES = 1_000_000
 
-/** The given price table, or the built-in one. */
+/** Reads the given price table; returns the built-in one without the option. */
 export async function pricesIn(input: Input): Promise<PriceTable> {
   const file = input.text('prices')
   if (file === undefined) return prices

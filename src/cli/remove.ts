@@ -6,7 +6,7 @@ import { editFile, fileIn, fileOption } from './servers/index.ts'
 
 export const remove: Command = removeCommand(thisMachine)
 
-/** `machine` is read when the command runs. */
+/** Creates the command; `machine` is read when it runs. */
 export function removeCommand(machine: () => Machine): Command {
   return {
     name: 'remove',

@@ -96,10 +96,10 @@ function transcriptIn(input: Input): string {
 }
 
 function wireIn(input: Input): WireName | undefined {
-  const given = input.text('wire')
-  const wire = wires.find((name) => name === given)
-  if (given !== undefined && !wire)
-    throw new UsageError(`--wire is "${given}"; use one of ${wires.join(', ')}.`)
+  const value = input.text('wire')
+  const wire = wires.find((name) => name === value)
+  if (value !== undefined && !wire)
+    throw new UsageError(`--wire is "${value}"; use one of ${wires.join(', ')}.`)
   return wire
 }
 

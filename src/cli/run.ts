@@ -171,7 +171,7 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
     if (isStream) terminal.print(JSON.stringify(toLine(event)))
     note(event, ledger)
     meter.follow(event)
-    if (terminal.isInteractive && !isStream) tellProgress(event, isFirst, notify)
+    if (terminal.isInteractive && !isStream) reportProgress(event, isFirst, notify)
     if (event.type === 'request') isFirst = false
     if (event.type === 'notice') notify(event.text)
     if (event.type === 'retry' && event.reason !== retried) {
@@ -202,7 +202,7 @@ async function settled(host: McpHost, signal: AbortSignal, notify: (message: str
 const SERVERS_TIMEOUT_MS = 10_000
 
 /** Shows progress to the user. Tool searches are not shown. */
-function tellProgress(event: AgentEvent, isFirst: boolean, notify: (message: string) => void): void {
+function reportProgress(event: AgentEvent, isFirst: boolean, notify: (message: string) => void): void {
   if (event.type === 'request' && isFirst) notify(`asking ${event.sent.request.model} …`)
   if (event.type === 'call' && event.call.name !== SEARCH_TOOL) notify(`running ${event.call.name} …`)
   if (event.type === 'result' && event.outside)

@@ -5,6 +5,7 @@ import { loadScript, type Script } from '../messages/upstream/index.ts'
 /** The name of the built-in script; a file of this name is `./demo`. */
 const BUILT_IN_SCRIPT = 'demo'
 
+/** Reads the script; `demo` is the built-in one. */
 export function readScriptNamed(name: string): Promise<Script> {
   const builtIn = () => fileURLToPath(new URL('../../examples/script.json', import.meta.url))
   return loadScript(name === BUILT_IN_SCRIPT ? builtIn() : name)

@@ -14,12 +14,7 @@ import {
   type Why,
   whenIndexed,
 } from '../rankers/index.ts'
-import {
-  catalogueEntries,
-  type LearnedCredit,
-  type LearnedSearch,
-  type Translation,
-} from '../search/index.ts'
+import { type LearnedCredit, type LearnedSearch, poolTools, type Translation } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
 import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
 import { timeoutIn, timeoutOption } from './servers/index.ts'
@@ -92,6 +87,9 @@ export const searchCommand: Command = {
             printable(`Also ${kind} ${oneLine(item, 100)}: ${oneLine(description, 160)} (${advice})`),
           ),
         )
+      // Only people who can follow it get the hint; a pipe gets the same lines as ever.
+      if (terminal.isInteractive && !explanation && hits.length > 0 && EXPLAINED_RANKERS.includes(name))
+        terminal.print('Add --explain to see why these tools were found.')
     }
     return 0
   },
@@ -103,10 +101,10 @@ async function readEntries(
   terminal: Terminal,
 ): Promise<{ readonly tools: PoolTool[]; readonly learned: LearnedSearch | undefined }> {
   if (catalog !== undefined)
-    return { tools: catalogueEntries(await readTools(catalog, terminal)), learned: undefined }
+    return { tools: poolTools(await readTools(catalog, terminal)), learned: undefined }
   const { tools, settings } = await listServerTools(config, timeout, terminal)
   const learned = settings.learn ? openLearnedSearch(learnedFile(), terminal.report) : undefined
-  return { tools: catalogueEntries(tools), learned }
+  return { tools: poolTools(tools), learned }
 }
 
 /** The user's skills and the tools of `--known` that rank among the best. */
@@ -216,9 +214,9 @@ function printTable(
 
 /** "Translated from de: rechnung → invoice". Words that say nothing are left out. */
 function translationLine({ language, words }: Translation): string {
-  const told = words.filter(({ to }) => to.length > 0)
+  const shown = words.filter(({ to }) => to.length > 0)
   return printable(
-    `Translated from ${language}: ${told.map(({ from, to }) => `${from} → ${to.join(', ')}`).join('; ')}`,
+    `Translated from ${language}: ${shown.map(({ from, to }) => `${from} → ${to.join(', ')}`).join('; ')}`,
   )
 }
 

@@ -1,7 +1,5 @@
 // `toolshelf serve`: runs the Messages gateway, which adds tool search in front of any model.
 
-import type { Figures } from '../core/figures/index.ts'
-import { dollars } from '../core/figures/index.ts'
 import { oneLine } from '../lib/index.ts'
 import type { ClientKey } from '../messages/index.ts'
 import {
@@ -35,6 +33,7 @@ import {
   gatewayUsersIn,
   openGatewayInspector,
   openUpstream,
+  savedInLog,
   serviceIn,
   serviceOptions,
   serviceRemedies,
@@ -293,19 +292,11 @@ function line({ method, path, status, milliseconds, model, outcome, error }: Req
   const tools = outcome.toolsGiven > 0 ? ` tools ${outcome.toolsVisible}/${outcome.toolsGiven}` : ''
   const searches = outcome.searches > 0 ? ` searches ${outcome.searches}` : ''
   const loaded = outcome.loaded.length > 0 ? ` loaded ${outcome.loaded.join(',')}` : ''
-  const saved = savedText(outcome.figures())
+  const figures = outcome.figures()
+  const saved = figures ? ` ${savedInLog(figures)}` : ''
   const how = outcome.wire ? `${outcome.mode}/${outcome.wire}` : outcome.mode
   const count = path.endsWith('count_tokens') ? ' count' : ''
   return `${status} ${oneLine(model, MAX_NAME_LENGTH)}${count} ${how}${tools}${searches}${loaded}${saved} ${time} (${outcome.why})${failed}`
-}
-
-function savedText(figures: Figures | undefined): string {
-  if (!figures) return ''
-  const { tokensSaved, extraRoundTrips, dollarsSaved: saved } = figures
-  const tokens = tokensSaved < 0 ? `cost ~${-tokensSaved} tokens more` : `saved ~${tokensSaved} tokens`
-  const money = saved === undefined ? '' : ` (${dollars(Math.abs(saved))}${saved < 0 ? ' more' : ''})`
-  const trips = extraRoundTrips > 0 ? ` extra round trips ${extraRoundTrips}` : ''
-  return ` ${tokens}${money}${trips}`
 }
 
 /** Clients choose the names of models and tools: they must neither break a line nor move the cursor. */
@@ -343,7 +334,7 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
   })
 }
 
-/** The mode that a text names. */
+/** Parses a mode; `what` names its source in the error. */
 export function readModeOption(text: string, what: string): ModeSetting {
   const setting = parseModeSetting(text)
   if (!setting)
@@ -357,33 +348,33 @@ export function readModeOption(text: string, what: string): ModeSetting {
 const LEAST_MEMORY = 43
 
 function resultBudgetIn(input: Input): number | undefined {
-  const given = input.text('results')
-  if (given === undefined) return undefined
-  if (/^[1-9]\d{2,8}$/.test(given)) return Number(given)
-  throw new UsageError(`--results is "${given}"; use a number of characters, at least 100, such as 25000.`)
+  const value = input.text('results')
+  if (value === undefined) return undefined
+  if (/^[1-9]\d{2,8}$/.test(value)) return Number(value)
+  throw new UsageError(`--results is "${value}"; use a number of characters, at least 100, such as 25000.`)
 }
 
 function memoryIn(input: Input): number | undefined {
-  const given = input.text('memory')
-  if (given === undefined) return undefined
-  const megabytes = Number(given)
+  const value = input.text('memory')
+  if (value === undefined) return undefined
+  const megabytes = Number(value)
   if (Number.isInteger(megabytes) && megabytes >= LEAST_MEMORY) return megabytes * 1_000_000
-  throw new UsageError(`--memory is "${given}"; use a number of megabytes, at least ${LEAST_MEMORY}.`)
+  throw new UsageError(`--memory is "${value}"; use a number of megabytes, at least ${LEAST_MEMORY}.`)
 }
 
-/** The value of `--wire`. */
+/** Returns the value of `--wire`. */
 export function readWire(input: Input): UpstreamWire | undefined {
-  const given = input.text('wire')
-  const wire = wires.find((one) => one === given)
-  if (given !== undefined && !wire)
-    throw new UsageError(`--wire is "${given}"; use one of ${wires.join(', ')}.`)
+  const value = input.text('wire')
+  const wire = wires.find((one) => one === value)
+  if (value !== undefined && !wire)
+    throw new UsageError(`--wire is "${value}"; use one of ${wires.join(', ')}.`)
   return wire
 }
 
 /** Keys for clients: `secret`, `secret=mode` or `secret=mode+header`, separated by commas. */
 function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
-  const given = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
-  return given
+  const value = input.text('key') ?? environment.TOOLSHELF_KEY ?? ''
+  return value
     .split(',')
     .filter((entry) => entry !== '')
     .map((entry) => {

@@ -8,6 +8,7 @@ import { fit, printable } from '../terminal/index.ts'
 import { type Command, CommandError, directoryIn } from './command.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './user-files/index.ts'
 
+/** A session with a summary of its content. */
 export type SessionEntry = SessionFile & {
   readonly messages: number
   /** The user's first message, on one line. */
@@ -31,7 +32,7 @@ export const sessionsCommand: Command = {
   },
   examples: ['toolshelf sessions', 'toolshelf sessions --directory ~/project', 'toolshelf sessions --json'],
   async run(input, terminal) {
-    const given = input.text('directory')
+    const folderOption = input.text('directory')
     const directory = directoryIn(input)
     const folder = sessionsFolder(directory)
     if (input.isSet('json')) {
@@ -46,7 +47,7 @@ export const sessionsCommand: Command = {
       const older = sessionFiles(directory).length - found.length
       for (const line of linesOf(found, process.stdout.columns ?? COLUMNS)) terminal.print(printable(line))
       if (older > 0) terminal.print(`… and ${older} older, which --json lists.`)
-      const option = given === undefined ? '' : ` --directory ${given}`
+      const option = folderOption === undefined ? '' : ` --directory ${folderOption}`
       terminal.print(printable(`To resume: toolshelf chat${option} --resume <name>, or last for the newest`))
     }
     return 0
@@ -57,7 +58,7 @@ const MAX_SHOWN = 10
 const COLUMNS = 80
 const MAX_WORDS_LENGTH = 200
 
-/** Newest first. Includes unreadable ones. */
+/** Lists the sessions of a folder, newest first, including unreadable ones. */
 export function listSessions(directory: string, most = Number.POSITIVE_INFINITY): SessionEntry[] {
   return sessionFiles(directory)
     .slice(0, most)
@@ -85,7 +86,7 @@ function messagesOf(entry: TranscriptEntry | undefined): readonly Message[] {
   return entry === undefined || entry.type === 'state' ? [] : entry.messages
 }
 
-/** What the user typed: it follows what the agent added, such as skills. None in a note. */
+/** Returns what the user typed, without what the agent added, such as skills; empty for a note. */
 export function wordsOf(message: Message): string {
   const blocks = message?.role === 'user' ? blocksOf(message.content) : []
   if (blocks.some(({ type }) => type === 'tool_result')) return ''
@@ -105,7 +106,7 @@ function oneLine(text: string): string {
   return cut(text.replaceAll(/\s+/g, ' '), MAX_WORDS_LENGTH)
 }
 
-/** Local time: 2026-03-01 09:30. */
+/** Formats local time: 2026-03-01 09:30. */
 export function localTime(time: Date): string {
   const two = (number: number) => String(number).padStart(2, '0')
   const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')

@@ -28,6 +28,7 @@ import {
 
 export const trustCommand: Command = createTrust(thisMachine)
 
+/** Creates the command. */
 export function createTrust(machine: () => Machine): Command {
   return {
     name: 'trust',

@@ -141,9 +141,9 @@ async function importFile({ directory, words, terminal }: Call): Promise<ExitCod
 async function checkOAuth(section: unknown): Promise<void> {
   const { readOAuthSettings } = await import('../users/oauth/index.ts')
   const { issuer } = fieldsOf(section)
-  const given = issuer === undefined ? { issuers: ['https://of.an.option.invalid'] } : {}
+  const fallback = issuer === undefined ? { issuers: ['https://of.an.option.invalid'] } : {}
   try {
-    readOAuthSettings(section, given)
+    readOAuthSettings(section, fallback)
   } catch (error) {
     throw error instanceof OptionError ? new CommandError(`${error.message}.`) : error
   }

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
 import spawn from 'cross-spawn'
-import { addFigures, dollars, type Figures } from '../core/figures/index.ts'
+import { addFigures } from '../core/figures/index.ts'
 import type { Environment } from '../lib/index.ts'
 import {
   createMessagesGateway,
@@ -13,9 +13,9 @@ import {
   type RunningServer,
   serveMessagesGateway as serveMessages,
 } from '../messages/index.ts'
-import { count, counted, percent, printable, printableLine } from '../terminal/index.ts'
+import { counted, printable, printableLine } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
-import { openUpstream } from './gateway/index.ts'
+import { openUpstream, savedInAll } from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { readModeOption, readWire, serveCommand } from './serve.ts'
 
@@ -70,9 +70,7 @@ async function startServer(
   const where = input.text('upstream') ?? upstreamFor(command, process.env)
   const model = await openUpstream(where, readWire(input), process.env)
   if (setting.mode === 'pass' && !model.origin)
-    throw new UsageError(
-      `the mode pass needs an upstream that speaks the Messages API; ${model.name} does not.`,
-    )
+    throw new UsageError(`the mode pass needs an upstream to forward to; ${model.name} runs in this process.`)
   // The agent draws on the terminal, so nothing may be printed while it runs.
   const notify = () => {}
   const gateway = createMessagesGateway({
@@ -101,7 +99,7 @@ export function upstreamFor(command: string, environment: Environment): string {
   return OPENAI_API_KEY ? 'openai' : 'anthropic'
 }
 
-/** The environment that points an agent of any API format at the gateway. */
+/** Returns the environment that points an agent of any API format at the gateway. */
 export function agentEnvironment(url: string, environment: Environment): NodeJS.ProcessEnv {
   const openai = `${url}/v1`
   const hasProxy = Object.keys(environment).some((name) => /^(?:https?|all)_proxy$/i.test(name))
@@ -150,34 +148,21 @@ async function runAgent(
   }
 }
 
-/** What the gateway did while the agent ran. */
+/** Describes what the gateway did while the agent ran. */
 export function summary(finished: readonly RequestRecord[], url: string): string[] {
-  const samplings = finished.filter(({ outcome }) => outcome !== undefined)
+  const samplings = finished.filter(({ outcome, path }) => outcome && !path.endsWith('count_tokens'))
   const failed = finished.filter(({ error }) => error !== undefined)
-  const last = failed.at(-1)?.error
-  const failures =
-    last === undefined
-      ? []
-      : [`${counted(failed.length, 'request')} failed, the last one: ${printableLine(last)}`]
-  if (samplings.length === 0)
-    return [
-      `no request for the model came to ${url}. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?`,
-      ...failures,
-    ]
+  const failures = failed.slice(-1).map(({ error = '' }) => {
+    return `${counted(failed.length, 'request')} failed, the last one: ${printableLine(error)}`
+  })
   const figures = samplings.flatMap(({ outcome }) => outcome?.figures() ?? [])
-  return [
-    figures.length === 0
-      ? `${counted(samplings.length, 'request')}, nothing was put on the shelf (${samplings.at(-1)?.outcome?.why})`
-      : savedLine(figures.reduce(addFigures)),
-    ...failures,
-  ]
-}
-
-function savedLine(figures: Figures): string {
-  const { requests, tokensWith, tokensWithout, tokensSaved, extraRoundTrips, dollarsSaved } = figures
-  const share = tokensWithout > 0 ? ` (${percent(Math.abs(tokensSaved) / tokensWithout)})` : ''
-  const what = tokensSaved < 0 ? 'more' : 'saved'
-  const money = dollarsSaved === undefined ? '' : `, ${dollars(dollarsSaved)} at list prices`
-  const trips = extraRoundTrips === 0 ? '' : `, ${counted(extraRoundTrips, 'extra round trip')}`
-  return `${counted(requests, 'request')}: ${count(tokensWith)} input tokens instead of ${count(tokensWithout)}, ${count(Math.abs(tokensSaved))} ${what}${share}${money}${trips}`
+  if (figures.length > 0) return [savedInAll(figures.reduce(addFigures), samplings.length), ...failures]
+  const answered = samplings.filter(({ error }) => error === undefined)
+  const why = answered.at(-1)?.outcome?.why
+  if (why !== undefined)
+    return [`${counted(samplings.length, 'request')}, nothing was put on the shelf (${why})`, ...failures]
+  if (samplings.length > 0) return failures
+  // A request that failed came, so the agent found the gateway.
+  const hint = failed.length > 0 ? '' : ' Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?'
+  return [`no request for the model came to ${url}.${hint}`, ...failures]
 }

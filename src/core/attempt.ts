@@ -1,4 +1,4 @@
-// Calls functions that a host injects. Errors that they throw, or reject with later, are swallowed (G4).
+// Calls functions that a host injects, and swallows the errors that they throw or reject with later (G4).
 
 /** Calls a listener; ignores its result and its errors. */
 export function attempt(call: () => unknown): void {

@@ -17,7 +17,10 @@ import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
 /** Options of `shelf.compact`. */
 export type CompactOptions<Item extends MessageLike = MessageLike> = {
-  /** Returns the summary of the messages to replace, which any back-end accepts; or the summary itself. */
+  /**
+   * Returns a summary of the messages to replace, which are in a form that any back-end accepts; or is the summary
+   * itself.
+   */
   readonly summarize: ((messages: SendableItem<Item>[]) => string | Promise<string>) | string
   /** How many of the newest messages to keep; more are kept if a result would lose its call. Default: 0. */
   readonly keep?: number
@@ -25,7 +28,7 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   readonly trigger?: string
   /** Whether thinking is bound to the messages before it; if so, kept messages lose theirs (N5). */
   readonly bound?: Bound
-  /** Added to the summary: what the model must know although nobody said it, such as results on the shelf. */
+  /** Text to add to the summary, such as which long results can still be read. */
   readonly reminder?: string
 }
 
@@ -115,7 +118,7 @@ function keptByState(entries: readonly Message[], searchName: string): boolean[]
   return isKept
 }
 
-/** Ids of the calls that a message makes or answers. */
+/** Returns the ids of the calls that a message makes or answers. */
 function idsIn(message: Message): unknown[] {
   return messageBlocks(message).flatMap(({ id, tool_use_id }) =>
     [id, tool_use_id].filter((one) => one !== undefined),

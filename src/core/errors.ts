@@ -1,4 +1,5 @@
-// The error thrown early for invalid configuration: a code, the value, and what to do. An invalid history never throws.
+// Defines the error for invalid configuration, thrown early with a code, the value, and what to do. An invalid history
+// never throws.
 
 /** What is wrong, as `error.code`. */
 export type ErrorCode =

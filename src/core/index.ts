@@ -80,7 +80,14 @@ export {
 } from './results/index.ts'
 export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
-export { CHARACTERS_PER_TOKEN, estimateTokens, FEWEST_CHARACTERS_PER_TOKEN, tokensFor } from './tokens.ts'
+export {
+  allDefinitionTokens,
+  CHARACTERS_PER_TOKEN,
+  definitionTokens,
+  estimateTokens,
+  FEWEST_CHARACTERS_PER_TOKEN,
+  tokensFor,
+} from './tokens.ts'
 export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy } from './tools/index.ts'
 export type {
   ClientIdentity,

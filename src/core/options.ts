@@ -1,4 +1,4 @@
-// All options of a shelf with their defaults. They are merged and validated once, here.
+// Defines all options of a shelf with their defaults, and merges and validates them once.
 // Implements A6.
 
 import {
@@ -20,7 +20,10 @@ import { type Definition, type Tool, type Validate, type WireName, wireNames } f
 
 /** Functions that core needs from its host, because it has no clock and no packages. */
 export type Services = {
-  /** Validates a call's input against the tool's schema (V1). Default in core: all pass; in the main entry: `validateInput`. */
+  /**
+   * Validates a call's input against the tool's schema (V1). Default in core: all pass; in the main entry:
+   * `validateInput`.
+   */
   readonly validate: Validate
   /**
    * Starts a timer. Without one, searches do not wait for servers and nothing times out. A timer that throws or rejects
@@ -129,8 +132,8 @@ export type Settings = Services & {
 /** Settings of a shelf, all optional. */
 export type Options = Partial<Omit<Settings, 'capabilities'>> & {
   /**
-   * Replaces parts of the capability table, or all of it; `keepCapabilitiesFresh` reloads it from a file or URL. Default: the
-   * table that comes with the package.
+   * Replaces parts of the capability table, or all of it; `keepCapabilitiesFresh` reloads it from a file or URL.
+   * Default: the table that comes with the package.
    */
   readonly capabilities?: Partial<Capabilities>
 }
@@ -176,6 +179,7 @@ const defaults: Settings = {
   results: undefined,
 }
 
+/** Merges options with their defaults; throws a `ShelfError` for an invalid or unknown one. */
 export function resolveOptions(options: Options): Settings {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name))
@@ -271,6 +275,7 @@ function isResultSettings(value: unknown): boolean {
   )
 }
 
+/** Creates the error for an invalid option. */
 export function wrong(name: string, value: unknown, expected: string): ShelfError {
   return new ShelfError('BAD_OPTION', `option "${name}" is ${quote(value)}; use ${expected}.`, value)
 }

@@ -1,4 +1,4 @@
-// The cached prefix of a request: hashes it, and explains what changed it (K).
+// Hashes the cached prefix of a request, and explains what changed it (K).
 // Implements K1, K2, K3.
 import { hash, oncePerFrozen } from '../lib/index.ts'
 import type { Block } from './types.ts'
@@ -53,20 +53,20 @@ function toolChanges(previous: PrefixInput['request'], next: PrefixInput['reques
   const referenced = oldPart.length > 0 ? referencedNames(previous) : new Set()
   const isPart = (tool: Block) => !isDeferred(tool) || referenced.has(tool.name)
   const old = new Map(oldPart.filter(isPart).map((tool) => [String(tool.name), tool]))
-  const now = new Map(newPart.filter(isPart).map((tool) => [String(tool.name), tool]))
+  const current = new Map(newPart.filter(isPart).map((tool) => [String(tool.name), tool]))
   const causes: BreakCause[] = []
   for (const [name, tool] of old) {
-    if (!now.has(name)) causes.push({ kind: 'tool-removed', name })
-    else if (!isEqual(tool, now.get(name))) causes.push({ kind: 'tool-changed', name })
+    if (!current.has(name)) causes.push({ kind: 'tool-removed', name })
+    else if (!isEqual(tool, current.get(name))) causes.push({ kind: 'tool-changed', name })
   }
-  for (const name of now.keys()) if (!old.has(name)) causes.push({ kind: 'tool-added', name })
+  for (const name of current.keys()) if (!old.has(name)) causes.push({ kind: 'tool-added', name })
   causes.push(...deferralChange(before, after, causes))
   if (causes.length > 0) return causes
   const order = (tools: readonly Block[]) => tools.filter((tool) => !isDeferred(tool)).map(({ name }) => name)
   return isEqual(order(oldPart), order(newPart)) ? [] : [{ kind: 'tools-reordered' }]
 }
 
-/** Both lists without what they have in common at their start and at their end. */
+/** Returns both lists without what they have in common at their start and at their end. */
 function differingParts(
   before: readonly Block[],
   after: readonly Block[],
@@ -150,8 +150,8 @@ function collectReferences(value: unknown, names: unknown[], depth: number): voi
 
 function editedMessage(before: unknown, after: unknown): BreakCause[] {
   const old = Array.isArray(before) ? before : []
-  const now = Array.isArray(after) ? after : []
-  const index = old.findIndex((message, position) => !isEqual(message, now[position]))
+  const current = Array.isArray(after) ? after : []
+  const index = old.findIndex((message, position) => !isEqual(message, current[position]))
   return index < 0 ? [] : [{ kind: 'message-edited', index }]
 }
 

@@ -24,9 +24,9 @@ export type PresentOptions = {
   readonly kinds?: { readonly [name: string]: CallKind }
 }
 
-/** "read 3 files". */
+/** Summarises calls that read files: "read 3 files". */
 export const readKind: CallKind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
-/** "searched 3 files". */
+/** Summarises calls that search files: "searched 3 files". */
 export const searchKind: CallKind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
 
 /**

@@ -49,7 +49,7 @@ const refusesBeta = /anthropic-beta|(unknown|unsupported|invalid) beta|beta head
 const knowsTheProtocol =
   /cannot have both defer_loading|must have defer_loading=false|references unknown tool|tool_search_tool_result/i
 
-/** A refusal that names only other betas is about the host's own. */
+/** Returns whether a message names one of our betas; a refusal that names only others is about the host's own. */
 function namesOneOf(betas: readonly string[], message: string): boolean {
   return betas.some((beta) => message.includes(beta)) || !/[a-z]+-\d{4}-\d{2}-\d{2}/.test(message)
 }

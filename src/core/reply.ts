@@ -35,7 +35,10 @@ export function* blockEvents(block: Fields, index: number, json: Json = JSON): G
   yield { type: 'content_block_stop', index }
 }
 
-/** A call's input starts with an empty fragment, as in recorded traffic; results are sent whole. */
+/**
+ * Splits a block into its start and deltas. A call's input starts with an empty fragment, as in recorded traffic;
+ * results are sent whole.
+ */
 function opened(block: Fields, json: Json): { start: Fields; deltas: Fields[] } {
   switch (block.type) {
     case 'text':
@@ -76,6 +79,7 @@ export type Collector = {
   readonly isReadable: () => boolean
 }
 
+/** Creates a collector for one reply. */
 export function createCollector(json: Json = JSON): Collector {
   let message: Fields = {}
   /** By index; an upstream may send any number. */
@@ -101,6 +105,7 @@ export function createCollector(json: Json = JSON): Collector {
   }
 }
 
+/** A block that is still being streamed. */
 export type BlockInMaking = { block: Fields; json: string }
 
 /** Adds a fragment to a block. */

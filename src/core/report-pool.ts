@@ -1,6 +1,6 @@
 // Describes a pool of tools as events: the names of each server once, so that requests can refer to them by an id.
 import { hash } from '../lib/index.ts'
-import { tokensFor } from './tokens.ts'
+import { allDefinitionTokens, definitionTokens } from './tokens.ts'
 import type { ToolShare, Trace } from './trace.ts'
 import type { Pool, PoolTool } from './types.ts'
 
@@ -12,13 +12,13 @@ export type PoolDescription = { readonly id: string; readonly events: readonly T
 
 /** Characters of the names in one part, so that it stays a short line. */
 const MAX_PART_LENGTH = 24_000
-/** Characters that a name costs beside its own: quotes, a comma and the number of its tokens. */
+/** Characters that a name adds besides itself: quotes, a comma and its token count. */
 const AROUND_NAME = 9
 
-/** A tool with what a description needs. */
+/** The parts of a tool that a description needs. */
 type DescribedTool = Pick<PoolTool, 'name' | 'server' | 'json'>
 
-/** Tools, split as a request has them; a `ToolPartition` is one. */
+/** Tools, split as in a request; a `ToolPartition` is one. */
 export type DescribedTools = {
   readonly immediate: readonly DescribedTool[]
   readonly deferred: readonly DescribedTool[]
@@ -51,7 +51,7 @@ function describe({ immediate, deferred }: DescribedTools): PoolDescription {
   const ids = parts.map(({ id }) => id)
   const event: PoolEvent = {
     ...{ type: 'pool', id: hash(ids.join()), parts: ids, total: all.length, immediate: immediate.length },
-    tokens: tokensFor(all.reduce((sum, { json }) => sum + json.length, 0)),
+    tokens: allDefinitionTokens(all),
   }
   return { id: event.id, events: [...parts, event] }
 }
@@ -78,35 +78,34 @@ function partEvent(
 ): ToolsEvent {
   const immediate = tools.filter((tool) => !isDeferred.has(tool)).map(({ name }) => name)
   const deferred = tools.filter((tool) => isDeferred.has(tool)).map(({ name }) => name)
-  const tokens = tools.map(({ json }) => tokensFor(json.length))
+  const tokens = tools.map(definitionTokens)
   const id = hash(JSON.stringify([server, immediate, deferred, tokens]))
   return { type: 'tools', id, server, immediate, deferred, tokens }
 }
 
-/** How much of a pool a model sees that sees these names, each given once; names of other tools do not count. */
+/** Returns the share of a pool that a model sees with these distinct names; ignores names of other tools. */
 export function toolShare(pool: Pool, names: readonly string[]): ToolShare {
   let visible = 0
-  let characters = 0
+  let tokensWith = 0
   for (const name of names) {
     const entry = pool.byName.get(name)
     if (!entry) continue
     visible++
-    characters += entry.json.length
+    tokensWith += definitionTokens(entry)
   }
   return {
     ...{ visible, total: pool.tools.length },
-    tokensWith: tokensFor(characters),
-    tokensWithout: tokensFor(charactersOf(pool)),
+    ...{ tokensWith, tokensWithout: tokensOfPool(pool) },
   }
 }
 
-const characters = new WeakMap<Pool, number>()
+const poolTokens = new WeakMap<Pool, number>()
 
-function charactersOf(pool: Pool): number {
-  let sum = characters.get(pool)
+function tokensOfPool(pool: Pool): number {
+  let sum = poolTokens.get(pool)
   if (sum === undefined) {
-    sum = pool.tools.reduce((all, { json }) => all + json.length, 0)
-    characters.set(pool, sum)
+    sum = allDefinitionTokens(pool.tools)
+    poolTokens.set(pool, sum)
   }
   return sum
 }

@@ -1,4 +1,4 @@
-// Reports a prepared request to whoever listens: the decision, the tools that the model sees, and whether the cached
+// Reports a prepared request to event listeners: the decision, the tools that the model sees, and whether the cached
 // prefix holds.
 import type { Facts } from './history/index.ts'
 import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
@@ -11,11 +11,12 @@ type Assembled = PrefixInput & {
   readonly request: { readonly tools: readonly RequestTool[]; readonly messages: readonly unknown[] }
 }
 
-/** Causes that an event names. */
+/** Most causes in one event. */
 const MAX_CAUSES = 100
 /** The event of most requests. */
 const KEPT: Trace = { type: 'prefix', isKept: true, left: 0, causes: [] }
 
+/** Reports the events of a prepared request. */
 export function reportRequest(
   { memory, model, partition, isSubAgent }: Context,
   trace: TraceListener,
@@ -43,7 +44,7 @@ export function reportRequest(
   memory.sent = sent
 }
 
-/** The tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
+/** Returns the tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
 function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): string[] {
   // Wires without references list loaded tools openly.
   return [...new Set([...tools.filter(isListed).map(({ name }) => name), ...loaded])]

@@ -1,5 +1,5 @@
-// The shelf that users hold: the tools, their servers, and one conversation. It keeps the state; the functions of core do
-// the work.
+// Implements the shelf that users hold: the tools, their servers, and one conversation. It keeps the state; other
+// functions of core do the work.
 // Implements G6, L5, U1.
 
 import { quote } from '../lib/index.ts'
@@ -66,7 +66,10 @@ export type ForkOptions = {
   readonly state?: State
   /** Receives the events of the new conversation in place of the option `trace`. */
   readonly trace?: TraceListener | undefined
-  /** What does not exist for the new conversation: it is not searched, suggested, checked or called, nor in its forks. */
+  /**
+   * Tools and servers that do not exist for the new conversation and its forks: not searched, suggested, checked or
+   * called.
+   */
   readonly hidden?: HiddenParts | undefined
 }
 
@@ -108,7 +111,10 @@ export type Shelf = {
    * unless `unloadedCalls` is `'refuse'`. `messages` says what is loaded; default: the messages last prepared.
    */
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
-  /** Returns what to run for a call: `{ name, input, server, original }`; `original` is the tool's own name at its server. */
+  /**
+   * Returns what to run for a call: `{ name, input, server, original }`; `original` is the tool's own name at its
+   * server.
+   */
   resolve(call: ToolUse): ResolvedCall
   /**
    * Reports a call that succeeded, for hosts that run calls themselves; `run` does it on its own. The option `learn`

@@ -1,4 +1,4 @@
-// Types of the host, of a conversation, and of the context in which one request is prepared.
+// Defines the host, a conversation, and the context in which one request is prepared.
 // Implements L5, U1.
 
 import { quietly } from './attempt.ts'
@@ -56,8 +56,10 @@ export type Kept = {
   readonly place: ToolSection
   readonly isFixed?: boolean
 }
+/** The part of a request's tools that a tool belongs to. */
 export type ToolSection = 'built-in' | 'mcp' | 'deferred'
 
+/** The state of a new conversation. */
 export const emptyState: State = { opened: false, betas: [], announced: false, kept: [] }
 
 /** Caches that make the next request cheap. Losing them costs only time, except for notes that the host did not keep. */

@@ -1,4 +1,4 @@
-// What a shelf and its forks share: the tools, the servers, the settings, and what was learned about back-ends.
+// Keeps what a shelf and its forks share: the tools, the servers, the settings, and which back-ends refused tool search.
 // Implements D1, D2, G3, G6.
 import { dropOldest } from '../lib/index.ts'
 import { attempt, isLate, quietly } from './attempt.ts'
@@ -9,6 +9,7 @@ import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } 
 import type { Pool, PoolTool, Server, Tool } from './types.ts'
 import { PLACEHOLDER } from './wire/index.ts'
 
+/** What a shelf and its forks share. */
 export type Store = {
   readonly host: Host
   add(tools: readonly Tool[]): void
@@ -18,14 +19,15 @@ export type Store = {
   /** Processes a tool in advance of `replace`. */
   readAhead(tool: Tool): void
   setServer(name: string, details: Partial<Server>): void
-  /** Returns false if the table cannot be loaded or is invalid: the last good one stays (G3). */
+  /** Reloads the table; returns false and keeps the last good one if it cannot be loaded or is invalid (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
-  /** Returns true if this back-end had not been rejected before. */
+  /** Remembers that a back-end refused references; returns true if it had not before. */
   reject(key: string): boolean
   /** Resolves at the next change of tools or servers. */
   changed(): Promise<void>
 }
 
+/** Creates the store of a shelf. */
 export function createStore(unguarded: Settings, initial: readonly Tool[]): Store {
   const settings = withoutFaults(unguarded)
   const servers = new Map<string, Server>()
@@ -106,7 +108,7 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
   return store
 }
 
-/** Names reserved for tools that were removed. */
+/** Most names to reserve for tools that were removed. */
 const MAX_NAMES_HELD = 10_000
 
 /** Releases the oldest reserved names, because a server that lists new names each time must not fill the memory. */
@@ -140,7 +142,7 @@ function poolOptions(settings: Settings): PoolOptions {
 
 const states = ['pending', 'connected', 'failed', 'disabled']
 
-/** Adds details to those that are known of a server; its state stays unless they have one. */
+/** Adds details to the known ones of a server; keeps its state unless they have one. */
 function withDetails(name: string, known: Server | undefined, details: Partial<Server>): Server {
   const isObject = typeof details === 'object' && details !== null
   if (!isObject || !(details.state === undefined || states.includes(details.state)))
@@ -166,14 +168,14 @@ const MAX_MESSAGES = 1000
 
 /** Sends each message to the operator once, and to the trace as a warning. Guards against listeners that throw (G4). */
 function withoutFaults(settings: Settings): Settings {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const remember = (message: string) => {
-    told.add(message)
-    dropOldest(told, MAX_MESSAGES)
+    reported.add(message)
+    dropOldest(reported, MAX_MESSAGES)
   }
   const trace = settings.trace && quietly(settings.trace)
   const notify = (message: string) => {
-    if (told.has(message)) return
+    if (reported.has(message)) return
     remember(message)
     trace?.({ type: 'warning', message })
     attempt(() => settings.notify(message))
@@ -185,7 +187,7 @@ function withoutFaults(settings: Settings): Settings {
   }
 }
 
-/** An asynchronous `hidden` would silently hide every tool, because a promise is truthy. */
+/** Warns about an asynchronous `hidden`, which hides every tool, because a promise is truthy. */
 function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
     const answer: unknown = hidden(tool)
@@ -195,7 +197,7 @@ function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => 
   }
 }
 
-/** A timer that cannot be started expires at once, so that nothing waits for it. */
+/** Starts a timer; one that cannot be started expires at once, so that nothing waits for it. */
 function safeTimer(start: (milliseconds: number) => Timer, notify: (message: string) => void) {
   const fail = (error: unknown) =>
     notify(`the timer failed, so searches do not wait for servers: ${String(error)}`)

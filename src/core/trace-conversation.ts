@@ -1,13 +1,13 @@
-// How a conversation of events begins, and who receives it.
+// Defines how a conversation of events begins, and who receives it.
 import type { ClientIdentity, TraceListener } from './trace.ts'
 
 /** What is known of a conversation when it begins. */
 export type ConversationStart = {
-  /** The program at the other end. */
+  /** The client program. */
   readonly client?: ClientIdentity | undefined
   /** The id of the user that it acts for. */
   readonly user?: string | undefined
-  /** The valid W3C `traceparent` of its first request: the conversation takes over its trace id. */
+  /** The valid W3C `traceparent` of its first request, whose trace id the conversation adopts. */
   readonly traceparent?: string | undefined
 }
 

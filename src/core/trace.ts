@@ -1,7 +1,6 @@
-// The events of Toolshelf, in one vocabulary for the library, both gateways and the agent. The option `trace` receives
+// Defines the events of Toolshelf, the same for the library, both gateways and the agent. The option `trace` receives
 // those of a shelf. Besides names and numbers they contain queries of the model and error messages of back-ends, servers
-// and rankers. What a conversation says is in the fields `content` alone, which readers drop unless they were asked to
-// keep them.
+// and rankers. Only the fields `content` contain what a conversation says, and readers drop them unless told to keep them.
 // Implements G5, A4.
 import type { BilledTokens } from './figures/index.ts'
 import type { Decision, Origin } from './types.ts'
@@ -13,9 +12,9 @@ export type Trace =
       readonly type: 'opened'
       /** Where it takes place. */
       readonly kind: ConversationKind
-      /** The program at the other end, as it calls itself. */
+      /** The client program's own name and version. */
       readonly client?: ClientIdentity | undefined
-      /** The id of the user that it acts for, where a gateway has users. */
+      /** The id of the user that it acts for, if the gateway has users. */
       readonly user?: string | undefined
       /** The W3C `traceparent` that the client sent with its first request. */
       readonly traceparent?: string | undefined
@@ -90,7 +89,7 @@ export type Trace =
       readonly causes: readonly PrefixCause[]
       /** How many more causes there are. */
       readonly left: number
-      /** What changed, one for each of `causes`; undefined if the cache holds. Only for readers that were asked to keep content. */
+      /** What changed, one for each of `causes`; undefined if the cache holds. Only for readers that keep content. */
       readonly content?: readonly PrefixChange[]
     }
   /** Names of deferred tools were announced to the model, or withdrawn. */
@@ -98,7 +97,7 @@ export type Trace =
       readonly type: 'announced'
       /** How many names are new. */
       readonly added: number
-      /** How many names are gone. */
+      /** How many names were withdrawn. */
       readonly removed: number
       /** How many names this conversation had announced before. */
       readonly announcedBefore: number
@@ -124,7 +123,7 @@ export type Trace =
       readonly searchable: number
       /** How many of those found `allowLoad` refused. */
       readonly refused: number
-      /** Servers that were not searched, because they are still connecting, have failed or are disabled; the first twenty. */
+      /** Servers that were not searched, because they are connecting, failed or disabled; the first twenty. */
       readonly unsearched: readonly string[]
     }
   /** Tools were loaded: the model sees their definitions from now on. */
@@ -132,10 +131,10 @@ export type Trace =
       readonly type: 'loaded'
       /** Their names. */
       readonly names: readonly string[]
-      /** `reload`: they had gone out of sight, for example by a compaction. */
+      /** `reload`: they were no longer visible, for example after a compaction. */
       readonly by: 'search' | 'reload'
     }
-  /** The model has replied, or a request for a reply has failed: one sampling. Not for requests that pass unread. */
+  /** The model has replied, or the request has failed. Not for requests that a gateway passes on unread. */
   | {
       readonly type: 'sampled'
       /** The model that was asked. */
@@ -144,7 +143,7 @@ export type Trace =
       readonly api: string
       /** Tokens as the API counted them; undefined if it reported none. */
       readonly usage?: BilledTokens | undefined
-      /** Why the model stopped, as the API says it. */
+      /** Why the model stopped, as the API reports it. */
       readonly stopReason?: string | undefined
       /** Time from the request to the end of the reply. */
       readonly milliseconds?: number | undefined
@@ -190,11 +189,11 @@ export type Trace =
       readonly server?: string | undefined
       /** `failed`: the tool or its server reported an error. `refused`: the call was not run. */
       readonly outcome: 'done' | 'failed' | 'refused' | 'stopped'
-      /** Why it was refused, where it was for the user's `rights` or a `limit` of theirs. */
+      /** Why it was refused, if because of the user's `rights` or a `limit`. */
       readonly reason?: 'rights' | 'limit' | undefined
       /** Characters of the result as JSON, without those that escapes add. */
       readonly size: number
-      /** How long the call took; undefined where there is no clock. */
+      /** How long the call took; undefined without a clock. */
       readonly milliseconds?: number | undefined
       /** The result. Only for readers that were asked to keep content. */
       readonly content: unknown
@@ -248,7 +247,7 @@ export type Trace =
       readonly reason?: string | undefined
       /** How many tools it offers. */
       readonly tools: number
-      /** From the start of the process, or of the connection, to the first list. */
+      /** Time from the start of the process, or of the connection, to the first list. */
       readonly startMilliseconds?: number | undefined
     }
   /** Definitions of an MCP server differ from those first seen. */
@@ -258,9 +257,9 @@ export type Trace =
       readonly server: string
       /** What changed. */
       readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
-      /** Own names of what changed now; empty once everything is as accepted again. */
+      /** Names of what changed now, as the server calls them; empty once everything is as accepted again. */
       readonly names: readonly string[]
-      /** They cannot be used until they are accepted. */
+      /** Whether they cannot be used until they are accepted. */
       readonly isHeld: boolean
     }
   /** The Messages gateway has answered a request. */
@@ -310,11 +309,11 @@ export type Trace =
       readonly type: 'refused'
       /** The id of the user. */
       readonly user: string
-      /** `limit`: the user has used what they may. `store`: the store that counts it does not answer. */
+      /** `limit`: the user has reached a limit. `store`: the store that counts usage does not answer. */
       readonly reason: 'limit' | 'store'
       /** The HTTP status of the response. */
       readonly status: number
-      /** What the client was told. */
+      /** The message that the client got. */
       readonly message: string
     }
   /** The back-end refused tool search; from now on every tool is loaded for this model and base URL. */
@@ -335,10 +334,10 @@ export type Trace =
 /** Receives events. */
 export type TraceListener = (event: Trace) => void
 
-/** Where a conversation takes place: a client of the MCP gateway or of `serve`, a chat, a run, or a program with the library. */
+/** Where a conversation takes place: a client of the MCP gateway or of `serve`, a chat, a run, or a host program. */
 export type ConversationKind = 'mcp' | 'serve' | 'chat' | 'run' | 'library'
 
-/** A program as it calls itself. */
+/** The name and version by which a program identifies itself. */
 export type ClientIdentity = {
   /** Its name. */
   readonly name: string
@@ -368,7 +367,7 @@ export type PrefixCause = {
   readonly index?: number
 }
 
-/** What a cause changed: the definition, the message, the system prompt, … before and after; undefined where there was none. */
+/** What a cause changed, such as a definition or message, before and after; undefined if there was none. */
 export type PrefixChange = {
   /** As it was sent before. */
   readonly before?: unknown

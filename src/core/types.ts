@@ -1,4 +1,4 @@
-// The types that all of core uses; this file imports nothing.
+// Defines the types that all of core uses; this file imports nothing.
 //
 // Messages have the shapes of Anthropic's API. Only the fields that core reads are named; all others pass through
 // unchanged.
@@ -65,7 +65,7 @@ export type Tool = {
   readonly critical?: boolean | (() => boolean)
   /** A built-in that is still starting is deferred until it is ready (D6). */
   readonly initializing?: boolean | (() => boolean)
-  /** Characters up to which its results are sent whole, in place of the general budget; 0 sends all of them whole. */
+  /** Longest result of this tool, in characters, that is sent whole, in place of the general budget; 0 sends all whole. */
   readonly resultBudget?: number
   /** MCP's hints about the tool. With `deprecated`, here or in `_meta`, it ranks behind its successors. */
   readonly annotations?: { readonly [hint: string]: unknown }
@@ -122,7 +122,7 @@ export type Server = {
   readonly alwaysLoad?: boolean | undefined
   /** Announced with the server's tools (A6). */
   readonly instructions?: string | undefined
-  /** Characters up to which results of its tools are sent whole, in place of the general budget. */
+  /** Longest result of its tools, in characters, that is sent whole, in place of the general budget. */
   readonly resultBudget?: number | undefined
   /** One line, for announcements that have room only for servers, not for tools (A7). */
   readonly description?: string | undefined
@@ -196,7 +196,9 @@ export type ToolResult = {
   is_error?: boolean
 }
 
+/** A text block. */
 export type TextBlock = { type: 'text'; text: string }
+/** A block that loads a tool. */
 export type ReferenceBlock = { type: 'tool_reference'; tool_name: string }
 
 /** What is wrong with a call's input: where, and what was expected there. */

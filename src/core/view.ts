@@ -1,4 +1,4 @@
-// A view of what forks share, in which some tools and servers do not exist: for hosts whose users have different rights.
+// Creates a view of a store in which some tools and servers do not exist, for hosts whose users have different rights.
 // Implements U1.
 import { attempt } from './attempt.ts'
 import type { Settings } from './options.ts'
@@ -8,13 +8,13 @@ import type { Pool, PoolTool, Servers } from './types.ts'
 
 /**
  * Tools and servers that do not exist for a fork, besides those that the option `hidden` hides. A fork that hides anything
- * does not use the option `related`, which knows nothing of that. Answers about tools must not change, because they are
- * remembered per list of tools; forks with the same object share one search index.
+ * does not use the option `related`, which could reveal them. The functions must always return the same for a tool, because
+ * results are cached per list of tools; forks with the same object share one search index.
  */
 export type HiddenParts = {
-  /** Whether a tool is hidden; one whose check throws is. */
+  /** Returns whether a tool is hidden; it also is if this throws. */
   readonly tool: (tool: PoolTool) => boolean
-  /** Whether a server is hidden, with its state and all of its tools. */
+  /** Returns whether a server is hidden, with its state and all of its tools. */
   readonly server: (name: string) => boolean
 }
 

@@ -4,8 +4,10 @@ import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
 import type { Report, ReportedProblem, ReportedSuspicion, ServerReport } from './report.ts'
 
+/** How serious a finding is. */
 export type Level = 'error' | 'warning' | 'note'
 
+/** One finding of the doctor, as shown to the user. */
 export type Finding = {
   readonly level: Level
   readonly server: string | undefined
@@ -212,7 +214,7 @@ function problemsOf({ name, problems }: ServerReport): Finding[] {
 
 const MAX_NAMED = 5
 
-/** A sentence about these tools, starting with their names. */
+/** Returns a sentence about these tools that starts with their names. */
 function namedFirst(tools: readonly string[], text: string): string {
   const rest = tools.length - MAX_NAMED
   const names = tools.slice(0, MAX_NAMED).join(', ') + (rest > 0 ? ` and ${count(rest)} more` : '')
@@ -242,7 +244,7 @@ function remarkable({ servers }: Report): Finding | undefined {
   return {
     level: 'note',
     server: undefined,
-    title: `${counted(notes, 'text')} of ${counted(noted.length, 'server')} with mild steering, as honest servers have it too`,
+    title: `${counted(notes, 'text')} of ${counted(noted.length, 'server')} with mild steering, as some honest servers have it`,
     details: noted.map((one) => `${one.name}: ${count(one.notes)}`),
     remedy: 'toolshelf doctor --json lists them.',
   }

@@ -2,6 +2,7 @@
 import { availableList } from '../core/history/index.ts'
 import {
   createShelf,
+  definitionTokens,
   estimateTokens,
   type PoolTool,
   resolveOptions,
@@ -29,6 +30,7 @@ export type MeasuredTool = {
   readonly isDeferred: boolean
 }
 
+/** All tools with their sizes, and what Toolshelf would send instead of their definitions. */
 export type Measured = {
   readonly tools: readonly MeasuredTool[]
   /** What the gateway sends instead of definitions: its own two tools, and the line that names the servers. */
@@ -38,7 +40,7 @@ export type Measured = {
   readonly library: number
 }
 
-/** The tools of all servers on a shelf of their own. */
+/** Puts the tools of all servers on a new shelf. */
 export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
   return createShelf({
     tools: toolsOf(statuses),
@@ -51,6 +53,7 @@ export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
   })
 }
 
+/** Measures the tools of all servers; `window` is the size of the context window in tokens. */
 export function measureTools(statuses: readonly ServerStatus[], window: number): Measured {
   const shelf = shelfOf(statuses)
   const partition = shelf.partition()
@@ -63,6 +66,7 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
     budget: settings.announceShare * window,
     descriptions: settings.announceDescriptions,
     instructions: 0,
+    namePrefix: settings.namePrefix,
     searchName: settings.searchTool,
     step: undefined,
   })
@@ -76,7 +80,8 @@ export function measureTools(statuses: readonly ServerStatus[], window: number):
         ),
       ) + tokensOf(gatewayCallTool),
     serverNames: estimateTokens(joinInstructions(enabled, Number.POSITIVE_INFINITY)),
-    library: estimateTokens(JSON.stringify(searchTool(settings))) + estimateTokens(announced.text),
+    library:
+      definitionTokens({ json: JSON.stringify(searchTool(settings)) }) + estimateTokens(announced.text),
   }
 }
 
@@ -87,7 +92,7 @@ function describe({ name, config: { description } }: ServerStatus) {
 
 /** The definition as a client sends it. */
 function tokensOf({ name, description, inputSchema }: OwnTool): number {
-  return estimateTokens(JSON.stringify({ name, description, input_schema: inputSchema }))
+  return definitionTokens({ json: JSON.stringify({ name, description, input_schema: inputSchema }) })
 }
 
 /** The tools as the host puts them on its shelf: all their fields pass through. */
@@ -98,6 +103,7 @@ function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
   )
 }
 
-function measured({ name, server, original, json }: PoolTool, isDeferred: boolean): MeasuredTool {
-  return { server: server ?? '', tool: original, name, tokens: estimateTokens(json), isDeferred }
+function measured(entry: PoolTool, isDeferred: boolean): MeasuredTool {
+  const { name, server, original } = entry
+  return { server: server ?? '', tool: original, name, tokens: definitionTokens(entry), isDeferred }
 }

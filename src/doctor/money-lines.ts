@@ -2,7 +2,7 @@
 import { dollars } from '../core/figures/index.ts'
 import type { Projection } from './projection.ts'
 
-/** Cost with prompt caching and without; empty if the model has no price. */
+/** Renders the cost with prompt caching and without; empty if the model has no price. */
 export function moneyLines(projection: Projection): string[] {
   const { dollarsWithout, dollarsWith, pricedAs, pricesOf, uncached } = projection
   if (dollarsWithout === undefined || dollarsWith === undefined || pricedAs === undefined) return []

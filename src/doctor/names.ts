@@ -4,6 +4,7 @@ import { MCP_PREFIX } from '../lib/index.ts'
 import { groupBy } from './groups.ts'
 import type { MeasuredTool } from './measure.ts'
 
+/** A tool whose name the model sees in a changed form, and why. */
 export type NameProblem = {
   readonly server: string
   readonly tool: string
@@ -11,10 +12,12 @@ export type NameProblem = {
   readonly message: string
 }
 
+/** A tool name that several servers use. */
 export type SharedName = { readonly tool: string; readonly servers: readonly string[] }
 
 const LONGEST = 64
 
+/** Returns the tools whose names clash, are too long, or have characters that the API does not allow. */
 export function nameProblems(tools: readonly MeasuredTool[]): readonly NameProblem[] {
   const wishes = groupBy(tools, ({ server, tool }) => mcpName(server, tool))
   return tools.flatMap((one) => {
@@ -44,7 +47,10 @@ function problemOf(
   return { server, tool, kind: 'characters', message }
 }
 
-/** Harmless if each name is prefixed with its server; clients that omit the server confuse them. */
+/**
+ * Returns the names that several servers use. Harmless with the server as prefix; clients that omit it confuse the
+ * tools.
+ */
 export function sharedNames(tools: readonly MeasuredTool[]): readonly SharedName[] {
   return [...groupBy(tools, ({ tool }) => tool)]
     .map(([tool, members]) => ({ tool, servers: [...new Set(members.map(({ server }) => server))] }))

@@ -4,7 +4,7 @@ import { counted, duration, printableLine } from '../terminal/index.ts'
 
 const HINT_AFTER_MS = 5000
 
-/** All servers on one line that is rewritten. */
+/** Renders the progress of all servers as one line, which is rewritten while they start. */
 export function progressLine(statuses: readonly ServerStatus[], milliseconds: number): string {
   const enabled = statuses.filter(({ state }) => state !== 'disabled')
   const waiting = enabled.filter(({ state }) => state === 'pending').map(({ name }) => printableLine(name))
@@ -14,7 +14,7 @@ export function progressLine(statuses: readonly ServerStatus[], milliseconds: nu
   return `${done} after ${Math.floor(milliseconds / 1000)} s${hint}, waiting for ${waiting.join(', ')}`
 }
 
-/** One server that has finished starting. */
+/** Renders one server that has finished starting. */
 export function arrivalLine({ name, state, reason, tools, startMilliseconds }: ServerStatus): string {
   if (state !== 'connected')
     return printableLine(reason === undefined ? `${name}: ${state}` : `${name}: ${state}: ${reason}`)

@@ -23,9 +23,12 @@ export type Projection = Figures & {
   readonly uncached?: { readonly dollarsWithout: number; readonly dollarsWith: number }
 }
 
+/** Requests of the projected conversation. */
 export const REQUESTS = 20
+/** Tokens of conversation in each projected request. */
 export const CONVERSATION_TOKENS = 10_000
 
+/** Token counts that a projection starts from. */
 export type ProjectionOptions = {
   /** Tokens of all definitions. */
   readonly definitions: number
@@ -37,6 +40,7 @@ export type ProjectionOptions = {
   readonly prices: PriceTable | undefined
 }
 
+/** Estimates what `REQUESTS` requests cost with and without Toolshelf. */
 export function project(options: ProjectionOptions): Projection {
   const { model, prices = shippedPrices } = options
   const cached = total(options, true)
@@ -84,7 +88,7 @@ function plainTokens(tokens: number): BilledTokens {
   return { input: tokens, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
 }
 
-/** The number of definition tokens from which on the projected requests save anything. */
+/** Returns the number of definition tokens from which on the projected requests save anything. */
 export function breakEven({
   withDeferral,
   search,

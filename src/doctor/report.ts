@@ -12,6 +12,7 @@ import { descriptionLimit, type Measured, type MeasuredTool, measureTools } from
 import { type NameProblem, nameProblems, type SharedName, sharedNames } from './names.ts'
 import { breakEven, CONVERSATION_TOKENS, type Projection, project, REQUESTS } from './projection.ts'
 
+/** The doctor's report. */
 export type Report = {
   readonly servers: readonly ServerReport[]
   readonly total: Total
@@ -30,6 +31,7 @@ export type Report = {
   readonly arithmetic: string
 }
 
+/** One server of the report. */
 export type ServerReport = {
   readonly name: string
   /** `untrusted`: it came with the folder, the user has not trusted it, and it was not started. */
@@ -67,6 +69,7 @@ export type ServerReport = {
   readonly held: readonly string[]
 }
 
+/** One of the largest tools, with its share of the context window. */
 export type HeavyTool = {
   readonly server: string
   readonly tool: string
@@ -81,6 +84,7 @@ export type PinAdvice = {
   readonly reason: string
 }
 
+/** A problem of one tool. */
 export type ReportedProblem = {
   readonly tool: string
   readonly kind: ToolProblem['kind'] | NameProblem['kind']
@@ -90,6 +94,7 @@ export type ReportedProblem = {
 /** `tool` is null for the server's own instructions. */
 export type ReportedSuspicion = TextFinding & { readonly tool: string | null }
 
+/** Sums over all servers. */
 export type Total = {
   readonly servers: number
   readonly connected: number
@@ -123,6 +128,7 @@ export type UntrustedServer = {
   readonly does: readonly string[]
 }
 
+/** Options of `makeReport`. */
 export type ReportOptions = {
   readonly untrusted?: readonly UntrustedServer[]
   /** Size of the context window in tokens; 200,000 by default. */
@@ -148,6 +154,7 @@ const SEARCH_TOKENS = 200
 const TOOLS_PER_SEARCH = 5
 const MAX_HEAVIEST = 5
 
+/** Makes the report from the state and the tools of each server. */
 export function makeReport(statuses: readonly ServerStatus[], options: ReportOptions = {}): Report {
   const { window = WINDOW, configProblems = [], onChange, clients = [] } = options
   const measured = measureTools(statuses, window)

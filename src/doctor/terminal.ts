@@ -19,11 +19,13 @@ import { moneyLines } from './money-lines.ts'
 import type { Projection } from './projection.ts'
 import type { Report, ServerReport, Total } from './report.ts'
 
+/** Options of `terminalView`. */
 export type TerminalOptions = Look & {
   /** The command to run next, or a note that there is none. */
   readonly next: string
 }
 
+/** Renders the report as text for a terminal. */
 export function terminalView(report: Report, { next, ...look }: TerminalOptions): string {
   const pen = createPen(look)
   const shown = look.isPlain ? inAscii(harmlessData(report)) : harmlessData(report)

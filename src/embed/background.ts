@@ -1,11 +1,12 @@
-// Computes missing vectors in the background, in small batches with pauses, so that nothing else is delayed.
+// Computes missing vectors in the background, in small batches with pauses, so that it does not delay other work.
 import { setImmediate } from 'node:timers/promises'
 import type { VectorStore } from './store.ts'
 import type { Tier } from './tier.ts'
 import { createWaiting, type Waiting } from './waiting.ts'
 
+/** Computes vectors in the background. */
 export interface Background {
-  /** Undefined when idle. */
+  /** Texts processed so far and in total; undefined when idle. */
   readonly progress: { readonly done: number; readonly total: number } | undefined
   /** How many batches have added vectors. */
   readonly rounds: number
@@ -19,9 +20,10 @@ export interface Background {
 const BATCH = 8
 /** Milliseconds of pause after each batch, unless a caller waits. */
 const PAUSE = 25
-/** How many texts are looked up before yielding to the event loop. */
+/** Texts to look up before yielding to the event loop. */
 const LOOKUPS = 256
 
+/** Creates an idle background computation. */
 export function createBackground(tier: Tier): Background {
   const waiting = createWaiting()
   let work: Promise<void> | undefined

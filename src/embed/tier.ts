@@ -2,6 +2,7 @@
 import { type Engine, packages } from './engine.ts'
 import { defaultFolder, openStore, type VectorStore } from './store.ts'
 
+/** Options of `createTier`. */
 export interface TierOptions {
   readonly cacheFolder: string | undefined
   readonly notify: (message: string) => void
@@ -9,6 +10,7 @@ export interface TierOptions {
   readonly load: () => Promise<Engine>
 }
 
+/** The encoder and its vector store. */
 export interface Tier {
   /** The reason why the encoder is unavailable. */
   readonly failure: string | undefined
@@ -39,6 +41,7 @@ interface TierState {
   waiters: number
 }
 
+/** Creates the tier; opens encoder and store on first use. */
 export function createTier(options: TierOptions): Tier {
   const state: TierState = { options, waiters: 0 }
   return {

@@ -1,16 +1,18 @@
-// A bounded queue of texts to embed, newest requests first. A caller that keeps adding new texts can neither fill the
-// memory nor delay others for long.
+// Implements a bounded queue of texts to embed, newest requests first. A caller that keeps adding new texts can neither
+// fill the memory nor delay others for long.
 
+/** A bounded queue of texts. */
 export interface Waiting {
   readonly size: number
   /** Adds texts in front of all others; drops the oldest ones if the queue is full. */
   add(texts: readonly string[]): void
   delete(text: string): void
   clear(): void
-  /** The texts in processing order, without those added during iteration. */
+  /** Returns the texts in processing order, without those added during iteration. */
   texts(): Iterable<string>
 }
 
+/** Limits of the queue. */
 export interface WaitingLimits {
   readonly maxTexts?: number
   readonly maxCharacters?: number
@@ -21,6 +23,7 @@ const MAX_CHARACTERS = 16_000_000
 /** Maximum number of lists; beyond it the oldest one is dropped. */
 const MAX_LISTS = 64
 
+/** Creates an empty queue. */
 export function createWaiting(limits: WaitingLimits = {}): Waiting {
   const { maxTexts = MAX_TEXTS, maxCharacters = MAX_CHARACTERS } = limits
   /** Each text is in exactly one list; the newest list is last. */

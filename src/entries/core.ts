@@ -1,4 +1,5 @@
-// `toolshelf/core`: the library without Node, packages or clock, and the function form for hosts that keep their own state.
+// `toolshelf/core`: the library without Node, packages or a clock, and its plain functions for hosts that keep their own
+// state.
 export {
   answerSearch,
   applyPolicy,

@@ -1,4 +1,4 @@
-// `toolshelf/oracle`: the API's side as a pure model, to test requests against.
+// `toolshelf/oracle`: a pure model of the API's behaviour, to test requests against.
 export {
   type ApiError,
   countTokens,

@@ -37,14 +37,18 @@ export type ClientChange = {
 }
 
 /** A server that stays in its client's file, and why. */
-export type Staying = { readonly name: string; readonly file: string; readonly reason: string }
+export type UnmovedServer = { readonly name: string; readonly file: string; readonly reason: string }
 
-export type ApplyPlan = { readonly changes: readonly ClientChange[]; readonly staying: readonly Staying[] }
+/** Planned changes of clients' files, and the servers that stay where they are. */
+export type ApplyPlan = {
+  readonly changes: readonly ClientChange[]
+  readonly staying: readonly UnmovedServer[]
+}
 
-/** Clients that store their history in the same file reach some megabytes. */
+/** Some clients keep their history in the same file, which then has several megabytes. */
 const MAX_BYTES = 64_000_000
 
-/** Rejects for what is not a regular file, and for one that is too large. */
+/** Reads a file. Rejects if it is not a regular file or too large. */
 export async function takeSnapshot(path: string): Promise<Snapshot> {
   const file = await realpath(path)
   const bytes = await readBoundedFile(file, MAX_BYTES)
@@ -52,14 +56,17 @@ export async function takeSnapshot(path: string): Promise<Snapshot> {
   return { file, bytes, rights: { mode: mode & 0o7777, uid, gid } }
 }
 
-/** `snapshots`: the files by the path that they were planned from. `words`: the command that starts the gateway. */
+/**
+ * Plans the changes of all files. `snapshots` are the files by the path that they were planned from, `words` the
+ * command that starts the gateway.
+ */
 export function planApply(
   plan: ImportPlan,
   stateOf: (server: PlannedServer) => ImportState,
   snapshots: ReadonlyMap<string, Snapshot>,
   words: readonly string[],
 ): ApplyPlan {
-  const staying: Staying[] = []
+  const staying: UnmovedServer[] = []
   const changes: ClientChange[] = []
   for (const found of sharedFiles(snapshots)) {
     const leaving = plan.servers.flatMap((server) =>

@@ -5,7 +5,7 @@ import { onOneLine } from '../mcp/config/index.ts'
 /** A variable that servers behind the gateway refer to, with VS Code's input if it comes from one. */
 export type HandedVariable = { readonly variable: string; readonly input: string | undefined }
 
-/** For each format: the clients that use it, and the text to insert. */
+/** Returns the entry in each format, with the clients that use this format. */
 export function clientEntries(
   clients: readonly string[],
   words: readonly string[],

@@ -5,20 +5,20 @@ import { type FileRights, replaceFile } from '../mcp/config/index.ts'
 import type { FileWrite, Journal } from './journal.ts'
 
 /** The outcome for one file; without a problem, it was written. */
-export type Written = { readonly write: FileWrite; readonly problem?: string }
+export type WriteOutcome = { readonly write: FileWrite; readonly problem?: string }
 
-/** A file changed between reading and writing it. */
+/** Thrown if a file changed between reading and writing it. */
 export class ChangedMeanwhile extends Error {}
 
 /**
- * Rejects before anything is written if our own file has changed meanwhile or nothing can be recorded. A client's file
- * that changed meanwhile or cannot be written is left alone, and the others are written.
+ * Writes the planned changes. Rejects before anything is written if our own file has changed meanwhile or nothing can
+ * be recorded. A client's file that changed meanwhile or cannot be written is left alone, and the others are written.
  */
 export function commitWrites(
   journal: Journal,
   own: FileWrite | undefined,
   clients: readonly FileWrite[],
-): Promise<readonly Written[]> {
+): Promise<readonly WriteOutcome[]> {
   return journal.alone(async () => {
     if (own && !(await isUnchanged(own))) throw new ChangedMeanwhile(CHANGED)
     const checked = await Promise.all(clients.map(check))
@@ -26,7 +26,7 @@ export function commitWrites(
     if (writable.length === 0) return checked
     await journal.add(own ? [own, ...writable] : writable)
     if (own) await writeOwn(own)
-    const written: Written[] = []
+    const written: WriteOutcome[] = []
     for (const one of checked) written.push(one.problem === undefined ? await writeOne(one.write) : one)
     return written
   })
@@ -34,7 +34,7 @@ export function commitWrites(
 
 const CHANGED = 'it has changed meanwhile; run the command again'
 
-async function check(write: FileWrite): Promise<Written> {
+async function check(write: FileWrite): Promise<WriteOutcome> {
   if (!(await isUnchanged(write))) return { write, problem: CHANGED }
   return isReadOnly(write.rights) ? { write, problem: 'it is read-only; make it writable first' } : { write }
 }
@@ -53,7 +53,7 @@ async function writeOwn({ file, after }: FileWrite): Promise<void> {
   await replaceFile(file, after, { mode: 0o600 })
 }
 
-async function writeOne(write: FileWrite): Promise<Written> {
+async function writeOne(write: FileWrite): Promise<WriteOutcome> {
   try {
     await replaceFile(write.file, write.after, write.rights)
     return { write }
@@ -62,7 +62,7 @@ async function writeOne(write: FileWrite): Promise<Written> {
   }
 }
 
-/** Returns undefined for a file that does not exist. */
+/** Reads a file; returns undefined if it does not exist. */
 export async function readCurrent(file: string): Promise<Buffer | undefined> {
   try {
     return await readFile(file)

@@ -4,11 +4,11 @@ export {
   type ClientChange,
   planApply,
   type Snapshot,
-  type Staying,
   takeSnapshot,
+  type UnmovedServer,
 } from './apply.ts'
 export { clientEntries } from './client-entry.ts'
-export { ChangedMeanwhile, commitWrites, putBack, readCurrent, type Written } from './commit.ts'
+export { ChangedMeanwhile, commitWrites, putBack, readCurrent, type WriteOutcome } from './commit.ts'
 export {
   type ApplyRecord,
   contentHash,
@@ -22,8 +22,8 @@ export {
   type ImportPlace,
   type ImportPlan,
   type ImportState,
-  isNews,
+  isReportable,
   type PlannedServer,
   planImport,
 } from './plan.ts'
-export { type Undoing, undoingOf } from './undo.ts'
+export { planUndo, type UndoPlan } from './undo.ts'

@@ -37,6 +37,7 @@ export type FileWrite = Pick<RecordedFile, 'file' | 'clients' | 'isOwn' | 'right
   readonly after: Buffer
 }
 
+/** The records and copies in one folder. */
 export type Journal = {
   /** Runs alone among all processes that use this journal. */
   alone<Result>(use: () => Promise<Result>): Promise<Result>
@@ -61,6 +62,7 @@ const COPY = /^\d{4}-[\dTZ-]+-[\da-f]{8}[-.]/
 /** Longer than any write takes; a lock that is older belongs to a process that was killed. */
 const MAX_HOLD_MS = 10_000
 
+/** Opens the journal in a folder, which is created at the first write. */
 export function openJournal(folder: string): Journal {
   const pathOf = (id: string) => join(folder, `${id}.json`)
   const prepare = () => mkdir(folder, { recursive: true, mode: 0o700 })

@@ -20,6 +20,7 @@ import {
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 
+/** A server to import, under its new name. */
 export type PlannedServer = {
   readonly name: string
   /** The clients that have this server. */
@@ -42,6 +43,7 @@ export type ServerSource = Pick<ServerEntry, 'name' | 'path' | 'inputs' | 'proje
   readonly file: string
 }
 
+/** The servers of all files, and the problems found while reading them. */
 export type ImportPlan = {
   readonly servers: readonly PlannedServer[]
   readonly problems: readonly ConfigProblem[]
@@ -50,7 +52,10 @@ export type ImportPlan = {
 /** A file to import from; `text` if it was already read. */
 export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
 
-/** Takes a server that several files share once; different servers of the same name get their client's name, too. */
+/**
+ * Plans the import of all servers. A server that several files share is imported once; different servers of the same
+ * name get their client's name, too.
+ */
 export async function planImport(places: readonly ImportPlace[], machine: Machine): Promise<ImportPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
@@ -68,7 +73,10 @@ export async function planImport(places: readonly ImportPlace[], machine: Machin
   return { servers: nameApart(candidates, machine), problems }
 }
 
-/** `kept`: it is already there. `differs`: the existing server of this name runs something else, and stays. */
+/**
+ * State of a planned server in the target file. `kept`: it is already there. `differs`: the existing server of this
+ * name runs something else, and stays.
+ */
 export type ImportState = 'new' | 'kept' | 'differs'
 
 /** Compares planned servers with the target file; `names` are all names already used there. */
@@ -96,7 +104,7 @@ export async function compareWith(
   }
 }
 
-/** Identifies a server among others of its name: timeouts do not count as differences. */
+/** Returns what identifies a server among others of its name; timeouts do not count as differences. */
 function coreOf(entry: ServerEntry, server: ServerConfig): object {
   return { ...definitionOf(entry, server), connectTimeout: 0, callTimeout: 0 }
 }
@@ -115,8 +123,11 @@ function bindToProject(entry: ServerEntry): ServerEntry {
   return isDeepStrictEqual(bound, fields) ? entry : { ...entry, fields: bound }
 }
 
-/** Many clients keep other settings in the same file: a file without servers is reported only if the user named it. */
-export const isNews = ({ message }: ConfigProblem) => message !== noServers
+/**
+ * Returns whether to report a problem. Many clients keep other settings in the same file, so a file without servers is
+ * reported only if the user named it.
+ */
+export const isReportable = ({ message }: ConfigProblem) => message !== noServers
 
 type Candidate = {
   readonly client: string
@@ -129,7 +140,7 @@ type Candidate = {
 
 function nameApart(candidates: readonly Candidate[], machine: Machine): PlannedServer[] {
   const groups: Candidate[][] = []
-  /** Twins have the same name, so that nobody is compared with all others. */
+  /** Only servers of the same name are compared, since duplicates share it. */
   const byName = new Map<string, Candidate[][]>()
   for (const candidate of candidates) {
     const { name } = candidate.server

@@ -4,7 +4,7 @@ import { restoreServers } from '../mcp/config/index.ts'
 import { contentHash, type Journal, type RecordedFile } from './journal.ts'
 
 /** How a file can be put back. */
-export type Undoing =
+export type UndoPlan =
   /** It is already as it was. */
   | { readonly kind: 'done' }
   /** It is unchanged since `--apply`: the copy is restored byte for byte. Without content, there was no such file. */
@@ -14,11 +14,12 @@ export type Undoing =
   /** Its servers were edited, or it was deleted: only the whole copy could be restored. */
   | { readonly kind: 'edited'; readonly content: Buffer | undefined }
 
-export async function undoingOf(
+/** Decides how to put a file back; `current` is its content now. */
+export async function planUndo(
   journal: Journal,
   file: RecordedFile,
   current: Buffer | undefined,
-): Promise<Undoing> {
+): Promise<UndoPlan> {
   const hash = contentHash(current)
   if (hash === file.before) return { kind: 'done' }
   const content = file.copy === undefined ? undefined : await journal.copyOf(file)

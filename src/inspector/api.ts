@@ -7,7 +7,7 @@
 // (styles set by script are fine), images as files or `data:`.
 //
 // The key: every request to an endpoint carries `Authorization: Bearer <key>`. The URL that a user opens ends in
-// `#key=<key>`; the page keeps the key in `sessionStorage` and removes it from the address. Where the answer is 401 it
+// `#key=<key>`; the page keeps the key in `sessionStorage` and removes it from the address. On a 401 it
 // asks the user for the key.
 import type { TraceRecord } from '../core/index.ts'
 
@@ -39,17 +39,17 @@ export const endpoints = {
   export: 'api/export',
 } as const
 
-/** The name of the URL fragment's parameter that holds the key. */
+/** Name of the parameter in the URL fragment that holds the key. */
 export const KEY_PARAMETER = 'key'
 
 /**
- * What an endpoint answers when it cannot do what was asked: 400 wrong input, 401 missing or wrong key, 403 foreign host
+ * The body of an error response. Statuses: 400 wrong input, 401 missing or wrong key, 403 foreign host
  * or origin, 404 nothing of that name, 409 needs to be confirmed, 413 too large, 429 and 503 too much at once, 502 the
  * server of the tool failed.
  */
 export type FailureView = { readonly error: string }
 
-/** The id of the `<script type="application/json">` that holds a `PageSnapshot`, in pages without a process. */
+/** Id of the `<script type="application/json">` that holds a `PageSnapshot`, in pages without a process. */
 export const SNAPSHOT_ELEMENT = 'toolshelf-snapshot'
 
 /** Everything that a page without a process shows; `about.source` is `snapshot`. */
@@ -147,7 +147,9 @@ export type PinChange = {
   readonly version: string
 }
 
+/** What a user can do with a server. */
 export type ServerAction = 'start' | 'stop' | 'reconnect' | 'refresh' | 'login'
+/** An action on a server. */
 export type ServerActionInput = { readonly server: string; readonly action: ServerAction }
 /** Accepts the present definitions, or goes back to holding them. */
 export type PinInput = {
@@ -169,7 +171,7 @@ export type ToolView = {
   readonly tokens: number
   /** Sent with every request. */
   readonly isAlwaysLoaded: boolean
-  /** It says that it only reads, and its server's annotations are trusted. */
+  /** Its annotations say that it only reads, and the user trusts its server's annotations. */
   readonly isReadOnly: boolean
   readonly inputSchema: unknown
 }
@@ -181,7 +183,7 @@ export type SearchInput = {
   readonly limit?: number
   /** Names of rankers; all of `about.rankers` if left out. */
   readonly rankers?: readonly string[]
-  /** The tool that should come first: its rank and explanation are in the answer, however far behind it stands. */
+  /** The tool that should come first: its rank and explanation are in the answer, however low it ranks. */
   readonly expected?: string
   /** Tried for this search alone, on the expected tool. */
   readonly change?: {
@@ -192,6 +194,7 @@ export type SearchInput = {
   }
 }
 
+/** The answer to a search, one ranking per ranker. */
 export type SearchView = {
   readonly query: string
   readonly searched: number
@@ -205,6 +208,7 @@ export type SearchView = {
   readonly suggestions: readonly Suggestion[]
 }
 
+/** The hits of one ranker. */
 export type RankingView = {
   readonly ranker: string
   readonly matched: number
@@ -216,6 +220,7 @@ export type RankingView = {
   readonly error: string | null
 }
 
+/** A hit with the explanation of its score. */
 export type RankedHit = {
   readonly rank: number
   readonly name: string
@@ -244,6 +249,7 @@ export type Suggestion = {
 
 /** Writes a tool's hint into the configuration; without `isConfirmed` only the difference is returned. */
 export type HintInput = { readonly tool: string; readonly hint: string; readonly isConfirmed: boolean }
+/** The change of the configuration, proposed or written. */
 export type HintView = {
   readonly file: string
   /** The change as a unified diff. */
@@ -253,6 +259,7 @@ export type HintView = {
 
 /** Runs a tool; one that does not say that it only reads needs `isConfirmed`, else the answer is 409. */
 export type CallInput = { readonly tool: string; readonly input: unknown; readonly isConfirmed: boolean }
+/** The result of a call. */
 export type CallView = {
   readonly isError: boolean
   readonly milliseconds: number

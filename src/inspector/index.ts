@@ -1,4 +1,4 @@
-// Public API of the inspector for other folders.
+// Exports of inspector for other folders.
 export {
   type About,
   type CallInput,

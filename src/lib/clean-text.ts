@@ -4,20 +4,20 @@
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each character counts for itself
 // Implements H9.
 
-/** What was taken out of a text, or changed in it. */
+/** A kind of character that `cleanText` removes or changes. */
 export type UnsafeKind = 'control' | 'direction' | 'invisible' | 'tags' | 'surrogate' | 'mark'
 
 /**
- * Returns the text without terminal sequences, control characters, characters that turn the direction of writing,
- * invisible characters and lone surrogates, and with `<` replaced by `‹` where it opens or closes a mark of ours. What
- * scripts and emoji need stays: joiners between letters that join, direction marks beside right-to-left letters,
+ * Returns the text without terminal sequences, control characters, characters that change the writing direction,
+ * invisible characters and lone surrogates, and with `<` replaced by `‹` where it starts one of Toolshelf's own tags.
+ * Keeps what scripts and emoji need: joiners between letters that join, direction marks beside right-to-left letters,
  * variation selectors, flags.
  */
 export function cleanText(text: string): string {
   return SUSPECT.test(text) ? clean(text, () => {}) : text
 }
 
-/** The same for a name or a value that has to be repeated exactly: only hidden tags and marks of ours are changed. */
+/** Cleans a name or value that must be repeated exactly: changes only hidden tag characters and Toolshelf's own tags. */
 export function cleanValue(text: string): string {
   return SUSPECT.test(text)
     ? withoutMarks(
@@ -27,14 +27,14 @@ export function cleanValue(text: string): string {
     : text
 }
 
-/** What `cleanText` would change in a text, each kind once; empty for a clean one. */
+/** Returns the kinds of characters that `cleanText` would remove or change, each once; empty for clean text. */
 export function unsafeKinds(text: string): readonly UnsafeKind[] {
   const kinds = new Set<UnsafeKind>()
   if (SUSPECT.test(text)) clean(text, (kind) => kinds.add(kind))
   return [...kinds]
 }
 
-/** Any character that may have to go: nearly every text has none, and is not looked at further. */
+/** Any character that may need cleaning. Nearly every text has none, and is returned after this one test. */
 const SUSPECT =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff<\uff1c\ufe64]|\r(?!\n)/
 
@@ -51,19 +51,19 @@ function wellFormed(text: string, note: Note): string {
   return text.toWellFormed()
 }
 
-/** A sequence that steers a terminal; the text inside it is not shown. */
-export const SEQUENCES =
+/** Terminal escape sequences, including their text, which a terminal does not show. */
+export const TERMINAL_SEQUENCES =
   /(?:\u001b\[|\u009b)[\d;:?<=>]*[ -/]*[@-~]?|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/g
 const BREAKS = /\r(?!\n)|[\u000b\u000c\u0085\u2028\u2029]/g
 const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufff9-\ufffb]/g
 
 function withoutControls(text: string, note: Note): string {
-  const cleaned = text.replace(SEQUENCES, '').replace(BREAKS, '\n').replace(CONTROLS, '')
+  const cleaned = text.replace(TERMINAL_SEQUENCES, '').replace(BREAKS, '\n').replace(CONTROLS, '')
   if (cleaned !== text) note('control')
   return cleaned
 }
 
-/** Copies of the ASCII letters that nobody sees. Only the flag of a part of a country needs them. */
+/** Tag characters: invisible copies of ASCII. Only flags of subdivisions, such as Scotland, need them. */
 const TAGS =
   /(\u{1F3F4}[\u{E0061}-\u{E007A}]{2}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{1,3}\u{E007F})|[\u{E0000}-\u{E007F}]/gu
 
@@ -74,13 +74,16 @@ function withoutTags(text: string, note: Note): string {
   })
 }
 
-/** The repetition has an end: some millions of such characters would overflow the stack of the expression. */
+/**
+ * Runs of invisible characters. The repetition is bounded, because millions of them would overflow the stack of the
+ * engine.
+ */
 const INVISIBLE =
   /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\u{1D173}-\u{1D17A}\u{E0080}-\u{E0FFF}]{1,1000}/gu
-/** Any single character that is not shown, needed or not: whoever looks for a text must look past these. */
-export const UNSEEN =
+/** Matches any single invisible character, needed or not, for searches that must ignore them. */
+export const INVISIBLE_CHARACTER =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/gu
-/** So near must right-to-left letters be for a mark of direction to have a use. */
+/** A direction mark is kept if right-to-left letters are within this many characters. */
 const NEAR = 20
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
@@ -112,7 +115,10 @@ const RIGHT_TO_LEFT =
 const isEmoji = (character: string) => /[\p{Emoji}\p{Emoji_Modifier}\u20e3]/u.test(character)
 const isPicture = (character: string) => /\p{Extended_Pictographic}/u.test(character)
 
-/** What scripts and emoji need, one at a time: a row of them says something else. */
+/**
+ * Invisible characters that scripts and emoji need, and where. Only single ones are kept: a run of them may encode a
+ * message.
+ */
 const NEEDS: readonly (readonly [RegExp, (before: string, after: string, around: string) => boolean])[] = [
   [/^\ufe0f?\u200d$/, (before, after) => isEmoji(before) && isPicture(after)],
   [/^[\ufe0e\ufe0f]$/, (before) => isEmoji(before) || isPicture(before) || /\p{S}/u.test(before)],
@@ -133,7 +139,7 @@ function isNeeded(run: string, before: string, after: string, around: string): b
   return NEEDS.some(([form, isRight]) => form.test(run) && isRight(before, after, around))
 }
 
-/** Marks in which we, or the API, say something to the model. */
+/** Tags with which Toolshelf or the API addresses the model. */
 const MARK =
   /^[\s/\\]*(?:antml:|(?:system[-_]reminder|system|available[-_]deferred[-_]tools|available[-_]skills|loaded[-_]tools|shelved[-_]result|functions?|function[-_](?:calls?|results?))(?=[\s/>:]|$))|^\|[a-z_]{2,30}\|>/i
 const MAX_MARK_LENGTH = 60

@@ -23,7 +23,7 @@ export type FileChange = {
 
 const CONTEXT = 3
 const MAX_SHOWN = 400
-/** With more differences or lines than this, the whole middle counts as replaced. */
+/** With more differences or lines than this, the diff shows the whole middle as replaced. */
 const MAX_EDITS = 400
 const MAX_COMPARED = 20_000
 

@@ -1,6 +1,6 @@
-// A small stable text hash (53 bits): names things and spots changes; it guards nothing.
+// Hashes text to 53 bits, to name things and to detect changes. Not cryptographic: it protects nothing.
 
-/** Eleven base-36 digits, the same on every machine. */
+/** Returns eleven base-36 digits that depend only on the text. */
 export function hash(text: string): string {
   let high = 0xdeadbeef
   let low = 0x41c6ce57

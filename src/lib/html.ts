@@ -8,6 +8,7 @@ const ENTITIES: { readonly [name: string]: string } = {
   ...{ mdash: '—', ndash: '–', rsquo: '’', lsquo: '‘', rdquo: '”', ldquo: '“', middot: '·', bull: '•' },
 }
 
+/** Returns the text of an HTML document, with Markdown-like headings, lists and links. */
 export function readableText(html: string): string {
   const parts: string[] = []
   const lower = html.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())

@@ -2,13 +2,24 @@
 
 export { parseBetas } from './betas.ts'
 export { bindMethods } from './bind-methods.ts'
-export { cleanText, cleanValue, SEQUENCES, UNSEEN, unsafeKinds } from './clean-text.ts'
+export { cleanText, cleanValue, INVISIBLE_CHARACTER, TERMINAL_SEQUENCES, unsafeKinds } from './clean-text.ts'
 export { type DiffLine, type FileChange, fileChange } from './diff.ts'
 export { dropOldest } from './drop-oldest.ts'
 export type { Environment } from './environment.ts'
 export { hash } from './hash.ts'
 export { readableText } from './html.ts'
-export { bare, type Fields, fieldsOf, isFields, jsonLength, listOf, textOf, toJson, without } from './json.ts'
+export {
+  type Fields,
+  fieldsOf,
+  isFields,
+  jsonLength,
+  listOf,
+  textOf,
+  toJson,
+  without,
+  withoutCacheControl,
+} from './json.ts'
+export { literalRanges, replaceLiterals } from './literals.ts'
 export { byName, closestNames, editDistance, fullName, MCP_PREFIX, splitName } from './names.ts'
 export { oncePerFrozen } from './once-per-frozen.ts'
 export { CALL_TOOL, callToolInput, SEARCH_TOOL } from './own-tools.ts'

@@ -1,45 +1,51 @@
 // Type guards and readers for unknown JSON; none of them throws.
 
-/** An object of a request, of which nothing is known yet. */
+/** An object from JSON, with fields of unknown type. */
 export type Fields = { readonly [field: string]: unknown }
 
+/** Returns whether a value is an object and not an array or null. */
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Returns the value if it is an object, or else an empty one. */
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : {}
 }
 
+/** Returns the value if it is an array, or else an empty one. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** Returns the value if it is a string, or else an empty one. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** Returns a copy of the object without these fields. */
 export function without(fields: Fields, ...names: string[]): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 }
 
+/** Returns the value as JSON; `"…"` if it is nested too deeply or cannot be written. */
 export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'null'
   } catch {
-    // Nested so deeply that the engine gives up.
+    // Nested too deeply for the engine, cyclic, or a bigint.
     return '"…"'
   }
 }
 
-/** Levels below which values do not count. */
+/** Levels of nesting to count; deeper values count as little. */
 const DEEPEST_COUNTED = 100
 
-/** Characters of a value as JSON, without those that escapes add: no text is read or copied for it. */
+/** Returns the length of a value as JSON, without the characters that escaping adds. Copies no text. */
 export function jsonLength(value: unknown, depth = DEEPEST_COUNTED): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null || depth === 0) return String(value ?? null).length
-  // Brackets, and a comma behind each part but the last.
+  // Counts brackets, and a comma after each part but the last.
   let sum = 1
   if (Array.isArray(value)) {
     for (const item of value) sum += jsonLength(item, depth - 1) + 1
@@ -50,18 +56,18 @@ export function jsonLength(value: unknown, depth = DEEPEST_COUNTED): number {
   return Math.max(2, sum)
 }
 
-/** What belongs to the caller: a `cache_control` in here is data, not a breakpoint. */
+/** Fields with the caller's data, in which `cache_control` is not a breakpoint. */
 const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
 const DEEPEST_BREAKPOINT = 6
 
-/** A value without its cache breakpoints, its keys in the order given. */
-export function bare(value: unknown, depth = DEEPEST_BREAKPOINT): unknown {
+/** Returns a copy of a value without its cache breakpoints; keys keep their order. */
+export function withoutCacheControl(value: unknown, depth = DEEPEST_BREAKPOINT): unknown {
   if (depth === 0) return value
-  if (Array.isArray(value)) return value.map((item) => bare(item, depth - 1))
+  if (Array.isArray(value)) return value.map((item) => withoutCacheControl(item, depth - 1))
   if (!isFields(value)) return value
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => name !== 'cache_control')
-      .map(([name, inner]) => [name, OPAQUE.has(name) ? inner : bare(inner, depth - 1)]),
+      .map(([name, inner]) => [name, OPAQUE.has(name) ? inner : withoutCacheControl(inner, depth - 1)]),
   )
 }

@@ -1,9 +1,10 @@
 // Splits names into words (S5), orders them, and finds names that are nearly the same.
 // Implements S5.
 
+/** The prefix of the names of MCP tools: `mcp__<server>__<tool>`. */
 export const MCP_PREFIX = 'mcp__'
 
-/** Splits at separators, digits' edges and camelCase, lower-cased; the `mcp` prefix is dropped. */
+/** Splits a name into lower-case words at separators, digits and camelCase; drops the `mcp__` prefix. */
 export function splitName(name: string): string[] {
   const plain = withoutPrefix(name)
   const edges = /[^\0-\x7f]/.test(plain) ? EDGES : ASCII_EDGES
@@ -14,24 +15,24 @@ export function splitName(name: string): string[] {
     .filter((part) => part !== '')
 }
 
-/** Where a word ends and another begins without a separator. */
+/** Word boundaries without a separator. */
 const EDGES = [/([\p{Ll}\d])(\p{Lu})/gu, /(\p{Lu})(\p{Lu}\p{Ll})/gu, /(\p{L})(\d)/gu, /(\d)(\p{L})/gu]
-/** The same for most names, in much less time. */
+/** The same boundaries for ASCII names, which these find much faster. */
 const ASCII_EDGES = [/([a-z\d])([A-Z])/g, /([A-Z])([A-Z][a-z])/g, /([A-Za-z])(\d)/g, /(\d)([A-Za-z])/g]
 
-/** The whole name in lower case, without the `mcp__` prefix. */
+/** Returns the whole name in lower case, without the `mcp__` prefix. */
 export function fullName(name: string): string {
   return withoutPrefix(name).toLowerCase()
 }
 
-/** Compares by name, the same on every machine. */
+/** Compares names by code units, so that the order is the same on every machine. */
 export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }
 
 const MAX_WANTED_LENGTH = 200
 
-/** The names most like the one that was asked for, best first. */
+/** Returns the names most similar to `wanted`, best first. */
 export function closestNames(wanted: string, names: Iterable<string>, limit = 3): string[] {
   const wantedPairs = pairsOf(wanted.slice(0, MAX_WANTED_LENGTH))
   const scored: { name: string; score: number }[] = []
@@ -47,7 +48,7 @@ function withoutPrefix(name: string): string {
   return name.toLowerCase().startsWith(MCP_PREFIX) ? name.slice(MCP_PREFIX.length) : name
 }
 
-/** Dice's coefficient over letter pairs: cheap, and kind to reordered words. */
+/** Computes Dice's coefficient over letter pairs: cheap, and tolerant of reordered words. */
 function likeness(a: Int32Array, b: Int32Array): number {
   let shared = 0
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {
@@ -59,7 +60,7 @@ function likeness(a: Int32Array, b: Int32Array): number {
   return (2 * shared) / (a.length + b.length || 1)
 }
 
-/** The pairs of letters of a name's words, each as one number, sorted. */
+/** Returns the letter pairs of a name's words, each as one number, sorted. */
 function pairsOf(name: string): Int32Array {
   const text = ` ${splitName(name.slice(0, 200)).join(' ')} `
   const pairs = new Int32Array(text.length - 1)
@@ -68,7 +69,7 @@ function pairsOf(name: string): Int32Array {
   return pairs.sort()
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; `limit + 1` when there are more than that. */
+/** Counts insertions, deletions, replacements and swaps of neighbours; returns `limit + 1` for more than `limit`. */
 export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1
   let before: number[] = []

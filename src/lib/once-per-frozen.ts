@@ -1,17 +1,17 @@
-// Remembers what was computed from objects that cannot change.
+// Caches what is computed from objects that cannot change.
 
 /**
- * What each function computed from each object, in the function's slot. One weak map for all functions: a garbage
- * collection visits every entry of every weak map.
+ * Computed values by object; each function has its own slot. One weak map serves all functions, because garbage collection
+ * visits every entry of every weak map.
  */
 const known = new WeakMap<object, unknown[]>()
 
 let slotCount = 0
 
-/** Stands for a computed `undefined`. */
+/** Represents a computed `undefined`. */
 const NOTHING = Symbol('nothing')
 
-/** Computes once per frozen object, and each time anew for an object that may still change. */
+/** Returns a function that computes once per frozen object, and every time for an object that may still change. */
 export function oncePerFrozen<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
   const slot = slotCount++
   return (key) => {

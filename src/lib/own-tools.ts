@@ -1,12 +1,12 @@
-// Names of Toolshelf's own tools, and the input that both gateways and the library give CallTool.
+// Defines the names of Toolshelf's own tools, and the input schema that both gateways and the library use for CallTool.
 
 /** The default name of the search tool. */
 export const SEARCH_TOOL = 'ToolSearch'
 
-/** The default name of the tool through which the model calls others, where it cannot get new definitions. */
+/** The default name of the tool through which the model calls others, for clients whose tool list cannot change. */
 export const CALL_TOOL = 'CallTool'
 
-/** The input schema of the tool named `CALL_TOOL`. */
+/** Returns the input schema of the tool named `CALL_TOOL`. */
 export function callToolInput(nameDescription = 'The full name of the tool.') {
   return {
     type: 'object',

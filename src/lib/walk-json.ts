@@ -1,14 +1,15 @@
 // Iterates over all values in a JSON value without recursion: untrusted definitions may be deep, huge or cyclic.
 
+/** A value inside a JSON value, and where it is. */
 export type JsonNode = {
-  /** As one would write it: `properties.path.description`, `anyOf[1]`, `properties["a.b"]`. */
+  /** The path as one would write it: `properties.path.description`, `anyOf[1]`, `properties["a.b"]`. */
   readonly path: string
   /** The key of the value; for the root, its path; empty inside arrays. */
   readonly key: string
   readonly value: unknown
 }
 
-/** In the order of reading, containers before what they hold; those that are `whole` are not opened. */
+/** Yields values in reading order, each container before its content; does not descend into those that are `whole`. */
 export function* walkJson(
   value: unknown,
   path: string,
@@ -24,11 +25,12 @@ export function* walkJson(
   }
 }
 
+/** Returns whether a value is an object or an array. */
 export function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Two places never have the same path, so that a diff cannot mix them up. */
+/** Lists the values in a container. No two have the same path, so that a diff cannot confuse them. */
 function placesIn(path: string, value: object): JsonNode[] {
   if (Array.isArray(value))
     return value.map((item, index) => ({ path: `${path}[${index}]`, key: '', value: item }))

@@ -1,6 +1,7 @@
-// Patterns over tool names, in which `*` stands for anything. No expression: names come from servers, clients and
-// models, and some would keep one busy for ever.
+// Matches tool names against patterns with `*`. Uses no regular expressions: names come from servers, clients and
+// models, and some would make an expression backtrack forever.
 
+/** Returns whether a name matches any of the patterns. */
 export function matchesAny(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => matches(name, pattern))
 }

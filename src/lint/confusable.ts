@@ -1,23 +1,24 @@
-// Rules about tools that are mistaken for others. The judge is the ranker that answers searches.
+// Rules about tools that a search confuses with others, judged by the ranker that answers searches.
 import type { PoolTool, Rank } from '../core/index.ts'
 import { fieldsOf, splitName, textOf, toJson } from '../lib/index.ts'
 import type { ToolFinding } from './descriptions.ts'
 
-/** The rankers that judge. */
+/** The rankers that decide whether a search finds a tool. */
 export type Judges = {
   /** What searches use. */
   readonly hybrid: Rank
-  /** Much quicker, for tools that it finds first anyway and for catalogues that are too large for the other. */
+  /** Much faster: tried first, and used alone for pools that are too large for the other. */
   readonly lexical: Rank
 }
 
-/** A tool that is not among this many first hits for its own words is mistaken for others. */
+/** A tool counts as found if it is among this many first hits for its own words. */
 const FOUND_WITHIN = 3
 /** Tools times searches by the slower ranker: about ten seconds of work. */
 const MAX_WORK = 8_000_000
 const MAX_QUERY_LENGTH = 160
 const MAX_NAMED = 3
 
+/** Tools that a search confuses with others, and how many searches it took to know. */
 export type Confusions = {
   readonly findings: ReadonlyMap<PoolTool, readonly ToolFinding[]>
   readonly searches: { readonly hybrid: number; readonly lexical: number }

@@ -13,6 +13,7 @@ const MAX_NAMED = 5
 /** Words in which a verb is looked for. */
 const MAX_WORDS = 60
 
+/** Returns what is wrong with a tool's description and those of its parameters. */
 export function describedBadly(tool: ListedTool): ToolFinding[] {
   const description = textOf(tool.description).trim()
   const undescribed = undescribedParameters(tool)
@@ -62,7 +63,7 @@ function hasNoVerb(name: string, description: string): boolean {
   const isEnglish = isLatin(description) && words.some((word) => COMMON.has(word))
   if (!isEnglish) return false
   const isVerb = (word: string) => actionOfVerb(word) !== undefined || OTHER_VERBS.has(word.replace(/s$/, ''))
-  // "Authenticates …", "Rolling back …": verbs that no list has.
+  // "Authenticates …", "Rolling back …": verbs that are in no list.
   const [first = ''] = words
   return !/(?:s|ing|ed|ize|ise|ify|ate)$/.test(first) && ![...splitName(name), ...words].some(isVerb)
 }

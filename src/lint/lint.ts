@@ -1,5 +1,5 @@
 // Checks the definitions of servers by all rules. Pure: what is checked, and the rankers that judge, come in.
-import { createShelf, estimateTokens, type PoolTool, type Tool } from '../core/index.ts'
+import { allDefinitionTokens, createShelf, type PoolTool, type Tool } from '../core/index.ts'
 import { closestNames } from '../lib/index.ts'
 import type { LintLevel, LintSettings, ListedTool } from '../mcp/index.ts'
 import { scanServer, scanText, type TextFinding } from '../scan/index.ts'
@@ -9,6 +9,7 @@ import { describedBadly, type ToolFinding } from './descriptions.ts'
 import { lintRules, type RuleId, ruleIds } from './rules.ts'
 import type { LintedServer, LintFinding, LintReport } from './types.ts'
 
+/** Options of `lint`. */
 export type LintOptions = {
   readonly judges: Judges
   /** Settings for all servers; those of a server and of a tool win. */
@@ -123,9 +124,7 @@ function poolOf(servers: readonly LintedServer[]): readonly PoolTool[] {
 }
 
 function tokensOf(pool: readonly PoolTool[], { name }: LintedServer): number {
-  return pool
-    .filter(({ server = '' }) => server === name)
-    .reduce((sum, { json }) => sum + estimateTokens(json), 0)
+  return allDefinitionTokens(pool.filter(({ server = '' }) => server === name))
 }
 
 function budgetOf(
@@ -191,8 +190,8 @@ function aboutTools(pool: readonly PoolTool[], { findings }: Confusions): Found[
   const twins = findTwins(pool)
   return pool.flatMap((tool) => {
     const own: readonly ToolFinding[] = [...(twins.get(tool) ?? []), ...(findings.get(tool) ?? [])]
-    // That twins are mistaken for each other says nothing new.
-    const told = twins.has(tool) ? own.filter(({ rule }) => rule === 'twins') : own
-    return told.map((finding) => ({ ...finding, server: tool.server ?? '', tool: tool.original }))
+    // Twins are always confused with each other: report only that they are twins.
+    const reported = twins.has(tool) ? own.filter(({ rule }) => rule === 'twins') : own
+    return reported.map((finding) => ({ ...finding, server: tool.server ?? '', tool: tool.original }))
   })
 }

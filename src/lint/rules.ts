@@ -1,6 +1,7 @@
 // Every rule with its id, which never changes, its level and one sentence. docs/guides/doctor-ci.md explains each.
 import type { LintLevel } from '../mcp/index.ts'
 
+/** A rule as shown to the user. */
 export type LintRule = {
   readonly level: Exclude<LintLevel, 'off'>
   /** What is wrong, as a short title. */
@@ -9,6 +10,7 @@ export type LintRule = {
   readonly remedy: string
 }
 
+/** All rules by id. */
 export const lintRules = {
   'server-failed': {
     level: 'error',
@@ -78,7 +80,7 @@ export const lintRules = {
   },
   'steering-text': {
     level: 'warning',
-    title: 'A text steers the model mildly, as honest servers do it too',
+    title: 'A text steers the model mildly, as some honest servers do',
     remedy: 'Describe the tool instead of telling the model to prefer it.',
   },
   'changed-since-pinned': {
@@ -91,9 +93,10 @@ export const lintRules = {
 /** The id of a rule. */
 export type RuleId = keyof typeof lintRules
 
+/** The ids of all rules. */
 export const ruleIds = Object.keys(lintRules) as readonly RuleId[]
 
-/** Where a rule is explained. */
+/** Returns the URL of a rule's explanation. */
 export function ruleUrl(id: RuleId): string {
   return `https://github.com/toolshelf/toolshelf/blob/main/docs/guides/doctor-ci.md#${id}`
 }

@@ -3,6 +3,7 @@ import { printableLine } from '../terminal/index.ts'
 import { lintRules, ruleIds, ruleUrl } from './rules.ts'
 import type { LintFinding, LintReport } from './types.ts'
 
+/** Options of `toSarif`. */
 export type SarifOptions = {
   readonly version: string
   /** Returns a file's path relative to the repository, with slashes. */
@@ -78,7 +79,7 @@ function placeIn(uri: string, line: number | null): object {
   return { artifactLocation: { uri }, region: { startLine: line ?? 1 } }
 }
 
-/** `server/tool`, or what there is of it, safe to show. */
+/** Returns `server/tool`, or the part of it that is known, safe to show. */
 export function findingName({ server, tool }: Pick<LintFinding, 'server' | 'tool'>): string {
   return printableLine([server, tool ?? ''].filter((part) => part !== '').join('/'))
 }

@@ -6,11 +6,13 @@ import type { LintReport } from './types.ts'
 
 const MAX_SHOWN = 100
 
+/** Options of `lintView`. */
 export type LintViewOptions = {
   /** Columns of the terminal. */
   readonly width: number
 }
 
+/** Renders a lint report as text. */
 export function lintView(
   { servers, findings, errors, warnings }: LintReport,
   { width }: LintViewOptions,

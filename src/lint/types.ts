@@ -24,6 +24,7 @@ export type LintedServer = {
   readonly changed?: readonly string[]
 }
 
+/** One broken rule. */
 export type LintFinding = {
   readonly rule: RuleId
   readonly level: Exclude<LintLevel, 'off'>
@@ -46,6 +47,7 @@ export type LintReport = {
   readonly searches: { readonly hybrid: number; readonly lexical: number }
 }
 
+/** Size of a checked server, and its budget. */
 export type LintedTotals = {
   readonly name: string
   readonly source: string | null

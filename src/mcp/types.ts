@@ -1,7 +1,7 @@
-// The vocabulary of the MCP side. Every other file of this folder speaks these words.
+// Defines the types of the MCP side, which all other files of this folder use.
 import type { ToolResult, ToolUse } from '../core/index.ts'
 
-/** A server as it is configured, in one form whatever file it came from; environment references are expanded. */
+/** A configured server, in the same form for all file formats; environment references are expanded. */
 export type ServerConfig = {
   readonly name: string
   readonly transport: StdioConfig | RemoteConfig
@@ -16,33 +16,33 @@ export type ServerConfig = {
   /** Patterns over the tools' own names, with `*`; an empty list allows all. */
   readonly allow: readonly string[]
   readonly deny: readonly string[]
-  /** Maximum number of its tools to use; 5,000 if left out. */
+  /** Maximum number of its tools to use. Default: 5,000. */
   readonly maxTools?: number
-  /** Whether the server may ask the user questions during a call; `ask` if left out. */
+  /** Whether the server may ask the user questions during a call. Default: `ask`. */
   readonly elicitation?: 'ask' | 'deny'
-  /** Whether the server may send requests to the client's model during a call; `ask` if left out. */
+  /** Whether the server may send requests to the client's model during a call. Default: `ask`. */
   readonly sampling?: 'ask' | 'deny'
-  /** Milliseconds. */
+  /** Milliseconds to connect. */
   readonly connectTimeout: number
-  /** Milliseconds without progress. */
+  /** Milliseconds that a call may take without progress. */
   readonly callTimeout: number
   /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
   /** What `toolshelf doctor --ci` checks. */
   readonly lint?: LintSettings
-  /** Characters up to which results of its tools are sent whole, in place of the general budget; 0 sends all whole. */
+  /** Longest result of its tools, in characters, that is sent whole, in place of the general budget; 0 sends all whole. */
   readonly resultBudget?: number
   /** The file it came from. */
   readonly source: string
-  /** Environment variables that its `${}` references used, with their values, which are hidden wherever they appear. */
+  /** Environment variables that its `${}` references use, with their values, which are hidden wherever they appear. */
   readonly variables?: { readonly [name: string]: string }
-  /** Each user has credentials and a connection of their own; others see nothing of it. */
+  /** Each user has their own credentials and connection, which others cannot see. */
   readonly credentials?: 'user'
   /** Why it cannot be started: calls fail with this reason. */
   readonly blocked?: string
 }
 
-/** A server that runs as a process of ours. */
+/** A server that runs as a child process. */
 export type StdioConfig = {
   readonly kind: 'stdio'
   readonly command: string
@@ -66,7 +66,7 @@ export type ToolConfig = {
   readonly hint?: string
   /** Which rules `toolshelf doctor --ci` applies to it. */
   readonly lint?: Pick<LintSettings, 'rules'>
-  /** Characters up to which its results are sent whole; 0 sends all whole. */
+  /** Longest result, in characters, that is sent whole; 0 sends all whole. */
   readonly resultBudget?: number
 }
 
@@ -77,7 +77,7 @@ export type LintLevel = 'off' | 'warning' | 'error'
 export type LintSettings = {
   /** Levels by the id of a rule. */
   readonly rules?: { readonly [rule: string]: LintLevel }
-  /** The most that a server may have. */
+  /** Maximum tokens and tools of a server. */
   readonly budget?: { readonly tokens?: number; readonly tools?: number }
 }
 
@@ -113,7 +113,7 @@ export type ToolProblem = {
   readonly message: string
 }
 
-/** `idle`: not running; starts when one of its tools is called. */
+/** The state of a server. `idle`: not running; starts when one of its tools is called. */
 export type ServerState = 'idle' | 'pending' | 'connected' | 'failed' | 'disabled'
 
 /** The state of a server, and what it offers. */
@@ -123,24 +123,24 @@ export type ServerStatus = {
   /** Why it failed, with what to do about it where that is known. */
   readonly reason: string | undefined
   readonly config: ServerConfig
-  /** Its tools as last listed, those that rules hide left out. */
+  /** Its tools as last listed, without those that rules hide. */
   readonly tools: readonly ListedTool[]
   /** Tools that only the pages of an MCP App may call; they are not among `tools`. */
   readonly pageTools: readonly ListedTool[]
-  /** Own names of the tools that `allow` and `deny` hide. */
+  /** Names, on the server, of the tools that `allow` and `deny` hide. */
   readonly hidden: readonly string[]
-  /** Own names of the tools held back because their definition changed. */
+  /** Names, on the server, of the tools held back because their definition changed. */
   readonly held: readonly string[]
-  /** The list comes from an earlier run: the server has not listed its tools in this one. */
+  /** Whether the list comes from an earlier run: the server has not listed its tools in this one. */
   readonly isCached: boolean
-  /** An earlier run stored what the server lists. */
+  /** Whether an earlier run stored what the server lists. */
   readonly isRemembered: boolean
   readonly problems: readonly ToolProblem[]
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly protocol: string | undefined
   readonly capabilities: { readonly [name: string]: unknown }
   readonly instructions: string | undefined
-  /** From the start of the process, or of the connection, to the first list. */
+  /** Time from the start of the process, or of the connection, to the first list. */
   readonly startMilliseconds: number | undefined
   readonly pid: number | undefined
   /** The last lines that the process wrote to stderr. */
@@ -151,7 +151,7 @@ export type ServerStatus = {
   readonly resourceTemplates: readonly unknown[] | undefined
   /** Its skills, as it lists them, without those that are invalid or held back. */
   readonly skills?: readonly unknown[] | undefined
-  /** All of these were listed in this run. */
+  /** Whether all of these were listed in this run. */
   readonly hasListed: boolean
 }
 
@@ -164,15 +164,15 @@ export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' |
 export type CallOptions = {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: Progress) => void
-  /** Milliseconds without progress; the server's `callTimeout` by default. */
+  /** Milliseconds without progress. Default: the server's `callTimeout`. */
   readonly timeout?: number
   /** Answers the server's questions during this call. */
   readonly questionHandler?: QuestionHandler
-  /** Sent along as `_meta`, such as the trace context; keys that belong to a connection are left out. */
+  /** Sent as `_meta`, such as the trace context; keys that belong to a connection are omitted. */
   readonly meta?: { readonly [key: string]: unknown }
 }
 
-/** How far a call has got, as its server reports it. */
+/** The progress of a call, as its server reports it. */
 export type Progress = { readonly progress: number; readonly total?: number; readonly message?: string }
 
 /** Answers a server's questions to its client: elicitation, sampling, roots. Rejects those it cannot answer. */
@@ -224,9 +224,9 @@ export type HostEvent =
       readonly server: string
       /** What changed. */
       readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
-      /** Own names of what changed now. */
+      /** Names, on the server, of what changed now. */
       readonly names: readonly string[]
-      /** They cannot be used until they are accepted. */
+      /** Whether they cannot be used until they are accepted. */
       readonly isHeld: boolean
     }
   /** A server's list of resources, prompts or skills changed. */
@@ -264,7 +264,7 @@ export type HostEvent =
       readonly logger: string | undefined
       /** The message: text or JSON. */
       readonly data: unknown
-      /** The client in whose call it was logged; undefined outside of calls, and where that is not clear. */
+      /** The client in whose call it was logged; undefined outside of calls, and if it is ambiguous. */
       readonly client: object | undefined
     }
 
@@ -276,7 +276,7 @@ export type AuthProvider = {
   onUnauthorized?(context: UnauthorizedContext): Promise<void>
 }
 
-/** The 401 answer that a provider is called about. */
+/** The 401 response that a provider is called for. */
 export type UnauthorizedContext = {
   readonly response: Response
   readonly serverUrl: URL
@@ -299,7 +299,7 @@ export type McpHost = {
   status(): readonly ServerStatus[]
   /** Runs a call of the model and returns its tool_result. Never rejects: a failure becomes a result with `is_error`. */
   run(call: ToolUse, options?: CallOptions): Promise<ToolResult>
-  /** Whether the tool only reads, according to a server whose annotations the user trusts. */
+  /** Returns whether the tool only reads, according to a server whose annotations the user trusts. */
   isReadOnly(call: ToolUse): boolean
   /** Calls a tool by its server's name and its own. Rejects with an error that says what to do. */
   call(

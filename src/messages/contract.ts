@@ -1,4 +1,4 @@
-// Tells whether a request uses deferred tools, in any of the API's forms.
+// Detects whether a request uses deferred tools, in any of the API's forms.
 // Implements wire 43.
 
 import { blocksOf, isChange, referencesIn } from '../core/oracle/index.ts'
@@ -6,6 +6,7 @@ import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../lib/ind
 import { variantOf } from './hosted/index.ts'
 import type { MessagesRequest } from './types.ts'
 
+/** Returns whether a request defers tools, or its messages load or search them. */
 export function usesDeferral({ tools, messages }: MessagesRequest): boolean {
   return someDefer(listOf(tools)) || messages.some(loadsOrSearches)
 }

@@ -12,6 +12,7 @@ export class RefusedRequest extends Error {
   }
 }
 
+/** The API's error types. */
 export type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
@@ -23,6 +24,7 @@ export type ErrorType =
   | 'api_error'
   | 'overloaded_error'
 
+/** Makes a refusal with this status and message. */
 export function refuseRequest(
   status: number,
   type: ErrorType,
@@ -32,7 +34,7 @@ export function refuseRequest(
   return new RefusedRequest(errorAnswer(status, type, message, code))
 }
 
-/** A refusal that the client may retry after `retryAfterSeconds`. */
+/** Makes a refusal that the client may retry after `retryAfterSeconds`. */
 export function refuseForNow(
   message: string,
   retryAfterSeconds: number,
@@ -43,6 +45,7 @@ export function refuseForNow(
   return new RefusedRequest({ ...answer, headers: { ...headers, 'retry-after': String(retryAfterSeconds) } })
 }
 
+/** Makes an error response. */
 export function errorAnswer(status: number, type: ErrorType, message: string, code?: string): HttpAnswer {
   const id = newRequestId()
   const details = code === undefined ? {} : { details: { error_code: code } }
@@ -64,6 +67,7 @@ export function reasonIn(body: string): string {
   }
 }
 
+/** Makes an id for a response of the gateway itself. */
 export function newRequestId(): string {
   return `req_toolshelf_${randomUUID().replaceAll('-', '').slice(0, 20)}`
 }

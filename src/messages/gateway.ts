@@ -28,7 +28,7 @@ import { reportTools } from './report-tools.ts'
 import { newOutcome, type RequestOutcome } from './request-outcome.ts'
 import { converse, type Job } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
-import type { Searching } from './search-strategy.ts'
+import type { SearchStrategy } from './search-strategy.ts'
 import {
   createClientShelves,
   createConversations,
@@ -39,7 +39,7 @@ import {
   isRestored,
   type Liftable,
   lift,
-  restoringFor,
+  restoreContextFor,
   type Shelved,
   startHidden,
   withBindingBeta,
@@ -148,7 +148,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       if (plan.mode === 'pass') return { outcome, sampled: undefined }
       replyOptions.onDecided?.(outcome)
       // 4. Set up this reply's searches, hosted or hidden
-      const searching: Searching = await searchingFor(parts, started, replyOptions.owner)
+      const searching: SearchStrategy = await searchingFor(parts, started, replyOptions.owner)
       await rest(replyOptions.slice)
       // 5. Sample until the model has found the tools it needs
       const measured = withoutCarriedIds(started.request)
@@ -212,18 +212,20 @@ function createParts(options: MessagesGatewayOptions) {
 async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOptions): Promise<Started> {
   const { upstream, thoughts, replies, conversations } = parts
   const { owner, inbound = MESSAGES } = replyOptions
-  const given = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
+  const restored = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
   await rest(replyOptions.slice)
   // 1. Choose pass, emulate, shelve or off
-  const { facts, liftable } = await gatherFacts(parts, given, replyOptions)
+  const { facts, liftable } = await gatherFacts(parts, restored, replyOptions)
   const plan = planRequest(facts)
   await rest(replyOptions.slice)
-  const outcome = newOutcome(plan, given)
+  const outcome = newOutcome(plan, restored)
   outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers, replyOptions.user)
-  if (!leavesThreadsToUpstream(upstream, plan, given, replyOptions.setting)) refuseThreads(given)
+  if (!leavesThreadsToUpstream(upstream, plan, restored, replyOptions.setting)) refuseThreads(restored)
   // 2. Refuse what the API itself would refuse
-  if (plan.mode === 'emulate') refuseInvalid(given, replyOptions.call)
-  const request = hidesThoughts(upstream, given, replyOptions) ? thoughts.restore(given, owner) : given
+  if (plan.mode === 'emulate') refuseInvalid(restored, replyOptions.call)
+  const request = hidesThoughts(upstream, restored, replyOptions)
+    ? thoughts.restore(restored, owner)
+    : restored
   // 3. Put the client's tools on the shelf, once
   const isShelved = plan.mode === 'shelve' && liftable !== undefined
   const lifting = {
@@ -236,7 +238,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
     outcome.pool =
       isShelved && liftable
         ? describePool(liftable.shelf.shelf.partition()).id
-        : reportTools(outcome.trace, given.tools ?? [])
+        : reportTools(outcome.trace, restored.tools ?? [])
   const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, lifting) : undefined
   await rest(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
@@ -260,7 +262,7 @@ async function gatherFacts(
     return { facts: { ...facts, shelving: undefined } }
   const shelf = whyNotShelved(request) ?? (await shelves.shelfFor(request.tools ?? [], slice))
   if (typeof shelf === 'string') return { facts: { ...facts, shelving: shelf } }
-  const liftable = { shelf, restoring: restoringFor(shelf, request, memory, owner) }
+  const liftable = { shelf, restoring: restoreContextFor(shelf, request, memory, owner) }
   return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
 }
 

@@ -11,6 +11,7 @@ import { isKeptThought } from './upstream/index.ts'
 /** A thinking block and its index in the original reply. */
 type Hidden = { readonly at: number; readonly block: Fields }
 
+/** Hides and restores thinking. */
 export type HiddenThoughts = {
   /** Puts hidden thinking blocks back into the request. */
   readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
@@ -18,6 +19,7 @@ export type HiddenThoughts = {
   readonly hide: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
 }
 
+/** Creates a memory of hidden thinking with this limit. */
 export function createHiddenThoughts(mostCharacters?: number): HiddenThoughts {
   const memory = createSizedCache<readonly Hidden[]>(mostCharacters)
 

@@ -6,12 +6,18 @@ export {
   type MessagesGateway,
   type MessagesGatewayOptions,
 } from './gateway.ts'
-export type { ClientKey } from './guard.ts'
-export { createMetrics, type Metrics } from './metrics.ts'
 export { type GatewayMode, type ModeSetting, parseModeSetting } from './plan.ts'
 export type { RequestOutcome } from './request-outcome.ts'
 export type { Wait } from './sampling.ts'
-export { type RequestRecord, type RunningServer, type ServeOptions, serveMessagesGateway } from './server.ts'
+export type { ClientKey } from './server/index.ts'
+export {
+  createMetrics,
+  type Metrics,
+  type RequestRecord,
+  type RunningServer,
+  type ServeOptions,
+  serveMessagesGateway,
+} from './server/index.ts'
 export type {
   ApiName,
   Headers,

@@ -12,6 +12,7 @@ import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
 import type { Fields, MessagesRequest } from './types.ts'
 import { withEverythingLoaded } from './wire/index.ts'
 
+/** Measures one request. */
 export type Meter = {
   /** Records a request sent to the upstream. */
   readonly sent: (request: MessagesRequest) => void
@@ -21,7 +22,7 @@ export type Meter = {
   readonly figures: () => Figures | undefined
 }
 
-/** Counts immediately, so that no request stays in memory until its reply ends. */
+/** Creates a meter. It counts immediately, so that no request stays in memory until its reply ends. */
 export function createMeter(request: MessagesRequest, prices: PriceTable | undefined): Meter {
   const { tools: definitions = [] } = withEverythingLoaded(request)
   const charactersWithout = readingOf(withoutToolSearch(request, { definitions })).characters

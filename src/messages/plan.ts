@@ -6,6 +6,7 @@ import { SEARCH_TOOL } from '../core/index.ts'
 import { CALL_TOOL } from '../lib/index.ts'
 import type { ChosenWire, MessagesRequest, UpstreamWire } from './types.ts'
 
+/** All of `GatewayMode`. */
 export const modes = ['pass', 'emulate', 'shelve', 'off'] as const
 /** What the gateway does with a request: forward it, run its hosted searches, defer its tools, or load them all. */
 export type GatewayMode = (typeof modes)[number]
@@ -27,6 +28,7 @@ export function parseModeSetting(text: string): ModeSetting | undefined {
   return mode && { mode, share: SHARE }
 }
 
+/** What to do with a request, and why. */
 export type RequestPlan = {
   readonly mode: GatewayMode
   /** How found tools reach the model; undefined if nothing is deferred. */
@@ -52,6 +54,7 @@ export type PlanFacts = {
   readonly shelving: ShelvingFacts | string | undefined
 }
 
+/** Facts about a request's tools that decide about shelving. */
 export type ShelvingFacts = {
   /** Number of tools that can be deferred. */
   readonly deferrable: number
@@ -63,6 +66,7 @@ export type ShelvingFacts = {
   readonly exceeded: number | undefined
 }
 
+/** Plans a request. */
 export function planRequest(facts: PlanFacts): RequestPlan {
   return { ...choose(facts), mostTools: facts.wire.mostTools }
 }
@@ -88,7 +92,7 @@ function choose(facts: PlanFacts): RequestPlan {
 /** The setting for a client that defers tools in an API without searches. */
 const SHELVE: ModeSetting = { mode: 'shelve', share: SHARE }
 
-/** Whether the plan depends on the facts about shelving. */
+/** Returns whether the plan depends on the facts about shelving. */
 export function asksForShelving({ mode }: ModeSetting, isDeferring: boolean): boolean {
   return (mode === 'auto' || mode === 'shelve') && !isDeferring
 }
@@ -116,7 +120,7 @@ export function wireFor({ tools = [] }: MessagesRequest, chosen: ChosenWire): Ch
   return { ...chosen, wire: 'append', why: `the client has its own ${CALL_TOOL}` }
 }
 
-/** The reason why a request cannot be shelved, regardless of its tools' definitions. */
+/** Returns the reason why a request cannot be shelved, regardless of its tools' definitions. */
 export function whyNotShelved({ tools = [] }: MessagesRequest): string | undefined {
   if (tools.length === 0) return 'there are no tools'
   return tools.some(({ name }) => name === SEARCH_TOOL) ? `the client has its own ${SEARCH_TOOL}` : undefined

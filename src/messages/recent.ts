@@ -1,12 +1,14 @@
 // Small least-recently-used caches, bounded by the number or by the size of what they hold.
 import { dropOldest } from '../lib/index.ts'
 
+/** A least-recently-used cache that is bounded by the number of its values. */
 export type Recent<Value> = {
   readonly get: (key: string) => Value | undefined
   readonly set: (key: string, value: Value) => void
   readonly delete: (key: string) => void
 }
 
+/** Creates a cache of this many values. */
 export function createRecent<Value>(most: number): Recent<Value> {
   const values = new Map<string, Value>()
   return {
@@ -38,6 +40,7 @@ export type SizedCache<Value> = {
 const MAX_CHARACTERS = 64_000_000
 const MAX_OF_ONE = 2_000_000
 
+/** Creates a cache of this many characters. */
 export function createSizedCache<Value>(mostCharacters = MAX_CHARACTERS): SizedCache<Value> {
   const known = new Map<string, { readonly value: Value; readonly size: number }>()
   let total = 0

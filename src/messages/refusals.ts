@@ -12,6 +12,7 @@ const API_NAMES: { readonly [api in ApiName]: string } = {
   responses: 'Responses',
 }
 
+/** Makes the refusal of a request that cannot be converted for its upstream. */
 export function refuseUnconvertible(
   what: string,
   { api, remedy = 'Leave it out' }: UnconvertibleFacts,
@@ -20,12 +21,14 @@ export function refuseUnconvertible(
   return refuseRequest(400, 'invalid_request_error', message)
 }
 
+/** Throws a refusal if a request continues a stored thread. */
 export function refuseThreads({ thread }: MessagesRequest): void {
   if (thread === undefined || thread === null) return
   const message = 'thread: this gateway does not store threads. Send the whole conversation.'
   throw refuseRequest(400, 'invalid_request_error', message, 'thread_unsupported_request')
 }
 
+/** Throws the refusal that the API itself would give. */
 export function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): void {
   const betas = parseBetas(headers['anthropic-beta'])
   const error = validateRequest(withoutUnknown(request), { betas, lenient: true })

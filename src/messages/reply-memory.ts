@@ -9,6 +9,7 @@ import { exactJson } from './json/index.ts'
 import { createSizedCache } from './recent.ts'
 import type { MessagesRequest, StreamEvent } from './types.ts'
 
+/** Remembers and restores replies. */
 export type ReplyMemory = {
   /** Replaces the replies that the client sent back by the remembered ones. */
   readonly restore: (request: MessagesRequest, owner: string) => MessagesRequest
@@ -16,6 +17,7 @@ export type ReplyMemory = {
   readonly remember: (events: AsyncIterable<StreamEvent>, owner: string) => AsyncIterable<StreamEvent>
 }
 
+/** Creates a memory with this limit. */
 export function createReplyMemory(mostCharacters?: number): ReplyMemory {
   const known = createSizedCache<Fields>(mostCharacters)
 

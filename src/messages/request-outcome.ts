@@ -30,7 +30,7 @@ export type RequestOutcome = {
   figures: () => Figures | undefined
 }
 
-/** The outcome of a planned request before anything was sent. */
+/** Returns the outcome of a planned request before anything was sent. */
 export function newOutcome(
   { mode, wire, why }: RequestPlan,
   { tools = [] }: Pick<MessagesRequest, 'tools'>,

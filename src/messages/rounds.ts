@@ -7,14 +7,15 @@ import { CALL_TOOL, type Fields, fieldsOf, textOf, without } from '../lib/index.
 import { type ChildSpan, traceIdOf } from '../node/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
-import type { Searching } from './search-strategy.ts'
+import type { SearchStrategy } from './search-strategy.ts'
 import type { Headers, HttpAnswer, MessagesRequest, SamplingOutcome, StreamEvent } from './types.ts'
 import { UpstreamError } from './upstream/index.ts'
 import { laterUsage, sumUsage } from './usage.ts'
 import { fromCallTool } from './wire/index.ts'
 
+/** What one reply needs. */
 export type Job = Target & {
-  readonly searching: Searching
+  readonly searching: SearchStrategy
   /** Called for each sampling with the contract request, the request as sent, and whether the upstream accepted it. */
   readonly onRound: (contract: MessagesRequest, sent: MessagesRequest, isAccepted: boolean) => void
   /** Called whenever the upstream reports usage. */
@@ -38,6 +39,7 @@ export type SamplingEnd = {
 /** Maximum samplings per reply. The last one cannot search, or the reply ends so that the client can continue it. */
 const MAX_ROUNDS = 10
 
+/** Produces the reply of a request. */
 export async function converse(job: Job): Promise<SamplingOutcome> {
   const contract = await job.searching.request()
   const begin = beginSampling(job)
@@ -71,10 +73,10 @@ function beginSampling(job: Job): Begin {
   return { target: { ...job, call: { ...job.call, headers } }, startedAt, spanId: span.spanId }
 }
 
-/** The state belongs to the context that it came with. */
+/** Sets the parent span. Drops a `tracestate` without a valid `traceparent`, because the two belong together. */
 function withParent(headers: Headers, traceparent: string): Headers {
-  const given = traceIdOf(headers.traceparent) === undefined ? without(headers, 'tracestate') : headers
-  return { ...(given as Headers), traceparent }
+  const kept = traceIdOf(headers.traceparent) === undefined ? without(headers, 'tracestate') : headers
+  return { ...(kept as Headers), traceparent }
 }
 
 /** The reply so far, across its samplings. */
@@ -273,12 +275,12 @@ function show(block: Fields, reply: Reply): StreamEvent[] {
 }
 
 /** A call with the id that the client sees, and with the model as its `caller` (wire 25). */
-function asShown(block: Fields, at: number, { callId }: Searching): Fields {
+function asShown(block: Fields, at: number, { callId }: SearchStrategy): Fields {
   if (block.type !== 'tool_use') return block
   return { ...block, id: callId(textOf(block.id), at), caller: block.caller ?? { type: 'direct' } }
 }
 
-function* end(reply: Reply, { close }: Searching, event: StreamEvent): Generator<StreamEvent> {
+function* end(reply: Reply, { close }: SearchStrategy, event: StreamEvent): Generator<StreamEvent> {
   close(reply.shown)
   const isOne = reply.usages.length === 1
   yield isOne ? event : { ...event, usage: { ...fieldsOf(event.usage), ...sumUsage(reply.usages) } }

@@ -13,6 +13,7 @@ import type {
 } from './types.ts'
 import { callToolDefinition, lower, newerFields } from './wire/index.ts'
 
+/** Where and how a request is sampled. */
 export type Target = {
   readonly upstream: Upstream
   readonly wire: UpstreamWire
@@ -27,6 +28,7 @@ export type Target = {
   readonly slice?: Slice | undefined
 }
 
+/** Waits before a retry. */
 export type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>
 
 /** The upstream's reply, the request as sent, and whether the gateway added CallTool to it. */
@@ -36,6 +38,7 @@ export type SamplingResult = {
   readonly hasCallTool: boolean
 }
 
+/** Sends a contract request once. */
 export async function sample(contract: MessagesRequest, target: Target): Promise<SamplingResult> {
   const { upstream, call } = target
   const send = (request: MessagesRequest) => upstream.sample(request, call)
@@ -45,7 +48,7 @@ export async function sample(contract: MessagesRequest, target: Target): Promise
   return { sampled, sent, hasCallTool: listOf(sent.tools).includes(callToolDefinition) }
 }
 
-/** The upstream's token count for a contract request; undefined if it has no counting endpoint. */
+/** Returns the upstream's token count for a contract request; undefined if it has no counting endpoint. */
 export async function countUpstream(
   contract: MessagesRequest,
   target: Target,

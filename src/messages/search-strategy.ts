@@ -5,7 +5,8 @@ import type { Fields, MessagesRequest } from './types.ts'
 /** A complete call of a search tool. */
 export type SearchCall = { readonly id: string; readonly name: string; readonly input: Fields }
 
-export type Searching = {
+/** The searches of one reply. */
+export type SearchStrategy = {
   /** The contract request for the next sampling. */
   readonly request: () => Promise<MessagesRequest>
   /** The request for a last sampling that cannot search; omitted if the reply may end with a search. */

@@ -1,7 +1,7 @@
 // Finds the conversation that a request continues, so that all its events carry one id. Only runs if someone listens.
 import { hash } from 'node:crypto'
 import type { ClientIdentity, ConversationListener, ConversationStart, OpenTrace } from '../core/index.ts'
-import { bare, oncePerFrozen, toJson } from '../lib/index.ts'
+import { oncePerFrozen, toJson, withoutCacheControl } from '../lib/index.ts'
 import { traceIdOf } from '../node/index.ts'
 import { createRecent } from './recent.ts'
 import type { Fields, Headers, MessagesRequest } from './types.ts'
@@ -22,6 +22,7 @@ const LOOK_BACK = 8
 /** Conversations whose newest request has no key yet: most continue with the same objects and never need one. */
 const MAX_WITHOUT_KEY = 16
 
+/** Creates a function that finds conversations. */
 export function createTracedConversations(openTrace: OpenTrace | undefined): TraceOfRequest {
   if (!openTrace) return () => undefined
   const known = createRecent<ConversationListener>(MAX_CONVERSATIONS)
@@ -80,7 +81,7 @@ export function createTracedConversations(openTrace: OpenTrace | undefined): Tra
   }
 }
 
-/** Where the last message of a conversation's newest request stood. */
+/** The position of the last message of a conversation's newest request. */
 type Place = {
   readonly trace: ConversationListener
   readonly owner: string
@@ -94,7 +95,7 @@ function isAt({ index, first, before }: Place, messages: readonly Fields[], at: 
   return index === at && first === messages[0] && before === messages[at - 1]
 }
 
-/** What a request's headers say about its conversation. */
+/** Returns what a request's headers say about its conversation. */
 export function conversationStart(headers: Headers, user?: string): ConversationStart {
   return { client: clientIn(headers), user, traceparent: traceparentIn(headers) }
 }
@@ -107,7 +108,7 @@ function clientIn(headers: Headers): ClientIdentity | undefined {
 
 const PRODUCT = /^([^\s/()]{1,100})(?:\/([^\s()]{1,100}))?/
 
-/** The valid `traceparent` among a request's headers. */
+/** Returns the valid `traceparent` among a request's headers. */
 export function traceparentIn({ traceparent }: Headers): string | undefined {
   return traceIdOf(traceparent) === undefined ? undefined : traceparent
 }
@@ -136,5 +137,5 @@ const linkOf = oncePerFrozen((_: Fields): Link => ({ from: undefined, key: '' })
 
 function bareJson(message: Fields): string {
   const json = toJson(message)
-  return json.includes('"cache_control"') ? toJson(bare(message)) : json
+  return json.includes('"cache_control"') ? toJson(withoutCacheControl(message)) : json
 }

@@ -36,6 +36,7 @@ export type UpstreamCall = {
   readonly terms?: ClientTerms | undefined
 }
 
+/** HTTP headers by lower-case name. */
 export type Headers = { readonly [name: string]: string }
 
 /** A complete HTTP response: an upstream's error or a JSON document. */
@@ -51,6 +52,7 @@ export const wires = ['native', 'append', 'bridge'] as const
 /** How found tools reach the model: by reference, appended to `tools`, or as text and called through CallTool. */
 export type UpstreamWire = (typeof wires)[number]
 
+/** The wire for a model, and why. */
 export type ChosenWire = {
   readonly wire: UpstreamWire
   readonly why: string

@@ -1,21 +1,25 @@
-// Decides who may use an HTTP server: checks the host name that a request was sent to, its origin and its key. Shared by
-// the gateways and the inspector.
+// Decides which HTTP requests a server accepts: checks the host name that a request was sent to, its origin and its key.
+// Shared by the gateways and the inspector.
 import { isSecret, LOOPBACK } from './http.ts'
 import { createKeyThrottle } from './key-throttle.ts'
 
 /** Which host names and origins a server accepts. */
 export type HostAccess = {
-  /** The names that are accepted; every name where `isAnyHost`. */
+  /** The accepted names; ignored if `isAnyHost`. */
   readonly names: ReadonlySet<string>
-  /** It listens beyond loopback and no names were given, so its own name is not known. */
+  /** Accepts every name: the server listens beyond loopback and no names are configured, so it does not know its own. */
   readonly isAnyHost: boolean
-  /** Whether the value of a `Host` header is accepted: a foreign name means DNS rebinding. */
+  /** Returns whether it accepts the value of a `Host` header: a foreign name means DNS rebinding. */
   allowsHost(host: string): boolean
-  /** Whether the value of an `Origin` header is a page of an accepted host, on any port. */
+  /** Returns whether the value of an `Origin` header is a page of an accepted host, on any port. */
   allowsOrigin(origin: string): boolean
 }
 
-/** @param hosts - Names besides loopback and `address` under which clients may reach the server. */
+/**
+ * Creates the check of host names and origins.
+ *
+ * @param hosts - Names besides loopback and `address` under which clients may reach the server.
+ */
 export function createHostAccess(address: string, hosts: readonly string[]): HostAccess {
   const names = new Set([...LOOPBACK, address, ...hosts].map((name) => name.toLowerCase()))
   const isAnyHost = !LOOPBACK.has(address) && hosts.length === 0
@@ -27,7 +31,7 @@ export function createHostAccess(address: string, hosts: readonly string[]): Hos
   }
 }
 
-/** The host name of a `Host` header, without its port. */
+/** Returns the host name of a `Host` header, without its port. */
 export function hostNameOf(host: string): string {
   return host
     .replace(/:\d*$/, '')
@@ -46,11 +50,14 @@ export type KeyRefusal = {
 export type KeyCheck = (
   authorization: string | null,
   network: string,
-  /** The client is known otherwise, so that wrong keys of others at its address do not block it. */
+  /** The client is authenticated by other means, so that wrong keys from its address do not block it. */
   isKnown?: boolean,
 ) => KeyRefusal | undefined
 
-/** Checks bearer keys, and slows down guessing: after several wrong keys, an address must wait, unless its key is right. */
+/**
+ * Creates a check of bearer keys that slows down guessing: after several wrong keys, an address must wait, unless its
+ * key is right.
+ */
 export function createKeyCheck(key: string, notify?: (message: string) => void): KeyCheck {
   const throttle = createKeyThrottle({ notify })
   return (authorization, network, isKnown = false) => {

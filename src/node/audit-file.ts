@@ -1,6 +1,6 @@
-// Writes events to a file as JSON lines: private, bounded, without secrets, and without what a conversation says unless
-// asked. Each line is handed to the kernel before `write` returns, so a process that is killed loses at most the line that
-// it is writing. A file that cannot be written harms nothing else.
+// Writes events to a private file as JSON lines, with bounded size, without secrets, and without the content of
+// conversations unless enabled. Each line is passed to the kernel before `write` returns, so a killed process loses at most
+// the line that it is writing. If the file cannot be written, nothing else fails.
 import {
   closeSync,
   existsSync,
@@ -21,13 +21,13 @@ import { type AuditLineOptions, auditLine } from './audit-line.ts'
 
 /** Options of `openAuditFile`. */
 export type AuditFileOptions = AuditLineOptions & {
-  /** Reports once that the file cannot be written, until it can be again. */
+  /** Called once when the file cannot be written, and again only after a successful write. */
   readonly notify: (message: string) => void
   /** Size at which a new file begins. Default: 10 MB. */
   readonly maxBytes?: number
   /** Age at which a new file begins. Default: a week. */
   readonly maxAgeMs?: number
-  /** How many files are kept, the current one included. Default: 5. */
+  /** How many files to keep, including the current one. Default: 5. */
   readonly maxFiles?: number
   /** Replaceable in tests. */
   readonly now?: () => number
@@ -35,7 +35,10 @@ export type AuditFileOptions = AuditLineOptions & {
 
 /** An audit file that is being written. */
 export type AuditFile = {
-  /** Appends a record: when it returns, the operating system has the line, unless `notify` reported a failure. Never throws. */
+  /**
+   * Appends a record: when it returns, the operating system has the line, unless `notify` reported a failure. Never
+   * throws.
+   */
   write(record: TraceRecord): void
   /** Closes the file; a later record opens it again. */
   close(): void
@@ -45,7 +48,7 @@ const MAX_BYTES = 10_000_000
 const MAX_AGE_MS = 7 * 24 * 3_600_000
 const MAX_FILES = 5
 const PRIVATE = 0o600
-/** How long a file stays open without a look at whether another process has rotated or removed it. */
+/** How long to write to the open file without checking whether another process has rotated or removed it. */
 const TRUSTED_MS = 250
 
 /** Opens an audit file at the first record. Several processes may write to the same file. */
@@ -55,7 +58,7 @@ export function openAuditFile(path: string, options: AuditFileOptions): AuditFil
   const current = createCurrentFile(file, options)
   let isBroken = false
 
-  /** A descriptor that stopped working, for example because something closed it, is replaced once. */
+  /** Appends a line; reopens the file once if its descriptor stopped working, for example because something closed it. */
   function append(line: string): void {
     try {
       current.append(line)
@@ -80,7 +83,7 @@ export function openAuditFile(path: string, options: AuditFileOptions): AuditFil
   }
 }
 
-/** The file of this name: opened when needed, and replaced by a new one when it is full or old. */
+/** Manages the file of this name: opens it when needed, and rotates it when it is full or old. */
 function createCurrentFile(file: string, options: AuditFileOptions) {
   const { maxBytes = MAX_BYTES, maxFiles = MAX_FILES, maxAgeMs = MAX_AGE_MS, now = Date.now } = options
   let opened:
@@ -108,7 +111,7 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
     if (opened && opened.size < maxBytes && Math.abs(time - opened.checkedAt) < TRUSTED_MS) return opened
     if (isFirst) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     const found = lstatSync(file, { throwIfNoEntry: false })
-    // A pipe or a device could block or never fill up, and a link could lead to a file of somebody else.
+    // A pipe or device could block or never fill up, and a link could point to someone else's file.
     if (found && !found.isFile()) throw new Error('it is not a regular file')
     if (found && isFull(found)) rotate(file, found, maxFiles)
     else if (found && opened?.inode === found.ino) {
@@ -123,7 +126,7 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
   }
 
   function open(checkedAt: number): NonNullable<typeof opened> {
-    // Reads only the last byte: a process that was killed, or a full disk, may have left half a line.
+    // Checks the last byte: a killed process, or a full disk, may have left half a line.
     const descriptor = openSync(file, 'a+', PRIVATE)
     try {
       const { mode, size, ino: inode } = fstatSync(descriptor)
@@ -145,7 +148,7 @@ function createCurrentFile(file: string, options: AuditFileOptions) {
   }
 }
 
-/** A full disk may take a part of the text. */
+/** Writes the text; throws if a full disk took only a part of it. */
 function writeAll(descriptor: number, text: string): number {
   const length = Buffer.byteLength(text)
   if (writeSync(descriptor, text) < length) throw new Error('the disk is full')

@@ -1,8 +1,8 @@
-// A line of the audit file: a record as JSON, short, without secrets, and without content unless asked.
+// Formats a record as a line of the audit file: JSON, short, without secrets, and without content unless enabled.
 import type { TraceRecord } from '../core/index.ts'
 import { cut, type Fields, isFields, toJson } from '../lib/index.ts'
 
-/** What a line may hold. */
+/** Options of `auditLine`. */
 export type AuditLineOptions = {
   /** Hides secrets in a text. */
   readonly redact: (text: string) => string
@@ -14,9 +14,10 @@ export type AuditLineOptions = {
 const MAX_TEXT_LENGTH = 2000
 /** Characters of the arguments or the result of one call. */
 const MAX_CONTENT_LENGTH = 16_000
-/** Lines that are longer, or nested too deeply for JSON, keep only what every record has. */
+/** Lines that are longer, or nested too deeply for JSON, keep only the fields that every record has. */
 const MAX_LINE_LENGTH = 64_000
 
+/** Returns a record as one line of JSON. */
 export function auditLine(record: TraceRecord, { redact, hasContent = false }: AuditLineOptions): string {
   const content = 'content' in record ? record.content : undefined
   const plain = plainText(
@@ -34,26 +35,26 @@ export function auditLine(record: TraceRecord, { redact, hasContent = false }: A
   return written(least, redact, MAX_TEXT_LENGTH)
 }
 
-/** The JSON of what the stream of events puts in front of each: it holds no secrets. */
+/** Returns the JSON of the fields that every record starts with; they contain no secrets. */
 function headOf({ time, processId, sequence, conversation }: TraceRecord): string {
   const own = conversation === undefined ? '' : `"conversation":"${conversation}",`
   return `{"version":1,"time":"${time}","processId":${processId},"sequence":${sequence},${own}`
 }
 
 /**
- * JSON with secrets hidden. One look at all that follows the head is enough if nothing in it is long, escaped or secret:
- * then each text is in it as it is.
+ * Returns JSON with secrets hidden, in one pass; undefined if some text is long, escaped or secret and needs the slow
+ * path.
  */
 function plainText(value: object, redact: (text: string) => string, head: string): string | undefined {
   const text = toJson(value)
-  // A file that somebody else wrote may nest values until the engine gives up.
+  // A value from someone else's file may be nested too deeply for the engine.
   if (!text.startsWith('{')) return undefined
   const event = text.startsWith(head) ? text.slice(head.length) : text
   const isPlain = !text.includes('\\') && !hasLongText(text) && redact(event) === event
   return isPlain ? text : written(value, redact, MAX_TEXT_LENGTH)
 }
 
-/** Whether a text in this JSON without escapes may be too long. */
+/** Returns whether a text in this JSON, which has no escapes, may be too long. */
 function hasLongText(json: string): boolean {
   let from = 0
   while (json.length - from > MAX_TEXT_LENGTH) {
@@ -64,7 +65,7 @@ function hasLongText(json: string): boolean {
   return false
 }
 
-/** JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */
+/** Returns JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */
 function written(value: unknown, redact: (text: string) => string, longest: number): string {
   try {
     return JSON.stringify(value, (_, inner) => hidden(inner, redact, longest)) ?? 'null'

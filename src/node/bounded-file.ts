@@ -3,8 +3,8 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 
 /**
- * Rejects for pipes, devices and folders, and for files with more than `mostBytes` bytes, without reading those; the
- * messages of such errors follow the file's name. Symbolic links are followed.
+ * Reads a file; follows symbolic links. Rejects for pipes, devices and folders, and for files with more than `mostBytes`
+ * bytes, without reading them. Callers put the file's name in front of these error messages.
  */
 export async function readBoundedFile(path: string, mostBytes: number): Promise<Buffer> {
   // Without O_NONBLOCK, opening a pipe without a writer would wait forever.

@@ -1,6 +1,7 @@
-// Reuses large buffers. V8 counts the bytes of buffers and, when many were allocated, collects all garbage: with a new
-// buffer for every large request that happens every few requests, and stops the event loop for tens of milliseconds.
+// Reuses large buffers. V8 counts the bytes of buffers and runs a full garbage collection after many allocations: a new
+// buffer for every large request would stop the event loop for tens of milliseconds every few requests.
 
+/** A pool of buffers for reuse. */
 export type BufferPool = {
   /** Returns a buffer of this size; its content is arbitrary. */
   readonly take: (size: number) => Buffer
@@ -14,6 +15,7 @@ const LARGEST_POOLED = 4_194_304
 
 const MAX_FREE_BYTES = 16_777_216
 
+/** Creates a pool that keeps at most `maxFreeBytes` of free memory. */
 export function createBufferPool(maxFreeBytes = MAX_FREE_BYTES): BufferPool {
   /** Free memory by its size, which is a power of two. */
   const free = new Map<number, ArrayBufferLike[]>()

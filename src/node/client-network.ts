@@ -1,29 +1,31 @@
-// Finds the address that a request comes from: that of the connection, or the one that a trusted proxy reports.
+// Determines the address that a request comes from: that of the connection, or the one that a trusted proxy reports.
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { networkOf, networkOfAddress } from './http.ts'
 import { OptionError } from './option-error.ts'
 
-/** The network of a request's client, by which clients are told apart where there is nothing better. */
+/** Returns the network of a request's client, which identifies clients that have no key or session. */
 export type ClientNetwork = (incoming: IncomingMessage) => string
 
-/** Addresses of one header that are looked at; a client may send any number of them. */
+/** How many addresses of a header to read; a client may send any number of them. */
 const MAX_HOPS = 32
 
 /**
- * @param proxies - Addresses or subnets, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Without any, the header is
+ * Creates a function that determines the client's network.
+ *
+ * @param proxies - Addresses or subnets, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Without any, the header is
  * ignored, because clients can send it too.
  */
 export function createClientNetwork(proxies: readonly string[]): ClientNetwork {
   const trusted = new BlockList()
   for (const proxy of proxies) addSubnet(trusted, proxy)
-  // It knows IPv4 addresses that are written as IPv6, too.
+  // BlockList also matches IPv4 addresses written as IPv6.
   const isTrusted = (address: string) => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
   return (incoming) => {
     const peer = incoming.socket.remoteAddress ?? ''
     if (isIP(peer) === 0 || !isTrusted(peer)) return networkOf(incoming)
     const hops = [incoming.headers['x-forwarded-for'] ?? []].flat().join(',').split(',').slice(-MAX_HOPS)
-    // The last address that no trusted proxy has: everything in front of it may be made up.
+    // The last address that is not a trusted proxy: everything in front of it may be forged.
     const client = hops
       .map((hop) => hop.trim())
       .reverse()

@@ -1,4 +1,4 @@
-// A lock between processes: the process that creates the lock file holds it.
+// Implements a lock between processes: the process that creates the lock file holds it.
 import { open, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 

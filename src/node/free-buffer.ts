@@ -12,6 +12,6 @@ closed.close()
 export function freeBuffer({ buffer: memory, byteLength }: Buffer): void {
   if (byteLength < SMALLEST_FREED || byteLength !== memory.byteLength) return
   if (!(memory instanceof ArrayBuffer)) return
-  // What is transferred to a closed port is dropped. Node 20 has no ArrayBuffer.prototype.transfer.
+  // Memory transferred to a closed port is freed. Node 20 has no ArrayBuffer.prototype.transfer.
   closed.postMessage(undefined, [memory])
 }

@@ -6,18 +6,19 @@ import { Readable } from 'node:stream'
 import { Server as SecureServer, TLSSocket } from 'node:tls'
 import { OptionError } from './option-error.ts'
 
+/** Names and addresses of this machine itself. */
 export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost'])
 
-/** Where a gateway serves the inspector. */
+/** The path under which a gateway serves the inspector. */
 export const INSPECTOR_PATH = '/inspect/'
 
 /**
- * Answers the requests below `INSPECTOR_PATH`, and checks their keys on its own; `isOperator` if the request has the key of
- * a user who may open it.
+ * Handles requests below `INSPECTOR_PATH` and checks their keys itself; `isOperator` is true if the request has the key of a
+ * user who may open it.
  */
 export type InspectorHandler = (request: Request, network: string, isOperator?: boolean) => Promise<Response>
 
-/** Whether a request's target is the inspector or something below it. */
+/** Returns whether a request's target is the inspector or something below it. */
 export function isForInspector(target: string): boolean {
   return target.startsWith(INSPECTOR_PATH) || /^\/inspect(?:\?|$)/.test(target)
 }
@@ -45,12 +46,12 @@ export async function close(server: Server): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()))
 }
 
-/** Milliseconds between two looks for connections that have become idle. */
+/** Milliseconds between two checks for connections that have become idle. */
 const IDLE_CHECK_MS = 20
 
 /**
- * Accepts no further connections, and answers the requests that have arrived; closes what is left after the timeout. Who
- * cannot connect knows that nothing of a request was seen; who is cut off does not.
+ * Stops accepting connections and finishes the requests that have arrived; closes what is left after the timeout. A client
+ * that cannot connect knows that its request was not processed; one whose connection breaks does not.
  */
 export async function closeGently(server: Server, timeoutMs: number): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), timeoutMs)
@@ -63,18 +64,18 @@ export async function closeGently(server: Server, timeoutMs: number): Promise<vo
   clearInterval(idle)
 }
 
-/** Compares in constant time, whatever the lengths. */
+/** Compares in constant time, independent of the lengths. */
 export function isSecret(candidate: string | null | undefined, secret: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(candidate ?? ''), digest(secret)) && typeof candidate === 'string'
 }
 
-/** A client's address; for IPv6 its /64 network, because one host usually owns the whole /64. */
+/** Returns a client's address; for IPv6 its /64 network, because one host usually owns the whole /64. */
 export function networkOf({ socket }: IncomingMessage): string {
   return networkOfAddress(socket.remoteAddress ?? '')
 }
 
-/** An address; for IPv6 its /64 network. */
+/** Returns an address; for IPv6 its /64 network. */
 export function networkOfAddress(written: string): string {
   const address = written.replace(/^::ffff:(?=\d+\.)/i, '')
   if (!address.includes(':') || LOOPBACK.has(address)) return address
@@ -114,7 +115,7 @@ export async function answerNode(
   }
 }
 
-/** The request's URL; an invalid host becomes localhost and is left for the handler to refuse. */
+/** Returns the request's URL; an invalid host becomes localhost, which the handler then refuses. */
 function addressOf({ url = '/', headers, socket }: IncomingMessage): URL | undefined {
   const base = `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host ?? 'localhost'}`
   const known = URL.canParse(base) ? base : 'http://localhost'
@@ -122,8 +123,8 @@ function addressOf({ url = '/', headers, socket }: IncomingMessage): URL | undef
 }
 
 /**
- * The value of `Authorization`. Node keeps the first of several; here they are joined, so that no key or token fits: a proxy
- * may have checked another one than we would.
+ * Returns the value of `Authorization`. Node keeps only the first of several headers; this joins them, so that none is
+ * accepted, because a proxy may have checked another one.
  */
 export function authorizationOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
   let joined: string | undefined
@@ -157,7 +158,7 @@ function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal)
 
 async function write(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {
   const headers = Object.fromEntries(response.headers)
-  // Streams ask for connections that stay; one that must close does.
+  // Event streams ask for keep-alive, but `answerNode` may have set `connection: close`, which wins.
   if (outgoing.hasHeader('connection')) delete headers.connection
   outgoing.writeHead(response.status, headers)
   if (!response.body) {

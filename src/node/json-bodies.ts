@@ -1,6 +1,8 @@
-// Reads the JSON body of a request up to a size limit, and bounds the memory that large bodies of all requests take
+// Reads the JSON body of a request up to a size limit, and bounds the memory that the large bodies of all requests take
 // together.
+import { tooManyValues } from './json-values.ts'
 
+/** Limits of request bodies. */
 export type BodyLimits = {
   /** Bytes of one body. */
   readonly maxBytes: number
@@ -8,15 +10,21 @@ export type BodyLimits = {
   readonly maxTotalBytes: number
 }
 
+/** A parsed body, or why it was refused. */
 export type Body =
-  | { readonly value: unknown /** Gives the room back; may be called twice. */; readonly release: () => void }
+  | {
+      readonly value: unknown /** Frees its share of `maxTotalBytes`; may be called twice. */
+      readonly release: () => void
+    }
   | { readonly status: 400 | 413 | 503; readonly message: string }
 
+/** Reads bodies within limits. */
 export type Bodies = { read(request: Request): Promise<Body> }
 
-/** A client with large requests must not block small requests of others. */
+/** Smaller bodies do not count, so that a client with large requests cannot block small requests of others. */
 const SMALL_BYTES = 262_144
 
+/** Creates a reader of bodies that share the limits. */
 export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {
   let total = 0
   const tooLarge = {
@@ -51,7 +59,11 @@ export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {
           held += counted
           chunks.push(chunk)
         }
-        return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')), release }
+        const json = Buffer.concat(chunks)
+        const message = tooManyValues(json)
+        if (message === undefined) return { value: JSON.parse(json.toString('utf8')), release }
+        release()
+        return { status: 400, message }
       } catch {
         release()
         return { status: 400, message: 'the body is not valid JSON' }

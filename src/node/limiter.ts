@@ -1,8 +1,11 @@
 // Limits how many tasks run at once and queues the rest. A task that runs too long no longer counts toward the limit.
 
+/** Runs a task when a slot is free; urgent tasks go to the front of the queue. */
 export type Limiter = <Value>(task: () => Promise<Value>, isUrgent?: boolean) => Promise<Value>
 
-/** Runs at most `most` tasks at once; a task gives up its slot after `slotMs` milliseconds but keeps running. */
+/**
+ * Creates a limiter for `most` tasks at once; a task gives up its slot after `slotMs` milliseconds but keeps running.
+ */
 export function createLimiter(most: number, slotMs: number): Limiter {
   const waiting: (() => void)[] = []
   let running = 0

@@ -1,6 +1,9 @@
-// The error for an option whose value cannot be used.
+// Defines the error for an option whose value cannot be used.
 
-/** The library's message names its options; a command line replaces the remedy by one that names its flags. */
+/**
+ * An option has an invalid value. The message names options of the library; a command line replaces the remedy by one
+ * that names its flags.
+ */
 export class OptionError extends Error {
   readonly option: string
   readonly problem: string

@@ -1,6 +1,7 @@
-// Shares the event loop among CPU-heavy work: it runs in turns, so that many requests or a very large one never delay
-// streams, new connections or /health by more than one time slice.
+// Shares the event loop among CPU-heavy work, which runs in turns, so that neither many requests nor a very large one
+// delay streams, new connections or /health by more than one time slice.
 
+/** The caller's share of the event loop. */
 export type Slice = {
   /** Whether the slice is used up and the caller should yield. */
   readonly isOver: () => boolean
@@ -8,13 +9,17 @@ export type Slice = {
   readonly next: () => Promise<void>
 }
 
+/** Hands out turns. */
 export type Scheduler = {
   /** Waits for the caller's turn. */
   readonly turn: () => Promise<Slice>
-  /** Waits for the caller's turn if the slice is used up, or if others wait or have theirs; otherwise returns undefined. */
+  /**
+   * Waits for the caller's turn if the slice is used up, or if others wait or are running; otherwise returns undefined.
+   */
   readonly pause: () => Promise<void> | undefined
 }
 
+/** Options of `createScheduler`. */
 export type SchedulerOptions = {
   /** Milliseconds of work before the event loop handles sockets and timers. */
   readonly sliceMs?: number
@@ -27,15 +32,18 @@ export type SchedulerOptions = {
 
 const SLICE_MS = 10
 
-/** Serves turns first come, first served. While the slice has time left, the next in line starts at once. */
+/**
+ * Creates a scheduler that serves turns first come, first served. While the slice has time left, the next in line starts
+ * at once.
+ */
 export function createScheduler(options: SchedulerOptions = {}): Scheduler {
   const { sliceMs = SLICE_MS, now = () => performance.now() } = options
   const { defer = (callback) => void setImmediate(callback), soon = afterMicrotasks } = options
   const waiting: (() => void)[] = []
-  /** When work began in this iteration of the event loop; undefined if it has not. */
+  /** When work began in this iteration of the event loop; undefined if none has. */
   let started: number | undefined
   let isDeferred = false
-  /** Someone has a turn until all pending microtasks have run: those that ask at the same time follow one by one. */
+  /** A turn lasts until all pending microtasks have run, so that those who ask at the same time follow one by one. */
   let isTaken = false
 
   const isOver = (): boolean => started !== undefined && now() - started >= sliceMs
@@ -72,7 +80,7 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
     })
   const slice: Slice = {
     isOver() {
-      // Work that continues after I/O has not had a turn in this iteration.
+      // Work that resumes after I/O has not had a turn in this iteration.
       begin()
       return isOver()
     },

@@ -1,6 +1,7 @@
-// The timer that core receives, since core itself uses no clock.
+// Implements the timer that core receives, since core itself uses no clock.
 import type { Timer } from '../core/index.ts'
 
+/** Starts a timer; `over` resolves when it ends, `cancel` stops it. */
 export function startTimer(milliseconds: number): Timer {
   let handle: ReturnType<typeof setTimeout> | undefined
   const over = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-// Stamps events with time, conversation and sequence, and passes them to their readers.
+// Adds time, conversation and sequence number to events, and passes them to their readers.
 import { randomBytes } from 'node:crypto'
 import type {
   ClientIdentity,
@@ -11,12 +11,12 @@ import type {
 } from '../core/index.ts'
 import { cut, dropOldest } from '../lib/index.ts'
 
-/** A conversation whose events carry its id. */
+/** A conversation with an id, which its events carry. */
 export type TracedConversation = { readonly id: string; readonly trace: ConversationListener }
 
-/** Events of all conversations of a process, in the order in which they happened. */
+/** The events of all conversations of a process, in the order in which they happened. */
 export type TraceStream = {
-  /** Starts a conversation and reports it. It takes over the trace id of a W3C `traceparent`, if there is a valid one. */
+  /** Starts a conversation and reports it. Uses the trace id of a valid W3C `traceparent`, if there is one. */
   open(kind: ConversationKind, start?: ConversationStart): TracedConversation
   /** Takes an event that belongs to no conversation, such as the state of a server. */
   readonly trace: TraceListener
@@ -32,9 +32,9 @@ export type EventStamp = {
 
 /** Options of `createTraceStream`. */
 export type TraceStreamOptions = {
-  /** Receives each event and its stamp: much cheaper than a record, which `traceRecordOf` makes of the two when it is needed. */
+  /** Receives each event with its stamp. Much cheaper than a record, which `traceRecordOf` can make of them later. */
   readonly keep?: ((event: Trace, stamp: EventStamp) => void) | undefined
-  /** Calls become spans, so that servers may get them as parents. Default: false. */
+  /** Whether calls become spans, which servers get as parents. Default: false. */
   readonly hasSpans?: boolean
   /** Milliseconds since 1970; replaceable in tests. */
   readonly now?: () => number
@@ -49,7 +49,7 @@ export function createTraceStream(
   const isRepeated = createRepetitions()
   const stamp = (event: Trace, id?: string) => {
     const at = now()
-    // Conversations share their tools.
+    // Tools are shared by all conversations.
     const isShared = event.type === 'pool' || event.type === 'tools'
     if (isShared && isRepeated(event.id, at)) return
     const stamped = { at, sequence: ++sequence, conversation: isShared ? undefined : id }
@@ -69,19 +69,19 @@ export function createTraceStream(
 
 const processId = process.pid
 
-/** Puts an event and its stamp together. */
+/** Combines an event with its stamp. */
 export function traceRecordOf(event: Trace, { at, sequence, conversation }: EventStamp): TraceRecord {
   const time = isoTime(at)
-  // One spread each: several in one object take twenty times as long.
+  // One spread per object: several in one take twenty times as long.
   return conversation === undefined
     ? { version: 1, time, processId, sequence, ...event }
     : { version: 1, time, processId, sequence, conversation, ...event }
 }
 
-/** Events of the same second share all of their time but the milliseconds. */
+/** Caches the ISO time of the current second, which all events of that second share. */
 let second = { at: Number.NaN, text: '' }
 
-/** A time in ISO 8601. */
+/** Returns a time in ISO 8601. */
 function isoTime(at: number): string {
   const milliseconds = ((at % 1000) + 1000) % 1000
   if (at - milliseconds !== second.at)
@@ -93,7 +93,7 @@ function isoTime(at: number): string {
 const REPEAT_AFTER = 3_600_000
 const MAX_REMEMBERED = 10_000
 
-/** Returns a function that says whether an id was reported within the last hour; if not, it is from now on. */
+/** Returns a function that says whether an id was reported within the last hour, and records it if not. */
 function createRepetitions(): (id: string, time: number) => boolean {
   const reported = new Map<string, number>()
   return (id, time) => {
@@ -105,7 +105,7 @@ function createRepetitions(): (id: string, time: number) => boolean {
   }
 }
 
-/** Characters of the name and the version of a client. */
+/** Longest name and version of a client, in characters. */
 const MAX_NAME_LENGTH = 100
 
 function shortened({ name, version }: ClientIdentity): ClientIdentity {
@@ -115,7 +115,7 @@ function shortened({ name, version }: ClientIdentity): ClientIdentity {
   }
 }
 
-/** The trace id of a W3C `traceparent`; undefined if it is not a valid one. */
+/** Returns the trace id of a W3C `traceparent`; undefined if it is invalid. */
 export function traceIdOf(traceparent: unknown): string | undefined {
   if (typeof traceparent !== 'string') return undefined
   const [, version, id, parent, more] = TRACEPARENT.exec(traceparent) ?? []
@@ -124,7 +124,7 @@ export function traceIdOf(traceparent: unknown): string | undefined {
   return version === '00' && more !== undefined ? undefined : id
 }
 
-/** A new span of a trace, and the W3C `traceparent` for those who work for it. */
+/** A new span of a trace, and the W3C `traceparent` to pass on with it. */
 export type ChildSpan = { readonly spanId: string; readonly traceparent: string }
 
 /** Creates a span below the one that `parent` names, or in the trace with this id. */

@@ -3,6 +3,7 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 
+/** Kills child process groups if this process dies. */
 export type Watchdog = {
   /** Starts the shell ahead of a child, so that guarding the child takes one write. */
   prepare(): void
@@ -26,10 +27,12 @@ sleep 1
 for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `
 
-/** How long an idle shell waits for the next group: servers often start one after the other, and a shell costs a fork. */
+/**
+ * How long an idle shell waits for the next group: servers often start one after the other, and each shell costs a fork.
+ */
 const IDLE_MS = 10_000
 
-/** A watchdog with a shell and groups of its own. */
+/** Creates a watchdog with its own shell and groups. */
 export function createWatchdog({ idleMs = IDLE_MS }: { readonly idleMs?: number } = {}): Watchdog {
   const isSupported = process.platform !== 'win32'
   const groups = new Set<number>()
@@ -79,12 +82,12 @@ export function createWatchdog({ idleMs = IDLE_MS }: { readonly idleMs?: number 
 /** The watchdog of this process. */
 export const watchdog = createWatchdog()
 
-/** Waits for a line from this process, which comes once the group is guarded, and becomes the command. */
+/** Waits until this process writes a line, which it does once the group is guarded, and then executes the command. */
 const HELD = 'read -r line <&3 && exec 3<&- && exec "$0" "$@"'
 
 /**
- * Starts a command without input in a process group of its own, guarded before the command runs: killed at any moment,
- * this process leaves nothing behind. The caller releases the group.
+ * Starts a command without input in its own process group, guarded before the command runs: if this process is killed at
+ * any moment, it leaves nothing running. The caller releases the group.
  */
 export function spawnGuarded(
   command: string,
@@ -100,12 +103,12 @@ export function spawnGuarded(
   hold.on('error', () => {})
   if (child.pid !== undefined) watchdog.guard(child.pid)
   hold.end('\n')
-  // Node's types know the streams of three descriptors only; the first is ignored and the next two are pipes.
+  // Node's types cover only three descriptors; here the first is ignored and the next two are pipes.
   return child as ChildProcess as ChildProcessByStdio<null, Readable, Readable>
 }
 
 function spawnShell(groups: readonly number[]): ChildProcess {
-  // Groups are passed as arguments: if they were written to stdin, this process could die before the write.
+  // Passes groups as arguments: this process could die before it writes them to stdin.
   const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...groups.map(String)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

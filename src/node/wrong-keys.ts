@@ -1,14 +1,16 @@
-// Rate-limits key guessing: after several wrong keys from an address, requests from it are refused without checking
-// their key. Reports wrong keys to the operator, at most once a minute.
+// Rate-limits key guessing: after several wrong keys from an address, refuses requests from it without checking their
+// key. Reports wrong keys to the operator at most once a minute.
 import { dropOldest } from '../lib/index.ts'
 
+/** Counts wrong keys by address. */
 export type WrongKeys = {
-  /** Seconds until keys from this address are checked again; 0 if they are checked now. */
+  /** Returns the seconds until keys from this address are checked again; 0 if they are checked now. */
   waitSeconds(address: string): number
   /** Records a wrong key. */
   add(address: string): void
 }
 
+/** Options of `createWrongKeys`. */
 export type WrongKeysOptions = {
   readonly notify?: ((message: string) => void) | undefined
   /** A monotonic clock in milliseconds. */
@@ -22,6 +24,7 @@ const REFILL_MS = 6000
 const REPORT_GAP_MS = 60_000
 const MAX_ADDRESSES = 1000
 
+/** Creates a counter of wrong keys. */
 export function createWrongKeys({ notify, now = () => performance.now() }: WrongKeysOptions = {}): WrongKeys {
   /** When the wrong keys of each address expire; most recent address last. */
   const clearAt = new Map<string, number>()

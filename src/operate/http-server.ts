@@ -3,10 +3,10 @@ import { createServer as createPlain, type RequestListener, type Server, type Se
 import { createServer as createSecure } from 'node:https'
 import type { TlsSource } from './tls-files.ts'
 
-/** Longer than clients and balancers keep a connection: one that we close just as it is used again costs a failed request. */
+/** Longer than clients and load balancers keep a connection: closing one just as it is reused would fail a request. */
 const KEEP_ALIVE_MS = 75_000
 
-/** An HTTP/1.1 server; with `tls` it speaks HTTPS alone. */
+/** Creates an HTTP/1.1 server; with `tls` it serves only HTTPS. */
 export function createHttpServer(
   tls: TlsSource | undefined,
   limits: ServerOptions,

@@ -1,11 +1,11 @@
-// Counts what a gateway asks of the shared store, for `/metrics`.
+// Counts a gateway's operations on the shared store, for `/metrics`.
 import type { StateStore } from '../store/index.ts'
 import type { MetricRegistry } from './registry.ts'
 import type { storeSeries } from './series.ts'
 
 type StoreMetrics = Pick<MetricRegistry<keyof typeof storeSeries>, 'add' | 'observe'>
 
-/** The same store; its operations, their time and the bytes that travel are counted. */
+/** Wraps a store to count its operations, their duration and the bytes transferred. */
 export function meterStore(store: StateStore, metrics: StoreMetrics): StateStore {
   const count = (direction: 'in' | 'out', text: string) =>
     metrics.add('toolshelf_store_bytes_total', { store: store.kind, direction }, Buffer.byteLength(text))

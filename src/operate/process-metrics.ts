@@ -1,10 +1,10 @@
-// Memory, CPU time and event loop of this process, for `/metrics`. The names that begin with `process_` are those that exporters
-// of every language use.
+// Measures memory, CPU time and event loop of this process, for `/metrics`. Names that begin with `process_` are the
+// ones that Prometheus clients of every language use.
 import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { createMetricRegistry, type SeriesTable } from './registry.ts'
 
-/** Series of this process, beside those of its gateway. */
+/** Series about this process, in addition to those of its gateway. */
 export const processSeries = {
   process_cpu_seconds_total: ['counter', 'CPU time of this process, user and system.'],
   process_resident_memory_bytes: [
@@ -21,7 +21,7 @@ export const processSeries = {
   ],
 } as const satisfies SeriesTable
 
-/** Reports about this process until it is closed. */
+/** Measures this process until it is closed. */
 export type ProcessMetrics = {
   text(): Promise<string>
   close(): void
@@ -31,7 +31,10 @@ export type ProcessMetrics = {
 const RESOLUTION = 20
 const QUANTILES = [0.5, 0.99, 1]
 
-/** Watches the event loop from the first scrape on: that takes 50 timers a second, which a gateway without Prometheus saves. */
+/**
+ * Watches the event loop from the first scrape on: that takes 50 timers per second, which a gateway without Prometheus
+ * avoids.
+ */
 export function watchProcess(): ProcessMetrics {
   const registry = createMetricRegistry<keyof typeof processSeries>(processSeries)
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION })

@@ -1,15 +1,15 @@
-// Counters, gauges and histograms in the text format of Prometheus. Names come from a table, labels from fixed sets: nothing
-// that a client sends becomes either.
+// Collects counters, gauges and histograms and renders them in the text format of Prometheus. Names come from a table
+// and labels from fixed sets: nothing that a client sends becomes either.
 
 /** Labels of a sample; their values come from fixed sets. */
 export type Labels = { readonly [name: string]: string }
 
-/** What is measured, by name: its kind, and a sentence about it. */
+/** The series by name: kind and description. */
 export type SeriesTable = {
   readonly [name: string]: readonly [kind: 'counter' | 'gauge' | 'histogram', help: string]
 }
 
-/** A value with its labels, as a gauge is read. */
+/** A value with its labels, as read from a gauge. */
 export type Sample = { readonly labels?: Labels; readonly value: number }
 
 /** The series of one gateway. */
@@ -18,16 +18,16 @@ export type MetricRegistry<Name extends string> = {
   readonly add: (name: Name, labels: Labels, amount?: number) => void
   /** Adds a value to a histogram. */
   readonly observe: (name: Name, labels: Labels, value: number) => void
-  /** Reads the values of a series whenever they are asked for. */
+  /** Registers a function that returns the samples of a series whenever they are scraped. */
   readonly read: (name: Name, samples: () => readonly Sample[]) => void
-  /** The page that Prometheus reads. */
+  /** Returns the page that Prometheus scrapes. */
   readonly text: () => string
 }
 
-/** Combinations of labels per series; more of them would mean that a label is not from a fixed set. */
+/** Combinations of labels per series; more would mean that a label is not from a fixed set. */
 const MAX_COMBINATIONS = 1000
 
-/** Upper bounds of a histogram, in seconds. */
+/** Upper bounds of a histogram's buckets, in seconds. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 type Distribution = { readonly counts: number[]; sum: number; count: number }

@@ -1,14 +1,18 @@
-// What is read again when the operator asks for it with SIGHUP: configuration, certificates, users.
+// Reloads configuration, certificates and users when the operator sends SIGHUP.
 
-/** Things that can be read again. */
+/** The functions to call on a reload. */
 export type Reloads = {
   /** Calls the function at every reload until the returned function is called. */
   onReload(reload: () => unknown): () => void
-  /** Reads everything again, one after another; a failure is reported and does not stop the rest. */
+  /** Calls all functions, one after another; reports a failure and continues with the rest. */
   reload(): Promise<void>
 }
 
-/** @param notify - Reports failures to the operator. */
+/**
+ * Creates an empty list of reloads.
+ *
+ * @param notify - Called with failures, for the operator.
+ */
 export function createReloads(notify: (message: string) => void): Reloads {
   const all = new Set<() => unknown>()
   let running: Promise<void> = Promise.resolve()

@@ -1,7 +1,7 @@
-// The series that both gateways have, under the same names and with the same labels.
+// Defines the series that both gateways have, with the same names and labels.
 import type { SeriesTable } from './registry.ts'
 
-/** Series of requests: what came in, how long it took, what was searched. */
+/** Series about requests: how many came in, how long they took, how many searches ran. */
 export const requestSeries = {
   toolshelf_requests_total: ['counter', 'Requests answered, by gateway, endpoint and status.'],
   toolshelf_request_seconds: [

@@ -1,24 +1,24 @@
-// The condition of readiness that the shared store answers.
+// Implements the readiness check of the shared store.
 import type { StateStore } from '../store/index.ts'
 import type { ReadinessCheck } from './readiness.ts'
 
 /** Options of `createStoreCheck`. */
 export type StoreCheckOptions = {
   /**
-   * Milliseconds without an answer after which the gateway is not ready. What needs no store goes on meanwhile, and all
-   * replicas share the store's fate. Default: 30,000.
+   * Milliseconds without an answer after which the gateway is not ready. It tolerates shorter outages, because much works
+   * without the store and all replicas would be unready at once. Default: 30,000.
    */
-  readonly patienceMs?: number
+  readonly toleranceMs?: number
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number
 }
 
-const PATIENCE_MS = 30_000
+const TOLERANCE_MS = 30_000
 
-/** Fails if the store does not answer, and has not for a while; at the start it must answer once. */
+/** Creates a check that fails if the store has not answered for a while; at the start it must answer once. */
 export function createStoreCheck(
   store: Pick<StateStore, 'ping'>,
-  { patienceMs = PATIENCE_MS, now = () => performance.now() }: StoreCheckOptions = {},
+  { toleranceMs = TOLERANCE_MS, now = () => performance.now() }: StoreCheckOptions = {},
 ): ReadinessCheck {
   let answeredAt = Number.NEGATIVE_INFINITY
   return {
@@ -28,7 +28,7 @@ export function createStoreCheck(
         await store.ping()
         answeredAt = now()
       } catch (error) {
-        if (now() - answeredAt > patienceMs) throw error
+        if (now() - answeredAt > toleranceMs) throw error
       }
     },
   }

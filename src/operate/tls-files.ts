@@ -1,17 +1,18 @@
-// Certificates from files, read again when the files change, so that they can be renewed without a restart.
+// Loads TLS certificates from files, and reloads them when the files change, so that they can be renewed without a
+// restart.
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Server as HttpsServer } from 'node:https'
 import { resolve } from 'node:path'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { OptionError } from '../node/index.ts'
 
-/** Where the certificate and its key are, as PEM. */
+/** Paths of the certificate and its key, as PEM. */
 export type TlsFiles = {
   /** The certificate, followed by those of intermediate authorities. */
   readonly cert: string
   /** The private key of the certificate. */
   readonly key: string
-  /** Authorities of client certificates; with it, clients need one. */
+  /** Authorities of client certificates; if set, clients need a certificate. */
   readonly ca?: string | undefined
 }
 
@@ -21,16 +22,17 @@ export type TlsSource = {
     readonly requestCert: boolean
     readonly rejectUnauthorized: boolean
   }
-  /** Gives the server the certificates, now and whenever they change. */
+  /** Sets the server's certificates, now and whenever they change. */
   attach(server: HttpsServer): void
-  /** Reads the files again; keeps the certificates in use if they cannot be used. */
+  /** Rereads the files; keeps the current certificates if the new ones cannot be used. */
   reload(): void
   close(): void
 }
 
+/** Options of `openTlsFiles`. */
 export type TlsSourceOptions = {
   readonly notify?: ((message: string) => void) | undefined
-  /** Milliseconds between two looks at the files. Default: 1,000. */
+  /** Milliseconds between two checks of the files. Default: 1,000. */
   readonly intervalMs?: number
 }
 
@@ -59,7 +61,7 @@ export function openTlsFiles(
     notify?.(`using the new certificate in ${files.cert}.`)
   }
 
-  // Looks by polling: `watch` would miss a link that Kubernetes turns to another folder.
+  // Polls, because `watch` would miss a symbolic link that Kubernetes points to another folder.
   for (const path of paths) watchFile(path, { interval: intervalMs, persistent: false }, reload)
   return {
     get options() {

@@ -1,17 +1,23 @@
-// Attributes of spans and metrics by the semantic conventions for generative AI and MCP; our own begin with `toolshelf.`.
+// Builds attributes of spans and metrics by the semantic conventions for generative AI and MCP; Toolshelf's own begin
+// with `toolshelf.`.
 import type { Attributes } from '@opentelemetry/api'
 import type { BilledTokens } from '../core/figures/index.ts'
 import type { Trace } from '../core/index.ts'
 
+/** The event of a finished tool call. */
 export type ResultEvent = Extract<Trace, { type: 'result' }>
+/** The event of a finished model response. */
 export type SampledEvent = Extract<Trace, { type: 'sampled' }>
 
-/** All input tokens of a sampling; the conventions count cached ones, too. */
+/** Returns all input tokens of a model response, including cached ones, as the conventions ask. */
 export function inputTokens({ input, cacheRead, cacheWrite, cacheWrite1h }: BilledTokens): number {
   return input + cacheRead + cacheWrite + cacheWrite1h
 }
 
-/** The API's flavour: the conventions ask for who defined it, not for who runs the model. */
+/**
+ * Returns the attributes of a model request. The provider is the one that defined the API, not the one that runs the
+ * model.
+ */
 export function chatAttributes({ model, api }: SampledEvent): Attributes {
   return {
     'gen_ai.operation.name': 'chat',
@@ -20,6 +26,7 @@ export function chatAttributes({ model, api }: SampledEvent): Attributes {
   }
 }
 
+/** Returns the attributes of a response's token usage. */
 export function usageAttributes({ usage, stopReason }: SampledEvent): Attributes {
   return {
     ...(stopReason === undefined ? {} : { 'gen_ai.response.finish_reasons': [stopReason] }),
@@ -32,7 +39,7 @@ export function usageAttributes({ usage, stopReason }: SampledEvent): Attributes
   }
 }
 
-/** Attributes of a call through the MCP gateway, or of one that the agent runs. */
+/** Returns the attributes of a call through the MCP gateway, or of one that the agent runs. */
 export function toolAttributes({ name, server, outcome }: ResultEvent, isGateway: boolean): Attributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
@@ -43,7 +50,7 @@ export function toolAttributes({ name, server, outcome }: ResultEvent, isGateway
   }
 }
 
-/** `tool_error` is the conventions' word for a result that is an error. */
+/** Error types by outcome; `tool_error` is the conventions' word for a result that is an error. */
 const ERROR_TYPES = {
   failed: 'tool_error',
   refused: 'toolshelf.refused',

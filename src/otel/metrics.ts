@@ -1,4 +1,4 @@
-// Turns events into metrics. The SDK bounds how many series a hostile choice of names can make.
+// Turns events into metrics. The SDK limits the number of series, whatever names clients choose.
 
 import type { Meter } from '@opentelemetry/api'
 import type { ConversationKind, TraceRecord } from '../core/index.ts'

@@ -7,7 +7,9 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
 
-/** The sampler that the environment names; unknown names mean the standard's default, `parentbased_always_on`. */
+/**
+ * Returns the sampler that the environment selects; for unknown names the standard's default, `parentbased_always_on`.
+ */
 export function samplerIn(environment: { readonly [name: string]: string | undefined }): Sampler {
   const name = environment.OTEL_TRACES_SAMPLER ?? ''
   const [, isByParent, kind] = /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name) ?? []

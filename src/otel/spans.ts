@@ -1,4 +1,4 @@
-// Turns events into spans, once what they tell of has ended: samplings, calls, searches and requests of clients.
+// Turns events into spans when what they report has ended: model responses, calls, searches and requests of clients.
 import { randomBytes } from 'node:crypto'
 import {
   type Attributes,
@@ -19,21 +19,22 @@ import {
   usageAttributes,
 } from './attributes.ts'
 
-/** The ids of the next span, which the provider's generator takes. */
+/** The ids of the next span, which the provider's id generator returns. */
 export type NextIds = { traceId: string; spanId: string }
 
+/** Options of `createSpansReader`. */
 export type SpansOptions = {
   readonly ids: NextIds
   readonly redact: (text: string) => string
-  /** Adds arguments and results of calls. */
+  /** Whether to add arguments and results of calls. */
   readonly hasContent: boolean
-  /** Whether spans of a trace without a remote parent are exported. */
+  /** Returns whether spans of a trace without a remote parent are exported. */
   readonly isSampled: (traceId: string) => boolean
 }
 
-/** Conversations and calls that are remembered until they end. */
+/** Conversations and calls to remember until they end. */
 const MAX_REMEMBERED = 10_000
-/** Spans that wait for the span of their request. */
+/** Spans that may wait for the span of their request. */
 const MAX_WAITING = 100
 const MAX_CONTENT_LENGTH = 16_000
 const MAX_SUBJECT_LENGTH = 100
@@ -41,7 +42,7 @@ const MAX_SUBJECT_LENGTH = 100
 type Conversation = {
   readonly id: string
   readonly kind: ConversationKind
-  /** What happened for the request that is being answered; its span comes last, and says which trace they belong to. */
+  /** Spans below the request in progress, whose own span comes last and determines their trace. */
   waiting: { readonly record: TraceRecord; readonly input: SpanInput }[]
   readonly calls: Map<string, Extract<TraceRecord, { type: 'call' }>>
   /** The span of the agent's current turn, which ends last. */
@@ -49,7 +50,7 @@ type Conversation = {
 }
 
 type SpanInput = {
-  /** What was done. */
+  /** The operation's name. */
   readonly operation: string
   /** The tool, model or route; the span's name ends with it. */
   readonly subject: string
@@ -174,7 +175,7 @@ function callSpan(
     milliseconds: record.milliseconds,
     error: record.outcome === 'done' ? undefined : record.outcome,
     traceparent: call?.traceparent,
-    // It was passed on to the server as the parent of what happens there.
+    // The server received this id as the parent of its own spans.
     spanId: call?.spanId ?? (SPAN_ID.test(record.id) ? record.id : undefined),
   }
 }
@@ -241,7 +242,7 @@ function requestSpan(record: Extract<TraceRecord, { type: 'answered' }>): SpanIn
   }
 }
 
-/** Secrets are hidden before anything is cut; otherwise half of one could remain. */
+/** Hides secrets before cutting; otherwise half of one could remain. */
 function contentOf(input: unknown, output: unknown, redact: (text: string) => string): Attributes {
   return {
     'gen_ai.tool.call.arguments': cut(redact(toJson(input)), MAX_CONTENT_LENGTH),
@@ -271,13 +272,16 @@ function newSpanId(): string {
   return randomBytes(8).toString('hex')
 }
 
-/** The trace id and the span id of a valid `traceparent`. */
+/** Returns the trace id and the span id of a valid `traceparent`. */
 function parentIn(traceparent: string | undefined): readonly [string?, string?] {
   const [, traceId, spanId] = traceparent?.split('-') ?? []
   return traceId === undefined || spanId === undefined ? [] : [traceId, spanId]
 }
 
-/** The context of a parent. Ours ends later: whether it will be exported is decided as the sampler will. */
+/**
+ * Returns the context of a parent. Our own parent span ends later, so this decides in advance, as the sampler will,
+ * whether it is exported.
+ */
 function contextOf(
   traceId: string,
   spanId: string | undefined,
@@ -294,7 +298,7 @@ function contextOf(
   })
 }
 
-/** The flag `sampled` of a valid `traceparent`. */
+/** Returns the flag `sampled` of a valid `traceparent`. */
 function flagsIn(traceparent: string): number {
   return Number.parseInt(traceparent.split('-')[3] ?? '01', 16) & 1
 }

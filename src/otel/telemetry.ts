@@ -18,25 +18,26 @@ import { createSpansReader, type NextIds } from './spans.ts'
 
 /** Options of `openTelemetry`. */
 export type TelemetryOptions = {
-  /** Our own version. */
+  /** Toolshelf's version. */
   readonly version: string
   readonly environment: { readonly [name: string]: string | undefined }
   /** Hides secrets in a text. */
   readonly redact: (text: string) => string
-  /** Reports once that the collector does not take what is sent, until it does again. */
+  /** Called once when exports fail, and again only after an export succeeded. */
   readonly notify: (message: string) => void
 }
 
 /** A reader of events that exports them. */
 export type Telemetry = {
   readonly read: (record: TraceRecord) => void
-  /** Sends what is left. Gives up after two seconds, and returns false: what it was doing then may go on for a while. */
+  /** Exports the rest. Gives up after two seconds and returns false; the export may then continue for a while. */
   readonly close: () => Promise<boolean>
 }
 
 const MAX_CLOSE_MS = 2000
 const METRICS_INTERVAL_MS = 60_000
 
+/** Starts exporting; returns the reader of events. */
 export function openTelemetry({ version, environment, redact, notify }: TelemetryOptions): Telemetry {
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'toolshelf', 'service.version': version }))
@@ -86,7 +87,7 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
   }
 }
 
-/** Resolves with false if the work takes too long. */
+/** Resolves to false if the work takes too long. */
 async function withinLimit(work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<boolean>((resolve) => {
@@ -107,7 +108,7 @@ function createWatch(notify: (message: string) => void) {
       notify(`events do not reach the OpenTelemetry collector: ${error?.message || 'no reason given'}`)
     isFailing = true
   }
-  // The packages log other errors, too, which nobody has asked for.
+  // Without this, the packages would log other errors, too.
   setGlobalErrorHandler((error) => failed(error as Error))
   const watched = <Items, Given extends Exporter<Items>>(exporter: Given & Exporter<Items>): Given => {
     const send = exporter.export.bind(exporter)

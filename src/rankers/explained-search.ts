@@ -11,17 +11,19 @@ import {
 } from '../search/index.ts'
 import { explainHybrid, translateQuery } from './rankers.ts'
 
+/** A tool that a search found. */
 export type FoundTool = { readonly tool: PoolTool; readonly score: number }
+/** The result of a search with scores. */
 export type FoundTools = {
   readonly hits: readonly FoundTool[]
   readonly matched: number
-  /** Names in the query that no tool has, with the nearest ones. */
+  /** Names in the query that no tool has, with the most similar ones. */
   readonly unknown: readonly { readonly name: string; readonly near: readonly string[] }[]
-  /** Why the ranker failed, if it did: the hits are then those that a search falls back to. */
+  /** Why the ranker failed, if it did; the hits then come from the fallback. */
   readonly failure: unknown
 }
 
-/** Supports the query forms of ToolSearch (+required, select:, full names), with the ranker's scores. */
+/** Searches with the query forms of ToolSearch (+required, select:, full names), and returns the ranker's scores. */
 export async function findWithScores(
   rank: Rank,
   tools: readonly PoolTool[],
@@ -51,11 +53,12 @@ export async function findWithScores(
   return { hits: found.map((tool) => ({ tool, score: scores.get(tool) ?? 0 })), matched, unknown, failure }
 }
 
-/** Why a tool was found: its words that met the query's, and what each part gave to its score. */
+/** Why a tool was found: its words that matched the query, and the parts of its score. */
 export type Why = { readonly words: readonly WordMatch[]; readonly parts: readonly ScorePart[] }
 
+/** Explanations of all hits of a search. */
 export type SearchExplanation = {
-  /** The words that were searched for besides those of a query in another language. */
+  /** The English words that were searched for as well, for a query in another language. */
   readonly translation: Translation | undefined
   readonly whys: ReadonlyMap<PoolTool, Why>
 }
@@ -63,7 +66,7 @@ export type SearchExplanation = {
 /** The rankers whose hits can be explained. */
 export const EXPLAINED_RANKERS: readonly string[] = ['hybrid', 'model', 'lexical']
 
-/** The matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
+/** Returns the matched words of each hit and, if meaning counts too, the parts of its score without the encoder. */
 export async function explainHits(
   tools: readonly PoolTool[],
   query: string,
@@ -79,7 +82,7 @@ export async function explainHits(
 
 const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
 
-/** Remembered as long as its list of tools lives. */
+/** Returns the index of a list of tools, cached as long as the list lives. */
 function indexFor(tools: readonly PoolTool[]): LexicalIndex {
   const index = indexes.get(tools) ?? createLexicalIndex(tools)
   indexes.set(tools, index)
@@ -99,7 +102,7 @@ function whysOf(
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))
 }
 
-/** What a part of a score means, in a few words. */
+/** Returns the meaning of a part of a score, in a few words. */
 export function scorePartLabel(name: ScorePart['name']): string {
   return LABELS[name] ?? name
 }

@@ -1,11 +1,13 @@
-// The ranker `model`: `hybrid` finds candidates, and the sentence encoder's cosines with the query rank them anew.
+// Implements the ranker `model`: `hybrid` finds candidates, and the sentence encoder's cosines with the query rank them
+// again.
 //
 // A search never waits for tools to be embedded, nor for the model to load: unless all its candidates have vectors, it
-// ranks as `hybrid` does. Vectors of the candidates of recent searches are computed first, then those of all other tools.
+// ranks as `hybrid` does. Vectors of the candidates of recent searches are computed first, then those of all other
+// tools.
 //
 // The encoder supports Latin script only and would turn other text into noise, so it never gets any: a query in another
-// script is ranked without it, and a tool without Latin text gets the cosine 0, for which the fusion takes what the tool's
-// words say (S18).
+// script is ranked without it, and a tool without Latin text gets the cosine 0, which the fusion replaces by the lexical
+// score (S18).
 // Implements S18.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PoolTool, Rank } from '../core/index.ts'
@@ -14,17 +16,22 @@ import { dropOldest, splitName } from '../lib/index.ts'
 import { withTimeout } from '../node/index.ts'
 import type { HybridParts } from '../search/index.ts'
 
+/** The ranker `model`. */
 export type ModelRank = {
   readonly rank: Rank
   /** Resolves when every tool is embedded; false if the encoder is unavailable. */
   ready(tools: readonly PoolTool[], progress?: EmbedProgress): Promise<boolean>
-  /** A ranker that waits until its candidates, and whatever was queued before, are embedded, and for the query's vector. */
+  /**
+   * Returns a ranker that waits until its candidates, and whatever was queued before, are embedded, and for the query's
+   * vector.
+   */
   patient(progress?: EmbedProgress): Rank
 }
 
+/** Options of `createModelRank`. */
 export type ModelRankOptions = {
   readonly embedder: Embedder
-  /** Creates `hybrid` with the part that gives the encoder's cosines, 0 for a tool without one. */
+  /** Creates `hybrid` with a function that returns the encoder's cosines, 0 for a tool without one. */
   readonly createHybrid: (model: NonNullable<HybridParts['model']>) => Rank
   /** Milliseconds that a search waits for the vector of its query, with the model in memory. */
   readonly timeoutMs?: number
@@ -38,9 +45,10 @@ const CANDIDATES = 20
 /** Candidates of recent searches that are embedded ahead of the rest. */
 const MAX_RECENT = 400
 
+/** Creates the ranker `model`. */
 export function createModelRank(options: ModelRankOptions): ModelRank {
   const { embedder, timeoutMs = QUERY_TIMEOUT_MS } = options
-  /** Carries a search's cosines to the fusion; searches of others may run at the same time. */
+  /** Passes a search's cosines to the fusion; other searches may run at the same time. */
   const cosines = new AsyncLocalStorage<ReadonlyMap<PoolTool, number>>()
   const hybrid = options.createHybrid(async (tools) => {
     const known = cosines.getStore()
@@ -57,7 +65,7 @@ export function createModelRank(options: ModelRankOptions): ModelRank {
     const isRead = embedder.vectors(texts).every((vector) => vector !== undefined)
     return isRead && (await embedder.embedQuery('ready')) !== undefined
   }
-  /** `read` has the candidates embedded, or lets it begin. */
+  /** Ranks after `read`, which embeds the candidates or starts to. */
   const rankAfter =
     (
       read: (candidates: readonly PoolTool[], tools: readonly PoolTool[]) => unknown,
@@ -79,7 +87,7 @@ export function createModelRank(options: ModelRankOptions): ModelRank {
   }
 }
 
-/** Has tools embedded in the background: the candidates of recent searches first, then a whole list. */
+/** Embeds tools in the background: the candidates of recent searches first, then a whole list. */
 function createReader(embedder: Embedder) {
   /** The newest last. */
   const recent = new Set<string>()
@@ -108,8 +116,8 @@ function createReader(embedder: Embedder) {
 }
 
 /**
- * The cosines of candidates with a query; undefined if one of them is not embedded yet, the query is not Latin, or the
- * model is not in memory or busy.
+ * Returns the cosines of candidates with a query; undefined if one of them is not embedded yet, the query is not Latin, or
+ * the model is not in memory or busy.
  */
 async function cosinesOf(
   embedder: Embedder,
@@ -140,7 +148,7 @@ async function cosinesOf(
 
 const documents = new WeakMap<PoolTool, string>()
 
-/** The text to embed for a tool: its name as words, its description, and its argument names. */
+/** Returns the text to embed for a tool: its name as words, its description, and its argument names. */
 function documentOf(entry: PoolTool): string {
   let text = documents.get(entry)
   if (text === undefined) {
@@ -160,7 +168,7 @@ function documentOf(entry: PoolTool): string {
   return text
 }
 
-/** Removes words in other scripts; returns an empty string if no word is left. */
+/** Removes words in other scripts, which the encoder cannot read (S18); returns an empty string if no word is left. */
 function readablePart(text: string): string {
   const readable = text.replace(/(?:(?!\p{Script=Latin})\p{L}\p{M}*)+/gu, ' ')
   return readable === text || /\p{L}/u.test(readable) ? readable.trim() : ''

@@ -1,4 +1,5 @@
-// All rankers by name (S7). The first search loads the table of word vectors; one by `model` starts the encoder's worker.
+// Provides all rankers by name (S7). The first search loads the table of word vectors; one by `model` starts the
+// encoder's worker.
 // Implements S7.
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -10,12 +11,12 @@ import { createScheduler, startTimer } from '../node/index.ts'
 import {
   type Breaks,
   type Bridge,
-  behindSuccessors,
   bm25,
   createBridge,
   createHybrid,
   createTranslate,
   createVectors,
+  demoteDeprecated,
   explainFusion,
   type HybridParts,
   type LexicalIndex,
@@ -54,7 +55,7 @@ export const rankers = {
 
 /** Ranks deprecated tools behind others, and names the ranker in the ranking, for events. */
 function named(ranker: string, plain: Rank): Rank {
-  const rank = behindSuccessors(plain)
+  const rank = demoteDeprecated(plain)
   return (tools, query, limit) => {
     const ranking = rank(tools, query, limit)
     return ranking instanceof Promise ? ranking.then((late) => ({ ...late, ranker })) : { ...ranking, ranker }
@@ -79,6 +80,7 @@ export function warmUpSearch(
   return warmUpEntries(entries, progress)
 }
 
+/** Like `warmUpSearch`, for tools that are already in a pool. */
 export function warmUpEntries(
   entries: readonly PoolTool[],
   progress?: (done: number, total: number) => void,
@@ -86,7 +88,10 @@ export function warmUpEntries(
   return modelRank().ready(entries, progress)
 }
 
-/** Ranks when all tools are indexed, however long that takes; a search of an agent goes on after four seconds. */
+/**
+ * Wraps a ranker to wait until all tools are indexed, however long that takes; an agent's search goes on after four
+ * seconds.
+ */
 export function whenIndexed(rank: Rank): Rank {
   return async (tools, query, limit) => {
     for (;;) {
@@ -98,10 +103,10 @@ export function whenIndexed(rank: Rank): Rank {
 
 /** Ranks like `model`, but waits until the encoder has read what a search finds; like `hybrid` if it is unavailable. */
 export function patientModel(progress?: (done: number, total: number) => void): Rank {
-  return whenIndexed(behindSuccessors(modelRank().patient(progress)))
+  return whenIndexed(demoteDeprecated(modelRank().patient(progress)))
 }
 
-/** The translation that `hybrid` and `model` search by besides the query; undefined for a query in English. */
+/** Returns the translation that `hybrid` and `model` use besides the query; undefined for a query in English. */
 export function translateQuery(index: LexicalIndex, query: string): Translation | undefined {
   return translate(query, index.knows)
 }
@@ -118,7 +123,7 @@ export async function explainHybrid(
 /** Milliseconds that a search waits for new tools to be indexed. */
 const READING_TIMEOUT_MS = 4000
 
-/** Less than a request may take, because requests are answered beside it. */
+/** Milliseconds of work between two pauses: less than a request may take, because requests are served meanwhile. */
 const SLICE_MS = 5
 
 const breaks: Breaks = {
@@ -130,7 +135,7 @@ const TABLE = new URL('../../data/meaning.bin', import.meta.url)
 
 const BRIDGE = new URL('../../data/bridge.bin', import.meta.url)
 
-/** The table's size is about 3 MB; what unpacks to more is damaged. */
+/** The table has about 3 MB; one that unpacks to more is damaged. */
 const MAX_BRIDGE_BYTES = 16 * 1024 * 1024
 
 const engines: {

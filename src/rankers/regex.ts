@@ -1,5 +1,6 @@
-// The ranker `regex`: case-insensitive matching like Python's `re.search` over name, description, argument names and
-// descriptions, as in the hosted search tool (wire 1.10). Uses RE2, so matching takes linear time for any pattern.
+// Implements the ranker `regex`: case-insensitive matching like Python's `re.search` over name, description, argument
+// names and descriptions, as in the hosted search tool (wire 1.10). Uses RE2, so matching takes linear time for any
+// pattern.
 // Implements wire 18, 19.
 import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from '../core/index.ts'
@@ -10,7 +11,7 @@ const MAX_PATTERN_LENGTH = 200
 /** The score of a match per field: name, description, argument names, argument descriptions. */
 const FIELD_SCORES = [4, 3, 2, 1]
 
-/** Returns the matching tools by field score, then in pool order. Throws SearchInputError for an invalid pattern. */
+/** Ranks matching tools by field score, then in pool order. Throws SearchInputError for an invalid pattern. */
 export const regex: Rank = (tools, pattern, limit) => {
   const compiled = compile(pattern)
   const found: { tool: PoolTool; score: number }[] = []
@@ -77,7 +78,7 @@ const ESCAPES = new Map([
 
 const remembered = new WeakMap<PoolTool, string[][]>()
 
-/** The searched texts of a tool, one list per field in the order of FIELD_SCORES. */
+/** Returns the searched texts of a tool, one list per field in the order of FIELD_SCORES. */
 function textsOf(tool: PoolTool): string[][] {
   let texts = remembered.get(tool)
   if (!texts) {

@@ -2,6 +2,7 @@
 import type { BilledTokens } from '../core/figures/index.ts'
 import type { RecordedTurn } from './types.ts'
 
+/** How prompt tokens that are not in the cache are billed. */
 export type PromptKind = 'input' | 'cacheWrite' | 'cacheWrite1h'
 
 /** How a recording uses the prompt cache. */
@@ -12,6 +13,7 @@ export type Caching = {
   readonly fresh: PromptKind
 }
 
+/** Derives the use of the prompt cache from the recorded usage. */
 export function cachingOf(turns: readonly RecordedTurn[]): Caching {
   const usages = turns.flatMap(({ usage }) => usage ?? [])
   if (usages.length === 0) return { isOn: true, fresh: 'cacheWrite' }
@@ -28,6 +30,7 @@ export function billedAs(tokens: number, known: number, { isOn, fresh }: Caching
   return { ...NOTHING, cacheRead: read, [fresh]: tokens - read }
 }
 
+/** Adds two usages. */
 export function addBilled(one: BilledTokens, other: BilledTokens): BilledTokens {
   return {
     input: one.input + other.input,
@@ -38,7 +41,10 @@ export function addBilled(one: BilledTokens, other: BilledTokens): BilledTokens 
   }
 }
 
-/** Takes tokens of definitions off a recorded usage: they are at the front, where the cache is read first. */
+/**
+ * Subtracts the tokens of definitions from a recorded usage. They are at the front of the prompt, where the cache is
+ * read first.
+ */
 export function withoutFront(usage: BilledTokens, definitions: number): BilledTokens {
   let left = definitions
   const take = (tokens: number) => {

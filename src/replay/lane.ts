@@ -7,17 +7,18 @@ import {
   type Shelf,
   tokensFor,
 } from '../core/index.ts'
-import { readingOf } from '../core/oracle/index.ts'
+import { readingApart } from '../core/oracle/index.ts'
 import { toJson } from '../lib/index.ts'
-import type { ReplayShelf } from './shelves.ts'
+import { type ReplayShelf, tokensOfDefinitions } from './shelves.ts'
 
-/** What Toolshelf sends beside the conversation, at one sampling. */
+/** Tokens that Toolshelf sends in addition to the conversation, in one sampling. */
 export type Overhead = {
   readonly tokens: number
   /** Tokens of the search call that follows; 0 if none does. */
   readonly callTokens: number
 }
 
+/** What one recorded reply would have taken with Toolshelf. */
 export type LaneStep = {
   /** One per sampling: those that only search, and the last, which is the recorded reply. */
   readonly samplings: readonly Overhead[]
@@ -28,10 +29,12 @@ export type LaneStep = {
   readonly brokenBy: string | undefined
 }
 
+/** A conversation in replay. */
 export type Lane = {
   readonly step: (turn: LaneTurn) => Promise<LaneStep>
 }
 
+/** A recorded reply, in terms of the shelf. */
 export type LaneTurn = {
   readonly shelf: ReplayShelf
   readonly model: string
@@ -42,17 +45,17 @@ export type LaneTurn = {
   readonly isCompacted: boolean
 }
 
-/** Stands for everything said: what is said changes neither what is loaded nor what that costs. */
-const SAID = '.'
+/** Replaces every message, because its content affects neither which tools are loaded nor what they cost. */
+const PLACEHOLDER = '.'
 
 /**
- * Keeps a history of one message and all searches. Turns without a search add nothing to it, so that a long recording
- * is as quick as a short one with the same searches.
+ * Starts the replay of a conversation. Its history holds one message and all searches: turns without a search add
+ * nothing, so that a long recording is as fast as a short one with the same searches.
  */
 export function createLane(isSubAgent: boolean): Lane {
   let fork: Shelf | undefined
   let on: ReplayShelf | undefined
-  let history: MessageLike[] = [{ role: 'user', content: SAID }]
+  let history: MessageLike[] = [{ role: 'user', content: PLACEHOLDER }]
   let last: Prepared<{ model: string; messages: MessageLike[] }> | undefined
   let model = ''
   let searches = 0
@@ -72,8 +75,11 @@ export function createLane(isSubAgent: boolean): Lane {
   }
 
   function overhead(callTokens: number): Overhead {
-    const characters = readingOf(last?.request).characters - SAID.length
-    return { tokens: tokensFor(characters), callTokens }
+    const { characters, definitions } = readingApart(last?.request)
+    return {
+      tokens: tokensOfDefinitions(definitions) + tokensFor(characters - PLACEHOLDER.length),
+      callTokens,
+    }
   }
 
   /** Lets the shelf answer a search and appends both to the history. */
@@ -89,7 +95,7 @@ export function createLane(isSubAgent: boolean): Lane {
     async step({ shelf, model: next, calls, queries, isCompacted }) {
       let brokenBy: string | undefined
       if (isCompacted && fork) {
-        history = (await fork.compact(history, { summarize: SAID })) as MessageLike[]
+        history = (await fork.compact(history, { summarize: PLACEHOLDER })) as MessageLike[]
         await prepare(shelf, next)
         brokenBy = 'compaction'
       } else if (!last || on !== shelf || model !== next) brokenBy = await prepare(shelf, next)

@@ -16,10 +16,10 @@ import {
 import { createRecorder, type Recorder } from './recorder.ts'
 import type { Recording, TranscriptFormat } from './types.ts'
 
-/** Thrown for a file that is no transcript; the message follows the file's name. */
+/** Thrown for a file that is not a transcript; the message continues the file's name. */
 export class TranscriptError extends Error {}
 
-/** Lines that may precede the first one that tells the format. */
+/** Lines that may precede the first one of a known format. */
 const MAX_UNKNOWN_LINES = 1_000
 
 /**
@@ -37,7 +37,7 @@ export async function readRecording(files: readonly string[]): Promise<Recording
 }
 
 const NO_FORMAT =
-  'is no transcript that can be replayed; pass a session of toolshelf, Claude Code or Codex, a HAR file, or JSON lines with request and reply bodies'
+  'is not a transcript that can be replayed; pass a session of toolshelf, Claude Code or Codex, a HAR file, or JSON lines with request and reply bodies'
 
 type Reader = {
   readonly format: TranscriptFormat
@@ -74,7 +74,7 @@ async function readOne(file: string, { recorder, index, ...known }: Reading): Pr
 const HEAD_BYTES = 4096
 const CHUNK_BYTES = 1 << 20
 
-/** A line may be nested too deeply, or be a request that no API takes. */
+/** Counts a line as unreadable if reading it throws: it may be nested too deeply, or be an invalid request. */
 function attempt(read: () => void, recorder: Recorder): void {
   try {
     read()

@@ -8,7 +8,7 @@ import type { RecordedTurn, Recording, TranscriptFormat } from './types.ts'
 
 /** Replies of one recording. */
 const MAX_TURNS = 50_000
-/** Conversations of one recording that are told apart; further ones share the last. */
+/** Conversations of one recording that are counted separately; further ones share the last. */
 const MAX_LANES = 2_000
 const MAX_NAME_LENGTH = 200
 const MAX_CALLS = 200
@@ -26,6 +26,7 @@ export type FoundReply = {
   readonly tools?: readonly Fields[] | undefined
 }
 
+/** Collects a recording; readers call it for each line. */
 export type Recorder = {
   /** Adds this many characters to a conversation: what the user said, or what a tool returned. */
   readonly add: (lane: string, characters: number) => void
@@ -49,6 +50,7 @@ type Lane = {
   lastId?: string
 }
 
+/** Creates an empty recorder. */
 export function createRecorder(): Recorder {
   const lanes = new Map<string, Lane>()
   const turns: Writable<RecordedTurn>[] = []

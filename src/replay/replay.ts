@@ -14,12 +14,13 @@ import { makeReplayReport, type ReplayFindings } from './report.ts'
 import { createReplayShelves, type ReplayShelf } from './shelves.ts'
 import type { RecordedTurn, Recording, ReplayedTurn, ReplayReport } from './types.ts'
 
+/** Options of `replay`. */
 export type ReplayOptions = {
   /** Tools of the servers; an HTTP log brings its own. */
   readonly tools?: readonly Tool[]
   readonly servers?: { readonly [name: string]: { readonly alwaysLoad?: boolean } }
   readonly rank: Rank
-  /** The model of turns whose recording names none; also whose prices count then. */
+  /** Model, and so prices, of turns whose recording names none. */
   readonly model: string
   readonly prices?: PriceTable
   /** How loaded tools reach the model. Default: by references where the recorded API takes them, else as text. */
@@ -29,7 +30,7 @@ export type ReplayOptions = {
 }
 
 /** A conversation while it is replayed. */
-type Going = {
+type LaneState = {
   readonly lane: Lane
   readonly name: string
   /** Recorded searches that belong to the next reply. */
@@ -58,19 +59,21 @@ export async function replay(recording: Recording, options: ReplayOptions): Prom
   const caching = cachingOf(recording.turns)
   const findings: ReplayFindings = { turns: [], used: new Set(), unknown: new Set(), shelf: await shelfFor() }
   const isSending = await sendsDefinitions(recording, shelfFor)
-  const lanes = new Map<string, Going>()
+  const lanes = new Map<string, LaneState>()
   for (const [index, turn] of recording.turns.entries()) {
-    const going = laneFor(lanes, turn, recording)
-    going.isCompacted ||= turn.isCompacted
+    const laneState = laneFor(lanes, turn, recording)
+    laneState.isCompacted ||= turn.isCompacted
     // A reply that only searches is no request of its own: without Toolshelf it would not have been made.
     if (turn.queries.length > 0 && turn.calls.length === 0) {
-      going.queries.push(turn.queries)
+      laneState.queries.push(turn.queries)
       continue
     }
     const shelf = await shelfFor(turn.tools)
     if (shelf.tokens > findings.shelf.tokens) findings.shelf = shelf
     const model = turn.model || options.model
-    findings.turns.push(await replayTurn({ turn, going, shelf, model, caching, isSending, findings, prices }))
+    findings.turns.push(
+      await replayTurn({ turn, laneState, shelf, model, caching, isSending, findings, prices }),
+    )
     if (index % PROGRESS_TURNS === 0) options.progress?.(index)
   }
   return makeReplayReport(recording, findings, { wire, caching, isSending, prices })
@@ -90,13 +93,13 @@ async function sendsDefinitions(
   return false
 }
 
-function laneFor(lanes: Map<string, Going>, { lane }: RecordedTurn, { format }: Recording): Going {
+function laneFor(lanes: Map<string, LaneState>, { lane }: RecordedTurn, { format }: Recording): LaneState {
   const known = lanes.get(lane)
   if (known) return known
   const noun = format === 'http' ? 'conversation' : 'sub-agent'
   const number = lanes.size + (format === 'http' ? 1 : 0)
   const isMain = lane === ''
-  const going: Going = {
+  const laneState: LaneState = {
     ...{
       lane: createLane(!isMain && format !== 'http'),
       name: isMain ? 'main' : `${noun} ${Math.max(1, number)}`,
@@ -111,13 +114,13 @@ function laneFor(lanes: Map<string, Going>, { lane }: RecordedTurn, { format }: 
       with: 0,
     },
   }
-  lanes.set(lane, going)
-  return going
+  lanes.set(lane, laneState)
+  return laneState
 }
 
 type Replaying = {
   readonly turn: RecordedTurn
-  readonly going: Going
+  readonly laneState: LaneState
   readonly shelf: ReplayShelf
   readonly model: string
   readonly caching: Caching
@@ -127,26 +130,26 @@ type Replaying = {
 }
 
 async function replayTurn(replaying: Replaying): Promise<ReplayedTurn> {
-  const { turn, going, shelf, model, findings } = replaying
+  const { turn, laneState, shelf, model, findings } = replaying
   const calls = turn.calls.flatMap((name) => shelf.nameFor(name) ?? [])
   for (const name of calls) findings.used.add(name)
   for (const name of turn.calls)
     if (name.startsWith('mcp__') && shelf.nameFor(name) === undefined) findings.unknown.add(name)
-  const queries = [...going.queries, ...(turn.queries.length > 0 ? [turn.queries] : [])]
-  const step = await going.lane.step({ shelf, model, calls, queries, isCompacted: going.isCompacted })
+  const queries = [...laneState.queries, ...(turn.queries.length > 0 ? [turn.queries] : [])]
+  const step = await laneState.lane.step({ shelf, model, calls, queries, isCompacted: laneState.isCompacted })
   const conversationTokens = conversationOf(replaying)
   const figures = figuresFor(replaying, step, conversationTokens)
   const first = step.samplings[0]?.tokens ?? 0
   const last = step.samplings.at(-1)?.tokens ?? 0
-  const isContinued = going.isStarted
-  Object.assign(going, {
+  const isContinued = laneState.isStarted
+  Object.assign(laneState, {
     ...{ queries: [], isCompacted: false, isStarted: true, model, shelf },
     ...{ conversation: conversationTokens, with: last },
   })
   const outputs = step.samplings.reduce((sum, { callTokens }) => sum + callTokens, 0)
   return {
     turn: findings.turns.length + 1,
-    lane: going.name,
+    lane: laneState.name,
     model,
     calls,
     otherCalls: turn.calls.length - calls.length,
@@ -177,10 +180,11 @@ function conversationOf({ turn: { usage, characters }, shelf, isSending }: Repla
 }
 
 function figuresFor(replaying: Replaying, step: LaneStep, conversation: number): Figures {
-  const { turn, going, shelf, model, caching, isSending, prices } = replaying
+  const { turn, laneState, shelf, model, caching, isSending, prices } = replaying
   const { usage } = turn
-  const isWarm = going.isStarted && going.model === model && (usage === undefined || usage.cacheRead > 0)
-  const knownSaid = going.isCompacted ? 0 : going.conversation
+  const isWarm =
+    laneState.isStarted && laneState.model === model && (usage === undefined || usage.cacheRead > 0)
+  const knownSaid = laneState.isCompacted ? 0 : laneState.conversation
   const said = usage
     ? { ...withoutFront(usage, isSending ? shelf.tokens : 0), output: 0 }
     : billedAs(conversation, isWarm ? knownSaid : 0, caching)
@@ -188,20 +192,20 @@ function figuresFor(replaying: Replaying, step: LaneStep, conversation: number):
   const lastIndex = step.samplings.length - 1
   const samplings = step.samplings.map(({ tokens, callTokens }, index) => {
     const before = step.samplings[index - 1]?.tokens
-    // A further sampling reads all that the one before it sent.
-    const known = before ?? (isWarm && step.brokenBy !== 'tools' ? going.with : 0)
+    // Each further sampling reads from the cache what the one before it sent.
+    const known = before ?? (isWarm && step.brokenBy !== 'tools' ? laneState.with : 0)
     const rest = before === undefined ? said : billedAs(conversation, conversation, caching)
     const billed = addBilled(rest, billedAs(tokens, known, caching))
     const written = index === lastIndex ? output : callTokens
     return { characters: tokens + conversation, billed: { ...billed, output: written } }
   })
   const price = priceOf(model, prices)
-  const request = { hasCacheMarks: caching.isOn, isContinued: going.isStarted, price }
+  const request = { hasCacheMarks: caching.isOn, isContinued: laneState.isStarted, price }
   const charactersWithout = shelf.tokens + conversation
   const figures = figuresOf({ ...request, charactersWithout, samplings }) ?? noFigures
   const billed = addBilled(
     said,
-    billedAs(shelf.tokens, isWarm && going.shelf === shelf ? shelf.tokens : 0, caching),
+    billedAs(shelf.tokens, isWarm && laneState.shelf === shelf ? shelf.tokens : 0, caching),
   )
   const plain = { characters: charactersWithout, billed: { ...billed, output } }
   const { dollarsWith: dollarsWithout } =

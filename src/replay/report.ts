@@ -1,4 +1,4 @@
-// Adds up replayed turns and draws the conclusion, in plain words and also where Toolshelf would not have paid.
+// Adds up replayed turns and says in plain words whether Toolshelf would have paid, also if it would not.
 import { addFigures, dollars, noFigures, type PriceTable, priceOf } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, type WireName } from '../core/index.ts'
 import { count, counted, printableLine } from '../terminal/index.ts'
@@ -15,6 +15,7 @@ export type ReplayFindings = {
   shelf: ReplayShelf
 }
 
+/** What the report assumes. */
 export type ReplayTerms = {
   readonly wire: WireName
   readonly caching: Caching
@@ -27,6 +28,7 @@ const MAX_TURNS_LISTED = 10_000
 const MAX_UNKNOWN = 20
 const MAX_MODELS = 20
 
+/** Makes the report from the replayed turns. */
 export function makeReplayReport(
   recording: Recording,
   findings: ReplayFindings,

@@ -1,6 +1,13 @@
 // Puts the tools of a replay on shelves: those of the servers, or the lists that an HTTP log brings along.
-import { createShelf, type Rank, type Shelf, type Tool, tokensFor, type WireName } from '../core/index.ts'
-import { readingOf } from '../core/oracle/index.ts'
+import {
+  allDefinitionTokens,
+  createShelf,
+  type Rank,
+  type Shelf,
+  type Tool,
+  type WireName,
+} from '../core/index.ts'
+import { entryOf } from '../core/oracle/index.ts'
 import type { Fields } from '../lib/index.ts'
 import { createClientShelves } from '../messages/shelve/index.ts'
 
@@ -18,6 +25,7 @@ export type ReplayShelf = {
   readonly nameFor: (recorded: string) => string | undefined
 }
 
+/** Options of `createReplayShelves`. */
 export type ReplayShelvesOptions = {
   readonly tools: readonly Tool[]
   /** Servers whose tools are always loaded. */
@@ -39,7 +47,7 @@ export function createReplayShelves(
   const byList = new Map<readonly Fields[], Promise<ReplayShelf>>()
   let ofServers: ReplayShelf | undefined
 
-  /** Defers what `toolshelf serve` would; a list that it refuses is sent as it is. */
+  /** Defers what `toolshelf serve` would defer; a list that it rejects is sent unchanged. */
   async function fromList(list: readonly Fields[]): Promise<ReplayShelf> {
     const client = await clients.shelfFor(list)
     if (typeof client === 'string') return describe(createShelf({ ...settings, toolSearch: false }), list)
@@ -60,9 +68,13 @@ export function createReplayShelves(
   }
 }
 
+/** Estimates the tokens of definitions of a request. */
+export function tokensOfDefinitions(definitions: readonly Fields[]): number {
+  return allDefinitionTokens(definitions.map((definition) => ({ json: entryOf(definition).definition })))
+}
+
 function describe(shelf: Shelf, own: readonly Fields[]): ReplayShelf {
   const { pool, deferredNames } = shelf.partition()
-  const definitions = pool.tools.map(({ definition }) => definition)
   const byOwnName = new Map<string, string | undefined>()
   for (const { name, original } of pool.tools)
     byOwnName.set(original, byOwnName.has(original) ? undefined : name)
@@ -70,8 +82,8 @@ function describe(shelf: Shelf, own: readonly Fields[]): ReplayShelf {
     shelf,
     own,
     deferred: deferredNames,
-    tokens: tokensFor(readingOf({ tools: [...own, ...definitions] }).characters),
-    tools: own.length + definitions.length,
+    tokens: allDefinitionTokens(pool.tools) + tokensOfDefinitions(own),
+    tools: own.length + pool.tools.length,
     servers: new Set(pool.tools.flatMap(({ server }) => server ?? [])).size,
     nameFor(recorded) {
       if (pool.byName.has(recorded)) return recorded

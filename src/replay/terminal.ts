@@ -13,6 +13,7 @@ const FORMATS: Record<ReplayReport['format'], string> = {
   http: 'an HTTP log',
 }
 
+/** Renders a report as text. */
 export function replayView(report: ReplayReport): string {
   return [
     ...headOf(report).map((line) => wrapLines(line, WIDTH)),

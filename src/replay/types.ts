@@ -31,7 +31,7 @@ export type RecordedTurn = {
   readonly tools?: readonly Fields[]
 }
 
-/** A transcript, read. */
+/** A transcript after reading. */
 export type Recording = {
   readonly format: TranscriptFormat
   readonly turns: readonly RecordedTurn[]
@@ -72,6 +72,7 @@ export type ReplayedTurn = {
   readonly figures: Figures
 }
 
+/** The searches for one reply. */
 export type ReplayedSearch = {
   /** Recorded searches, replayed with their own queries. */
   readonly recorded: number

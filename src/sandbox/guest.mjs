@@ -1,8 +1,8 @@
-// The first program in the sandbox: gives the script its `tools` and `console`, and turns its values into text. It keeps
-// its own references to everything it uses, so that a script that replaces them confuses only itself.
+// Runs first inside the sandbox: provides `tools` and `console` to the script, and turns its values into text. It keeps
+// its own references to everything it uses, so that a script that replaces globals affects only itself.
 
 /**
- * Runs inside of QuickJS, as text: it must not refer to anything outside of itself.
+ * Is evaluated inside QuickJS from its source text, so it must not refer to anything outside itself.
  * @param {(path: string, input: string) => Promise<string>} call
  * @param {(text: string) => void} print
  * @param {{ inputCharacters: number, outputCharacters: number, logCharacters: number }} limits
@@ -14,8 +14,9 @@ export function guest(call, print, limits) {
   const { slice } = StringOf.prototype
   const { exec } = RegExp.prototype
   const cut = (text, most) => (text.length > most ? apply(slice, text, [0, most]) : text)
-  /** What engines ask of any value, which is no tool's name. */
-  const isAsked = (name) => name === 'then' || name === 'toJSON' || name === 'toString' || name === 'valueOf'
+  /** Properties that the engine reads of any value, which are not names of tools. */
+  const isImplicit = (name) =>
+    name === 'then' || name === 'toJSON' || name === 'toString' || name === 'valueOf'
 
   async function invoke(path, input) {
     const json = input === undefined ? '{}' : stringify(input)
@@ -31,7 +32,7 @@ export function guest(call, print, limits) {
   function stub(path) {
     return new ProxyOf(() => {}, {
       get: (_, name) =>
-        typeof name !== 'string' || isAsked(name) || path.length === 2
+        typeof name !== 'string' || isImplicit(name) || path.length === 2
           ? undefined
           : stub(path.length === 0 ? [name] : [path[0], name]),
       apply(_target, _self, values) {
@@ -62,7 +63,7 @@ export function guest(call, print, limits) {
     print(line)
   }
 
-  /** An error as text, with its line; whatever was thrown, and whatever reading it does. */
+  /** Returns an error as text, with its line; handles any thrown value, even one whose properties throw. */
   function described(error) {
     try {
       if (typeof error !== 'object' || error === null) return cut(StringOf(error), 2000)
@@ -75,7 +76,7 @@ export function guest(call, print, limits) {
     }
   }
 
-  /** A letter that says what follows: text, its length, or nothing. */
+  /** Returns `value` with the text, `long` with its length if it is too long, or `nothing`. */
   function rendered(value) {
     const text = typeof value === 'string' ? value : stringify(value)
     if (text === undefined) return 'nothing'

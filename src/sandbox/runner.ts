@@ -1,4 +1,4 @@
-// Runs scripts: small JavaScript programs over tools, each in a sandbox of its own. A few at a time.
+// Runs scripts, small JavaScript programs that call tools, each in its own sandbox and only a few at a time.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -6,8 +6,9 @@ import { createLimiter } from '../node/index.ts'
 import { runInWorker, type StartWorker, startThread } from './script-run.ts'
 import { type CallForScript, type ScriptLimits, type ScriptOutcome, scriptLimits } from './types.ts'
 
+/** Runs scripts. */
 export type ScriptRunner = {
-  /** Never rejects: failures of the script, and of the sandbox, are outcomes. */
+  /** Runs a script. Never rejects: failures of the script, and of the sandbox, are outcomes. */
   run(
     source: string,
     call: CallForScript,
@@ -15,18 +16,20 @@ export type ScriptRunner = {
   ): Promise<ScriptOutcome>
 }
 
+/** Options of `createScriptRunner`. */
 export type ScriptRunnerOptions = {
   /** Limits in place of the defaults. */
   readonly limits?: Partial<ScriptLimits>
-  /** The time that scripts see as now. */
+  /** The time that scripts see. */
   readonly now?: () => number
   /** Starts the thread of a script; a worker of Node by default. @internal */
   readonly startWorker?: StartWorker
 }
 
-/** Scripts of a process that run at the same time; the others wait. */
+/** Scripts that a process runs at the same time; the others wait. */
 const CONCURRENT_SCRIPTS = 4
 
+/** Creates a runner of scripts. */
 export function createScriptRunner(options: ScriptRunnerOptions = {}): ScriptRunner {
   const { now = Date.now, startWorker = startThread(worker) } = options
   const limits = { ...scriptLimits, ...options.limits }
@@ -53,7 +56,7 @@ const beside = (name: string) => new URL(name, import.meta.url)
 /** The build bundles the worker as worker.js. */
 const worker = existsSync(beside('worker.js')) ? beside('worker.js') : beside('worker.mjs')
 
-/** Types of Node 20 name WebAssembly's modules, but not the function that makes them. */
+/** Node 20's types declare WebAssembly's modules, but not the function that compiles them. */
 const { compile } = (
   globalThis as unknown as {
     WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> }

@@ -1,5 +1,5 @@
-// One run of a script, seen from the main thread: starts its worker, makes its calls, and ends it when a limit is
-// reached, whatever the worker does.
+// Runs one script, seen from the main thread: starts its worker, makes its calls, and terminates it when it reaches a
+// limit, whatever the worker does.
 import { type EventEmitter, setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { errorMessage, isFields } from '../lib/index.ts'
@@ -18,7 +18,7 @@ import type {
 
 /** Milliseconds after which a worker that should have ended the script itself is terminated. */
 const GRACE = 1500
-/** Megabytes of the worker outside of WebAssembly. */
+/** Megabytes of the worker's heap, outside WebAssembly. */
 const WORKER_MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 }
 
 /** A thread that runs one script. */
@@ -27,14 +27,16 @@ export type ScriptWorker = EventEmitter & {
   terminate(): Promise<unknown>
 }
 
+/** Starts the thread of a script. */
 export type StartWorker = (input: WorkerInput) => ScriptWorker
 
-/** Starts a worker thread without environment variables, input and more memory than it needs. */
+/** Returns a function that starts a worker thread without environment variables and input, and with limited memory. */
 export function startThread(file: URL): StartWorker {
   return (workerData) =>
     new Worker(file, { workerData, env: {}, execArgv: [], stdin: false, resourceLimits: WORKER_MEMORY })
 }
 
+/** Options of `runInWorker`. */
 export type ScriptRunOptions = {
   readonly startWorker: StartWorker
   readonly wasm: WebAssembly.Module
@@ -45,6 +47,7 @@ export type ScriptRunOptions = {
   readonly signal: AbortSignal
 }
 
+/** Runs a script in a worker; never rejects. */
 export async function runInWorker(options: ScriptRunOptions): Promise<ScriptOutcome> {
   if (options.signal.aborted) return { state: 'stopped', text: STOPPED, log: '', calls: [] }
   const run = new ScriptRun(options)
@@ -57,7 +60,7 @@ export async function runInWorker(options: ScriptRunOptions): Promise<ScriptOutc
 
 const STOPPED = 'The script was stopped.'
 
-/** A record whose outcome is still to come. */
+/** A call whose outcome is still open. */
 type CallRecord = { -readonly [Field in keyof ScriptCallRecord]: ScriptCallRecord[Field] }
 
 class ScriptRun {
@@ -67,9 +70,9 @@ class ScriptRun {
   readonly #calling = new AbortController()
   readonly #records: CallRecord[] = []
   readonly #limiter: Limiter
-  /** Runs while the script may compute. */
+  /** Measures the time in which the script may compute. */
   readonly #computing: Stopwatch
-  /** Runs unless a person is asked. */
+  /** Measures the total time, except while a person is asked. */
   readonly #total: Stopwatch
   #finish: (outcome: ScriptOutcome) => void = () => {}
 
@@ -129,7 +132,7 @@ class ScriptRun {
       if (!isFields(input)) throw new Error('a tool takes one object')
       const value = await this.#limiter(async () => {
         signal.throwIfAborted()
-        // A call that ignores the signal must not keep its slot, whose timer would keep the process alive.
+        // A call that ignores the signal must release its slot, whose timer would keep the process alive.
         return Promise.race([call({ path, input }, { signal, askPerson }), aborted(signal)])
       })
       const result = JSON.stringify(value) ?? 'null'

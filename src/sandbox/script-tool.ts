@@ -2,9 +2,10 @@
 import type { PoolTool } from '../core/index.ts'
 import type { ScriptOutcome } from './types.ts'
 
+/** The name of the tool that runs scripts. */
 export const SCRIPT_TOOL = 'RunScript'
 
-/** The definition, without the field names that differ between the API and MCP. It is the same for all servers. */
+/** The tool's definition, without the fields whose names differ between the API and MCP. The same for all servers. */
 export const runScriptTool = {
   name: SCRIPT_TOOL,
   description:
@@ -22,7 +23,7 @@ export const runScriptTool = {
   },
 } as const
 
-/** Finds the tool that a script's path means, by its name on the shelf, or by its server's and its own name. */
+/** Finds the tool that a script's path refers to, by its name on the shelf, or by its server's and its own name. */
 export function toolAt(
   path: readonly string[],
   tools: { readonly byName: ReadonlyMap<string, PoolTool>; readonly tools: readonly PoolTool[] },
@@ -36,7 +37,7 @@ export function toolAt(
   )
 }
 
-/** The value that a script gets for a text result: parsed if it is a JSON object or list, else the text. */
+/** Returns the value that a script gets for a text result: parsed if it is a JSON object or list, else the text. */
 export function valueOfText(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return text
   try {
@@ -46,7 +47,9 @@ export function valueOfText(text: string): unknown {
   }
 }
 
-/** What is told beside a script's text: which calls it made if it failed, what was cancelled, and its console. */
+/**
+ * Returns what to add to a script's text: the calls it made if it failed, what was cancelled, and its console output.
+ */
 export function remarkAbout({ state, calls, log }: ScriptOutcome): string {
   const unfinished = calls.filter(({ outcome }) => outcome === 'unfinished').length
   return [

@@ -1,16 +1,18 @@
-// Counts time while it runs, and calls back once the time is used up.
+// Measures time while it runs, and calls back when the time is used up.
 
+/** A countdown that can be paused. */
 export type Stopwatch = {
-  /** Starts, or goes on after a pause; does nothing while it runs. */
+  /** Starts, or resumes after a pause; does nothing while it runs. */
   start(): void
-  /** Keeps the time that was used. As often as it was paused it must be started before it runs again. */
+  /** Pauses. Pauses nest: it runs again after as many calls of `start`. */
   pause(): void
-  /** Stops, with all time left. */
+  /** Stops and restores the full time. */
   reset(): void
   /** Ends it for good. */
   stop(): void
 }
 
+/** Creates a stopped stopwatch. */
 export function createStopwatch(milliseconds: number, onEnd: () => void): Stopwatch {
   let left = milliseconds
   let startedAt = 0

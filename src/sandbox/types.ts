@@ -1,7 +1,7 @@
-// The vocabulary of scripts: what a script may use, how it calls tools, and how it ends.
+// Defines scripts: their limits, how they call tools, and how they end.
 import type { Fields } from '../lib/index.ts'
 
-/** Limits of one script. What exceeds one ends the script with an answer that says which, and what to do. */
+/** Limits of one script. A script that exceeds one ends with an answer that says which, and what to do. */
 export type ScriptLimits = {
   /** Characters of the script. */
   readonly sourceCharacters: number
@@ -27,6 +27,7 @@ export type ScriptLimits = {
   readonly logCharacters: number
 }
 
+/** The default limits. */
 export const scriptLimits: ScriptLimits = {
   sourceCharacters: 50_000,
   computeMs: 5000,
@@ -44,16 +45,18 @@ export const scriptLimits: ScriptLimits = {
 /** A call as a script writes it: `tools.github.list_issues({…})` has the path `['github', 'list_issues']`. */
 export type ScriptCall = { readonly path: readonly string[]; readonly input: Fields }
 
+/** What a call gets besides its input. */
 export type ScriptCallContext = {
   /** Aborts when the script ends for whatever reason. */
   readonly signal: AbortSignal
-  /** Runs work in which a person is asked: the time it takes does not count. */
+  /** Runs work that asks a person; its time does not count. */
   readonly askPerson: <Value>(work: () => Promise<Value>) => Promise<Value>
 }
 
 /** Runs a call for a script and returns its result as a JSON value. The message of a rejection is thrown in the script. */
 export type CallForScript = (call: ScriptCall, context: ScriptCallContext) => Promise<unknown>
 
+/** How a script ended. */
 export type ScriptOutcome = {
   /** `failed`: it threw, or exceeded a limit. `stopped`: the signal was aborted. */
   readonly state: 'returned' | 'failed' | 'stopped'
@@ -71,7 +74,7 @@ export type ScriptCallRecord = {
   readonly outcome: 'done' | 'failed' | 'unfinished'
 }
 
-/** What the worker is started with. @internal */
+/** The data that the worker starts with. @internal */
 export type WorkerInput = {
   readonly wasm: WebAssembly.Module
   readonly source: string
@@ -80,7 +83,7 @@ export type WorkerInput = {
   readonly now: number
 }
 
-/** Messages of the worker. @internal */
+/** Messages from the worker. @internal */
 export type WorkerMessage =
   | { readonly type: 'call'; readonly id: number; readonly path: readonly string[]; readonly input: string }
   /** The script waits for calls. */

@@ -1,5 +1,5 @@
-// The worker thread of one script: runs it in QuickJS, in WebAssembly, and exchanges its calls with the main thread as
-// JSON. JavaScript and not TypeScript, because worker threads of Node 20 cannot load TypeScript.
+// Runs one script in a worker thread, in QuickJS compiled to WebAssembly, and exchanges its calls with the main thread
+// as JSON. Written in JavaScript, because worker threads of Node 20 cannot load TypeScript.
 import { parentPort, workerData } from 'node:worker_threads'
 import variant from '@jitl/quickjs-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
@@ -11,12 +11,12 @@ const { wasm, source, limits, now } = workerData
 /** Pages of 64 KiB that the module needs at its start. */
 const PAGES = 256
 
-// QuickJS reads the time and seeds Math.random by these: a script sees its start, in UTC, and no time that passes.
+// QuickJS reads the time and seeds Math.random from these: a script sees its start time, in UTC, and no time passes.
 Date.now = () => now
 Date.prototype.getTimezoneOffset = () => 0
 
-// The memory itself is bounded: QuickJS's own limit counts blocks here and not their sizes, and only refuses single
-// blocks that are too large.
+// Limits the memory itself, because QuickJS's own limit counts blocks rather than their sizes here, and refuses only
+// single blocks that are too large.
 const wasmMemory = new WebAssembly.Memory({
   initial: PAGES,
   maximum: Math.max(PAGES, Math.floor(limits.memoryBytes / 65_536)),
@@ -27,20 +27,20 @@ runtime.setMemoryLimit(limits.memoryBytes)
 runtime.setMaxStackSize(limits.stackBytes)
 const context = runtime.newContext()
 
-/** Promises of the calls that run, by id. */
+/** Promises of the calls in progress, by id. */
 const running = new Map()
 let calls = 0
 let log = ''
 let computedMs = 0
 let sliceStart = performance.now()
-/** Before, the sandbox is made; that time is not the script's. */
+/** Whether the script has started. The time to set up the sandbox does not count. */
 let hasBegun = false
 let isOver = false
 
 const hasComputedTooLong = () => computedMs + performance.now() - sliceStart > limits.computeMs
 runtime.setInterruptHandler(() => hasBegun && hasComputedTooLong())
 
-/** Runs the script for a while, and counts the time. */
+/** Runs a part of the script, and counts the time. */
 function compute(work) {
   sliceStart = performance.now()
   try {
@@ -97,7 +97,7 @@ function settle(answer) {
   }
 }
 
-/** Calls a function of the guest; the text that it returns, or undefined if a limit ended it or it threw. */
+/** Calls a function of the guest; returns its text, or undefined if it reached a limit or threw. */
 function ask(helper, value) {
   const asked = compute(() => context.callFunction(helper, context.undefined, value))
   if (asked.error) return { error: asked.error }
@@ -118,7 +118,7 @@ function endWithValue(value) {
   else end({ kind: 'value', text: text.slice(6) })
 }
 
-/** Runs what is ready to run; then the script has ended, waits for calls, or waits for nothing. */
+/** Runs pending jobs; afterwards the script has ended, waits for calls, or waits for something that never comes. */
 function proceed() {
   compute(() => {
     while (runtime.hasPendingJob() && !hasComputedTooLong()) runtime.executePendingJobs(100).dispose()
@@ -161,7 +161,7 @@ guarded(() => {
     described: context.getProp(given, 'described'),
   }
   hasBegun = true
-  // On the first line, so that lines in errors are those of the script.
+  // The script starts on the first line, so that line numbers in errors are its own.
   const started = compute(() => context.evalCode(`(async () => {${source}\n})()`, 'script.js'))
   if (started.error) return endWithError(started.error)
   script = started.value

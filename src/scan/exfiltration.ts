@@ -18,7 +18,7 @@ const PRIVATE_FILE = [
 
 const asksForPrivateFiles: Phrase = {
   level: 'warn',
-  message: 'it asks for what is in private files',
+  message: 'it asks for the contents of private files',
   patterns: [words`${PRIVATE_FILE}`],
   near: [words`${TAKE}`, words`${GIVE}`, words`${FIRST}`],
 }
@@ -62,7 +62,7 @@ const asksForSecrets: Phrase = {
 
 const saysSecrets: Phrase = {
   level: 'warn',
-  message: 'it makes the model say secrets',
+  message: 'it tells the model to reveal secrets',
   patterns: [
     words`${GIVE} (?:the |these |those |all |any |its |their |found ){0,2}(?:[\w-]{1,20} ){0,2}(?:api keys?|passwords?|credentials?|secrets?|tokens?|keys)\b.{0,30}?\b(?:in|into|with|to) (?:your|the) (?:next |final )?(?:response|answer|reply|message|summary)\b`,
   ],
@@ -78,6 +78,7 @@ const sendsElsewhere: Phrase = {
   ],
 }
 
+/** Phrases that ask for private files, the environment, the conversation or secrets. */
 export const exfiltrationPhrases: readonly Phrase[] = [
   asksForPrivateFiles,
   asksForEnvironment,
@@ -87,11 +88,11 @@ export const exfiltrationPhrases: readonly Phrase[] = [
   sendsElsewhere,
 ]
 
-/** The names of arguments, joined by commas. */
+/** Phrases to look for in the names of a tool's arguments, which are joined by commas. */
 export const namePhrases: readonly Phrase[] = [
   {
     level: 'warn',
-    message: 'an argument asks for what is private',
+    message: 'an argument asks for private data',
     patterns: [
       words`id_rsa|id_ed25519|etc_passwd|(?:contents?|reading|read|dump|copy)_(?:of_|from_)?(?:\w{1,20}_)?(?:ssh|env_file|dotenv|private_key|credentials|passwords?|secrets|conversation|chat_history|system_prompt)`,
       words`(?:full|entire|complete|whole)_(?:conversation|chat|message_history|system_prompt|transcript)`,

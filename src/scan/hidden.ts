@@ -2,6 +2,9 @@
 import { unsafeKinds } from '../lib/index.ts'
 import { excerpt, isPlain, MAX_TEXT_LENGTH, plain, type TextFinding } from './suspicion.ts'
 
+/**
+ * Finds invisible characters, look-alike letters, authority tags, encoded data and similar tricks in a text.
+ */
 export function findHidden(text: string, where: string): TextFinding[] {
   const read = text.slice(0, MAX_TEXT_LENGTH)
   const findings = (isPlain(read) ? markup : [...characters, ...markup]).flatMap((check): TextFinding[] => {
@@ -19,7 +22,7 @@ function tooLong(text: string, where: string): TextFinding {
   return { kind: 'hidden', level: 'warn', where, excerpt: `${text.length} characters`, message }
 }
 
-/** Position of the first of our own marks: up to there, cleaning changes nothing. */
+/** Returns the position of the first of our own marks, which is the first character that cleaning changes. */
 function markIn(text: string): number {
   return (
     [...text.matchAll(/[<\uff1c\ufe64]/g)].find(({ index }) =>
@@ -48,13 +51,13 @@ const characters: readonly Check[] = [
   {
     pattern: /(?!\s)\p{Cc}/u,
     level: 'warn',
-    message: 'it holds control characters, which can hide text in a terminal',
+    message: 'it contains control characters, which can hide text in a terminal',
   },
   {
     // A black flag followed by tags is the flag of a region.
     pattern: /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]{0,6})[\u{E0000}-\u{E007F}]+/u,
     level: 'warn',
-    message: 'it holds text in invisible tag characters',
+    message: 'it contains text in invisible tag characters',
     show: (text, start, end) =>
       plain(
         [...text.slice(start, end)].map((tag) => String.fromCharCode(tag.codePointAt(0)! & 0x7f)).join(''),
@@ -63,33 +66,33 @@ const characters: readonly Check[] = [
   {
     pattern: new RegExp(`(?<=[A-Za-z])${INVISIBLE}+(?=[A-Za-z])|${INVISIBLE}{4}`, 'u'),
     level: 'warn',
-    message: 'invisible characters stand inside its words',
+    message: 'it has invisible characters inside words',
   },
   {
     pattern: new RegExp(`(?<!^|[\\p{L}\\p{M}\\p{Emoji}\\uFE0F])${INVISIBLE}|(?<=[A-Za-z])${INVISIBLE}`, 'u'),
     level: 'note',
-    message: 'it holds invisible characters',
+    message: 'it contains invisible characters',
   },
   {
     pattern: /[\u202D\u202E]/,
     level: 'warn',
-    message: 'it turns the direction of writing, so that a person reads something else',
+    message: 'it overrides the text direction, so that people see something else',
   },
   {
     pattern: /[\u202A-\u202C\u2066-\u2069]/,
     level: 'warn',
-    message: 'it turns the direction of writing without a need',
+    message: 'it changes the text direction without right-to-left letters',
     unless: (text) => /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u.test(text),
   },
   {
     pattern: /\p{Variation_Selector}{2}|[\u{E0100}-\u{E01EF}]{2}/u,
     level: 'warn',
-    message: 'it holds rows of variation selectors, which can carry hidden text',
+    message: 'it contains rows of variation selectors, which can carry hidden text',
   },
   {
     pattern: new RegExp(`[A-Za-z]${DISGUISED}+[A-Za-z]|(?<!\\p{L})${DISGUISED}[a-z]{3}`, 'u'),
     level: 'warn',
-    message: 'letters of another script stand in for Latin ones',
+    message: 'letters of another script replace Latin ones',
   },
 ]
 
@@ -97,37 +100,37 @@ const markup: readonly Check[] = [
   {
     pattern: /[<\uff1c\ufe64]/,
     level: 'warn',
-    message: 'it holds marks that Toolshelf and the API use to speak to the model',
+    message: 'it contains marks that only Toolshelf and the API may use',
     unless: (text) => !unsafeKinds(text).includes('mark'),
     show: (text) => excerpt(text, markIn(text), markIn(text) + 40),
   },
   {
     pattern: new RegExp(`</(?:${TAG})>`, 'i'),
     level: 'warn',
-    message: 'it dresses text up as a block with authority',
+    message: 'it disguises text as a privileged block, such as <system>',
   },
   {
     pattern: /<\|[a-z_]{2,20}\|>|\[\/?INST\]|<<\/?SYS>>/i,
     level: 'warn',
-    message: 'it holds marks that separate the turns of a conversation',
+    message: 'it contains marks that models use to separate turns',
   },
   {
     pattern:
       /<!--(?:(?!-->).){0,200}\b(?:you|must|always|never|ignore|tool|user|instructions?|assistant|model|send|read)\b/is,
     level: 'warn',
-    message: 'a comment that a page would not show speaks to the model',
+    message: 'a hidden HTML comment addresses the model',
   },
   {
     pattern: /<\/(?:\w+_)?(?:instructions?|important\w+)>/i,
     level: 'note',
-    message: 'it holds a block of instructions',
+    message: 'it contains a block of instructions',
   },
-  { pattern: /<!--/, level: 'note', message: 'it holds a comment that a page would not show' },
+  { pattern: /<!--/, level: 'note', message: 'it contains a hidden HTML comment' },
   {
-    // Neither a repeated word nor a gene sequence.
+    // Requires mixed case and digits, so that repeated words and gene sequences do not match.
     pattern: new RegExp(`(?<!${CODE})(?=${CODE}*[a-z])(?=${CODE}*[A-Z])(?=${CODE}*\\d)${CODE}{200}`),
     level: 'warn',
-    message: 'it holds a long block of encoded data',
+    message: 'it contains a long block of encoded data',
   },
   {
     pattern: /[^\S\n]{100}|(?:\n[^\S\n]*){20}/,

@@ -67,7 +67,7 @@ const posesAsSystem: Phrase = {
 
 const standsAbove: Phrase = {
   level: 'warn',
-  message: 'it claims to stand above the person or the system',
+  message: 'it claims authority over the user or the system',
   patterns: [
     words`\b(?:instruction|rule|directive|requirement|message)s? (?:takes?|ha(?:s|ve)|gets?) (?:\w+ )?(?:precedence|priority) over\b`,
     words`\b(?:instruction|rule|directive)s? (?:overrides?|supersedes?|outranks?) (?:all|any|every|the (?:user|system)|your|previous|other)\b`,
@@ -85,6 +85,7 @@ const asksForBehaviour: Phrase = {
   ],
 }
 
+/** Phrases that replace the model's instructions, role or chain of authority. */
 export const overridePhrases: readonly Phrase[] = [
   dropsInstructions,
   givesRole,

@@ -1,6 +1,7 @@
 // Defines suspicious phrases, and finds them in many texts at once.
 import { excerpt, plain, type SuspicionKind, type TextFinding } from './suspicion.ts'
 
+/** A suspicious phrase: any of `patterns`, if each of `near` occurs close to it. */
 export type Phrase = {
   readonly level: TextFinding['level']
   readonly message: string
@@ -12,7 +13,7 @@ export type Phrase = {
 const NEAR = 200
 
 /**
- * A pattern over plain lower-case text. Must run in linear time: gaps are bounded, and no repetition is nested.
+ * Builds a pattern over plain lower-case text. It must run in linear time: bounded gaps, no nested repetition.
  */
 export function words(parts: TemplateStringsArray, ...values: readonly string[]): RegExp {
   return new RegExp(String.raw(parts, ...values), 'g')
@@ -21,11 +22,12 @@ export function words(parts: TemplateStringsArray, ...values: readonly string[])
 /** A mail address, URL, telephone number or wallet; not one given as an example. */
 export const ADDRESS = String.raw`(?<!(?:e\.g\.|such as|example|like)[,:]? ?.?)(?:(?<![\w.+-])[\w.+-]{1,60}@[\w-]{1,60}\.\w|https?://|(?<!\w)\+\d[\d -]{7,15}|\b0x[0-9a-f]{10})`
 
-/** Joins texts, one per line: a pattern runs once for all of them, and never matches across two. */
+/** Texts joined by line breaks: a pattern runs once for all of them, and never matches across two. */
 export type JoinedTexts = { readonly whole: string; readonly lines: readonly Line[] }
 
 type Line = { readonly where: string; readonly text: string; readonly start: number; readonly end: number }
 
+/** Joins texts into one, and remembers where each of them starts and ends. */
 export function joinTexts(texts: readonly { readonly where: string; readonly text: string }[]): JoinedTexts {
   let start = 0
   const lines = texts.map(({ where, text }): Line => {
@@ -39,7 +41,7 @@ export function joinTexts(texts: readonly { readonly where: string; readonly tex
   return { whole: lines.map(({ text }) => text.toLowerCase()).join('\n'), lines }
 }
 
-/** The first match of each phrase in each text. */
+/** Returns the first match of each phrase in each text. */
 export function findPhrases(
   kind: SuspicionKind,
   phrases: readonly Phrase[],
@@ -57,7 +59,7 @@ export function findPhrases(
   })
 }
 
-/** Matches that are close together share their context, so that no part of a text is read more than a few times. */
+/** Yields matches. Those that are close together share their context, so that hostile text is not read many times. */
 function* find(
   pattern: RegExp,
   near: readonly RegExp[],

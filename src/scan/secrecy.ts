@@ -9,7 +9,7 @@ const MOVE =
 
 const keepsFromPerson: Phrase = {
   level: 'warn',
-  message: 'it tells the model to keep something from the person',
+  message: 'it tells the model to keep something from the user',
   patterns: [
     words`\b${NOT}${STRESS} (?:tell|inform|notify|alert|warn|mention|reveal|disclose|admit|confess|report|explain|discuss)\b.{0,60}?\b${PERSON}\b(?! (?:to|they|how to)\b)`,
     words`\b${NOT}${STRESS} (?:mention|reveal|disclose|admit|tell (?:them|anyone|anybody)|talk about|acknowledge|discuss) ?(?:about )?(?:this|that|these|it\b|the fact|any of|having|why|anything|how)`,
@@ -34,10 +34,11 @@ const keepsFromPerson: Phrase = {
 
 const limitsWhatIsShown: Phrase = {
   level: 'note',
-  message: 'it tells the model what not to show or ask the person',
+  message: 'it tells the model what not to show or ask the user',
   patterns: [
     words`\b${NOT}${STRESS} (?:show|display|present|expose|ask)\b.{0,50}?\b(?:${PERSON}|confirmation|permission|approval)\b`,
   ],
 }
 
+/** Phrases that tell the model what to hide from its user. */
 export const secrecyPhrases: readonly Phrase[] = [keepsFromPerson, limitsWhatIsShown]

@@ -3,7 +3,7 @@ import { ADDRESS, type Phrase, words } from './phrases.ts'
 
 const divertsOtherTools: Phrase = {
   level: 'warn',
-  message: 'it diverts what goes through other tools',
+  message: 'it diverts data that goes through other tools',
   patterns: [words`${ADDRESS}`],
   near: [
     words`\b(?:must|always|all|every|whenever|when|each)\b`,
@@ -14,7 +14,7 @@ const divertsOtherTools: Phrase = {
 
 const rulesOtherTools: Phrase = {
   level: 'warn',
-  message: 'it lays down rules for other tools',
+  message: 'it makes rules for other tools',
   patterns: [
     words`\b(?:when|whenever|once|each time|every time) .{0,40}?\b(?:is|are|gets) (?:invoked|called|used|executed|run)\b`,
     words`\b(?:when|whenever|each time|every time|before|after) (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing)|run(?:ning)?) (?!this)`,
@@ -28,7 +28,7 @@ const rulesOtherTools: Phrase = {
 
 const rulesCommands: Phrase = {
   level: 'warn',
-  message: 'it lays down which commands are run',
+  message: 'it dictates which commands are run',
   patterns: [
     words`\b(?:all|every|any) (?:\w+ )?(?:commands?|scripts?|tool calls?) (?:must|should|need to|have to) (?:include|be prefixed|begin|start|be preceded|end|run|go|be routed)\b`,
     words`\b(?:run|execute|evaluate) (?:the following |this |any )?(?:\w+ )?(?:commands?|script|code) (?:\w+ )?(?:before|first|silently|in the background)\b`,
@@ -63,6 +63,7 @@ const insists: Phrase = {
   ],
 }
 
+/** Phrases that govern other tools or discredit them. */
 export const shadowingPhrases: readonly Phrase[] = [
   divertsOtherTools,
   rulesOtherTools,

@@ -1,9 +1,10 @@
 // Detects descriptions made to win every search: keyword lists, repetition, the names of many services.
 import { excerpt, type TextFinding } from './suspicion.ts'
 
-/** Shorter texts gain nothing. */
+/** Shorter texts are not checked: they cannot hold enough keywords to matter. */
 const SHORTEST = 100
 
+/** Finds keyword lists, repeated words and long lists of service names in a text. */
 export function findStuffing(text: string, where: string): TextFinding[] {
   if (text.length < SHORTEST) return []
   const keywords = longestList(text)
@@ -33,7 +34,7 @@ export function findStuffing(text: string, where: string): TextFinding[] {
         services.join(', '),
       ),
     )
-  // Values of arguments are often similar.
+  // Schemas are exempt, because the values of an argument often share a word.
   if (count >= 12 && share >= 0.2 && !where.includes('Schema'))
     findings.push(
       finding(count >= 20 && share >= 0.25 ? 'warn' : 'note', `it says "${word}" ${count} times`, text),

@@ -3,8 +3,10 @@
 import { isContainer, walkJson } from '../lib/index.ts'
 import type { ListedTool } from '../mcp/index.ts'
 
+/** A text with its path in the definition. */
 export type Text = { readonly where: string; readonly text: string }
 
+/** The collected texts of one definition. */
 export type Texts = {
   readonly texts: readonly Text[]
   /** The names of arguments, which are scanned too: a list per object. */
@@ -16,7 +18,9 @@ export type Texts = {
 /** Limits per tool. */
 export const MAX_TEXTS = 2_000
 
-/** Names and descriptions come first, so that no list of values can displace them. */
+/**
+ * Returns a definition's texts; names and descriptions come first, so that no list of values can displace them.
+ */
 export function textsOf(tool: ListedTool): Texts {
   const [names, prose, values]: [Text[], Text[], Text[]] = [[], [], []]
   for (const part of ['name', 'title', 'description', 'annotations', 'inputSchema', 'outputSchema'])

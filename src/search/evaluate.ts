@@ -1,17 +1,18 @@
 // Evaluates a ranker on queries with known answers: recall, nDCG and MRR, overall and by kind. Pure and deterministic.
 //
 // Gains are 0 or 1. A query with n golds can be answered by n tools: golds and, in place of golds that were not found,
-// acceptable ones. So going down the list, every gold or acceptable tool counts until n of them have counted.
+// acceptable ones. Going down the list, every gold or acceptable tool counts until n of them have counted.
 import type { Hit, Rank } from '../core/calls/index.ts'
 import type { PoolTool, Tool } from '../core/index.ts'
 import { SearchInputError } from './input-error.ts'
 
+/** A query with its expected tools. */
 export type EvaluationQuery = {
   readonly id?: string
   readonly query: string
   /** Names of the tools that should be found. */
   readonly gold: readonly string[]
-  /** Names that stand in for a gold that was not found. */
+  /** Names that count in place of a gold that was not found. */
   readonly acceptable?: readonly string[]
   readonly kind?: string
   /** Only this server's tools are candidates. */
@@ -30,16 +31,20 @@ export type Quality = {
   readonly all5: number
 }
 
+/** The name of a metric. */
 export type Metric = Exclude<keyof Quality, 'n'>
 
+/** The metrics of all queries, by kind and per query. */
 export type Evaluation = Quality & {
   readonly kinds: Readonly<Record<string, Quality>>
-  /** What each query got, in the order of the queries: for intervals and comparisons. */
+  /** The metrics of each query, in the order of the queries, for confidence intervals and comparisons. */
   readonly perQuery: readonly Omit<Quality, 'n'>[]
 }
 
+/** The metrics in the order in which reports show them. */
 export const METRICS: readonly Metric[] = ['r1', 'r3', 'r5', 'r10', 'ndcg10', 'mrr10', 'all5']
 
+/** Options of `evaluate`. */
 export type EvaluateOptions = {
   /** Called after each query. */
   readonly progress?: (done: number, all: number) => void
@@ -47,7 +52,7 @@ export type EvaluateOptions = {
 
 const DEPTH = 10
 
-/** Ranks every query. Throws when a gold is not among the tools. */
+/** Ranks every query and returns the metrics. Throws if a gold is not among the tools. */
 export async function evaluate(
   rank: Rank,
   tools: readonly PoolTool[],
@@ -75,7 +80,7 @@ export async function evaluate(
   return { ...meanOf(perQuery), kinds: byKind(queries, perQuery), perQuery }
 }
 
-/** A query that a hosted tool would refuse finds nothing. */
+/** Ranks one query; one that a hosted search tool would refuse finds nothing. */
 async function hitsOf(rank: Rank, tools: readonly PoolTool[], query: string): Promise<readonly Hit[]> {
   try {
     return (await rank(tools, query, DEPTH)).hits
@@ -85,7 +90,7 @@ async function hitsOf(rank: Rank, tools: readonly PoolTool[], query: string): Pr
   }
 }
 
-/** The metrics of one ranking. */
+/** Computes the metrics of one ranking. */
 export function measureRanking<Item>(
   ranking: readonly Item[],
   gold: ReadonlySet<Item>,
@@ -111,7 +116,7 @@ export function measureRanking<Item>(
   }
 }
 
-/** Where the mean of a metric lies with 95 % confidence: a bootstrap with a fixed seed. */
+/** Returns the 95 % confidence interval of a metric's mean, by a bootstrap with a fixed seed. */
 export function interval(values: readonly number[], rounds = 1000): readonly [low: number, high: number] {
   if (values.length === 0) return [0, 0]
   const means: number[] = []
@@ -130,8 +135,8 @@ export function interval(values: readonly number[], rounds = 1000): readonly [lo
   return [means[Math.floor(rounds * 0.025)]!, means[Math.min(rounds - 1, Math.floor(rounds * 0.975))]!]
 }
 
-/** Tools of a catalogue as a pool would hold them, under any name at all: nothing is renamed, nothing refused. */
-export function catalogueEntries(tools: readonly Tool[]): PoolTool[] {
+/** Converts tools to pool entries under their own names, without renaming or refusing any. */
+export function poolTools(tools: readonly Tool[]): PoolTool[] {
   return tools.map((tool) => {
     const schema = tool.input_schema ?? tool.inputSchema
     const definition = { name: tool.name, description: tool.description, input_schema: schema }
@@ -166,7 +171,7 @@ function resolve(
   return tools
 }
 
-/** The same scope is the same list, so that rankers can remember what they made of it. */
+/** Returns the tools that a query searches. The same scope returns the same list, so that rankers can cache by it. */
 function candidates(
   scope: string | undefined,
   tools: readonly PoolTool[],
@@ -180,6 +185,7 @@ function candidates(
   return own
 }
 
+/** Averages the metrics of several queries. */
 export function meanOf(perQuery: readonly Omit<Quality, 'n'>[]): Quality {
   const n = perQuery.length
   const mean = (metric: Metric) => (n === 0 ? 0 : perQuery.reduce((sum, one) => sum + one[metric], 0) / n)

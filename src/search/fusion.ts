@@ -1,24 +1,25 @@
-// Words and meaning as one score: a linear model of a few weights, learned by `scripts/train-fusion.ts` on development
-// queries, checked by leaving whole sets out, and written here by hand so that anyone can read it.
+// Combines scores by words and by meaning into one: a linear model with a few weights, learned by
+// `scripts/train-fusion.ts` on development queries, validated by leaving out whole sets, and copied here so that they
+// can be read.
 // Implements S18.
-import type { LexicalHit } from './lexical.ts'
+import type { LexicalHit } from './lexical/index.ts'
 
 /** The scores of one candidate. */
 export type Evidence = {
   readonly words: Pick<LexicalHit, 'score' | 'nameCoverage' | 'serverCoverage' | 'queryCoverage'>
-  /** The cosine of the static table; 0 where it knows no word of the tool. */
+  /** The cosine by the static table; 0 if it knows no word of the tool. */
   readonly meaning: number
-  /** How near the tool's words are to the query's, one by one; 0 where none is known. */
+  /** How near the tool's words are to the query's, word by word; 0 if none is known. */
   readonly nearWords: number
-  /** Whether the tool does what the query wants done: 1 it does, −1 it does something else, 0 nobody knows. */
+  /** Whether the tool does what the query asks for: 1 if it does, −1 if it does something else, 0 if unknown. */
   readonly action: number
-  /** The cosine of the real model, where it is at hand; 0 where it cannot read the tool. */
+  /** The cosine by the sentence encoder, if available; 0 if it cannot read the tool. */
   readonly model: number
 }
 
 /** The best scores among all candidates of a query, for normalising. */
 export type Scale = {
-  /** The lexical score for having every word of the query at full strength. */
+  /** The lexical score of a tool with every word of the query at full strength. */
   readonly perfect: number
   readonly bestWords: number
   readonly bestMeaning: number
@@ -26,44 +27,46 @@ export type Scale = {
   readonly bestModel: number
 }
 
-/** One number a feature; each is between 0 and about 1. */
+/** One weight per feature. Features are between 0 and about 1. */
 export type FusionWeights = {
-  /** The lexical score against the best candidate's. */
+  /** The lexical score relative to the best candidate's. */
   readonly wordsLead: number
   readonly meaning: number
   readonly meaningLead: number
   /** Words and meaning agree. */
   readonly both: number
   readonly nameCoverage: number
-  /** The meaning against the best candidate's, as far as no candidate has the query's words. */
+  /** The meaning relative to the best candidate's; counts the more, the fewer words of the query any candidate has. */
   readonly unsureMeaning: number
   readonly serverCoverage: number
   readonly queryCoverage: number
-  /** The nearness of single words against the best candidate's. */
+  /** The nearness of single words relative to the best candidate's. */
   readonly nearWordsLead: number
-  /** 1 unless the tool does something else than the query wants. */
+  /** 1 unless the tool does something else than the query asks for. */
   readonly action: number
   readonly model: number
   readonly modelLead: number
 }
 
+/** The names of all features. */
 export const FUSION_FEATURES = [
   ...(['wordsLead', 'meaning', 'meaningLead', 'both', 'nameCoverage', 'unsureMeaning'] as const),
   ...(['serverCoverage', 'queryCoverage', 'nearWordsLead', 'action', 'model', 'modelLead'] as const),
 ]
 
+/** The value of each feature for one candidate. */
 export type FusionFeatures = { readonly [Feature in keyof FusionWeights]: number }
 
-/** When the best candidate has less than this of the query, its words are chance hits and count for less. */
+/** If the best candidate matches less than this share of the query, its words match by chance and count for less. */
 const FEW_WORDS = 0.15
 
+/** Computes the features of a candidate. */
 export function fusionFeatures({ words, action, ...cosines }: Evidence, scale: Scale): FusionFeatures {
   const trust = Math.min(1, ratio(scale.bestWords, scale.perfect))
   const wordsLead = ratio(words.score, scale.bestWords) * Math.min(1, trust / FEW_WORDS)
-  // Of a tool that a part cannot read, it thinks what the words say (S18).
-  const meaning = cosines.meaning === 0 ? wordsLead * scale.bestMeaning : cosines.meaning
-  const model = cosines.model === 0 ? wordsLead * scale.bestModel : cosines.model
-  const nearWords = cosines.nearWords === 0 ? wordsLead * scale.bestNearWords : cosines.nearWords
+  const meaning = scoreOrWords(cosines.meaning, wordsLead, scale.bestMeaning)
+  const model = scoreOrWords(cosines.model, wordsLead, scale.bestModel)
+  const nearWords = scoreOrWords(cosines.nearWords, wordsLead, scale.bestNearWords)
   const meaningLead = ratio(meaning, scale.bestMeaning)
   return {
     wordsLead,
@@ -81,6 +84,12 @@ export function fusionFeatures({ words, action, ...cosines }: Evidence, scale: S
   }
 }
 
+/** Returns a part's score; for a tool that it could not embed (0), the lexical score in its place (S18). */
+function scoreOrWords(score: number, wordsLead: number, best: number): number {
+  return score === 0 ? wordsLead * best : score
+}
+
+/** Returns the weighted sum of the features. */
 export function fuse(features: FusionFeatures, weights: FusionWeights): number {
   let score = 0
   for (const feature of FUSION_FEATURES) score += weights[feature] * features[feature]

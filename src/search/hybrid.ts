@@ -1,9 +1,7 @@
-// The default ranker: gathers candidates by words and by meaning, and scores them together (fusion.ts).
+// Implements the default ranker: gathers candidates by words and by meaning, and scores them together (fusion.ts).
 // Implements S7.
 import type { Hit, Rank } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
-import { actionOfTool, isDestructive, nameSays } from './actions.ts'
-import { ownName } from './fields.ts'
 import {
   type Evidence,
   FUSION_FEATURES,
@@ -12,42 +10,50 @@ import {
   fusionFeatures,
   type Scale,
 } from './fusion.ts'
-import { actionFit, type Intent, readIntent } from './intent.ts'
-import type { LexicalIndex } from './lexical.ts'
+import {
+  actionFit,
+  actionOfTool,
+  type Intent,
+  isDestructive,
+  nameMention,
+  readIntent,
+} from './intent/index.ts'
+import type { Translate } from './languages/index.ts'
+import { isMostlyLatin, mergeRankings, type QueryRanking } from './languages/index.ts'
+import type { LexicalIndex } from './lexical/index.ts'
+import type { Vectors } from './meaning/index.ts'
 import { type Breaks, createReading } from './reading.ts'
-import { stem } from './stem.ts'
-import type { Translate } from './translate.ts'
-import { mergeRankings, type QueryRanking, readsMost } from './two-languages.ts'
-import type { Vectors } from './vectors.ts'
 import { WITH_MODEL, WITHOUT_MODEL } from './weights.ts'
-import { splitWords, withoutHidden } from './words.ts'
+import { ownName, splitWords, stem, withoutHidden } from './words/index.ts'
 
+/** What the hybrid ranker is built from. */
 export type HybridParts = {
-  /** The static table; without it the ranking is by words alone. */
+  /** The static table of word vectors; without it the ranking is by words alone. */
   readonly vectors: Vectors | undefined
-  /** The real model, as soon as it has read all tools. */
+  /** Returns the sentence encoder's cosines; undefined until it has embedded all tools. */
   readonly model?: (tools: readonly PoolTool[], query: string) => Promise<Float32Array | undefined>
-  /** Translates queries of other languages, which are then ranked by both texts. */
+  /** Translates queries in other languages, which are then ranked by both texts. */
   readonly translate?: Translate
-  /** Lets others have a turn while tools are read; without it they are read at once. */
+  /** Lets other work run while tools are indexed; without it they are indexed in one go. */
   readonly breaks?: Breaks
 }
 
 const MAX_TWINS = 3
 
-/** Candidates taken from each side. */
+/** Candidates to take from each side. */
 const CANDIDATES = 30
 
-/** A tool that has no word of the query must mean something like it: meaning is never quite zero. */
+/** The lowest cosine that counts as a match for a tool without any word of the query. Unrelated texts are above 0. */
 const LEAST_MEANING = 0.3
 
 /**
- * Less is enough where single words are near as well: "remember a fact" among nine tools of a server called memory. What
- * such a list has no tool for ("play some jazz") stays below 0.05.
+ * A lower bound for tools that also have near words: "remember a fact" among nine tools of a server called memory.
+ * Queries that no tool in such a list serves ("play some jazz") stay below 0.05.
  */
 const LEAST_WITH_NEAR_WORDS = 0.1
 const LEAST_NEAR_WORDS = 0.2
 
+/** Creates the hybrid ranker. */
 export function createHybrid({ vectors, model, breaks, translate }: HybridParts): Rank {
   const reading = createReading(vectors, breaks)
   const rankEnglish = async (index: LexicalIndex, query: string, most: number): Promise<QueryRanking> => {
@@ -60,16 +66,16 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
     const hits = harmlessFirst(listingFirst(named, intent), intent)
     return { hits, coverage: bestCoverage(candidates), matched: candidates.matched }
   }
-  return async (given, typed, limit) => {
+  return async (allTools, typed, limit) => {
     const query = withoutHidden(typed)
-    const { index, unread } = await reading(given)
+    const { index, unread } = await reading(allTools)
     if (!index) return { hits: [], matched: 0, unread }
-    // Many searches may have waited for the same tools; they continue in turns.
+    // Many searches may have waited for the same tools; they continue one after the other.
     await breaks?.pause()
     const most = Math.max(CANDIDATES, limit)
     const translation = translate?.(query, index.knows)
     const own =
-      translation || !readsMost(query)
+      translation || !isMostlyLatin(query)
         ? rankByWords(index, translation?.own ?? query, most)
         : await rankEnglish(index, query, most)
     const found = translation
@@ -80,7 +86,7 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
   }
 }
 
-/** The ranking of a text that the table of meanings cannot read: the words alone decide. */
+/** Ranks by words alone, for text that the table of meanings cannot read. */
 function rankByWords(index: LexicalIndex, query: string, most: number): QueryRanking {
   const { hits, matched } = index.search(query, most)
   return {
@@ -97,14 +103,14 @@ function bestCoverage({ evidence }: Candidates): number {
   return evidence.reduce((best, { words }) => Math.max(best, words.queryCoverage), 0)
 }
 
-/** What one part of the fusion gave to a tool's score. */
+/** What one feature of the fusion added to a tool's score. */
 export type ScorePart = {
   readonly name: keyof FusionWeights
   readonly value: number
   readonly amount: number
 }
 
-/** Why tools rank as they do without the model: each part of the score that gave something, the largest first. */
+/** Explains the scores of tools without the encoder: each part that is not 0, largest first. */
 export function explainFusion(
   index: LexicalIndex,
   vectors: Vectors | undefined,
@@ -133,15 +139,16 @@ export function explainFusion(
   return parts
 }
 
+/** The candidates of a query with their evidence. */
 export type Candidates = {
   readonly documents: readonly number[]
   readonly evidence: readonly Evidence[]
   readonly scale: Scale
-  /** How many tools have a word of the query. */
+  /** Counts the tools that have a word of the query. */
   readonly matched: () => number
 }
 
-/** The best by words, by meaning and by the model, with all that is known of each. */
+/** Finds the best tools by words, by meaning and by the encoder, with all evidence for each. */
 export function gatherCandidates(
   index: LexicalIndex,
   intent: Intent,
@@ -181,7 +188,7 @@ export function gatherCandidates(
 
 const NO_WORDS = { score: 0, nameCoverage: 0, serverCoverage: 0, queryCoverage: 0 }
 
-/** Best first; of equals the one that comes first among the tools. */
+/** Sorts by score; among equals by their order in the list of tools. */
 function rankCandidates(
   { documents, evidence, scale }: Candidates,
   tools: readonly PoolTool[],
@@ -195,7 +202,10 @@ function rankCandidates(
   return hits.sort((a, b) => b.score - a.score)
 }
 
-/** Few words that hold a server's whole name are meant for it; in longer queries such a name is often just a word. */
+/**
+ * Ranks the tools of a server first if a short query contains its whole name. In longer queries the name is often just a
+ * word.
+ */
 function namedFirst(
   hits: readonly Hit[],
   { documents, evidence }: Candidates,
@@ -208,7 +218,7 @@ function namedFirst(
   return [...hits.filter(({ tool }) => named.has(tool)), ...hits.filter(({ tool }) => !named.has(tool))]
 }
 
-/** A tool with less than this of the first one's score does not fit, whatever it does. */
+/** Tools below this share of the first one's score are not moved up, whatever they do. */
 const FITTING = 0.6
 
 /** If the user only wants to read, or forbids an action, ranks a suitable reading tool above one that acts. */
@@ -233,9 +243,9 @@ function listingFirst(hits: readonly Hit[], { listed }: Intent): readonly Hit[] 
   const first = hits[0]
   if (!first || listed === undefined) return hits
   const things = splitWords(listed).map(stem)
-  if (nameSays(first.tool, things) !== 'names') return hits
+  if (nameMention(first.tool, things) !== 'names') return hits
   const at = hits.findIndex(
-    ({ tool, score }) => score >= FITTING * first.score && nameSays(tool, things) === 'lists all',
+    ({ tool, score }) => score >= FITTING * first.score && nameMention(tool, things) === 'lists all',
   )
   if (at < 0) return hits
   return [{ ...hits[at]!, score: first.score }, ...hits.slice(0, at), ...hits.slice(at + 1)]
@@ -246,8 +256,8 @@ function isShort(query: string): boolean {
 }
 
 /**
- * Twins, the same tool on several servers, do not fill the list: the first keeps its place, two others may follow it. Only
- * the first `most` of the result are in order; more need not be there.
+ * Limits duplicates of a tool on several servers: the first keeps its place and up to two others follow it. Only the
+ * first `most` results are sorted and complete.
  */
 function varied(hits: readonly Hit[], most: number): Hit[] {
   const seen = new Map<string, number>()
@@ -269,7 +279,7 @@ function isMatch({ words, meaning, nearWords, model }: Evidence): boolean {
   return meaning >= LEAST_WITH_NEAR_WORDS && nearWords >= LEAST_NEAR_WORDS
 }
 
-/** The places of the highest positive scores, best first; of equals the earlier place. */
+/** Returns the indexes of the highest positive scores, best first; among equals the lower index. */
 function bestPlaces(scores: Float32Array, most: number): Uint32Array {
   const places = new Uint32Array(most)
   const best = new Float32Array(most)

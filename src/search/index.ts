@@ -1,9 +1,6 @@
 // Exports of search for other folders.
-export { type Action, actionOfTool, actionOfVerb } from './actions.ts'
-export { type Bridge, createBridge } from './bridge.ts'
-export { behindSuccessors } from './deprecated.ts'
+
 export {
-  catalogueEntries,
   type Evaluation,
   type EvaluationQuery,
   evaluate,
@@ -12,15 +9,27 @@ export {
   type Metric,
   meanOf,
   measureRanking,
+  poolTools,
   type Quality,
 } from './evaluate.ts'
-export type { LexicalExplanation, WordMatch } from './explain.ts'
-export { searchFields } from './fields.ts'
-export { FILLER_WORDS, STOP_WORDS } from './filler.ts'
 export { createHybrid, explainFusion, type HybridParts, type ScorePart } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
-export { type Intent, readIntent } from './intent.ts'
-export { createDense, type Dense } from './kernel.ts'
+export {
+  type Action,
+  actionOfTool,
+  actionOfVerb,
+  demoteDeprecated,
+  type Intent,
+  readIntent,
+} from './intent/index.ts'
+export {
+  type Bridge,
+  createBridge,
+  createTranslate,
+  type Translate,
+  type TranslatedWord,
+  type Translation,
+} from './languages/index.ts'
 export {
   createLearnedSearch,
   type LearnedCredit,
@@ -28,12 +37,18 @@ export {
   type LearnedSearchOptions,
   type LearnedUse,
 } from './learned.ts'
-export { createLexicalIndex, type LexicalIndex } from './lexical.ts'
-export { createMeaning, type Meaning, readMeaning } from './meaning.ts'
+export type { LexicalExplanation, WordMatch } from './lexical/index.ts'
+export { createLexicalIndex, LEXICAL, type LexicalIndex, PLAIN_BM25 } from './lexical/index.ts'
+export {
+  createDense,
+  createMeaning,
+  createVectors,
+  type Dense,
+  type Meaning,
+  readMeaning,
+  type Vectors,
+} from './meaning/index.ts'
 export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { createRelatedSearch, type RelatedEntry } from './related.ts'
-export { LEXICAL, PLAIN_BM25 } from './settings.ts'
-export { createTranslate, type Translate, type TranslatedWord, type Translation } from './translate.ts'
-export { createVectors, type Vectors } from './vectors.ts'
-export { splitWords } from './words.ts'
+export { FILLER_WORDS, STOP_WORDS, searchFields, splitWords } from './words/index.ts'

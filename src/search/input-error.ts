@@ -1,7 +1,10 @@
-// The error for search inputs that a hosted search tool refuses.
+// Defines the error for search inputs that a hosted search tool would refuse.
 // Implements wire 20.
 
-/** A search input that a hosted tool refuses. A shelf falls back to its classic ranker, a gateway says so (wire 20). */
+/**
+ * A search input that a hosted search tool would refuse. A shelf falls back to its classic ranker; a gateway reports it
+ * (wire 20).
+ */
 export class SearchInputError extends Error {
   readonly code = 'invalid_tool_input'
 

@@ -1,50 +1,49 @@
 // Learns from use: a tool that was called after a search is found first when the same need comes up again.
-// Only calls teach, and what they teach is bounded: a ranking moves at most two tools to its front and drops none, so a
-// new tool keeps its place to within two, and a tool whose definition changes starts over.
+// It learns only from calls, and with limits: at most two tools move to the front and none is dropped, so every other
+// tool moves down by at most two; and what was learned about a tool is forgotten when its definition changes.
 import type { Hit, Rank, Ranking, SearchUse } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import { hash } from '../lib/index.ts'
-import { readQuery } from './query-words.ts'
-import { LEXICAL } from './settings.ts'
-import { stem } from './stem.ts'
+import { LEXICAL } from './lexical/index.ts'
+import { readQuery, stem } from './words/index.ts'
 
 /** One search that led to a call. Plain JSON. */
 export type LearnedUse = {
-  /** The stems of the query's words, without the commonest. */
+  /** The stems of the query's words, without the most common ones. */
   readonly words: readonly string[]
   /** The tool's server; empty for a tool of the host. */
   readonly server: string
   /** The tool's own name there. */
   readonly tool: string
-  /** A hash of the tool's definition: what was learned ends when it changes. */
+  /** A hash of the tool's definition; a use no longer counts once it differs. */
   readonly definition: string
-  /** 1, or less where only the next search found the tool. */
+  /** 1; less if this search missed the tool and only the next one found it. */
   readonly weight: number
 }
 
 /** What was learned about a tool for one query. */
 export type LearnedCredit = {
   readonly tool: PoolTool
-  /** How many earlier searches speak for it. */
+  /** How many earlier searches support it. */
   readonly uses: number
   readonly credit: number
 }
 
-/** Ranks by what earlier searches led to. */
+/** A memory of searches that led to calls, and a ranker that uses it. */
 export type LearnedSearch = {
   /** Learns from a search that led to a call: for the option `learn`. */
   readonly learn: (use: SearchUse) => void
-  /** The same ranker, with the tools in front that were called after such searches. */
+  /** Wraps a ranker so that tools which were called after similar searches come first. */
   rank(rank: Rank): Rank
-  /** The tools that `rank` moves to the front, most credit first. */
+  /** Returns the tools that `rank` would move to the front, most credit first. */
   credits(tools: readonly PoolTool[], query: string): LearnedCredit[]
-  /** Everything learned, oldest first: to save, and to give to `createLearnedSearch`. */
+  /** Returns everything learned, oldest first, to save it and pass it to `createLearnedSearch` later. */
   uses(): readonly LearnedUse[]
 }
 
 /** Options of `createLearnedSearch`. */
 export type LearnedSearchOptions = {
-  /** What was learned before: the `uses()` of an earlier one. */
+  /** What was learned before: the saved `uses()`. */
   readonly uses?: readonly LearnedUse[]
   /** Called for each new use, to save it. */
   readonly onUse?: (use: LearnedUse) => void
@@ -54,11 +53,14 @@ const MAX_USES = 1000
 /** Most searches kept per tool, so that no tool displaces the others. */
 const MAX_USES_OF_TOOL = 30
 const MAX_WORDS = 12
-/** Searches are alike that share this much of their words: with less, siblings such as list and create are confused. */
+/**
+ * Searches count as similar if they share this much of their words; with less, siblings such as list and create are
+ * confused.
+ */
 const LEAST_SHARED = 0.85
-/** Only the latest count, so that a new habit replaces an old one. */
+/** Only the latest similar searches count, so that a new habit replaces an old one. */
 const MAX_LIKE = 8
-/** A search that missed the tool speaks for it half as loud: the model may have meant something else. */
+/** The weight of a search that missed the tool: the model may have meant something else. */
 const MISS_WEIGHT = 0.5
 const LEAST_CREDIT = 1
 const MAX_MOVED = 2
@@ -127,7 +129,7 @@ function withFirst(moved: readonly PoolTool[], ranking: Ranking, limit: number):
   return { ...ranking, hits: all.slice(0, limit), matched: Math.max(matched, all.length) }
 }
 
-/** The newest, with a share for each tool. */
+/** Keeps the newest uses, and at most a share of them for each tool. */
 function bounded(uses: readonly LearnedUse[]): LearnedUse[] {
   const perTool = new Map<string, number>()
   const kept: LearnedUse[] = []
@@ -145,7 +147,7 @@ function wordsOf(query: string): string[] {
   return [...new Set(stems)].slice(0, MAX_WORDS)
 }
 
-/** Dice's coefficient. */
+/** Computes Dice's coefficient of two sets of words. */
 function sharedPart(words: ReadonlySet<string>, others: readonly string[]): number {
   const shared = others.filter((word) => words.has(word)).length
   return (2 * shared) / (words.size + others.length || 1)
@@ -155,7 +157,7 @@ function identityOf(tool: PoolTool): Omit<LearnedUse, 'words' | 'weight'> {
   return { server: tool.server ?? '', tool: tool.original, definition: definitionOf(tool) }
 }
 
-/** Depends on the definition alone: the name that the model calls the tool by differs between hosts. */
+/** Hashes a tool's definition without its name, which differs between hosts. */
 function definitionOf({ tool: { description, input_schema: schema, inputSchema } }: PoolTool): string {
   return hash(JSON.stringify([description, schema ?? inputSchema]))
 }

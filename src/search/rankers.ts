@@ -1,16 +1,21 @@
-// Rankers by words: `lexical`, ours, and `bm25`, with the semantics of the hosted search tool.
+// Implements the rankers by words: `lexical`, Toolshelf's own, and `bm25`, which behaves like the hosted search tool.
 // Implements wire 18.
 import type { Rank } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import { SearchInputError } from './input-error.ts'
-import { buildLexicalIndex, type LexicalIndex } from './lexical.ts'
-import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from './settings.ts'
+import {
+  buildLexicalIndex,
+  LEXICAL,
+  type LexicalIndex,
+  type LexicalSettings,
+  PLAIN_BM25,
+} from './lexical/index.ts'
 import { runAtOnce, type Sliced } from './slices.ts'
 
-/** Longest query the hosted BM25 tool takes (wire 20). */
+/** Longest query that the hosted BM25 tool accepts (wire 20). */
 const MAX_BM25_QUERY_LENGTH = 500
 
-/** Indexes of lists of tools, each remembered as long as its list lives, made from the latest one where they overlap. */
+/** Caches an index per list of tools, as long as the list lives; builds each from the latest one where they overlap. */
 export function createIndexes(
   settings: LexicalSettings,
 ): (tools: readonly PoolTool[]) => Sliced<LexicalIndex> {
@@ -26,6 +31,7 @@ export function createIndexes(
   }
 }
 
+/** Creates a lexical ranker with these settings. */
 export function createLexicalRank(settings: LexicalSettings = LEXICAL): Rank {
   const indexFor = createIndexes(settings)
   return (tools, query, limit) => {
@@ -40,12 +46,12 @@ export function createLexicalRank(settings: LexicalSettings = LEXICAL): Rank {
   }
 }
 
-/** Fielded BM25F with cleaned queries, synonyms and bonuses for names. */
+/** Ranks by fielded BM25F with cleaned queries, synonyms and bonuses for names. */
 export const lexical: Rank = createLexicalRank()
 
 const plain = createLexicalRank(PLAIN_BM25)
 
-/** Plain BM25 over name, description, argument names and argument descriptions (wire 18). */
+/** Ranks by plain BM25 over name, description, argument names and argument descriptions (wire 18). */
 export const bm25: Rank = (tools, query, limit) => {
   if (query.length > MAX_BM25_QUERY_LENGTH) {
     const message = `the query has ${query.length} characters; at most ${MAX_BM25_QUERY_LENGTH} are searched. Shorten it.`

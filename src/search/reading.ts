@@ -1,34 +1,36 @@
-// Reads lists of tools into an index and vectors, with breaks for others. A search that would wait too long for a new list
-// gets what was read before, and says how many tools that leaves out.
+// Indexes and embeds lists of tools, with breaks for other work. A search that would wait too long for a new list gets
+// the tools indexed so far, and how many are missing.
 import { searchText } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
-import type { LexicalIndex } from './lexical.ts'
+import type { LexicalIndex } from './lexical/index.ts'
+import { LEXICAL } from './lexical/index.ts'
+import type { Vectors } from './meaning/index.ts'
 import { createIndexes } from './rankers.ts'
-import { LEXICAL } from './settings.ts'
 import { createToolSlices, type Pause, runAtOnce, runInSlices, type Sliced } from './slices.ts'
-import type { Vectors } from './vectors.ts'
 
-/** What pure code lacks to let others have a turn. */
+/** Lets pure code give way to other work; the caller supplies the clock. */
 export type Breaks = {
   readonly pause: Pause
-  /** Resolves when a search has waited long enough for its tools to be read; `cancel` when it need not. */
+  /** Starts a timer: `over` resolves when a search has waited long enough for its tools, `cancel` stops it. */
   readonly startTimeout: () => { readonly over: Promise<void>; readonly cancel: () => void }
 }
 
-export type Read = {
-  /** Index of the tools read so far; undefined if there are none yet. */
+/** The result of waiting for tools to be indexed. */
+export type IndexedTools = {
+  /** Index of the tools read so far; undefined if there is none yet. */
   readonly index: LexicalIndex | undefined
-  /** How many of the tools that were asked for are not in it. */
+  /** The number of tools that the index lacks. */
   readonly unread: number
 }
 
-/** Tools that are read in a fraction of a second. */
+/** Lists up to this size take a fraction of a second. */
 const SMALL_LIST = 1000
 
+/** Returns a function that indexes lists of tools and waits at most until the timeout of `breaks`. */
 export function createReading(
   vectors: Vectors | undefined,
   breaks: Breaks | undefined,
-): (tools: readonly PoolTool[]) => Promise<Read> {
+): (tools: readonly PoolTool[]) => Promise<IndexedTools> {
   const indexFor = createIndexes(LEXICAL)
   const readings = new WeakMap<readonly PoolTool[], Promise<LexicalIndex>>()
   const indexes = new WeakMap<readonly PoolTool[], LexicalIndex>()
@@ -46,7 +48,7 @@ export function createReading(
     return index
   }
 
-  /** One large list after the other: what they have in common is read once. Small ones wait for nobody. */
+  /** Reads large lists one after the other, so that common tools are read once. Small lists do not wait. */
   function readLater(tools: readonly PoolTool[], { pause }: Breaks): Promise<LexicalIndex> {
     const known = readings.get(tools)
     if (known) return known
@@ -87,10 +89,10 @@ export function createReading(
   }
 
   /**
-   * The part of a list that was read with another one. That may have been another client's: what is only there must neither
-   * be found nor count as a tool that has a word.
+   * Returns the tools of a list that were indexed with another list. That may be another client's: its other tools must
+   * neither be found nor count toward word frequencies.
    */
-  function readBefore(tools: readonly PoolTool[]): Read {
+  function readBefore(tools: readonly PoolTool[]): IndexedTools {
     const known = latest && new Set(latest.tools)
     const common = known ? tools.filter((tool) => known.has(tool)) : []
     const unread = tools.length - common.length

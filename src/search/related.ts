@@ -1,26 +1,29 @@
-// Searches other things together with the tools: what ranks among the best of both is worth naming.
+// Searches other items together with the tools, and returns those that rank among the best of both.
 import type { FindRelated, Rank, RelatedItem } from '../core/calls/index.ts'
 import type { PoolTool, Tool } from '../core/index.ts'
-import { catalogueEntries } from './evaluate.ts'
-import { ownName } from './fields.ts'
+import { poolTools } from './evaluate.ts'
+import { ownName } from './words/index.ts'
 
-/** Something that can be found, and the tool that stands for it in the index. */
+/** An item that can be found, and the tool that represents it in the index. */
 export type RelatedEntry = { readonly item: RelatedItem; readonly tool: Tool }
 
-/** An entry is named that is among so many of the best. */
+/** An entry is returned if it ranks among this many of the best … */
 const MAX_COMPARED = 5
-/** … with at least this part of the best score. */
+/** … and has at least this share of the best score. */
 const LEAST_PART = 0.6
 
-/** Finds entries that rank among the best tools. The same list of entries must be the same object: it is indexed once. */
+/**
+ * Finds entries that rank among the best tools. `entries` must return the same object for the same list, which is
+ * indexed once.
+ */
 export function createRelatedSearch(entries: () => readonly RelatedEntry[], rank: Rank): FindRelated {
   const joins = new WeakMap<readonly PoolTool[], Joined>()
   return async (query, tools) => {
-    const given = entries()
-    if (given.length === 0) return []
+    const current = entries()
+    if (current.length === 0) return []
     let joined = joins.get(tools)
-    if (joined?.entries !== given) {
-      joined = join(tools, given)
+    if (joined?.entries !== current) {
+      joined = join(tools, current)
       joins.set(tools, joined)
     }
     const { all, items } = joined
@@ -36,11 +39,11 @@ type Joined = {
   readonly items: ReadonlyMap<PoolTool, RelatedItem>
 }
 
-/** What the shelf has already is left out. */
+/** Combines tools and entries, without entries that the shelf already has as tools. */
 function join(tools: readonly PoolTool[], entries: readonly RelatedEntry[]): Joined {
   const known = new Set(tools.map(keyOf))
   const items = new Map<PoolTool, RelatedItem>()
-  for (const [place, tool] of catalogueEntries(entries.map(({ tool }) => tool)).entries())
+  for (const [place, tool] of poolTools(entries.map(({ tool }) => tool)).entries())
     if (!known.has(keyOf(tool))) items.set(tool, entries[place]!.item)
   return { entries, all: [...tools, ...items.keys()], items }
 }

@@ -4,10 +4,10 @@ import type { PoolTool } from '../core/index.ts'
 /** Work that may be interrupted wherever it yields. */
 export type Sliced<Value> = Generator<undefined, Value, void>
 
-/** Characters of definitions and descriptions after which reading may be interrupted: a millisecond of work, or a few. */
+/** Characters of definitions after which indexing may be interrupted: a few milliseconds of work at most. */
 const SLICE_CHARACTERS = 3000
 
-/** Returns a function that says, for each tool that was read, whether reading may be interrupted. */
+/** Returns a function that says after each tool whether work may be interrupted. */
 export function createToolSlices(): (tool: PoolTool) => boolean {
   let read = 0
   return ({ json, tool }) => {
@@ -25,7 +25,7 @@ export function runAtOnce<Value>(work: Sliced<Value>): Value {
   return step.value
 }
 
-/** Lets others have a turn; returns undefined if it is too early for that. */
+/** Lets other work run; returns undefined if it is too early for that. */
 export type Pause = () => Promise<void> | undefined
 
 /** Runs the work with a pause wherever it may be interrupted. */

@@ -1,7 +1,7 @@
-// The learned weights of the fusion (fusion.ts), as `npm run train` printed them (bench/RESULTS.md).
+// Defines the learned weights of the fusion (fusion.ts), as `npm run train` printed them (bench/RESULTS.md).
 import type { FusionWeights } from './fusion.ts'
 
-/** Words and the static table. */
+/** Weights for words and the static table. */
 export const WITHOUT_MODEL: FusionWeights = {
   wordsLead: 1.78,
   meaning: 2.58,
@@ -17,7 +17,7 @@ export const WITHOUT_MODEL: FusionWeights = {
   modelLead: 0,
 }
 
-/** The same with the real model. */
+/** Weights that include the sentence encoder. */
 export const WITH_MODEL: FusionWeights = {
   wordsLead: 1.5,
   meaning: 1.3,

@@ -1,19 +1,19 @@
-// Runs calls to a server with a time limit and a bound on how many wait, and turns every failure into a StoreError.
+// Runs calls to a server with a timeout and a bound on how many are pending, and turns every failure into a StoreError.
 import { withTimeout } from '../node/index.ts'
 import { StoreError } from './types.ts'
 
 /** Options of calls to a server. */
 export type StoreCallOptions = {
-  /** What errors call the server, such as `Redis at 127.0.0.1:6379`; without secrets. */
+  /** The server's name in errors, such as `Redis at 127.0.0.1:6379`, without secrets. */
   readonly label: string
-  /** Milliseconds after which a call is given up. */
+  /** Milliseconds after which a call fails. */
   readonly timeoutMs: number
 }
 
-/** Calls that may wait for one server at the same time. */
+/** Calls to one server that may be pending at the same time. */
 const MAX_PENDING = 20_000
 
-/** Returns a function that runs calls; `onTimeout` is called for one that got no answer. */
+/** Returns a function that runs calls; it calls `onTimeout` for one that got no answer. */
 export function createCalls({ label, timeoutMs }: StoreCallOptions) {
   let pending = 0
   return async function call<Value>(work: () => Promise<Value>, onTimeout?: () => void): Promise<Value> {
@@ -37,7 +37,7 @@ export function createCalls({ label, timeoutMs }: StoreCallOptions) {
 
 const NO_ANSWER = 'no answer from the store'
 
-/** Wraps what a client threw, and says what to check. */
+/** Wraps what a client library threw, and says what to check. */
 export function storeErrorOf(label: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   return new StoreError(`${label} failed: ${reasonOf(error)}`, { cause: error })
@@ -45,7 +45,7 @@ export function storeErrorOf(label: string, error: unknown): StoreError {
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // A host with several addresses: the first failure speaks for all.
+  // A host with several addresses: reports only the first failure.
   if (error instanceof AggregateError && error.message === '') return reasonOf(error.errors[0])
   return error.message || (error as NodeJS.ErrnoException).code || error.name
 }

@@ -1,8 +1,8 @@
-// Who listens to which channel in this process, and who wants to know of gaps. A server is asked for a channel once, however
-// many listeners it has.
+// Tracks who listens to which channel in this process, and who wants to hear of gaps. Subscribes to a channel on the
+// server once, however many listeners it has.
 import type { MessageListener } from './types.ts'
 
-/** How a store asks its server for the messages of a channel. */
+/** How a store subscribes to the messages of a channel on its server. */
 export type ChannelSource = {
   join(channel: string): Promise<void>
   leave(channel: string): Promise<void>
@@ -10,18 +10,18 @@ export type ChannelSource = {
 
 type Channel = {
   readonly listeners: Set<MessageListener>
-  /** Whether the server sends its messages. */
+  /** Whether the server sends this channel's messages. */
   isJoined: boolean
-  /** Joining and leaving follow each other. */
+  /** Resolves when the last join or leave is done, so that they run one after the other. */
   turn: Promise<void>
 }
 
-/** Creates the listeners of a store. */
+/** Creates the channels of a store. */
 export function createChannels({ join, leave }: ChannelSource) {
   const channels = new Map<string, Channel>()
   const gapListeners = new Set<() => void>()
 
-  /** Joins or leaves, as the listeners now want it. */
+  /** Joins or leaves, depending on whether there are listeners now. */
   async function settle(name: string, channel: Channel): Promise<void> {
     const isWanted = channel.listeners.size > 0
     if (isWanted && !channel.isJoined) {
@@ -48,7 +48,7 @@ export function createChannels({ join, leave }: ChannelSource) {
         turn: Promise.resolve(),
       }
       channels.set(name, channel)
-      // A function of its own, so that one listener may subscribe twice.
+      // Wrapped, so that the same listener may subscribe twice.
       const own: MessageListener = (message) => listener(message)
       channel.listeners.add(own)
       const unsubscribe = () => {
@@ -63,14 +63,17 @@ export function createChannels({ join, leave }: ChannelSource) {
       }
       return unsubscribe
     },
-    /** Hands a message to the listeners, later and one by one: one that throws stops neither the others nor the connection. */
+    /**
+     * Passes a message to the listeners asynchronously, one by one: one that throws stops neither the others nor the
+     * connection.
+     */
     dispatch(name: string, message: string): void {
       for (const listener of channels.get(name)?.listeners ?? [])
         queueMicrotask(() => {
           if (channels.get(name)?.listeners.has(listener)) listener(message)
         })
     },
-    /** The channels that somebody listens to: what a new connection must ask for. */
+    /** Returns the channels with listeners, which a new connection must subscribe to. */
     names: (): string[] =>
       [...channels].flatMap(([name, { listeners }]) => (listeners.size > 0 ? [name] : [])),
     onGap(listener: () => void): () => void {

@@ -3,7 +3,7 @@ import type { StateStore, StoredEntry } from './types.ts'
 
 const PAGE = 500
 
-/** All values whose keys start with the prefix, sorted by key, read page by page. */
+/** Yields all values whose keys start with the prefix, sorted by key; reads them page by page. */
 export async function* entriesIn(store: StateStore, prefix: string): AsyncGenerator<StoredEntry> {
   for (let after = ''; ; ) {
     const page = await store.list(prefix, { limit: PAGE, after })

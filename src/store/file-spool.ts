@@ -1,5 +1,5 @@
-// Messages between the processes of one machine: each process appends to files of its own, and reads what is new in those
-// of all. Old files are deleted; a reader that was too slow learns of a gap.
+// Passes messages between the processes of one machine: each process appends to its own files, and reads what is new in
+// those of all. Deletes old files; a reader that was too slow learns of a gap.
 import { randomBytes } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
 import { appendFile, open, readdir, rm, stat } from 'node:fs/promises'
@@ -13,12 +13,12 @@ export type FileSpoolOptions = {
   readonly onGap: () => void
 }
 
-/** Bytes after which a process begins its next file, and files of its own that it leaves for slow readers. */
+/** Bytes after which a process starts its next file. `KEPT_FILES` are kept for slow readers. */
 const FILE_BYTES = 16_000_000
 const KEPT_FILES = 4
-/** A file that was not written to for so long is not written to again, and is deleted after twice the time. */
+/** A file that was not written to for this long will not be written to again, and is deleted after twice the time. */
 const QUIET_MS = 120_000
-/** Files are looked at this often even if the system reports no change. */
+/** How often to check the files even if the system reports no change. */
 const POLL_MS = 500
 const CHUNK_BYTES = 4_000_000
 /** Process id, random origin, number of the file. */
@@ -34,7 +34,7 @@ type SpoolFile = {
   readonly file: number
 }
 
-/** Creates the spool; `start` begins to read what is appended from then on. */
+/** Creates the spool; after `start` it reads what is appended from then on. */
 export function createFileSpool(options: FileSpoolOptions) {
   const { folder } = options
   const writer = createWriter(folder)
@@ -46,7 +46,7 @@ export function createFileSpool(options: FileSpoolOptions) {
   let isStale = false
   let isClosed = false
 
-  /** Reads once more if something changed meanwhile. */
+  /** Reads now, and once more if something changed meanwhile. */
   function readSoon(): void {
     isStale = true
     reading ??= (async () => {
@@ -66,7 +66,7 @@ export function createFileSpool(options: FileSpoolOptions) {
       watcher = watch(folder, { persistent: false }, readSoon)
       watcher.on('error', () => {})
     } catch {
-      // No more watches: reading now and then is enough.
+      // The system has no more watches: polling is enough.
     }
     poll = setInterval(readSoon, POLL_MS)
     poll.unref()
@@ -74,7 +74,7 @@ export function createFileSpool(options: FileSpoolOptions) {
 
   return {
     publish: writer.append,
-    /** Begins at the present ends of all files, once. */
+    /** Starts at the current ends of all files; does so once. */
     start(): Promise<void> {
       started ??= begin().catch((error: unknown) => {
         started = undefined
@@ -82,7 +82,7 @@ export function createFileSpool(options: FileSpoolOptions) {
       })
       return started
     },
-    /** Deletes the files of processes that ended. */
+    /** Deletes the files of processes that have ended. */
     async sweep(): Promise<void> {
       for (const { name, pid } of await filesIn(folder)) {
         const found = await stat(join(folder, name)).catch(() => undefined)
@@ -157,7 +157,7 @@ function createReader({ folder, onMessage, onGap }: FileSpoolOptions) {
 
   return {
     read,
-    /** Passes over what is there now. */
+    /** Skips what is there now. */
     async skip(): Promise<void> {
       for (const { name, origin, file } of await filesIn(folder)) {
         const size = (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0
@@ -190,7 +190,7 @@ function createWriter(folder: string) {
     try {
       await appendFile(pathOf(file), line, { mode: 0o600 })
     } catch (error) {
-      // A part of the line may be there: the next one goes to another file.
+      // A part of the line may have been written, so the next one goes to a new file.
       file++
       bytes = 0
       throw error
@@ -213,7 +213,7 @@ function parseLine(line: string): [channel: string, message: string] | undefined
     const [channel, message] = Array.isArray(found) ? found : []
     if (typeof channel === 'string' && typeof message === 'string') return [channel, message]
   } catch {
-    // Cut off, when a process or the disk ended within it.
+    // Truncated, because the process died or the disk was full.
   }
   return undefined
 }
@@ -227,7 +227,7 @@ async function filesIn(folder: string): Promise<SpoolFile[]> {
   })
 }
 
-/** Files by their origin, in the order of their numbers. */
+/** Groups files by their origin, sorted by number. */
 function groupFiles(files: readonly SpoolFile[]): Map<string, SpoolFile[]> {
   const groups = new Map<string, SpoolFile[]>()
   for (const found of files) groups.set(found.origin, [...(groups.get(found.origin) ?? []), found])

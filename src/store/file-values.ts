@@ -1,5 +1,5 @@
-// Values as private files of one folder: the name is the key, the time of change is when the value expires, and the first
-// line its version. A file is written beside and renamed, so that readers see a whole value or none.
+// Stores values as private files in one folder: the name encodes the key, the modification time is the expiry, and the
+// first line is the version. Writes a temporary file and renames it, so that readers see a whole value or none.
 import { createHash, randomUUID } from 'node:crypto'
 import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,17 +7,18 @@ import { compareKeys } from './limits.ts'
 import { removeOld } from './owner-lock.ts'
 import type { StoredEntry } from './types.ts'
 
-/** Seconds since 1970 of values that do not expire: the year 2200. */
+/** Expiry of values that do not expire, in milliseconds since 1970: the year 2200. */
 const NEVER_MS = 7_258_118_400_000
-/** Characters of the longest name; file systems allow 255 bytes. */
+/** Longest file name in characters; file systems allow 255 bytes. */
 const MAX_NAME_LENGTH = 200
 const HASHED = '~'
 const DRAFT = '.draft'
 const SWEEP_SLICE = 50
 
-/** Reads and writes the values of a folder; whoever writes holds a lock. */
+/** Reads and writes the values of a folder; writers hold a lock. */
 export type FileValues = ReturnType<typeof createFileValues>
 
+/** Creates the values of a folder. */
 export function createFileValues(folder: string) {
   const pathOf = (key: string) => join(folder, nameOf(key))
 
@@ -26,7 +27,7 @@ export function createFileValues(folder: string) {
     return found && found.key === key ? found : undefined
   }
 
-  /** The keys with their paths; a hashed name must be read for its key. */
+  /** Returns the keys with their paths; reads the file if its name is a hash of the key. */
   async function keys(): Promise<[key: string, path: string][]> {
     const found: [string, string][] = []
     for (const name of await namesIn(folder)) {
@@ -53,21 +54,21 @@ export function createFileValues(folder: string) {
       }
       return entries
     },
-    /** Keeps the expiry of the present value if `ttlMs` is `keep`. */
+    /** Writes a value; keeps the current expiry if `ttlMs` is `keep`. */
     async write({ key, version, value }: StoredEntry, ttlMs: number | 'keep' | undefined): Promise<void> {
       const path = pathOf(key)
       const kept = ttlMs === 'keep' ? await expiryOf(path) : undefined
       const expiresAt = typeof ttlMs === 'number' ? Date.now() + ttlMs : (kept ?? NEVER_MS)
       await replace(path, `${JSON.stringify([version, key])}\n${value}`, expiresAt)
     },
-    /** Returns false if there is no such value. */
+    /** Sets a new expiry; returns false if there is no such value. */
     async touch(key: string, ttlMs: number): Promise<boolean> {
       if (!(await read(key))) return false
       const expiresAt = (Date.now() + ttlMs) / 1000
       await utimes(pathOf(key), expiresAt, expiresAt)
       return true
     },
-    /** Returns false if there is no such value, or it has another version. */
+    /** Deletes a value; returns false if there is none, or it has another version. */
     async remove(key: string, ifVersion: string | undefined): Promise<boolean> {
       const found = await read(key)
       if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false
@@ -82,7 +83,7 @@ export function createFileValues(folder: string) {
 /** Runs work while nobody else changes the value with this file name. */
 type Alone = (name: string, work: () => Promise<void>) => Promise<void>
 
-/** Deletes values that have expired, and drafts of processes that died. */
+/** Deletes expired values, and temporary files of processes that died. */
 async function sweep(folder: string, alone: Alone): Promise<void> {
   const names = await namesIn(folder)
   for (const [index, name] of names.entries()) {
@@ -102,7 +103,7 @@ async function replace(path: string, text: string, expiresAt: number): Promise<v
     const file = await open(draft, 'wx', 0o600)
     try {
       await file.writeFile(text)
-      // What never expires must survive a power failure; the rest may be written anew.
+      // A value that never expires must survive a power failure; others can be written again.
       if (expiresAt === NEVER_MS) await file.sync()
       await file.utimes(expiresAt / 1000, expiresAt / 1000)
     } finally {
@@ -122,7 +123,7 @@ async function readEntry(path: string): Promise<StoredEntry | undefined> {
   })
   if (!file) return undefined
   try {
-    // Through one handle, so that time and text belong together.
+    // Uses one handle, so that time and text belong to the same file.
     const { mtimeMs } = await file.stat()
     return mtimeMs <= Date.now() ? undefined : parse(await file.readFile('utf8'))
   } finally {
@@ -130,7 +131,7 @@ async function readEntry(path: string): Promise<StoredEntry | undefined> {
   }
 }
 
-/** Undefined for a file that was cut short by a power failure. */
+/** Parses a file's content; returns undefined if a power failure truncated it. */
 function parse(text: string): StoredEntry | undefined {
   const end = text.indexOf('\n')
   try {
@@ -149,7 +150,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder)
 }
 
-/** Names differ also where the file system ignores case, and none is special to it. */
+/** Returns the file name of a key. Names differ even if the file system ignores case, and none has a special meaning. */
 function nameOf(key: string): string {
   const name = Buffer.from(key)
     .toString('latin1')

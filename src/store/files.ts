@@ -1,4 +1,4 @@
-// Keeps shared state in a folder, for several processes of one machine and one user: nothing to install.
+// Stores shared state in a folder, for several processes of one machine and one user, without a server.
 import { createHash } from 'node:crypto'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,17 +13,17 @@ import { type StateStore, StoreError } from './types.ts'
 
 /** Options of `createFileStore`. */
 export type FileStoreOptions = {
-  /** It is created, readable for this user alone. */
+  /** Created if missing, readable only by this user. */
   readonly folder: string
   /** Milliseconds that a write waits for other processes. */
   readonly timeoutMs: number
 }
 
-/** Locks that all keys share. */
+/** Number of lock files, which all keys share. */
 const LOCKS = 64
 const SWEEP_MS = 60_000
 
-/** Creates a store in a folder, which is made at its first use. */
+/** Creates a store in a folder; creates the folder at the first use. */
 export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateStore {
   const label = `the store in ${folder}`
   const placeOf = (part: string) => join(folder, part)
@@ -66,7 +66,7 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
     async set(key, value, { ttlMs, ifVersion } = {}) {
       const isCurrent = async () =>
         ifVersion === undefined || ((await values.read(key))?.version ?? null) === ifVersion
-      // Looked at first without the lock: of many writers all but one fail.
+      // Checks without the lock first, because of many writers all but one fail.
       if (!(await run(isCurrent))) return undefined
       return change(key, async () => {
         if (!(await isCurrent())) return undefined
@@ -102,7 +102,7 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
   })
 }
 
-/** Returns a function that runs work once the folders exist; if somebody deleted them, they are made anew, once. */
+/** Returns a function that runs work once the folders exist; creates them again, once, if somebody deleted them. */
 function createFolders(places: readonly string[], label: string, onMade: () => void) {
   let ready: Promise<void> | undefined
   async function makeFolders(): Promise<void> {
@@ -128,7 +128,9 @@ function createFolders(places: readonly string[], label: string, onMade: () => v
 
 type Alone = <Value>(name: string, work: () => Promise<Value>) => Promise<Value>
 
-/** Returns a function that runs work for a name alone: first among the calls of this process, then among processes. */
+/**
+ * Returns a function that runs work for a name exclusively: first among the calls of this process, then among processes.
+ */
 function createTurns(alone: Alone): Alone {
   const turns = new Map<string, Promise<unknown>>()
   return async (name, work) => {

@@ -1,16 +1,16 @@
-// What every store accepts: bounds of keys, values and times, the order of keys, and versions.
+// Defines what every store accepts: limits of keys, values and times, the order of keys, and versions.
 import { randomBytes } from 'node:crypto'
 import { type StateStore, StoreError } from './types.ts'
 
-/** Bytes of the longest key or channel. */
+/** Longest key or channel, in bytes. */
 const MAX_KEY_BYTES = 1000
-/** Characters of the longest value or message. */
+/** Longest value or message, in characters. */
 const MAX_VALUE_LENGTH = 64_000_000
 
-/** Entries that `list` returns if not told otherwise. */
+/** Entries that `list` returns by default. */
 export const DEFAULT_LISTED = 1000
 
-/** Wraps a store so that all refuse the same input, and times to live are whole milliseconds. */
+/** Wraps a store so that all stores refuse the same input, and times to live are whole milliseconds. */
 export function withChecks(store: StateStore): StateStore {
   return {
     ...store,
@@ -80,7 +80,7 @@ export function addTo(key: string, value: string | undefined, amount: number): n
   return sum
 }
 
-/** The error of `add` for a value that is not a number. */
+/** Creates the error of `add` for a value that is not a number. */
 export function notACounter(key: string): StoreError {
   return new StoreError(`cannot add to "${key}": its value is not a number`)
 }
@@ -88,14 +88,14 @@ export function notACounter(key: string): StoreError {
 /** Orders keys by their UTF-8 bytes, as Postgres does with the collation "C". */
 export function compareKeys(one: string, other: string): number {
   if (one === other) return 0
-  // Without surrogates the order of UTF-16 units is that of the bytes.
+  // Without surrogates, UTF-16 order equals byte order.
   if (!SURROGATE.test(one) && !SURROGATE.test(other)) return one < other ? -1 : 1
   return Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
 const SURROGATE = /[\ud800-\udfff]/
 
-/** Returns a function that makes versions which no other process ever makes. */
+/** Returns a function that generates versions which no other process ever generates. */
 export function createVersions(): () => string {
   const origin = randomBytes(9).toString('base64url')
   let count = 0

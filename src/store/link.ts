@@ -1,5 +1,5 @@
-// Keeps one connection to a server open: connects at the first use, checks it now and then, and connects again with
-// back-off after a loss. Calls never queue up behind a lost connection: they fail until it is back.
+// Keeps one connection to a server open: connects at the first use, checks it regularly, and reconnects with back-off
+// after a loss. Calls never queue up behind a lost connection: they fail until it is back.
 import { withTimeout } from '../node/index.ts'
 import { createCalls, type StoreCallOptions, storeErrorOf } from './calls.ts'
 import { StoreError } from './types.ts'
@@ -7,19 +7,19 @@ import { StoreError } from './types.ts'
 /** Options of `createLink`. */
 export type LinkOptions<Connection> = StoreCallOptions & {
   /**
-   * Connects. The connection is destroyed when the signal aborts, also while it is being opened; `onLost` reports that it
-   * broke.
+   * Connects. Must destroy the connection when the signal aborts, even while it is being opened, and call `onLost` when it
+   * breaks.
    */
   readonly open: (signal: AbortSignal, onLost: (error: unknown) => void) => Promise<Connection>
-  /** Called when a connection that was lost is open again. */
+  /** Called when a lost connection is open again. */
   readonly onReopened?: () => void
 }
 
-/** A connection that is opened again whenever it is lost. */
+/** A connection that is reopened whenever it is lost. */
 export type Link<Connection> = {
-  /** Runs the work with the connection; rejects with a `StoreError` if there is none or no answer in time. */
+  /** Runs the work with the connection; rejects with a `StoreError` if there is none or it does not answer in time. */
   use<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value>
-  /** The connection, if it is open now. */
+  /** Returns the connection if it is open. */
   current(): Connection | undefined
   close(): void
 }
@@ -30,7 +30,7 @@ const CHECK_MS = 10_000
 
 type Live<Connection> = { readonly connection: Connection; readonly controller: AbortController }
 
-/** Creates a link, which connects when it is first used. */
+/** Creates a link, which connects at its first use. */
 export function createLink<Connection>(options: LinkOptions<Connection>): Link<Connection> {
   const { label, timeoutMs, open } = options
   const call = createCalls(options)
@@ -57,7 +57,7 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
       if (controller.signal.aborted) throw new StoreError(`${label} closed the connection`)
       live = { connection, controller }
     } catch (thrown) {
-      // What broke the connection says more than what its end then caused.
+      // Keeps the error that broke the connection, which says more than the errors that follow from it.
       controller.abort(thrown)
       failure = controller.signal.reason
       retry.schedule()
@@ -109,16 +109,14 @@ export function createLink<Connection>(options: LinkOptions<Connection>): Link<C
   }
 }
 
-/**
- * Asks the server for a sign of life now and then; a connection that gives none in time is opened anew. Returns how to stop.
- */
+/** Pings the server regularly, and reconnects if it does not answer in time. Returns a function that stops it. */
 export function checkRegularly(link: Link<unknown>, check: () => Promise<unknown>): () => void {
   const timer = setInterval(() => link.current() && void check().catch(() => {}), CHECK_MS)
   timer.unref()
   return () => clearInterval(timer)
 }
 
-/** Tries again later, and later each time until it is reset. */
+/** Retries with growing delays until it is reset. */
 function createRetry(work: () => unknown) {
   let timer: NodeJS.Timeout | undefined
   let failures = 0
@@ -150,7 +148,7 @@ function createRetry(work: () => unknown) {
   }
 }
 
-/** The error of calls after `close`. */
+/** Creates the error of calls after `close`. */
 export function closedError(label: string): StoreError {
   return new StoreError(`${label}: the store is closed`)
 }

@@ -1,4 +1,4 @@
-// Keeps shared state in the memory of this process: the default of a gateway that runs alone, and what tests use.
+// Stores shared state in the memory of this process: the default for a gateway that runs alone, and for tests.
 import { createChannels } from './channels.ts'
 import { addTo, compareKeys, DEFAULT_LISTED, withChecks } from './limits.ts'
 import type { StateStore, StoredEntry, StoredValue } from './types.ts'
@@ -11,11 +11,11 @@ export type MemoryStoreOptions = {
 
 type Value = StoredValue & { readonly expiresAt: number }
 
-/** Milliseconds between two searches for expired values. */
+/** Milliseconds between two sweeps of expired values. */
 const SWEEP_MS = 30_000
 
 /**
- * Creates a store in memory, which ends with the process.
+ * Creates a store in memory, whose content is lost when the process ends.
  *
  * @example
  * const store = createMemoryStore()

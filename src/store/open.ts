@@ -1,4 +1,4 @@
-// Opens a store by its URL. The client of Redis or Postgres is loaded only if it is asked for.
+// Opens a store by its URL. Loads the client library of Redis or Postgres only if needed.
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createFileStore } from './files.ts'
@@ -9,9 +9,9 @@ import { type StateStore, StoreError } from './types.ts'
 export type StateStoreOptions = {
   /** Milliseconds after which a call to an unreachable store fails; default: 2,000. */
   readonly timeoutMs?: number
-  /** In front of every key in Redis; default: `toolshelf:`. The URL's `?prefix=` overrides it. */
+  /** Prefix of every key in Redis. Default: `toolshelf:`. The URL's `?prefix=` overrides it. */
   readonly prefix?: string
-  /** Schema of the tables in Postgres; default: `toolshelf`. The URL's `?schema=` overrides it. */
+  /** Schema of the tables in Postgres. Default: `toolshelf`. The URL's `?schema=` overrides it. */
   readonly schema?: string
 }
 
@@ -20,7 +20,7 @@ const EXPECTED =
   'expected redis://, rediss://, valkey://, postgres:// or postgresql:// with a host, file:<folder> or memory:'
 
 /**
- * Opens the store at a URL, without connecting yet: `ping` tells whether it answers. Without a URL it is in memory.
+ * Opens the store at a URL, without connecting yet: `ping` checks whether it answers. Without a URL it is in memory.
  *
  * @example
  * const store = await openStateStore('redis://127.0.0.1:6379')
@@ -53,14 +53,14 @@ export async function openStateStore(
       return createPostgresStore({ ...server, timeoutMs, schema: server.extra ?? schema })
     }
     default:
-      // Only the scheme: what follows may hold a password.
+      // Quotes only the scheme: the rest may contain a password.
       throw new StoreError(
         `unknown store ${scheme === undefined ? 'without a scheme' : `"${scheme}:…"`}: ${EXPECTED}`,
       )
   }
 }
 
-/** Reads a server's URL, takes our own parameter out of it, and names the server without its secrets. */
+/** Parses a server's URL, removes Toolshelf's own parameter from it, and labels the server without its secrets. */
 function serverIn(text: string, name: string, parameter: string) {
   let url: URL
   try {
@@ -75,7 +75,7 @@ function serverIn(text: string, name: string, parameter: string) {
   return { url: url.href, label: `${name} at ${url.host || 'this host'}`, extra }
 }
 
-/** Both `file:relative/folder` and `file:///absolute/folder` name a folder. */
+/** Returns the folder of `file:relative/folder` or `file:///absolute/folder`. */
 function folderIn(text: string): string {
   const path = text.slice('file:'.length)
   if (path === '' || path === '//' || path.includes('\0'))

@@ -1,23 +1,23 @@
-// A lock between the processes of one machine that is held for milliseconds and never outlives its holder: its file names
-// the process, and is removed by the next one if that process is gone.
+// Implements a lock between the processes of one machine that is held for milliseconds and never outlives its holder:
+// its file names the process, and the next one removes it if that process is gone.
 import { randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from './types.ts'
 
-/** Milliseconds after which a holder is taken for gone although a process has its id. */
+/** Milliseconds after which a holder counts as gone even if a process with its id exists. */
 const MAX_HOLD_MS = 20_000
 const MAX_PAUSE_MS = 12
-/** Milliseconds after which nobody can still be writing a draft or waiting with one. */
+/** Milliseconds after which no process can still be writing a temporary file or waiting with one. */
 const LEFT_MS = 600_000
 
-/** Creates the locks of a folder for one holder. A lock is a link to a file that names the holder, made once. */
+/** Creates the locks of a folder for one holder. A lock is a hard link to the holder's file, which is created once. */
 export function createOwnerLocks(folder: string, timeoutMs: number) {
   const holder = join(folder, `${randomUUID()}.holder`)
   let written: Promise<void> | undefined
 
-  /** Links rather than creates, so that the lock names its holder from its first moment on. */
+  /** Links rather than creates, so that the lock file names its holder from the first moment. */
   async function tryLock(path: string): Promise<boolean> {
     written ??= write(holder, `${process.pid} ${holder}`)
     try {
@@ -49,7 +49,7 @@ export function createOwnerLocks(folder: string, timeoutMs: number) {
         await rm(path, { force: true })
       }
     },
-    /** A file that cannot be deleted is swept later. */
+    /** Deletes the holder's file; if that fails, a sweep does it later. */
     close: () => rm(holder, { force: true }).catch(() => {}),
   }
 }
@@ -59,7 +59,10 @@ async function write(path: string, text: string): Promise<void> {
   await file.writeFile(text).finally(() => file.close())
 }
 
-/** Removes a lock whose holder is gone. One process at a time may do so: another would remove the next holder's. */
+/**
+ * Removes a lock whose holder is gone. Only one process at a time may do so, because another would remove the next
+ * holder's.
+ */
 async function removeAbandoned(path: string): Promise<boolean> {
   const holder = await holderOf(path)
   if (holder === undefined || !(await isAbandoned(path, holder))) return false
@@ -87,7 +90,7 @@ async function isAbandoned(path: string, holder: string): Promise<boolean> {
   return !isRunning(Number.parseInt(holder, 10)) || (await ageOf(path)) > MAX_HOLD_MS
 }
 
-/** Whether a process with this id exists, of whatever user. */
+/** Returns whether a process with this id exists, of any user. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -97,12 +100,12 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Deletes what processes left in the folder of locks that were killed while they waited for one. */
+/** Deletes files that processes left in the folder of locks when they were killed while waiting. */
 export async function sweepLocks(folder: string): Promise<void> {
   for (const name of await readdir(folder)) if (name.includes('.')) await removeOld(join(folder, name))
 }
 
-/** Deletes a file of a process that must have ended meanwhile. The time of its content may lie in the future. */
+/** Deletes a file if the process that wrote it must have ended. Its modification time may lie in the future. */
 export async function removeOld(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found && Date.now() - found.ctimeMs > LEFT_MS) await rm(path, { force: true })
@@ -110,6 +113,6 @@ export async function removeOld(path: string): Promise<void> {
 
 async function ageOf(path: string): Promise<number> {
   const found = await stat(path).catch(() => undefined)
-  // A link changes the time of the file's change of state, not of its content.
+  // Linking a file updates its ctime, not its mtime.
   return found ? Date.now() - found.ctimeMs : 0
 }

@@ -1,4 +1,5 @@
-// Messages between replicas by LISTEN and NOTIFY, on a connection of its own. A message too long for NOTIFY waits in a row.
+// Passes messages between replicas by LISTEN and NOTIFY, on a separate connection. Stores a message that is too long for
+// NOTIFY in a row.
 import { createHash } from 'node:crypto'
 import { Client, type ClientConfig, type Notification, type Pool, type QueryConfig } from 'pg'
 import { createChannels } from './channels.ts'
@@ -17,19 +18,19 @@ export type PostgresBusOptions = {
   readonly prepare: () => Promise<void>
 }
 
-/** Bytes of the longest payload; Postgres refuses 8,000. */
+/** Longest payload in bytes; Postgres refuses 8,000. */
 const MAX_PAYLOAD_BYTES = 7900
-/** Messages of one channel that wait for a long one in front of them. */
+/** Messages of one channel that may wait behind a long one. */
 const MAX_WAITING = 10_000
 
-/** A payload begins with one of these: the message itself, or the id of its row. */
+/** First character of a payload: the message itself follows, or the id of its row. */
 const TEXT = 't'
 const ROW = 'r'
 
 /** Creates the bus, which connects at its first use. */
 export function createPostgresBus(options: PostgresBusOptions) {
   const { pool, schema } = options
-  /** Channels by the names under which Postgres knows them. */
+  /** Channels by their names in Postgres. */
   const nameByIdentifier = new Map<string, string>()
   const queues = createQueues(receive, () => channels.reportGap())
 
@@ -38,7 +39,9 @@ export function createPostgresBus(options: PostgresBusOptions) {
     open,
     onReopened: () => channels.reportGap(),
   })
-  /** Statements follow each other: that keeps messages in order, and one connection runs only one. */
+  /**
+   * Runs statements one after the other, which keeps messages in order; one connection runs only one at a time anyway.
+   */
   const run = createTurns(link, options.timeoutMs)
   const stopChecks = checkRegularly(link, () => run('select 1'))
   const channels = createChannels({
@@ -67,7 +70,7 @@ export function createPostgresBus(options: PostgresBusOptions) {
       nameByIdentifier.set(identifierOf(schema, name), name)
       return `listen ${identifierOf(schema, name)}`
     })
-    // One simple query: a replica may listen to thousands.
+    // One simple query, because a replica may listen to thousands of channels.
     if (statements.length > 0) await client.query(statements.join(';'))
     return client
   }
@@ -106,7 +109,7 @@ export function createPostgresBus(options: PostgresBusOptions) {
   }
 }
 
-/** Messages behind a long one, which is fetched first, wait for it: by channel. */
+/** Queues messages per channel, so that those behind a long one wait until it is fetched. */
 function createQueues(handle: (name: string, payload: string) => void | Promise<void>, onGap: () => void) {
   const queueByName = new Map<string, string[]>()
   async function work(name: string, queue: string[]): Promise<void> {
@@ -136,7 +139,7 @@ function createQueues(handle: (name: string, payload: string) => void | Promise<
   }
 }
 
-/** Returns a function that runs statements one by one; one whose caller has given up is not run any more. */
+/** Returns a function that runs statements one by one, except those whose caller has given up. */
 function createTurns(link: Link<Client>, timeoutMs: number) {
   let turn: Promise<unknown> = Promise.resolve()
   return (statement: string | QueryConfig): Promise<unknown> => {
@@ -150,14 +153,17 @@ function createTurns(link: Link<Client>, timeoutMs: number) {
   }
 }
 
-/** Rows outlive the time in which a slow replica fetches them; the store sweeps them. */
+/**
+ * Returns the statement that stores and announces a long message. The store sweeps rows after slow replicas had time to
+ * fetch them.
+ */
 function notifyRow(schema: string): string {
   return `with stored as (
     insert into ${schema}.messages (body, expires_at) values ($2, now() + interval '2 minutes') returning id
   ) select pg_notify($1, '${ROW}' || id) from stored`
 }
 
-/** Names of channels are identifiers, which are short. */
+/** Returns the name of a channel in Postgres: an identifier, which must be short. */
 function identifierOf(schema: string, channel: string): string {
   return `${schema}_${createHash('sha256').update(channel).digest('hex').slice(0, 32)}`
 }

@@ -1,8 +1,8 @@
-// Creates and upgrades the tables of a store in Postgres. Several replicas may do so at the same moment.
+// Creates and upgrades the tables of a store in Postgres. Several replicas may do so at the same time.
 import type { Pool, PoolClient } from 'pg'
 import { StoreError } from './types.ts'
 
-/** Statements by version; a version that was released never changes. `SCHEMA` stands for the schema's name. */
+/** Statements by version; a released version never changes. `SCHEMA` is replaced by the schema's name. */
 const MIGRATIONS: readonly (readonly string[])[] = [
   [
     `create table SCHEMA.entries (
@@ -12,7 +12,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
       expires_at timestamptz
     )`,
     'create index entries_expires_at on SCHEMA.entries (expires_at) where expires_at is not null',
-    // Messages that are too long for NOTIFY. Losing them in a crash is a gap like any other.
+    // Messages that are too long for NOTIFY. Unlogged: subscribers see a loss by a crash as a gap like any other.
     `create unlogged table SCHEMA.messages (
       id bigint generated always as identity primary key,
       body text not null,
@@ -25,7 +25,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
 /** Names that need no quotes and leave room for a channel's hash. */
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,29}$/
 
-/** Throws for a schema's name that is not plain. */
+/** Throws for an invalid schema name. */
 export function checkSchema(schema: string): void {
   if (!SCHEMA_NAME.test(schema))
     throw new StoreError(
@@ -33,7 +33,7 @@ export function checkSchema(schema: string): void {
     )
 }
 
-/** Brings the schema to the newest version. Needs the right to create it only if it is missing or old. */
+/** Upgrades the schema to the newest version. Needs the right to create it only if it is missing or old. */
 export async function migrate(pool: Pool, schema: string, label: string): Promise<void> {
   const { rows } = await pool.query<{ server_encoding: string }>('show server_encoding')
   const encoding = rows[0]?.server_encoding
@@ -47,7 +47,7 @@ export async function migrate(pool: Pool, schema: string, label: string): Promis
     await client.query('commit')
     client.release()
   } catch (error) {
-    // The connection goes, and with it the transaction and its lock.
+    // Closes the connection, and with it the transaction and its lock.
     client.release(true)
     throw error
   }

@@ -1,4 +1,4 @@
-// Keeps shared state in Postgres: one table of values, upserts for what must not race, LISTEN and NOTIFY for messages.
+// Stores shared state in Postgres: one table of values, upserts for what must not race, LISTEN and NOTIFY for messages.
 import { Pool, type PoolClient, type PoolConfig, type QueryResultRow } from 'pg'
 import { createCalls } from './calls.ts'
 import { createVersions, DEFAULT_LISTED, notACounter, withChecks } from './limits.ts'
@@ -12,9 +12,9 @@ import type { StateStore } from './types.ts'
 export type PostgresStoreOptions = {
   /** `postgres://` with user, password, host, port and database, and `sslmode` where needed. */
   readonly url: string
-  /** What errors call the server; without secrets. */
+  /** The server's name in errors, without secrets. */
   readonly label: string
-  /** Where the tables are. */
+  /** The schema that contains the tables. */
   readonly schema: string
   /** Milliseconds after which a call fails. */
   readonly timeoutMs: number
@@ -25,9 +25,9 @@ type Parameter = string | number | null
 
 const CONNECTIONS = 8
 const SWEEP_MS = 60_000
-/** Rows that one sweep deletes at most, so that it never holds up others for long. */
+/** Most rows that one sweep deletes, so that it never blocks others for long. */
 const SWEPT_ROWS = 5000
-/** Above every key with a prefix. */
+/** Sorts after every key with a prefix. */
 const LAST = '\u{10ffff}'.repeat(4)
 const UNDEFINED_TABLE = new Set(['42P01', '3F000'])
 const NOT_A_NUMBER = '22P02'
@@ -100,7 +100,7 @@ export function createPostgresStore(options: PostgresStoreOptions): StateStore {
   })
 }
 
-/** Runs statements on tables that exist by then. */
+/** Runs statements after creating the tables. */
 function createQueries(options: PostgresStoreOptions, pool: Pool) {
   const { schema, label } = options
   const call = createCalls(options)
@@ -116,7 +116,7 @@ function createQueries(options: PostgresStoreOptions, pool: Pool) {
     return ready
   }
 
-  /** If somebody dropped the tables, they are made anew, once. */
+  /** Runs a statement; creates the tables again, once, if somebody dropped them. */
   async function attempt<Found extends QueryResultRow>(
     name: keyof typeof sql,
     values: readonly Parameter[],
@@ -151,7 +151,7 @@ function createQueries(options: PostgresStoreOptions, pool: Pool) {
   }
 }
 
-/** Opens connections as they are needed. `close` does not wait for answers. */
+/** Creates a pool that opens connections as needed. `close` does not wait for answers. */
 function openPool({ url, timeoutMs }: PostgresStoreOptions) {
   const config: PoolConfig = {
     connectionString: url,
@@ -162,7 +162,7 @@ function openPool({ url, timeoutMs }: PostgresStoreOptions) {
   }
   const pool = new Pool({ ...config, max: CONNECTIONS })
   const clients = new Set<PoolClient>()
-  // An idle connection that breaks is replaced; the next call says if that fails.
+  // The pool replaces a broken idle connection; if that fails, the next call reports it.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     clients.add(client)

@@ -1,5 +1,5 @@
-// Keeps shared state in Redis or Valkey: values as strings of a version and a text, scripts for what must not race, and
-// PUBLISH/SUBSCRIBE, the latter on a connection of its own.
+// Stores shared state in Redis or Valkey: values as strings of a version and a text, Lua scripts for what must not race,
+// and PUBLISH/SUBSCRIBE, the latter on a separate connection.
 import { createHash } from 'node:crypto'
 import { createClient, type RedisClientType } from '@redis/client'
 import { createChannels } from './channels.ts'
@@ -11,9 +11,9 @@ import { type StateStore, type StoredEntry, type StoredValue, StoreError } from 
 export type RedisStoreOptions = {
   /** `redis://` or `rediss://` with user, password, host, port and database. */
   readonly url: string
-  /** What errors call the server; without secrets. */
+  /** The server's name in errors, without secrets. */
   readonly label: string
-  /** Put in front of every key and channel. */
+  /** Prefix of every key and channel. */
   readonly prefix: string
   /** Milliseconds after which a call fails. */
   readonly timeoutMs: number
@@ -30,7 +30,7 @@ type Reply = string | number | null
 
 type Script = { readonly text: string; readonly sha: string }
 
-/** Keys that one SCAN looks at, and values that one MGET reads. */
+/** Keys per SCAN, and values per MGET. */
 const SCAN_COUNT = 1000
 const READ_COUNT = 100
 
@@ -40,7 +40,10 @@ local function versionOf(key)
   return string.match(head, '^([^\\n]*)\\n') or ''
 end`
 
-/** ARGV: the version that the value must have or an empty text for none, the new text, milliseconds or an empty text. */
+/**
+ * ARGV: the version that the value must have, or an empty string for none; the new text; milliseconds or an empty
+ * string.
+ */
 const SET_IF = script(`${VERSION_OF}
 if versionOf(KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2]) else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
@@ -51,7 +54,9 @@ const DELETE_IF = script(`${VERSION_OF}
 if versionOf(KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`)
 
-/** ARGV: the amount, the new version, milliseconds. Returns the sum as a text, with as few digits as make the same number. */
+/**
+ * ARGV: the amount, the new version, milliseconds. Returns the sum as a string with the fewest digits that represent it.
+ */
 const ADD = script(`
 local old = redis.call('GET', KEYS[1])
 local sum = tonumber(ARGV[1])
@@ -143,7 +148,7 @@ export function createRedisStore(options: RedisStoreOptions): StateStore {
   })
 }
 
-/** The messages of all channels that somebody listens to, on a connection of their own. */
+/** Receives the messages of all channels with listeners, on a separate connection. */
 function openChannels(options: RedisStoreOptions) {
   const { prefix } = options
   const dispatch = (message: string, name: string) => channels.dispatch(name.slice(prefix.length), message)
@@ -187,7 +192,7 @@ function createCommands(commands: Link<Connection>, prefix: string) {
       }
     })
 
-  /** All keys with the prefix, sorted. */
+  /** Returns all keys with the prefix, sorted. */
   async function keysFrom(start: string, after: string): Promise<string[]> {
     const pattern = `${(prefix + start).replace(/[\\*?[\]]/g, '\\$&')}*`
     const found = new Set<string>()
@@ -214,7 +219,7 @@ async function connect(
     url,
     RESP: 2,
     name: 'toolshelf',
-    // Reconnecting is the link's task.
+    // The link reconnects.
     disableOfflineQueue: true,
     maintNotifications: 'disabled',
     socket: { reconnectStrategy: false, connectTimeout: timeoutMs },

@@ -1,5 +1,5 @@
-// Keeps long results in a store that replicas share: a handle that one of them gave out is read at any other. Limited for each
-// owner and in total; results expire.
+// Stores long results in a store that replicas share, so that any replica can read the handle that another gave out.
+// Limited per owner and in total; results expire.
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ResultStore } from '../core/index.ts'
@@ -8,9 +8,9 @@ import { type StateStore, StoreError } from './types.ts'
 /** Options of `createStoredResults`. */
 export type StoredResultOptions = {
   readonly store: StateStore
-  /** Most bytes of all results; a result beyond it is refused, so that it is sent whole. Default: 1 GB. */
+  /** Maximum bytes of all results; a result beyond it is refused and therefore sent whole. Default: 1 GB. */
   readonly bytes?: number
-  /** Most bytes of the results of one owner; the oldest make room. Default: 16 MB. */
+  /** Maximum bytes of the results of one owner; the oldest ones make room. Default: 16 MB. */
   readonly bytesPerOwner?: number
   /** Milliseconds after which a result is deleted; default: one day. */
   readonly maxAgeMs?: number
@@ -18,20 +18,20 @@ export type StoredResultOptions = {
   readonly now?: () => number
 }
 
-/** A result in the index of its owner; `window` is where its bytes are counted. */
+/** A result in its owner's index; `window` is the time window in which its bytes are counted. */
 type Kept = { readonly id: string; readonly bytes: number; readonly window: number }
 
 const TOTAL_BYTES = 1_000_000_000
 const OWNER_BYTES = 16_000_000
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Parts of the age in which bytes are counted together; all of a part expire before its count does. */
+/** Number of time windows per maximum age. The results of a window expire before its count does. */
 const WINDOWS = 6
 const MAX_KEPT = 1000
 const ATTEMPTS = 50
 const ID = /^[a-z0-9]{8,64}$/
 
 /**
- * Creates a store of long results over a store that replicas share.
+ * Creates a store of long results on top of a store that replicas share.
  *
  * @example
  * const results = createStoredResults({ store: await openStateStore('redis://127.0.0.1') })
@@ -41,7 +41,7 @@ export function createStoredResults(options: StoredResultOptions): ResultStore {
   const total = createTotal(options)
   const windowNow = () => Math.floor(now() / (maxAgeMs / WINDOWS))
 
-  /** Changes the index of an owner and returns what left it. */
+  /** Changes an owner's index and returns the results that were removed from it. */
   async function change(owner: string, next: (kept: readonly Kept[]) => readonly Kept[]): Promise<Kept[]> {
     const key = indexKey(owner)
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -60,7 +60,7 @@ export function createStoredResults(options: StoredResultOptions): ResultStore {
 
   return {
     async put(owner, id, text) {
-      if (!ID.test(id)) throw new Error('its id is not of letters and digits')
+      if (!ID.test(id)) throw new Error('its id must be 8 to 64 lower-case letters and digits')
       const bytes = Buffer.byteLength(text)
       if (bytes > bytesPerOwner)
         throw new Error(`it has ${bytes} bytes, and one owner may store ${bytesPerOwner}`)
@@ -95,7 +95,7 @@ export function createStoredResults(options: StoredResultOptions): ResultStore {
   }
 }
 
-/** Counts the bytes of all owners at all replicas, in windows of time that expire as the results do. */
+/** Counts the bytes of all owners at all replicas, in time windows that expire as the results do. */
 function createTotal({ store, bytes = TOTAL_BYTES, maxAgeMs = DAY_MS, now = Date.now }: StoredResultOptions) {
   const keyOf = (window: number) => `result-bytes/${maxAgeMs}/${window}`
   const ttlMs = maxAgeMs + (2 * maxAgeMs) / WINDOWS
@@ -117,7 +117,7 @@ function createTotal({ store, bytes = TOTAL_BYTES, maxAgeMs = DAY_MS, now = Date
   }
 }
 
-/** The newest that fit; the newest is the last. */
+/** Returns the newest results that fit in the limit; the newest is last. */
 function fitting(kept: readonly Kept[], limit: number): readonly Kept[] {
   let sum = 0
   const first = kept.findLastIndex((one) => {
@@ -131,7 +131,7 @@ function readIndex(text: string | undefined): readonly Kept[] {
   return text === undefined ? [] : (JSON.parse(text) as Kept[])
 }
 
-/** Owners may be long, or secret. */
+/** Hashes an owner, who may be long or secret. */
 function ownerName(owner: string): string {
   return createHash('sha256').update(owner).digest('hex').slice(0, 40)
 }

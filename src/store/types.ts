@@ -1,19 +1,19 @@
-// The store that replicas of a gateway share: small values by key, counters, and messages between replicas. Memory, files,
-// Redis and Postgres implement it; `test/store` runs one suite over all of them.
+// Defines the store that replicas of a gateway share: small values by key, counters, and messages between replicas.
+// Memory, files, Redis and Postgres implement it; `test/store` runs one suite over all of them.
 
-/** A value as it was read. */
+/** A value with its version. */
 export type StoredValue = {
   readonly value: string
-  /** Changes with every write; `set` takes it back as `ifVersion`. */
+  /** Changes with every write; pass it to `set` as `ifVersion`. */
   readonly version: string
 }
 
-/** A value with its key, as `list` returns it. */
+/** A value with its key. */
 export type StoredEntry = StoredValue & { readonly key: string }
 
 /** Options of `set`. */
 export type SetOptions = {
-  /** Milliseconds until the value is deleted; without it the value stays. */
+  /** Milliseconds until the value is deleted; without it the value never expires. */
   readonly ttlMs?: number
   /** Writes only if the value still has this version; null: only if there is none. */
   readonly ifVersion?: string | null
@@ -23,8 +23,8 @@ export type SetOptions = {
 export type MessageListener = (message: string) => void
 
 /**
- * State that outlives a process or is shared by several. Keys are paths such as `session/<id>`. Every method rejects with a
- * `StoreError` while the store cannot be reached, within a few seconds at most; a lost connection is opened again.
+ * State that outlives a process or is shared by several. Keys are paths such as `session/<id>`. While the store cannot be
+ * reached, every method rejects with a `StoreError` within a few seconds; a lost connection is reopened.
  */
 export type StateStore = {
   /** `memory`, `files`, `redis` or `postgres`. */
@@ -50,7 +50,10 @@ export type StateStore = {
    * arrive in order; while the connection is lost they are missed, see `onGap`.
    */
   subscribe(channel: string, listener: MessageListener): Promise<() => Promise<void>>
-  /** Calls the listener whenever messages may have been missed, such as after a reconnect. Returns how to stop that. */
+  /**
+   * Calls the listener whenever messages may have been missed, such as after a reconnect, until the returned function is
+   * called.
+   */
   onGap(listener: () => void): () => void
   /** Resolves if the store answers; rejects with the reason otherwise. */
   ping(): Promise<void>

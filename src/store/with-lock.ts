@@ -1,20 +1,23 @@
-// A lock over a store: one holder among all replicas. Each renewal is a write that names the version of the last one, so that
-// a holder who was too slow learns that the lock has passed on.
+// Implements a lock over a store: one holder among all replicas. Each renewal is conditional on the version of the last
+// one, so that a holder that was too slow learns that it lost the lock.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorMessage } from '../lib/index.ts'
 import { type StateStore, StoreError } from './types.ts'
 
-/** A lock, as the work under it sees it. */
+/** A lock, as seen by the work that runs under it. */
 export type HeldLock = {
   /** Aborts when the lock is lost. */
   readonly signal: AbortSignal
-  /** Renews the lock now; rejects with a `LockLostError` if another holds it. Call it in front of what must not race. */
+  /**
+   * Renews the lock now; rejects with a `LockLostError` if another process holds it. Call it right before what must not
+   * race.
+   */
   confirm(): Promise<void>
 }
 
 /** Options of `withLock`. */
 export type LockOptions = {
-  /** Milliseconds to wait for the present holder; default: three times the time to live. */
+  /** Milliseconds to wait for the current holder. Default: three times the time to live. */
   readonly waitMs?: number
 }
 
@@ -25,8 +28,8 @@ const MIN_PAUSE_MS = 5
 const MAX_PAUSE_MS = 100
 
 /**
- * Runs the work while no other replica holds the lock at `key`. The lock is renewed while the work runs and ends `ttlMs`
- * after its holder died. Rejects with a `LockLostError` if it was lost meanwhile.
+ * Runs the work while no other replica holds the lock at `key`. Renews the lock while the work runs; if the holder dies, it
+ * expires after `ttlMs`. Rejects with a `LockLostError` if the lock was lost meanwhile.
  *
  * @example
  * await withLock(store, 'lock/refresh', 10_000, async (lock) => {
@@ -47,7 +50,7 @@ export async function withLock<Value>(
   const done = work({ signal: lease.signal, confirm: lease.renew })
   try {
     const value = await Promise.race([done, lease.lost])
-    // Work that ended after its lock did must not count either.
+    // Work that finished after the lock expired does not count either.
     if (lease.isOver()) throw lostError(key, 'its time to live passed')
     return value
   } finally {
@@ -56,7 +59,7 @@ export async function withLock<Value>(
   }
 }
 
-/** The version of the lock, and when it ends, counted from before the write: never later than the store says. */
+/** The lock's version, and when it expires, counted from before the write: never later than in the store. */
 type Lease = { readonly version: string; readonly endsAt: number }
 
 async function acquire(store: StateStore, key: string, ttlMs: number, waitMs: number): Promise<Lease> {
@@ -85,7 +88,7 @@ function createLease(store: StateStore, key: string, ttlMs: number, first: Lease
 
   function lose(reason: string): LockLostError {
     const error = lostError(key, reason)
-    // First: work that ends because of the signal must not hide why.
+    // Rejects first, so that an error caused by the signal does not hide the reason.
     reject(error)
     controller.abort(error)
     return error
@@ -109,7 +112,7 @@ function createLease(store: StateStore, key: string, ttlMs: number, first: Lease
 
   const timer = setInterval(() => {
     renew().catch((error: unknown) => {
-      // A store that is gone for a moment is asked again until the time is over.
+      // Retries while the store is unreachable, until the lock expires.
       if (isOver() && !controller.signal.aborted) lose(errorMessage(error))
     })
   }, ttlMs / 3)

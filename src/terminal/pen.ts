@@ -1,5 +1,6 @@
-// Draws in a terminal: widths, colours and bars, or plain characters where those are not available.
+// Formats text for a terminal with widths, colours and bars, or in plain characters.
 
+/** Formats text for one terminal. */
 export type Pen = {
   readonly width: number
   readonly bold: Paint
@@ -9,14 +10,15 @@ export type Pen = {
   readonly green: Paint
   readonly blue: Paint
   readonly marks: Marks
-  /** `value` of `most` as a bar of at most this many columns. */
+  /** Returns a bar of at most this many columns that shows `value` relative to `most`. */
   readonly bar: (value: number, most: number, columns: number) => string
-  /** The text in at most this many columns, with a mark if it was cut. */
+  /** Cuts a text to at most this many columns, with a mark at the end. */
   readonly fit: (text: string, columns: number) => string
 }
 
 type Paint = (text: string) => string
 
+/** Symbols in front of lines. */
 export type Marks = {
   readonly good: string
   readonly error: string
@@ -28,13 +30,15 @@ export type Marks = {
   readonly about: string
 }
 
+/** What a terminal can show. */
 export type Look = {
   readonly width: number
-  /** No colours, and only ASCII in our own output. */
+  /** Whether to use no colours, and only ASCII in Toolshelf's own output. */
   readonly isPlain: boolean
   readonly isColoured?: boolean
 }
 
+/** Creates a pen for a terminal. */
 export function createPen({ width, isPlain, isColoured = !isPlain }: Look): Pen {
   const paint = (code: number): Paint =>
     isColoured ? (text) => (text === '' ? '' : `\u001b[${code}m${text}\u001b[0m`) : (text) => text
@@ -75,7 +79,7 @@ const plainMarks: Marks = {
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
-/** Any value above zero is visible. */
+/** Returns a bar in which any value above zero is visible. */
 function blockBar(value: number, most: number, columns: number): string {
   if (value <= 0 || most <= 0) return ''
   const eighths = Math.max(1, Math.round(Math.min(1, value / most) * columns * 8))
@@ -87,7 +91,7 @@ function plainBar(value: number, most: number, columns: number): string {
   return '#'.repeat(Math.max(1, Math.round(Math.min(1, value / most) * columns)))
 }
 
-/** The text in at most this many columns, with `end` if it was cut. */
+/** Cuts a text to at most this many columns, with `end` if it was cut. */
 export function fit(text: string, columns: number, end = '…'): string {
   if (columnsOf(text) <= columns) return text
   const room = columns - end.length
@@ -120,7 +124,7 @@ function pieces(word: string, columns: number): string[] {
   return starts.map((start, index) => word.slice(start, starts[index + 1]))
 }
 
-/** Where the rows of a word begin that is wider than a row, without the first. */
+/** Returns where the second and later rows begin in a word that is wider than a row. */
 export function rowStarts(word: string, columns: number): number[] {
   if (columns < 1 || columnsOf(word) <= columns) return []
   const starts: number[] = []
@@ -138,17 +142,19 @@ export function rowStarts(word: string, columns: number): number[] {
   return starts
 }
 
+/** Pads a text on the left, counting terminal columns. */
 export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - columnsOf(text))) + text
 }
 
+/** Pads a text on the right, counting terminal columns. */
 export function padEnd(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - columnsOf(text)))
 }
 
 let segmenter: Intl.Segmenter | undefined
 
-/** The characters as people count them. Made when the first text needs it: to load its data takes 10 ms. */
+/** Splits a text into user-perceived characters. Created on first use, because loading its data takes 10 ms. */
 function graphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   return segmenter.segment(text)
@@ -157,10 +163,10 @@ function graphemes(text: string): Intl.Segments {
 const WIDE =
   /\p{Emoji_Presentation}|\uFE0F|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303F\uFF01-\uFF60]/u
 
-/** Whether each character is one that is seen and takes one column. */
+/** Returns whether each character is visible and takes one column. */
 const isAscii = (text: string) => !/[^ -~]/.test(text)
 
-/** The columns that a text takes, without colour codes; wide characters take two. */
+/** Returns the columns that a text takes, without colour codes; wide characters take two. */
 export function columnsOf(text: string): number {
   if (isAscii(text)) return text.length
   let columns = 0

@@ -2,13 +2,14 @@
 import { stripVTControlCharacters } from 'node:util'
 
 /**
- * Models, tools and servers write it: removes colours and cursor movements, and makes other control characters visible.
+ * Makes text from models, tools and servers safe: removes colours and cursor movements, and shows other control
+ * characters.
  */
 export function harmless(text: string): string {
   return marked(stripVTControlCharacters(text), /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu)
 }
 
-/** A request for permission is shown with everything in it, even invisible characters. */
+/** Shows everything in a text, even invisible characters, for requests for permission. */
 export function visible(text: string): string {
   return marked(text, /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu)
 }
@@ -20,12 +21,14 @@ function marked(text: string, unseen: RegExp): string {
     .replaceAll(unseen, (one) => (one === '\n' ? one : '?'))
 }
 
-/** Rows that a text takes, rather too many than too few: words are not broken, wide characters take two columns. */
+/**
+ * Returns the rows that a text takes, as an upper bound: words are not broken, non-ASCII characters take two columns.
+ */
 export function rowsOf(text: string, columns: number): number {
   return text.split('\n').reduce((rows, line) => rows + rowsOfLine(line, columns), 0)
 }
 
-/** The end of a text, as much as fits. */
+/** Returns as much of the end of a text as fits. */
 export function lastRows(text: string, rows: number, columns: number): string {
   const kept: string[] = []
   let left = rows
@@ -37,7 +40,7 @@ export function lastRows(text: string, rows: number, columns: number): string {
   return kept.join('\n')
 }
 
-/** The start of a text, as much as fits. */
+/** Returns as much of the start of a text as fits. */
 export function firstRows(text: string, rows: number, columns: number): string {
   const kept: string[] = []
   let left = rows
@@ -53,6 +56,7 @@ function rowsOfLine(line: string, columns: number): number {
   return Math.max(1, Math.ceil(widthOf(line) / usable(columns)))
 }
 
+/** Returns an upper bound of the columns that a line takes. */
 export function widthOf(line: string): number {
   let width = 0
   for (let at = 0; at < line.length; at++) width += widthAt(line, at)
@@ -63,7 +67,7 @@ function widthAt(line: string, at: number): number {
   return line.charCodeAt(at) < 128 ? 1 : 2
 }
 
-/** As much of a line as fits in this many columns. */
+/** Returns as much of the start of a line as fits in this many columns. */
 export function beginningOf(line: string, columns: number): string {
   let at = 0
   for (let left = columns; at < line.length; at++) {
@@ -73,6 +77,7 @@ export function beginningOf(line: string, columns: number): string {
   return line.slice(0, at)
 }
 
+/** Returns as much of the end of a line as fits in this many columns. */
 export function endOf(line: string, columns: number): string {
   let at = line.length
   for (let left = columns; at > 0; at--) {
@@ -83,8 +88,8 @@ export function endOf(line: string, columns: number): string {
 }
 
 /**
- * Wraps long lines, between words if possible. Continuation lines are indented by two more columns, so that nobody can
- * write text that looks like a line of its own.
+ * Wraps long lines, between words if possible. Indents continuation lines by two more columns, so that
+ * untrusted text cannot imitate a separate line.
  */
 export function wrapLines(text: string, columns: number): string {
   return text
@@ -107,7 +112,7 @@ function wrapLine(line: string, columns: number): string[] {
   return [...rows, rest]
 }
 
-/** A word that does not fit leaves the end of its row empty. */
+/** Returns the columns that count: a word that does not fit leaves the end of its row empty. */
 export function usable(columns: number): number {
   return Math.max(10, Math.floor(columns * 0.85))
 }

@@ -3,7 +3,7 @@ import { columnsOf, fit, padEnd, padStart } from './pen.ts'
 
 type Row = readonly (string | number)[]
 
-/** `most`: width of the whole table; its widest columns are cut until it fits. */
+/** Renders rows as a table; cuts its widest columns until it fits in `most` columns. */
 export function table(
   header: readonly string[],
   rows: readonly Row[],

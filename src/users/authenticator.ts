@@ -1,5 +1,5 @@
-// Finds the user of a key. Remembers good keys, so that a request costs no look into the store, and forgets them at every
-// change: a revoked key stops at once.
+// Finds the user of a key. Caches good keys, so that a request needs no access to the store, and clears the cache at
+// every change, so that a revoked key stops working at once.
 import { dropOldest, errorMessage } from '../lib/index.ts'
 import { StoreError } from '../store/index.ts'
 import type { UserDirectory } from './directory.ts'
@@ -10,22 +10,25 @@ import { type AccessRefusal, type Authenticator, isRefusal, type User } from './
 /** Options of `createKeyAuthenticator`. */
 export type KeyAuthenticatorOptions = {
   readonly directory: UserDirectory
-  /** Reports what is wrong with the directory. */
+  /** Called with problems of the directory. */
   readonly notify?: (message: string) => void
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number
 }
 
-/** Good keys that are remembered; above this number the least recently used are forgotten. */
+/** Good keys to cache; beyond this number the least recently used are dropped. */
 const MAX_GOOD = 10_000
-/** Milliseconds for which a good key is remembered: the upper bound where a message of a change was lost. */
+/**
+ * Milliseconds for which a good key is cached: the longest time that a revoked key works if the message of its change
+ * was lost.
+ */
 const GOOD_MS = 300_000
-/** Wrong keys that are remembered, so that repeating one does not reach the store. */
+/** Wrong keys to cache, so that repeating one does not reach the store. */
 const MAX_WRONG = 2000
 const WRONG_MS = 30_000
-/** Keys that are looked up at once; more are refused, so that a flood of wrong keys does not pass on to the store. */
+/** Keys to look up at once; more are refused, so that a flood of wrong keys does not reach the store. */
 const MAX_LOOKUPS = 100
-/** Looks for one key while users change all the time. */
+/** How often to look up one key while users keep changing. */
 const MAX_LOOKS = 5
 
 const WRONG: AccessRefusal = {
@@ -42,7 +45,7 @@ const BUSY: AccessRefusal = {
 type Good = { readonly user: User; readonly record: KeyRecord; readonly checkedAt: number }
 
 /**
- * Creates the authenticator of keys. Closing it leaves the directory open.
+ * Creates an authenticator for keys. Closing it does not close the directory.
  *
  * @example
  * const users = createKeyAuthenticator({ directory: await openUserFile('users.json') })
@@ -55,7 +58,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
 
   const userOf = (keyId: string, record: KeyRecord) => findUserOfKey(directory, notify, keyId, record)
 
-  /** Looks again if something changed meanwhile: the key may have been revoked after it was read. */
+  /** Looks up a key, and again if something changed meanwhile: it may have been revoked after it was read. */
   async function lookUp(token: string, hash: string): Promise<User | AccessRefusal> {
     for (let look = 0; look < MAX_LOOKS; look++) {
       const lookup = memory.remembering()
@@ -71,7 +74,7 @@ export function createKeyAuthenticator(options: KeyAuthenticatorOptions): Authen
     { good, wrong }: Lookup,
   ): Promise<User | AccessRefusal> {
     const keyId = keyIdOf(token)
-    // A text that cannot be a key has no id to look for.
+    // A text without the form of a key has no id to look up.
     const record = keyId === undefined ? undefined : await directory.findKey(keyId)
     const isRight = isKeyOf(record, hash)
     if (!record || !isRight) {
@@ -131,19 +134,19 @@ async function findUserOfKey(
   const user = await directory.findUser(id)
   const profile = user && (await directory.findProfile(user.profile))
   if (user && !profile)
-    notify(`user "${id}" has the profile "${user.profile}", which does not exist; their keys are refused`)
+    notify(`user "${id}" has the profile "${user.profile}", which does not exist; refusing the user's keys`)
   if (!profile) return undefined
   return { id, profile, keyId, ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }) }
 }
 
-/** A look for a key: remembers what it finds, unless something changes meanwhile. */
+/** A lookup of a key, which caches what it finds unless something changes meanwhile. */
 type Lookup = {
   readonly isCurrent: () => boolean
   readonly good: (hash: string, user: User, record: KeyRecord) => void
   readonly wrong: (hash: string) => void
 }
 
-/** Remembers which keys were good or wrong, by their hashes, until anything changes. The keys themselves are kept nowhere. */
+/** Caches good and wrong keys, by their hashes, until anything changes. Does not keep the keys themselves. */
 function createKeyMemory(directory: UserDirectory, now: () => number) {
   const good = new Map<string, Good>()
   const wrong = new Map<string, number>()
@@ -164,7 +167,7 @@ function createKeyMemory(directory: UserDirectory, now: () => number) {
       return found.user
     },
     isWrong: (hash: string) => now() - (wrong.get(hash) ?? Number.NEGATIVE_INFINITY) < WRONG_MS,
-    /** For a lookup that begins now: what it read is not remembered if something changes meanwhile. */
+    /** Starts a lookup: what it reads is not cached if something changes meanwhile. */
     remembering(): Lookup {
       const before = changes
       return {
@@ -187,7 +190,7 @@ function remember<Value>(map: Map<string, Value>, key: string, value: Value, mos
   dropOldest(map, most)
 }
 
-/** Only the holder of the key learns that it has expired. */
+/** Refuses an expired key. Only its holder learns that it has expired. */
 function expired({ expires }: KeyRecord): AccessRefusal {
   return { ...WRONG, message: `the key expired at ${expires}; ask the operator for a new one` }
 }

@@ -1,4 +1,5 @@
-// Keeps profiles, users and keys in `users.json`: read again whenever it changes, written atomically under a lock.
+// Stores profiles, users and keys in `users.json`: rereads it whenever it changes, and writes it atomically under a
+// lock.
 import { randomBytes } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -12,18 +13,18 @@ import type { Profile } from './types.ts'
 
 /** Options of `openUserFile`. */
 export type UserFileOptions = {
-  /** Reports a file that cannot be used; the last good content stays in use. */
+  /** Called with the problem of a file that cannot be used; the last good content stays in use. */
   readonly notify?: (message: string) => void
-  /** Starts with an empty file where there is none: for commands that write it. Default: false. */
+  /** Starts with an empty file if there is none, for commands that write it. Default: false. */
   readonly mayCreate?: boolean
 }
 
 const MAX_BYTES = 20_000_000
-/** Milliseconds between two looks at the file, for sessions that stay open. Each request looks, too. */
+/** Milliseconds between two checks of the file, for sessions that stay open. Each request checks it, too. */
 const WATCH_MS = 500
 /** Milliseconds after which another process's lock counts as abandoned. */
 const MAX_LOCK_MS = 10_000
-/** Milliseconds between two writes of when keys were used. */
+/** Milliseconds between two writes of the keys' last uses. */
 const USES_MS = 60_000
 
 const EMPTY = readUserRecords({})
@@ -48,7 +49,7 @@ class FileDirectory implements UserDirectory {
   readonly #changes = createChangeListeners()
   readonly #uses = new Map<string, string>()
   #loaded: Loaded = { stamp: '', records: EMPTY }
-  /** The look that is under way: requests share it. */
+  /** The check in progress, which requests share. */
   #looking: Promise<void> | undefined
   #flushing: Promise<void> = Promise.resolve()
   #timer: ReturnType<typeof setInterval> | undefined
@@ -81,7 +82,7 @@ class FileDirectory implements UserDirectory {
   }
 
   async reload(): Promise<void> {
-    // A look that is under way may have begun before the operator asked.
+    // A check in progress may have begun before the operator asked.
     await this.#looking
     this.#loaded = { ...this.#loaded, stamp: '' }
     await this.sync()
@@ -139,7 +140,7 @@ class FileDirectory implements UserDirectory {
     await this.#flushing
   }
 
-  /** Reads the file again if it has changed; what cannot be used is reported, and the last good content stays. */
+  /** Rereads the file if it has changed; if it cannot be used, reports that and keeps the last good content. */
   async #look(): Promise<void> {
     const stamp = await stampOf(this.place).catch((error: Error) => `unreadable: ${error.message}`)
     if (stamp === this.#loaded.stamp) return
@@ -198,7 +199,7 @@ class FileDirectory implements UserDirectory {
     return `${this.place}.last-used`
   }
 
-  /** Writes when keys were used beside the file, so that an editor that has the file open sees no change. */
+  /** Writes the keys' last uses to a separate file, so that an editor that has `users.json` open sees no change. */
   #flushUses(): void {
     if (this.#uses.size === 0) return
     const noted = new Map(this.#uses)
@@ -215,12 +216,12 @@ class FileDirectory implements UserDirectory {
         await unlock()
       }
     }
-    // In a folder that cannot be written, last uses are not kept.
+    // In a read-only folder, last uses are not saved.
     this.#flushing = this.#flushing.then(write).catch(() => {})
   }
 }
 
-/** Profiles that did not change stay the same objects, so that what was derived from them is used again. */
+/** Keeps the objects of profiles that did not change, so that values derived from them can be reused. */
 function kept(before: UserRecords, after: UserRecords): UserRecords {
   const profiles = [...after.profiles].map(([name, profile]): [string, Profile] => {
     const known = before.profiles.get(name)
@@ -248,7 +249,7 @@ async function readUses(path: string): Promise<Map<string, string>> {
   }
 }
 
-/** Replaces a file in one step, readable by its owner alone. */
+/** Replaces a file atomically; only its owner can read it. */
 async function writeWhole(path: string, text: string): Promise<void> {
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
   try {

@@ -1,10 +1,12 @@
-// Keys of users: `tsk_<id>_<secret>`. The id is public and names the key in lists; the secret has 256 random bits.
+// Creates and checks the keys of users: `tsk_<id>_<secret>`. The id is public and names the key in lists; the secret has
+// 256 random bits.
 //
-// Only the SHA-256 of a key is kept. A slow hash protects passwords, which people choose and others can guess; a secret of
-// 256 random bits cannot be guessed however fast the hash is, and a fast one lets a gateway check every request.
+// Only the SHA-256 of a key is stored. A slow hash protects passwords, which people choose and others can guess; a
+// secret of 256 random bits cannot be guessed however fast the hash is, and a fast one lets a gateway check every
+// request.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** What is kept of a key. */
+/** What is stored of a key. */
 export type KeyRecord = {
   /** The id of the user it belongs to. */
   readonly user: string
@@ -12,20 +14,20 @@ export type KeyRecord = {
   readonly hash: string
   /** When it was created, in ISO 8601. */
   readonly created: string
-  /** When it stops working, in ISO 8601; never if left out. */
+  /** When it expires, in ISO 8601; never if omitted. */
   readonly expires?: string
   /** What it is for. */
   readonly label?: string
 }
 
-/** A new key. `token` is shown once and kept nowhere. */
+/** A new key. `token` is shown once and not stored. */
 export type CreatedKey = { readonly id: string; readonly token: string; readonly record: KeyRecord }
 
 const FORM = /^tsk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/
 const ID_BYTES = 8
 const SECRET_BYTES = 32
 
-/** Creates a key of a user. */
+/** Creates a key for a user. */
 export function createKey(
   user: string,
   {
@@ -46,19 +48,20 @@ export function createKey(
   return { id, token, record }
 }
 
-/** Returns the id in a key; undefined if the text does not have the form of a key. */
+/** Returns the id in a key; undefined if the text does not have the format of a key. */
 export function keyIdOf(token: string): string | undefined {
   return FORM.exec(token)?.[1]
 }
 
+/** Returns the SHA-256 of a key in hexadecimal. */
 export function keyHash(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
-/** What an unknown id is compared with, so that it takes as long as a wrong secret. */
+/** Compared with the hash of a key whose id is unknown, so that it takes as long as a wrong secret. */
 const NO_HASH = '0'.repeat(64)
 
-/** Whether a record is of this key. Compares in constant time, also where there is no record. */
+/** Returns whether a record belongs to this key. Takes constant time, even without a record. */
 export function isKeyOf(record: KeyRecord | undefined, tokenHash: string): boolean {
   const expected = Buffer.from(record?.hash ?? NO_HASH, 'hex')
   const given = Buffer.from(tokenHash, 'hex')
@@ -66,7 +69,7 @@ export function isKeyOf(record: KeyRecord | undefined, tokenHash: string): boole
   return isSame && record !== undefined
 }
 
-/** Whether a key has expired. */
+/** Returns whether a key has expired. */
 export function hasExpired({ expires }: Pick<KeyRecord, 'expires'>, now: number): boolean {
   return expires !== undefined && Date.parse(expires) <= now
 }

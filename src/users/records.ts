@@ -1,10 +1,10 @@
-// Reads profiles, users and keys as they are kept: in `users.json`, or as JSON values of a store. Every mistake is an error
-// that names the field, its value and what is expected.
+// Reads stored profiles, users and keys, from `users.json` or as JSON values of a store. Errors name the field, its
+// value and what is expected.
 import { type Fields, isFields, quote } from '../lib/index.ts'
 import type { KeyRecord } from './keys.ts'
 import type { AccessRules, Profile, UsageLimits } from './types.ts'
 
-/** A user as kept. */
+/** A user as stored. */
 export type UserRecord = { readonly profile: string }
 
 /** Everything in `users.json`. */
@@ -12,11 +12,11 @@ export type UserRecords = {
   readonly profiles: ReadonlyMap<string, Profile>
   readonly users: ReadonlyMap<string, UserRecord>
   readonly keys: ReadonlyMap<string, KeyRecord>
-  /** The section `oauth`, as it is written; `readOAuthSettings` reads it. */
+  /** The section `oauth` as written; `readOAuthSettings` reads it. */
   readonly oauth?: unknown
 }
 
-/** A profile, user or key is not as expected. The message says where and how. */
+/** A profile, user or key is invalid. The message says where and how. */
 export class UsersError extends Error {
   override readonly name = 'UsersError'
 }
@@ -115,7 +115,7 @@ export function readKey(id: string, value: unknown): KeyRecord {
   }
 }
 
-/** The JSON value of a profile, as `readProfile` takes it. */
+/** Returns the JSON value of a profile, as `readProfile` accepts it. */
 export function profileJson({
   servers,
   tools,
@@ -172,7 +172,7 @@ function entriesOf<Value>(
   read: (name: string, value: unknown) => Value,
 ): ReadonlyMap<string, Value> {
   if (value === undefined) return new Map()
-  if (!isFields(value)) throw wrong(place, value, 'an object by name')
+  if (!isFields(value)) throw wrong(place, value, 'an object with names as keys')
   return new Map(Object.entries(value).map(([name, one]) => [name, read(name, one)]))
 }
 

@@ -1,20 +1,20 @@
-// An authenticator that another one can replace while a gateway uses it: for settings that change without a restart.
+// Wraps an authenticator that can be replaced while a gateway uses it, for settings that change without a restart.
 import { createChangeListeners } from './directory.ts'
 import type { Authenticator } from './types.ts'
 
 /** An authenticator that can be replaced. */
 export type ReplaceableAuthenticator = Authenticator & {
-  /** Uses another one from now on, also for users who are connected. Leaves the former one open. */
+  /** Uses another authenticator from now on, also for connected users. Does not close the former one. */
   replace(next: Authenticator): void
 }
 
-/** Creates an authenticator that asks the given one until it is replaced. Closing it closes the one in use. */
+/** Creates an authenticator that delegates to `first` until it is replaced. Closing it closes the one in use. */
 export function createReplaceableAuthenticator(first: Authenticator): ReplaceableAuthenticator {
   const changes = createChangeListeners()
   let current = first
   let stop = first.onChange(changes.emit)
 
-  /** Asks again if the one asked was replaced meanwhile: its answer may no longer hold. */
+  /** Asks again if the authenticator was replaced meanwhile, because its answer may be outdated. */
   async function ask<Value>(question: (asked: Authenticator) => Promise<Value>): Promise<Value> {
     for (;;) {
       const asked = current

@@ -1,13 +1,13 @@
-// Decides which servers and tools a profile shows: one predicate, which the gateway applies to everything it answers.
+// Decides which servers and tools a profile may see: one predicate, which the gateway applies to everything it returns.
 import { matchesAny } from '../lib/index.ts'
 import type { AccessRules, Profile, User } from './types.ts'
 
-/** Which servers and tools a user may see, and so search, list, call and read. */
+/** Which servers and tools a user may see, and therefore search, list, call and read. */
 export type Rights = {
-  /** Two profiles with the same rules have the same id. */
+  /** Equal for two profiles with the same rules. */
   readonly id: string
   seesServer(server: string): boolean
-  /** @param tool - The name that the server gives it. */
+  /** Returns whether the user may see a tool. @param tool - Its name on the server. */
   seesTool(server: string, tool: string): boolean
 }
 
@@ -36,7 +36,7 @@ function allows({ allow, deny }: AccessRules, name: string): boolean {
   return (allow.length === 0 || matchesAny(allow, name)) && !matchesAny(deny, name)
 }
 
-/** Whether two users, or one at two times, may do the same. */
+/** Returns whether two users, or one user at two times, may do the same. */
 export function hasSameRights(one: User | undefined, other: User | undefined): boolean {
   return one?.profile === other?.profile || JSON.stringify(one?.profile) === JSON.stringify(other?.profile)
 }

@@ -1,4 +1,4 @@
-// Keeps profiles, users and keys in the store that replicas share, and tells the other replicas of each change.
+// Stores profiles, users and keys in the store that replicas share, and notifies the other replicas of each change.
 import { dropOldest } from '../lib/index.ts'
 import { entriesIn, type StateStore } from '../store/index.ts'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
@@ -14,7 +14,7 @@ import {
 } from './records.ts'
 import type { Profile } from './types.ts'
 
-/** The channel on which every change is told. */
+/** The channel on which changes are published. */
 const CHANNEL = 'users'
 const KEYS = 'key/'
 const USERS = 'user/'
@@ -22,9 +22,9 @@ const PROFILES = 'profile/'
 const USES = 'key-use/'
 /** The section `oauth` of a users file. */
 const OAUTH = 'oauth'
-/** Milliseconds between two notes that a key is in use. */
+/** Milliseconds between two records that a key was used. */
 const USE_GAP_MS = 3_600_000
-/** Keys whose last note is remembered; above this number the oldest are forgotten, and noted once more. */
+/** Keys whose last recorded use is remembered; beyond this number the oldest are forgotten, and recorded again. */
 const MAX_NOTED = 10_000
 
 /** Options of `openUserStore`. */
@@ -34,7 +34,7 @@ export type UserStoreOptions = {
 }
 
 /**
- * Opens the users of a store. Closing it leaves the store open.
+ * Opens the users of a store. Closing it does not close the store.
  *
  * @example
  * const directory = await openUserStore(store)
@@ -89,7 +89,7 @@ export async function openUserStore(
       noted.delete(keyId)
       noted.set(keyId, now())
       dropOldest(noted, MAX_NOTED)
-      // A note that is lost costs only the note.
+      // Losing one record of a use does no harm.
       void store.set(USES + keyId, JSON.stringify(new Date(now()).toISOString())).catch(() => {})
     },
     saveKey: (id, record: KeyRecord) => save(KEYS + id, record),
@@ -112,7 +112,7 @@ export async function openUserStore(
   return directory
 }
 
-/** Reads and writes records as JSON, and tells the replicas of each change. */
+/** Reads and writes records as JSON, and notifies the replicas of each change. */
 function createRecordAccess(store: StateStore) {
   return {
     async save(key: string, value: unknown): Promise<void> {

@@ -1,12 +1,12 @@
-// The vocabulary of users: who a request belongs to, and what they may see, call and use.
+// Defines users: who a request belongs to, and what they may see, call and use.
 
-/** Patterns with `*`. What `deny` matches is hidden; an empty `allow` allows the rest. */
+/** Name patterns with `*`. Names that match `deny` are hidden; an empty `allow` allows all others. */
 export type AccessRules = {
   readonly allow: readonly string[]
   readonly deny: readonly string[]
 }
 
-/** Upper limits of use; a missing one does not limit. */
+/** Limits of use; an omitted one does not apply. */
 export type UsageLimits = {
   readonly requestsPerMinute?: number
   readonly requestsPerDay?: number
@@ -19,29 +19,29 @@ export type UsageLimits = {
 /** What the users of a profile may do. */
 export type Profile = {
   readonly name: string
-  /** Over names of servers. */
+  /** Rules for names of servers. */
   readonly servers: AccessRules
-  /** Over `<server>/<tool>`, with the names that the server gives its tools. */
+  /** Rules for `<server>/<tool>`, with the tools' names on the server. */
   readonly tools: AccessRules
-  /** How an MCP client is shown tools: `list`, `bridge` or `auto`; the gateway's own mode if left out. */
+  /** How an MCP client gets tools: `list`, `bridge` or `auto`. Default: the gateway's own mode. */
   readonly listing?: 'auto' | 'list' | 'bridge'
-  /** What `serve` does with requests, as its `--mode`; the gateway's own if left out. */
+  /** What `serve` does with requests, as its `--mode`. Default: the gateway's own. */
   readonly mode?: string
-  /** Characters up to which a result is sent whole; the gateway's own budget if left out. */
+  /** Longest result, in characters, that is sent whole. Default: the gateway's own budget. */
   readonly resultBudget?: number
   readonly limits: UsageLimits
-  /** Its users may open the inspector of a gateway, which shows what all users do. */
+  /** Whether its users may open the inspector of a gateway, which shows what all users do. */
   readonly isOperator?: boolean
 }
 
-/** Who sends a request. */
+/** The sender of a request. */
 export type User = {
   /** The same for all of the user's keys and clients. */
   readonly id: string
   readonly profile: Profile
   /** The key that was used, by its public id; undefined for a token of an identity provider. */
   readonly keyId?: string
-  /** When the key stops working, in milliseconds since 1970; never if left out. */
+  /** When the key expires, in milliseconds since 1970; never if omitted. */
   readonly expiresAt?: number
 }
 
@@ -57,21 +57,26 @@ export type AccessRefusal = {
 /** Finds the user of a request by its bearer token; returns why it is refused otherwise. */
 export type Authenticate = (token: string | undefined) => Promise<User | AccessRefusal>
 
-/** What a gateway needs to know who sends its requests: `createKeyAuthenticator` makes one for keys. */
+/** Identifies the senders of a gateway's requests. `createKeyAuthenticator` creates one for keys. */
 export type Authenticator = {
   readonly authenticate: Authenticate
-  /** Returns the user of a token that was good a moment ago, without I/O: such clients are not slowed down by others' wrong keys. */
+  /**
+   * Returns the user of a recently accepted token, without I/O, so that wrong keys of others do not slow such clients
+   * down.
+   */
   recall(token: string): User | undefined
-  /** Whether a token could be a guess, so that wrong ones slow down their address; all can, if left out. */
+  /** Returns whether a token could be a guess, so that wrong ones slow down their address. Default: all could. */
   isGuessable?(token: string): boolean
-  /** Returns the user as of now, for sessions and streams that stay open; undefined if the key or the user is gone. */
+  /**
+   * Returns the user's current state, for sessions and streams that stay open; undefined if the key or the user is gone.
+   */
   refresh(user: User): Promise<User | undefined>
   /** Calls the listener when keys, users or profiles may have changed, until the returned function is called. */
   onChange(listener: () => void): () => void
   close(): Promise<void>
 }
 
-/** Whether an authentication failed. */
+/** Returns whether an authentication failed. */
 export function isRefusal(outcome: User | AccessRefusal): outcome is AccessRefusal {
   return 'status' in outcome
 }

@@ -6,27 +6,27 @@ import type { AccessRefusal, UsageLimits, User } from './types.ts'
 /** What is limited. */
 export type UsageKind = 'requests' | 'searches' | 'tokens'
 
-/** Counts what users use. Users without a limit of a kind cost no access to the store. */
+/** Counts what users use. Accesses the store only for users with a limit. */
 export type UsageMeter = {
-  /** Counts use that is about to happen; returns why it may not. */
+  /** Counts use that is about to happen; returns a refusal if it exceeds a limit. */
   take(user: User, kind: UsageKind, amount?: number): Promise<AccessRefusal | undefined>
   /**
-   * Begins use whose amount is known only afterwards; returns why it may not begin. What has begun counts with its estimate
-   * until it is settled, so that many requests at once do not all begin below a limit that one of them reaches.
+   * Begins use whose amount is known only afterwards; returns a refusal if it may not begin. Until it is settled it
+   * counts with its estimate, so that many concurrent requests do not all begin below a limit that one of them reaches.
    */
   begin(user: User, kind: UsageKind, estimate: number): Promise<AccessRefusal | BegunUse>
 }
 
 /** Use that has begun. */
 export type BegunUse = {
-  /** Counts what was used in place of the estimate. Never fails: what cannot be counted is reported. */
+  /** Replaces the estimate by the actual amount. Never fails: reports what cannot be counted. */
   settle(amount: number): Promise<void>
 }
 
 /** Options of `createUsageMeter`. */
 export type UsageMeterOptions = {
   readonly store: StateStore
-  /** Reports a store that does not answer. */
+  /** Called when the store does not answer. */
   readonly notify?: (message: string) => void
   /** The clock in milliseconds; replaceable in tests. Replicas must agree on it to within seconds. */
   readonly now?: () => number
@@ -43,11 +43,11 @@ const WINDOWS: readonly Window[] = [
   { name: 'minute', ms: 60_000, suffix: 'PerMinute' },
   { name: 'day', ms: 86_400_000, suffix: 'PerDay' },
 ]
-/** Milliseconds for which a counter outlives its window, because clocks differ. */
+/** Milliseconds by which a counter outlives its window, because clocks differ. */
 const SLACK_MS = 60_000
-/** Estimates count in this window and the next: those of a process that was killed are forgotten then. */
+/** Estimates count in this window and the next; those of a killed process are then forgotten. */
 const BEGUN_MS = 300_000
-/** Seconds after which a user may try again whose requests in progress may use up a limit. */
+/** Seconds to wait for a user whose requests in progress may use up a limit. */
 const BEGUN_RETRY = 2
 const UNREACHABLE: AccessRefusal = {
   status: 503,
@@ -56,7 +56,7 @@ const UNREACHABLE: AccessRefusal = {
 }
 
 /**
- * Creates a meter over a store: exact over all replicas that share it.
+ * Creates a meter on a store: exact across all replicas that share it.
  *
  * @example
  * const usage = createUsageMeter({ store })
@@ -87,7 +87,7 @@ export function createUsageMeter({
     }
   }
 
-  /** Returns why use may not begin beside other use with these estimates. */
+  /** Returns a refusal if use may not begin beside other use with these estimates. */
   async function whyNot(user: User, kind: UsageKind, others: number): Promise<AccessRefusal | undefined> {
     for (const { window, limit } of limitsOf(user, kind)) {
       const used = await count(user, kind, window, 0)
@@ -128,7 +128,7 @@ export function createUsageMeter({
 /** An estimate, and the window in which it counts. */
 type Begun = { readonly index: number; readonly amount: number }
 
-/** Characters of the longest id that is part of a key as it is; stores refuse long keys. */
+/** Longest id that is used in a key unchanged; stores refuse long keys. */
 const MAX_NAME = 500
 
 function nameOf(id: string): string {
@@ -154,7 +154,7 @@ function inProgress(kind: UsageKind, limit: number, window: Window): AccessRefus
   return { status: 429, message, retryAfter: BEGUN_RETRY }
 }
 
-/** `30 s`, or `7 h 50 min` where nobody counts seconds. */
+/** Formats a waiting time: `30 s`, or `7 h 50 min` for long ones. */
 function waitText(seconds: number): string {
   if (seconds <= 120) return `${seconds} s`
   const minutes = Math.ceil(seconds / 60)

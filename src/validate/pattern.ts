@@ -21,7 +21,10 @@ export function compilePattern(source: string): CompiledPattern | undefined {
   }
 }
 
-/** Whether JavaScript's engine is also fast for it: at most one group and one quantifier, not on the group. */
+/**
+ * Returns whether JavaScript's own engine is fast for a pattern too: at most one group and one quantifier, not on the
+ * group.
+ */
 export function isPlainPattern(source: string): boolean {
   const plain = source.replaceAll('(?:', '(')
   const groups = plain.split('(').length - 1

@@ -21,7 +21,7 @@ export function explain(errors: readonly TLocalizedValidationError[]): Problem[]
   return [...problems.values()].slice(0, 10)
 }
 
-/** What fails anywhere in an object leaves all its properties unevaluated: then these are no mistakes of their own. */
+/** Filters out reports of unevaluated properties that only follow from another failure in the same object. */
 function isMeant({ keyword, pointer }: Finding, _: number, all: readonly Finding[]): boolean {
   if (keyword !== 'unevaluatedProperties') return true
   const object = pointer.slice(0, pointer.lastIndexOf('/'))
@@ -114,7 +114,7 @@ const listed = (texts: readonly string[], separator: string) => [...new Set(text
 
 const clip = (message: string) => (message.length > 300 ? `${message.slice(0, 299)}…` : message)
 
-/** The names in a JSON pointer. */
+/** Splits a JSON pointer into its names. */
 export const pointerNames = (pointer: string): string[] =>
   pointer
     .split('/')

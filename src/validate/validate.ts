@@ -10,8 +10,8 @@ import { type CompiledPattern, compilePattern, isPlainPattern } from './pattern.
 import { explain, pointerNames } from './problems.ts'
 
 /**
- * Lists what is wrong with an input by its JSON schema. Reports nothing for a schema that is broken or too large: the
- * server then decides.
+ * Lists what is wrong with an input by its JSON schema. Reports nothing if the schema is broken or too large, and leaves the
+ * decision to the server.
  *
  * @example
  * const problems = validateInput(tool.input_schema, call.input)

@@ -1,11 +1,21 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // Commands as people type them, one after the other in one folder: exit code, output and reports of each.
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Command, helpFor, readInput } from '../../src/cli/command.ts'
+import { addCommand } from '../../src/cli/add.ts'
+import { type Command, clientOf, helpFor, readInput, screenOf } from '../../src/cli/command.ts'
 import { completionOf } from '../../src/cli/completion.ts'
+import { createDoctor } from '../../src/cli/doctor.ts'
+import { importCommand } from '../../src/cli/import.ts'
+import { createInspect } from '../../src/cli/inspect.ts'
+import { listCommand } from '../../src/cli/list.ts'
+import { createLogin, createLogout } from '../../src/cli/login.ts'
 import { everyCommand } from '../../src/cli/main.ts'
+import { removeCommand } from '../../src/cli/remove.ts'
+import { createTrust } from '../../src/cli/trust.ts'
+import { version } from '../../src/cli/version.ts'
+import { thisMachine } from '../../src/mcp/config/index.ts'
 import { serveHere } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -69,11 +79,105 @@ test('names, versions and mistakes', () =>
     'learned extra',
   ]))
 
-test('servers of a configuration', () => {
+test('help and version have several spellings', async () => {
+  const place = newPlace()
+  const said = async (word: string) => (await runHere(place, [word])).out
+  expect([await said('help'), await said('-h')]).toEqual(Array(2).fill(await said('--help')))
+  expect([await said('-v'), await said('--version')]).toEqual(Array(2).fill(`${version()}\n`))
+})
+
+test('a command uses the process’s own streams where it is given no others', () => {
+  const terminal = { print: () => {}, report: () => {}, isInteractive: false }
+  const own = { input: process.stdin, output: process.stdout }
+  expect([screenOf(terminal), clientOf(terminal)]).toEqual([own, own])
+})
+
+test('a command that is made for another machine takes and says the same', async () => {
+  const machine = thisMachine
+  const made: readonly Command[] = [
+    addCommand(machine),
+    createDoctor({ machine } as never),
+    createInspect({ machine } as never),
+    createLogin({ machine, openBrowser: async () => false }),
+    createLogout({ machine }),
+    createTrust(machine),
+    importCommand(machine),
+    listCommand(machine),
+    removeCommand(machine),
+    completionOf(everyCommand),
+  ]
+  const known = new Map((await everyCommand()).map((command) => [command.name, command]))
+  const run = expect.any(Function)
+  expect(made).toEqual(made.map(({ name }) => ({ ...known.get(name), run })))
+})
+
+test('a command that is made up: its help, its completions and its mistakes', async () => {
+  const made: Command = {
+    name: 'made',
+    summary: 'Does [what] it: says, and it’s “long” enough that its summary needs more than a line of 80.',
+    words: '<what> [--file <file>] [--folder <folder>] [--choice one|two] [--many <text>] [--maybe <n>]',
+    verbs: ['do', 'undo'],
+    options: {
+      file: { type: 'string', value: 'file', short: 'f', about: 'reads: [this] file' },
+      folder: { type: 'string', value: 'folder', about: 'in this folder' },
+      session: { type: 'string', value: 'session', values: ['last'], about: 'the last session' },
+      choice: { type: 'string', value: 'name', values: ['one', 'two'], about: 'one or another' },
+      prefix: { type: 'string', value: 'where', values: ['all', 'only:'], about: 'all, only:NAME' },
+      many: { type: 'string', isMultiple: true, about: 'may be repeated' },
+      maybe: { type: 'string', value: 'n', isValueOptional: true, about: 'with or without a value' },
+      quick: { type: 'boolean', short: 'q', about: `words that fill ${'the line and '.repeat(5)}more` },
+    },
+    examples: ['toolshelf made do', `toolshelf made do --file ${'a'.repeat(40)} --folder ${'b'.repeat(20)}`],
+    run: async ({ words, text, texts, isSet }, { print }) => {
+      const given = ['file', 'many', 'maybe'].map((name) => [name, text(name) ?? null, texts(name)])
+      print(JSON.stringify([words, given, ['maybe', 'quick', 'file'].filter(isSet)]))
+      return 0
+    },
+  }
+  const { verbs: _, ...wordless } = made
+  const other = { ...wordless, name: 'other', words: '', options: {}, noArguments: 'pass options' }
+  const silent: Command = { ...wordless, name: 'server', options: {}, takesServer: true }
+  const lines: string[] = [helpFor(made), helpFor(other)]
+  const terminal = { print: (text: string) => void lines.push(text), report: () => {}, isInteractive: false }
+  const completion = completionOf(async () => [made, silent, other])
+  for (const words of [['bash'], ['zsh'], ['fish'], [], ['servers', 'x'], ['bash', 'zsh']])
+    lines.push(`${await outcomeOf(() => completion.run(readInput(completion, words), terminal))}`)
+  const mistakes = [
+    'do it -q --many a --many b --file x',
+    '--maybe',
+    '--maybe 5',
+    '--maybe --quick',
+    '--maybe -5',
+    '-- --maybe',
+    '--maybe -- --maybe',
+    '--quick=5',
+    '--file',
+    '--file --quick',
+    '--file --quick=5',
+    '--file -x',
+    '--file=-x',
+    '--flie x',
+    '--zzzzzz',
+    '-z',
+    '--many',
+    '--hlep',
+    '-h',
+  ]
+  for (const command of [made, other])
+    for (const line of mistakes) {
+      lines.push(`$ ${command.name} ${line}`)
+      const run = () => command.run(readInput(command, line.split(' ')), terminal)
+      lines.push(`${await outcomeOf(run)}`)
+    }
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('commands/made.txt')
+})
+
+test('servers of a configuration', async () => {
   const place = newPlace()
   place.file('broken.json', '{')
-  return session('servers', place, [
+  await session('servers', place, [
     'list',
+    'config check',
     'list --json --offline',
     'remove a',
     'add',
@@ -125,6 +229,32 @@ test('servers of a configuration', () => {
     'logout a',
     'logout zzz',
   ])
+  const { mcpServers } = JSON.parse(
+    readFileSync(join(place.folder, 'home/.config/toolshelf/toolshelf.json'), 'utf8'),
+  )
+  expect(mcpServers).toMatchInlineSnapshot(`
+    {
+      "a": {
+        "args": [
+          "-y",
+          "pkg",
+          "--flag",
+        ],
+        "command": "npx",
+      },
+      "a b": {
+        "command": "run",
+      },
+      "e": {
+        "command": "run",
+        "env": {
+          "A": "1",
+          "HOME": "\${HOME}",
+          "NONE": "\${NONE}",
+        },
+      },
+    }
+  `)
 })
 
 test('keys and users', () => {
@@ -138,6 +268,7 @@ test('keys and users', () => {
   return session('users', place, [
     'keys',
     'keys --json',
+    'keys create ada --profile dev',
     'keys list x',
     'keys mint',
     'keys create',
@@ -149,6 +280,8 @@ test('keys and users', () => {
     'keys create ben --json --expires 9998-12-31',
     'keys create ben --expires 2001-01-01',
     'keys create ben --expires 0d',
+    'keys create ben --expires 1234567h',
+    'keys create ben --expires 2030-12-31x',
     'keys create ben --expires 5x',
     'keys create ben --expires 9999999999w',
     'keys create cat --profile dev',
@@ -186,6 +319,17 @@ test('keys and users', () => {
     'users --store file:store',
     'users remove ada --store file:store',
   ])
+})
+
+test('keys expire after hours, days or weeks', async () => {
+  const place = newPlace()
+  const hours: number[] = []
+  for (const expires of ['1h', '2d', '3w', '100000h']) {
+    const { out } = await runHere(place, ['keys', 'create', 'ada', '--json', '--expires', expires])
+    const { created, expires: end } = JSON.parse(out)
+    hours.push(Math.round((Date.parse(end) - Date.parse(created)) / 3_600_000))
+  }
+  expect(hours).toEqual([1, 48, 504, 100_000])
 })
 
 test('credentials of users', () =>
@@ -323,6 +467,7 @@ test('searches of a catalogue, and evaluations', () => {
     "search 'zzz' --catalog bare.jsonl --ranker bm25",
     "search 'ping' --catalog bare.jsonl --ranker bm25",
     "search 'ping' --catalog bare.jsonl --ranker bm25 --json",
+    'search issue --catalog tools.jsonl --known none.jsonl',
     'search issue --catalog tools.jsonl --known known.jsonl',
     'search issue --catalog tools.jsonl --known known.jsonl --json --limit 1',
     'search issue --catalog tools.jsonl --ranker regex --explain',
@@ -360,6 +505,48 @@ test('searches of a catalogue, and evaluations', () => {
     'completion csh',
     'completion bash zsh',
   ])
+})
+
+test('people are told how far it is', async () => {
+  const place = newPlace()
+  place.file('script.json', {
+    rules: [{ when: 'look', do: [{ call: 'Glob', input: { pattern: '*.json' } }] }],
+    otherwise: 'hi',
+  })
+  place.file('tools.jsonl', JSON.stringify({ name: 'ping', description: 'Answers a ping' }))
+  const queries = Array.from({ length: 51 }, () => JSON.stringify({ query: 'ping', gold: ['ping'] }))
+  place.file('queries.jsonl', queries.join('\n'))
+  const told = async (isInteractive: boolean, ...words: string[]) =>
+    (await runHere(place, words, { isInteractive })).told.trim().split('\n')
+  const evaluating = ['eval', '--catalog', 'tools.jsonl', '--queries', 'queries.jsonl', '--ranker', 'bm25']
+  const looking = ['run', 'look', '--script', 'script.json']
+  expect([
+    await told(true, ...evaluating),
+    await told(false, ...evaluating),
+    await told(true, ...looking),
+    await told(true, ...looking, '--stream-json'),
+    await told(false, ...looking),
+  ]).toMatchInlineSnapshot(`
+    [
+      [
+        "bm25: 50 of 51",
+        "bm25: 51 of 51",
+      ],
+      [
+        "",
+      ],
+      [
+        "toolshelf run: asking toolshelf-script …",
+        "toolshelf run: running Glob …",
+      ],
+      [
+        "",
+      ],
+      [
+        "",
+      ],
+    ]
+  `)
 })
 
 /** The address of a server with these tools. */
@@ -402,73 +589,13 @@ test('servers that run', () => {
   ])
 })
 
-test('a command that is made up: its help, its completions and its mistakes', async () => {
-  const made: Command = {
-    name: 'made',
-    summary: 'Does [what] it: says, and it’s “long” enough that its summary needs more than a line of 80.',
-    words: '<what> [--file <file>] [--folder <folder>] [--choice one|two] [--many <text>] [--maybe <n>]',
-    verbs: ['do', 'undo'],
-    options: {
-      file: { type: 'string', value: 'file', short: 'f', about: 'reads: [this] file' },
-      folder: { type: 'string', value: 'folder', about: 'in this folder' },
-      session: { type: 'string', value: 'session', values: ['last'], about: 'the last session' },
-      choice: { type: 'string', value: 'name', values: ['one', 'two'], about: 'one or another' },
-      prefix: { type: 'string', value: 'where', values: ['all', 'only:'], about: 'all, only:NAME' },
-      many: { type: 'string', isMultiple: true, about: 'may be repeated' },
-      maybe: { type: 'string', value: 'n', isValueOptional: true, about: 'with or without a value' },
-      quick: { type: 'boolean', short: 'q', about: `words that fill ${'the line and '.repeat(5)}more` },
-    },
-    examples: ['toolshelf made do', `toolshelf made do --file ${'a'.repeat(40)} --folder ${'b'.repeat(20)}`],
-    run: async ({ words, text, texts, isSet }, { print }) => {
-      const given = ['file', 'many', 'maybe'].map((name) => [name, text(name) ?? null, texts(name)])
-      print(JSON.stringify([words, given, ['maybe', 'quick', 'file'].filter(isSet)]))
-      return 0
-    },
-  }
-  const other = { ...made, name: 'other', words: '', options: {}, noArguments: 'pass options' }
-  const server: Command = { ...made, name: 'server', options: {}, takesServer: true }
-  const { verbs: _, ...silent } = server
-  const lines: string[] = [helpFor(made), helpFor(other)]
-  const terminal = { print: (text: string) => void lines.push(text), report: () => {}, isInteractive: false }
-  const completion = completionOf(async () => [made, silent])
-  for (const words of [['bash'], ['zsh'], ['fish'], [], ['servers', 'x'], ['bash', 'zsh']])
-    lines.push(`${await outcomeOf(() => completion.run(readInput(completion, words), terminal))}`)
-  const mistakes = [
-    'do it -q --many a --many b --file x',
-    '--maybe',
-    '--maybe 5',
-    '--maybe --quick',
-    '--maybe -5',
-    '-- --maybe',
-    '--maybe -- --maybe',
-    '--quick=5',
-    '--file',
-    '--file --quick',
-    '--file --quick=5',
-    '--file -x',
-    '--file=-x',
-    '--flie x',
-    '--zzzzzz',
-    '-z',
-    '--many',
-    '--hlep',
-    '-h',
-  ]
-  for (const command of [made, other])
-    for (const line of mistakes) {
-      lines.push(`$ ${command.name} ${line}`)
-      const run = () => command.run(readInput(command, line.split(' ')), terminal)
-      lines.push(`${await outcomeOf(run)}`)
-    }
-  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('commands/made.txt')
-})
-
 describe('options that are refused before anything starts', () => {
   const script = { rules: [{ when: 'x', do: [{ say: 'y' }] }], otherwise: 'hi' }
   test('of gateways', () => {
     const place = newPlace()
     place.file('script.json', script)
     place.file('empty.json', { mcpServers: {} })
+    place.file('off.json', { mcpServers: { off: { command: 'none', disabled: true } } })
     return session('gateways', place, [
       'mcp x',
       'mcp',
@@ -483,6 +610,9 @@ describe('options that are refused before anything starts', () => {
       'mcp --http --port x',
       'mcp --http --port 65536',
       'mcp --http --max-sessions 0 --config empty.json',
+      ...['0', '05', '5x', 'x5', '10000000'].map(
+        (sessions) => `mcp --http --port 0 --max-sessions ${sessions} --config off.json`,
+      ),
       'mcp --audit-content',
       'serve x',
       'serve --port x',

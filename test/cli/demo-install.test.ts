@@ -7,6 +7,7 @@ import { demoServers } from '../../src/cli/demo/servers.ts'
 import { newPlace } from '../terminal/support.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'))
 
 /** Puts a `npm` in front of all others; it runs in the folder where it should install. */
 function withNpm(source: string) {
@@ -23,7 +24,7 @@ const { mkdirSync, readFileSync, writeFileSync } = require('node:fs')
 const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
 const scripts = ${JSON.stringify(Object.fromEntries(Object.values(demoServers).map((server) => [server.package, server.script])))}
 for (const name of Object.keys(dependencies)) {
-  const file = 'node_modules/' + name + '/' + scripts[name]
+  const file = 'node_modules/' + name + '/' + (scripts[name] ?? 'index.js')
   mkdirSync(require('node:path').dirname(file), { recursive: true })
   writeFileSync(file, '')
 }
@@ -56,6 +57,14 @@ describe.skipIf(process.platform === 'win32')('provideServers', () => {
     expect(await again()).toBe(join(cache, 'node_modules'))
     expect(told).toHaveLength(1)
     expect(readdirSync(join(cache, '..'))).toEqual(['demo-servers'])
+  })
+
+  it('installs the zod of a clone, which shapes the schemas of the servers', async () => {
+    withNpm(INSTALLS)
+    const { cache, provided } = install()
+    await provided
+    const { dependencies } = JSON.parse(readFileSync(join(cache, 'package.json'), 'utf8'))
+    expect(dependencies.zod).toBe(lock.packages['node_modules/zod'].version)
   })
 
   it('replaces what is not whole', async () => {

@@ -227,12 +227,12 @@ test('ways are compared in a table, with what each one spared', () => {
     remind         1                  0        1,000         3,000  $2.00
     Dollars: m with prompt caching, prices of 2026-01-02.
 
-    One run each: a model may do otherwise next time.
+    One run each: a model may act differently next time.
     ---
     way  searches  extra round trips  tokens with  tokens saved
     ───  ────────  ─────────────────  ───────────  ────────────
 
-    One run each: a model may do otherwise next time."
+    One run each: a model may act differently next time."
   `)
 })
 
@@ -278,7 +278,7 @@ test.each([
   ])
   const total = done.ledger.total()
   expect(total).toMatchObject({
-    ...{ searches: 2, prefixKept: 9, rounds: 9, extraRoundTrips: 2, tools: 23, definitionTokens: 2423 },
+    ...{ searches: 2, prefixKept: 9, rounds: 9, extraRoundTrips: 2, tools: 23, definitionTokens: 2433 },
     pricedAs: isScript ? 'claude-haiku-5-5' : 'claude-sonnet-5-5',
     pricesOf: prices.date,
     tokensWithout: turns.reduce((sum, { tokensWithout }) => sum + tokensWithout, 0),

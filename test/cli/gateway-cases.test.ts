@@ -231,6 +231,8 @@ test('clients over HTTP share servers and a store, and the operator inspects the
     isConfirmed: true,
   })
   expect(called).toContain('a line of a poem')
+  const metrics = await (await fetch(new URL('/metrics', served.url))).text()
+  expect(metrics).toContain('toolshelf_store_operations_total{store="files"')
   await desk.client.close()
   await other.client.close()
   expect(await served.end()).toBe(0)

@@ -10,12 +10,15 @@ import {
   openInspector,
   openUpstream,
   reportServerChanges,
+  savedInAll,
+  savedInLog,
   serviceIn,
   storeIn,
   untilSignalled,
   withUsers,
 } from '../../src/cli/gateway/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
+import { profileOf } from '../users/support.ts'
 import { inputOf, outcomeOf } from './support/input.ts'
 
 type Options = Parameters<typeof inputOf>[0]
@@ -263,13 +266,29 @@ test('users come from the file or the store; their errors are those of a command
       ""no tokens"",
       "{"resource":"http://127.0.0.1:9/mcp","authorization_servers":["https://id.example"],"bearer_methods_supported":["header"],"resource_name":"Toolshelf"}",
       undefined,
-      ""UsageError: access tokens are bound to the URL of the gateway; say with --public-url how clients reach it."",
+      ""UsageError: access tokens are bound to the URL of the gateway; pass the URL that clients use with --public-url."",
       "{"resource":"https://x.example/mcp","authorization_servers":["https://id.example"],"bearer_methods_supported":["header"],"resource_name":"Toolshelf"}",
       "{"resource":"https://x.example/mcp","authorization_servers":["https://id.example"],"bearer_methods_supported":["header"],"resource_name":"Toolshelf"}",
       ""UsageError: --oauth-audience requires --oauth-issuer."",
       ""CommandError: oauth: the issuer \\"no url\\" cannot be used; use the https URL that its tokens have in \\"iss\\", without a query (http only on loopback)."",
     ]
   `)
+})
+
+test('the use of users is counted in the store, or else in this process', async () => {
+  const file = join(folder, 'limited.json')
+  writeFileSync(file, '{"users":{}}')
+  const ada = { id: 'ada', profile: profileOf({ limits: { requestsPerDay: 1 } }) }
+  const store = createMemoryStore()
+  const refused: boolean[] = []
+  for (const shared of [store, store, undefined, undefined]) {
+    const opened = await gatewayUsersIn(inputOf({ users: file }), shared, () => {})
+    for (let time = 0; time < 2; time++)
+      refused.push((await opened?.usage.take(ada, 'requests')) !== undefined)
+    await opened?.close()
+  }
+  await store.close()
+  expect(refused).toEqual([false, true, true, true, false, true, false, true])
 })
 
 test('the page has a key of its own on loopback, and elsewhere that of clients or operators', () => {
@@ -356,4 +375,20 @@ test('a service ends gently at the first signal and at once at the second', asyn
   expect(await run(false, ['SIGINT', 'SIGTERM'])).toBe('drain true, close')
   expect(await run(true, ['SIGHUP'])).toBe('drain true')
   expect(await run(true, ['SIGTERM', 'SIGHUP'])).toBe('drain false, close')
+})
+
+test('what was saved, in tokens and in money, names the direction where they differ', () => {
+  const figures = (tokensSaved: number, dollarsSaved?: number) => ({
+    ...{ requests: 1, rounds: 1, extraRoundTrips: 0, searchOutputTokens: 0, isEstimated: false },
+    ...{ tokensWith: 1000 - tokensSaved, tokensWithout: 1000, tokensSaved },
+    ...(dollarsSaved === undefined ? {} : { dollarsWith: 1, dollarsWithout: 1, dollarsSaved }),
+  })
+  const cases = [figures(750), figures(750, 2), figures(750, -2), figures(-250, 2), figures(-250, -2)]
+  expect(cases.map((one) => [savedInLog(one), savedInAll(one, 1)])).toEqual([
+    ['saved ~750 tokens', expect.stringMatching(/750 saved \(75.0 %\)$/)],
+    ['saved ~750 tokens ($2.00)', expect.stringMatching(/750 saved \(75.0 %\), \$2.00 at list prices$/)],
+    ['saved ~750 tokens ($2.00 more)', expect.stringMatching(/%\), \$2.00 more at list prices$/)],
+    ['cost ~250 tokens more ($2.00 saved)', expect.stringMatching(/%\), \$2.00 saved at list prices$/)],
+    ['cost ~250 tokens more ($2.00 more)', expect.stringMatching(/%\), \$2.00 more at list prices$/)],
+  ])
 })

@@ -278,6 +278,13 @@ describe('what stays', () => {
   })
 })
 
+it('fails if the only file it finds is broken', async () => {
+  const machine = madeUpMachine()
+  machine.write(cursor, '{')
+  const { code, printed } = await machine.import(['--apply', '--yes'])
+  expect({ code, printed }).toEqual({ code: 1, printed: expect.stringContaining('see the problems above') })
+})
+
 describe('files', () => {
   it('follows links, and a file that two clients share changes once', async () => {
     const machine = madeUpMachine()

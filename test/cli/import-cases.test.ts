@@ -18,13 +18,13 @@ import {
   compareWith,
   contentHash,
   type FileWrite,
-  isNews,
+  isReportable,
   openJournal,
   planApply,
   planImport,
+  planUndo,
   putBack,
   takeSnapshot,
-  undoingOf,
 } from '../../src/import/index.ts'
 import { moveServers } from '../../src/mcp/config/index.ts'
 import { effects } from '../support/variants.ts'
@@ -60,16 +60,16 @@ describe('how a file is put back', () => {
     ['it was deleted', undefined, { kind: 'edited', content: Buffer.from(before) }],
   ])('%s', async (_, current, undoing) => {
     const { journal, file } = await recorded()
-    expect(await undoingOf(journal, file, current === undefined ? undefined : Buffer.from(current))).toEqual(
+    expect(await planUndo(journal, file, current === undefined ? undefined : Buffer.from(current))).toEqual(
       undoing,
     )
   })
 
   it('one that is no text, or of which no part is known, only as a whole', async () => {
     const { journal, file } = await recorded()
-    expect(await undoingOf(journal, file, Buffer.from([0xff, 0xfe]))).toMatchObject({ kind: 'edited' })
+    expect(await planUndo(journal, file, Buffer.from([0xff, 0xfe]))).toMatchObject({ kind: 'edited' })
     const unknown = await recorded(Buffer.from(before), [])
-    expect(await undoingOf(unknown.journal, unknown.file, Buffer.from('{}'))).toMatchObject({
+    expect(await planUndo(unknown.journal, unknown.file, Buffer.from('{}'))).toMatchObject({
       kind: 'edited',
     })
   })
@@ -77,11 +77,11 @@ describe('how a file is put back', () => {
   it('one that did not exist goes', async () => {
     const { journal, record } = await recorded(undefined)
     const file = { ...record.files[0]!, copy: undefined, before: contentHash(undefined) }
-    expect(await undoingOf(journal, file, Buffer.from(moved.text))).toEqual({
+    expect(await planUndo(journal, file, Buffer.from(moved.text))).toEqual({
       kind: 'whole',
       content: undefined,
     })
-    expect(await undoingOf(journal, file, undefined)).toEqual({ kind: 'done' })
+    expect(await planUndo(journal, file, undefined)).toEqual({ kind: 'done' })
   })
 })
 
@@ -210,7 +210,7 @@ describe('the plan', () => {
     const { changes, staying } = planApply(plan, stateOf, snapshots, ['node', 'toolshelf', 'mcp'])
     const lines = [
       ...plan.servers.map(({ server, ...rest }) => `${stateOf({ server, ...rest })} ${JSON.stringify(rest)}`),
-      ...plan.problems.map((problem) => `${isNews(problem) ? '!' : '?'} ${JSON.stringify(problem)}`),
+      ...plan.problems.map((problem) => `${isReportable(problem) ? '!' : '?'} ${JSON.stringify(problem)}`),
       ...staying.map((one) => `stays ${JSON.stringify(one)}`),
       ...changes.flatMap(({ clients, after, servers, parts, bare }) => [
         `changes ${clients} (${servers.map(({ name }) => name)}) ${parts.length} ${bareText(bare)}`,

@@ -326,6 +326,19 @@ describe('toolshelf import', () => {
     expect((await run(['--from', broken])).code).toBe(1)
   })
 
+  it('fails if the only file it finds is broken', async () => {
+    write('home/.cursor/mcp.json', '{')
+    const { code, printed, told } = await run([])
+    expect({ code, printed }).toEqual({ code: 1, printed: expect.stringContaining('see the problems above') })
+    expect(told).toContain('line 1, column 2')
+  })
+
+  it('does not fail if there is nothing to import', async () => {
+    expect((await run([])).code).toBe(0)
+    write('home/.cursor/mcp.json', { mcpServers: {} })
+    expect((await run([])).code).toBe(0)
+  })
+
   it('names of servers cannot steer the terminal', async () => {
     const from = write('from.json', { mcpServers: { 'a\u001b[2J': { command: 'x', args: [], nope: 1 } } })
     const { printed, told } = await run(['--from', from])

@@ -1,20 +1,27 @@
 // `toolshelf inspect` as a person uses it, and the inspector of the two gateways.
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { openGatewayInspector } from '../../src/cli/gateway/index.ts'
 import { createInspect } from '../../src/cli/inspect.ts'
+import { runCli } from '../../src/cli/main.ts'
 import { createEventRing } from '../../src/inspector/events/index.ts'
+import { endpoints } from '../../src/inspector/index.ts'
 import {
   createMessagesGateway,
   createScriptUpstream,
   readScript,
   serveMessagesGateway,
 } from '../../src/messages/index.ts'
+import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
 import { openHttp } from '../mcp/support/gateway-http.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
+import { enter } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'
+import { newPlace } from '../terminal/support.ts'
 import { madeUpMachine } from './support/made-up-machine.ts'
 
 const line = (sequence: number) =>
@@ -118,6 +125,77 @@ describe('inspect', () => {
       })
       expect((await get('api/about')).can.saveHints).toBe(saveHints)
     }
+  })
+})
+
+describe.runIf(process.platform === 'linux')('inspect on this machine', () => {
+  /** Runs the command with a program in place of the browser, which writes down what it is to open. */
+  async function startHere(environment: { readonly [name: string]: string }, mcpServers = {}) {
+    const temporary = temporaryFolder()
+    const place = newPlace({ TMPDIR: temporary, ...environment })
+    const programs = newPlace()
+    const program = '#!/bin/sh\necho "$1" >> "$HOME/opened"\n'
+    writeFileSync(join(programs.folder, 'xdg-open'), program, { mode: 0o755 })
+    const words = ['inspect', '--config', place.file('servers.json', { mcpServers })]
+    const leave = enter(place.folder, {
+      ...place.environment,
+      PATH: `${programs.folder}:${place.environment.PATH}`,
+    })
+    const [out, told]: [string[], string[]] = [[], []]
+    const code = runCli(words, {
+      print: (text) => void out.push(text),
+      report: (text) => void told.push(text),
+      isInteractive: true,
+    }).finally(leave)
+    const end = (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => {
+      process.emit(signal, signal)
+      return code
+    }
+    onTestFinished(async () => void (await end('SIGINT')))
+    const until = <Value>(check: () => Value) => vi.waitUntil(check, { timeout: 60_000 })
+    await until(() => told.join().includes('Ctrl-C'))
+    const [, url = '', key = ''] = /is at (http:\S+\/)#key=(\S+)/.exec(out.join()) ?? []
+    const send = async (path: string, body?: object): Promise<Loose> => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      const content = body && { method: 'POST', body: JSON.stringify(body) }
+      return (await fetch(new URL(path, url), { headers, ...content })).json()
+    }
+    const opened = join(place.folder, 'home/opened')
+    /** The last address that the browser was to open. */
+    const address = () =>
+      until(() => statSync(opened, { throwIfNoEntry: false }) && readFileSync(opened, 'utf8').trim())
+    return { url, key, told, end, send, address, temporary }
+  }
+
+  it('opens a private file that leads to the page, since others can read the arguments of programs', async () => {
+    const { url, key, told, end, address, temporary } = await startHere({ DISPLAY: ':0' })
+    const file = fileURLToPath(`${await address()}`)
+    expect(file.startsWith(temporary)).toBe(true)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file, 'utf8')).toBe(
+      `<!doctype html><meta http-equiv="refresh" content="0;url=${url}#key=${key}">`,
+    )
+    expect(told.at(-1)).toBe('It opens in your browser. Ctrl-C ends it.')
+    expect(await end('SIGHUP')).toBe(0)
+  })
+
+  it.each<{ [name: string]: string }>([{}, { DISPLAY: ':0', SSH_CONNECTION: 'from afar' }])(
+    'opens nothing with %j',
+    async (variables) => {
+      const { told, end, temporary } = await startHere(variables)
+      expect(told.at(-1)).toBe('Open it in a browser. Ctrl-C ends it.')
+      expect(readdirSync(temporary)).toEqual([])
+      expect(await end('SIGTERM')).toBe(0)
+    },
+  )
+
+  it('logs in to a server in the browser', async () => {
+    const server = await startAuthServer()
+    const { send, address } = await startHere({}, { notes: { url: server.url } })
+    const done = send(endpoints.serverAction, { server: 'notes', action: 'login' })
+    await browse(`${await address()}`)
+    expect(await done).toMatchObject({ name: 'notes', state: 'connected', tools: 2 })
+    expect(server.asked('/authorize')).toHaveLength(1)
   })
 })
 

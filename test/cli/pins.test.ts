@@ -85,6 +85,84 @@ describe('toolshelf pins', () => {
     expect((await cli(join(base, 'nowhere'), ['--json'])).json()).toEqual({ servers: [] })
   })
 
+  it('speaks of changes only where there are some', async () => {
+    const folder = await pinned()
+    await cli(folder, ['accept', 'github'])
+    const { out } = await cli(folder, [])
+    expect(out).toMatch(/github +3 +0 +0 +0/)
+    expect(out).not.toContain('What changed')
+  })
+
+  it('calls prompts, skills and instructions by their own words', async () => {
+    const folder = join(base, String(count++))
+    const kept = openPins({ folder, now: () => Date.parse(since) })
+    const one = (name: string, type: string): ListedTool => ({
+      ...tool(name, 'The same.'),
+      inputSchema: { type: 'object', path: { type } } as never,
+    })
+    for (const type of ['string', 'number']) {
+      await kept.judge('docs', [one('read', type)])
+      await kept.judge('docs', [one('review', type)], 'prompt')
+      await kept.judge('docs', [one('skill://fix', type)], 'skill')
+      await kept.judge('docs', [tool('instructions', `Use a ${type}.`)], 'instructions')
+    }
+    const shown: string[] = []
+    for (const line of [
+      'list',
+      'list --json',
+      'show docs',
+      'show docs review --json',
+      'show docs zzz',
+      'accept docs',
+    ]) {
+      const { failure, out } = await cli(folder, line.split(' '))
+      shown.push(`$ pins ${line}`, failure?.message ?? out)
+    }
+    expect(shown.join('\n')).toMatchInlineSnapshot(`
+      "$ pins list
+      server  tools  prompts  skills  changed
+      ──────  ─────  ───────  ──────  ───────
+      docs        1        1       1        4
+      Counted is all that a server has listed to any client. "toolshelf list" may
+      count fewer tools: some servers list more to a client that has roots, for
+      example.
+      What changed: toolshelf pins show <server>
+      $ pins list --json
+      {"servers":[{"server":"docs","tools":1,"skills":1,"changed":["read","review","skill://fix","instructions"]}]}
+      $ pins show docs
+      read, changed since 2026-01-02T03:04:05.000Z
+        inputSchema.path.type
+          - string
+          + number
+
+      prompt review, changed since 2026-01-02T03:04:05.000Z
+        arguments.path.type
+          - string
+          + number
+
+      skill skill://fix, changed since 2026-01-02T03:04:05.000Z
+        path.type
+          - string
+          + number
+
+      instructions, changed since 2026-01-02T03:04:05.000Z
+        text
+          - Use a string.
+          + Use a number.
+
+      To accept the changes: toolshelf pins accept docs
+      $ pins show docs review --json
+      {"server":"docs","changed":[{"kind":"prompt","name":"review","since":"2026-01-02T03:04:05.000Z","differences":[{"where":"inputSchema.path.type","before":"string","after":"number"}]}]}
+      $ pins show docs zzz
+      no pinned tool "zzz". Known: read, review, skill://fix.
+      $ pins accept docs
+      Accepted: read (inputSchema.path.type).
+      Accepted: prompt review (arguments.path.type).
+      Accepted: skill skill://fix (path.type).
+      Accepted: instructions (text)."
+    `)
+  })
+
   it('reports a broken file, and lists the others', async () => {
     const folder = await pinned()
     writeFileSync(join(folder, 'x.json'), '{')

@@ -83,7 +83,7 @@ describe('toolshelf replay', () => {
       code: 1,
       told: expect.stringContaining('no such file'),
     })
-    expect((await run('replay', './notes.jsonl')).told).toContain('is no transcript that can be replayed')
+    expect((await run('replay', './notes.jsonl')).told).toContain('is not a transcript that can be replayed')
     expect((await run('replay', './asked.jsonl')).told).toContain('no reply of a model')
     expect((await run('replay', './asked.jsonl', '--wire', 'hosted')).told).toContain('use one of reference')
     expect((await run('replay', '.')).told).toContain('no such file or session')

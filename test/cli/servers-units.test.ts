@@ -62,6 +62,9 @@ test('applies and reports a changed configuration', async () => {
     () => write({ a: { command: 'c' }, d: b, e: 5 }),
     () => write({ a: { command: 'c' }, d: b }, { gateway: { onChange: 'hold' } }),
     () => write({ a, b, c: a, d: b }),
+    () => write({ a, b, c: a, d: b }),
+    () => write({ a: { command: 'c' }, d: b }),
+    () => write({ a: { command: 'c' }, d: b }),
     () => write({}),
   ]
   for (const [index, step] of steps.entries()) {
@@ -89,9 +92,17 @@ test('applies and reports a changed configuration', async () => {
         ""gateway" has changed in the configuration; restart to apply it.",
         "too many",
         "8",
-        "the configuration has changed: removed a, b, c, d.",
+        ""gateway" has changed in the configuration; restart to apply it.",
+        "too many",
+        "9",
+        ""gateway" has changed in the configuration; restart to apply it.",
+        "the configuration is the one before the failed change again.",
+        "10",
+        "11",
+        "the configuration has changed: removed a, d.",
       ],
       [
+        "a,d",
         "a,d",
         "",
       ],

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
 import { listSessions } from '../../src/cli/sessions.ts'
+import { runHere } from '../support/cli-here.ts'
 
 const user = (content: unknown) => ({ role: 'user', content })
 const append = (...messages: object[]) => ({ type: 'append', messages })
@@ -62,6 +63,12 @@ describe('toolshelf sessions', () => {
       '  2026-03-01 14:01, 2 messages: what changed today?',
       `To resume: toolshelf chat --directory ${work} --resume <name>, or last for the newest`,
     ])
+  })
+
+  it('names no folder where none was given', async () => {
+    keep('one', 1, append(user('hello')))
+    const { out } = await runHere({ folder: work, environment: { ...process.env } as never }, ['sessions'])
+    expect(out).toContain('To resume: toolshelf chat --resume <name>, or last for the newest\n')
   })
 
   it('--json has all of it for programs, and listSessions for the chat', async () => {

@@ -62,4 +62,26 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     expect(code).toBe(1)
     expect(out).toContain('it is a named pipe')
   })
+
+  it.each([
+    [['config', 'check', '/dev/zero'], 'it is a device. Use a regular file.'],
+    [['add', 'x', '--config', '/dev/zero', '--', 'x'], '/dev/zero is not a regular file. Choose another'],
+  ])('%j does not read a device', async (words, message) => {
+    const { code, out, told } = await runHere(newPlace(), words)
+    expect({ code, text: out + told }).toEqual({ code: 1, text: expect.stringContaining(message) })
+  })
+
+  it('stops reading a configuration from a pipe that never ends', () => {
+    const words = ['config', 'check', '/dev/stdin']
+    const command = [process.execPath, ...binary, ...words].map((word) => `'${word}'`).join(' ')
+    const { folder, environment } = newPlace()
+    const { stdout } = spawnSync('sh', ['-c', `yes | ${command}`], {
+      cwd: folder,
+      env: { ...environment },
+      encoding: 'utf8',
+      timeout: PATIENCE,
+      killSignal: 'SIGKILL',
+    })
+    expect(stdout).toContain('it has more than 64 MB')
+  })
 })

@@ -24,7 +24,6 @@ import { createTrust } from '../../src/cli/trust.ts'
 import type { Machine } from '../../src/mcp/config/index.ts'
 import { readConfig } from '../../src/mcp/config/index.ts'
 import { runHere } from '../support/cli-here.ts'
-import { sizeOf } from '../support/runs.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 
 const script = { rules: [{ when: 'never said', do: [{ say: 'x' }] }], otherwise: 'I heard: {{user}}' }
@@ -333,8 +332,8 @@ describe('H7 the question', () => {
     expect(shown[0]?.length).toBeLessThan(2000)
   })
 
-  it('thousands of servers are counted, and the first shown', async () => {
-    const count = sizeOf({ quick: 1500, full: 10_000 })
+  it('a thousand servers are counted, and the first shown', async () => {
+    const count = 1000
     const { place, open, shown } = scene()
     const names = Array.from({ length: count }, (_, index) => [`s${index}`, { command: 'x' }])
     place.file('.mcp.json', { mcpServers: Object.fromEntries(names) })

@@ -26,10 +26,12 @@ test('sums up what was saved, and what failed', () => {
     [record(undefined, undefined, 'first'), record(undefined, undefined, 'no such\nendpoint')],
     [record('there are no tools'), record('too few tools')],
     [record('too few tools', undefined, 'overloaded')],
+    [record('asked for', undefined, 'overloaded'), record('too few tools')],
     [record('asked for', figures(250, 1000))],
     [record('asked for', figures(1250, 1000))],
     [record('asked for', figures(1000, 1000)), record(undefined), record('no tools')],
     [record('asked for', figures(5, 0))],
+    [record('asked for', figures(250, 1000)), { ...record('asked for'), path: '/v1/messages/count_tokens' }],
     [
       record('a', figures(2500, 10_000, { ...priced, extraRoundTrips: 1 })),
       record('b', figures(2500, 10_000, { ...priced, extraRoundTrips: 1 }), 'late'),
@@ -40,15 +42,17 @@ test('sums up what was saved, and what failed', () => {
     [
       "no request for the model came to http://here. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?",
       "no request for the model came to http://here. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?",
-      "no request for the model came to http://here. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?
+      "no request for the model came to http://here.
     2 requests failed, the last one: no such endpoint",
       "2 requests, nothing was put on the shelf (too few tools)",
-      "1 request, nothing was put on the shelf (too few tools)
+      "1 request failed, the last one: overloaded",
+      "2 requests, nothing was put on the shelf (too few tools)
     1 request failed, the last one: overloaded",
       "1 request: 250 input tokens instead of 1,000, 750 saved (75.0 %)",
       "1 request: 1,250 input tokens instead of 1,000, 250 more (25.0 %)",
-      "1 request: 1,000 input tokens instead of 1,000, 0 saved (0.0 %)",
+      "2 requests, 1 with tools on the shelf: 1,000 input tokens instead of 1,000, 0 saved (0.0 %)",
       "1 request: 5 input tokens instead of 0, 5 more",
+      "1 request: 250 input tokens instead of 1,000, 750 saved (75.0 %)",
       "2 requests: 5,000 input tokens instead of 20,000, 15,000 saved (75.0 %), $3.00 at list prices, 2 extra round trips
     1 request failed, the last one: late",
       "1 request: 1 input tokens instead of 2, 1 saved (50.0 %), 1 extra round trip",

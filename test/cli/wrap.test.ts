@@ -1,10 +1,10 @@
 // `toolshelf wrap` from outside: an agent as a process of its own, its variables, its signals and its exit code.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { agentEnvironment, upstreamFor } from '../../src/cli/wrap.ts'
 import { binary } from '../support/binary.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -94,6 +94,70 @@ describe('toolshelf wrap', () => {
     expect(told).toMatch(
       /no request for the model came[^\n]*\n[^\n]*1 request failed, the last one: no such endpoint: POST \/v1\/embeddings/,
     )
+  })
+
+  it('gives the gateway its options', async () => {
+    const asking = file(
+      'asking.mjs',
+      `const tools = Array.from({ length: 40 }, (_, index) => ({
+  name: 'tool_' + index,
+  description: 'Does one thing of forty. '.repeat(20),
+  input_schema: { type: 'object' },
+}))
+const messages = [{ role: 'user', content: 'hello' }]
+const body = JSON.stringify({ model: 'claude-sonnet-5-5', max_tokens: 100, tools, messages })
+const headers = { 'content-type': 'application/json' }
+await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', headers, body })`,
+    )
+    const models = [{ match: 'claude-sonnet-5-5', input: 1000, output: 0 }]
+    const prices = file('prices.json', JSON.stringify({ date: '2026-11-06', source: 'test', models }))
+    const told: string[] = []
+    for (const options of [
+      ['--mode', 'auto:50', '--window', '1000', '--wire', 'bridge'],
+      ['--mode', 'shelve', '--keep', 'tool_1*, tool_2', '--prices', prices],
+    ]) {
+      const ran = await here('--upstream', `script:${script}`, ...options, '--', process.execPath, asking)
+      told.push(`${ran.code} ${ran.told}`)
+    }
+    expect(told).toMatchInlineSnapshot(`
+      [
+        "0 toolshelf wrap: 1 request: 534 input tokens instead of 8,136, 7,602 saved (93.4 %), $0.015 at list prices
+      ",
+        "0 toolshelf wrap: 1 request: 2,893 input tokens instead of 8,124, 5,231 saved (64.4 %), $5.23 at list prices
+      ",
+      ]
+    `)
+  })
+
+  it.each([
+    ['SIGTERM', false, 3],
+    ['SIGHUP', false, 4],
+    ['SIGINT', false, 5],
+    ['SIGQUIT', false, 6],
+    // Keys of a terminal reach the agent without us.
+    ['SIGINT', true, 3],
+    ['SIGQUIT', true, 3],
+    ['SIGHUP', true, 4],
+  ] as const)('passes %s on, at a terminal: %s', async (signal, isTerminal, code) => {
+    const up = join(mkdtempSync(join(folder, 'signals-')), 'up')
+    const traps = Object.entries({ TERM: 3, HUP: 4, INT: 5, QUIT: 6 })
+      .map(([name, code]) => `trap 'exit ${code}' ${name}`)
+      .join('\n')
+    const before = Object.getOwnPropertyDescriptor(process.stdin, 'isTTY')
+    onTestFinished(() => {
+      if (before) Object.defineProperty(process.stdin, 'isTTY', before)
+      else Reflect.deleteProperty(process.stdin, 'isTTY')
+    })
+    Object.defineProperty(process.stdin, 'isTTY', { value: isTerminal, configurable: true })
+    const others = process.listeners(signal)
+    const ran = here('-q', '--', 'sh', '-c', `${traps}\ntouch '${up}'\nwhile :; do sleep 0.02; done`)
+    await vi.waitUntil(() => existsSync(up), { timeout: 60_000 })
+    const [own] = process.listeners(signal).filter((listener) => !others.includes(listener))
+    expect(own).toBeDefined()
+    process.emit(signal, signal)
+    process.emit('SIGTERM', 'SIGTERM')
+    expect(await ran).toEqual({ out: '', told: '', code })
+    expect(process.listeners(signal)).not.toContain(own)
   })
 
   it('passes signals on, and ends as the agent does', async () => {

@@ -124,7 +124,7 @@ function shown(given: readonly unknown[]): string[] {
     pools.latest(),
     ...spendingOverTime(model, 5),
     totalSpending(model),
-    ...['mcp__hub__b', 'hub__b', 'b', 'c', 'd', 'none'].map((name) => uses.of(name) ?? null),
+    ...['mcp__hub__b', 'hub__b', 'b', 'c', 'd', 'none'].map((name) => uses.get(name) ?? null),
     model.turns('none'),
   ].map((part) => JSON.stringify(part))
 }

@@ -35,7 +35,7 @@ function everything(model: EventModel) {
     turns: conversations.map(({ id }) => model.turns(id)),
     sets: conversations.map(({ id }) => model.turns(id).map((turn) => model.pools().workingSet(turn))),
     spans: spendingOverTime(model),
-    uses: tools.map(({ name }) => toolUses(model).of(name)),
+    uses: tools.map(({ name }) => toolUses(model).get(name)),
   }
 }
 
@@ -331,14 +331,14 @@ describe('costs', () => {
 
   test('uses of tools are counted by name', () => {
     const uses = toolUses(modelOf(sampleEvents(tools)))
-    expect(uses.of('github__create_issue')).toMatchObject({
+    expect(uses.get('github__create_issue')).toMatchObject({
       found: 1,
       loaded: 1,
       calls: 1,
       failures: 0,
     })
-    expect(uses.of('mcp__slack__post_message')).toMatchObject({ calls: 1, failures: 1 })
-    expect(uses.of('mcp__slack__add_reaction')).toBeUndefined()
+    expect(uses.get('mcp__slack__post_message')).toMatchObject({ calls: 1, failures: 1 })
+    expect(uses.get('mcp__slack__add_reaction')).toBeUndefined()
   })
 })
 

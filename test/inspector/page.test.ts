@@ -186,7 +186,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
       dropped.items.add(new File(['nothing of ours'], 'notes.txt'))
       dispatchEvent(new DragEvent('drop', { dataTransfer: dropped, cancelable: true }))
     }`)
-    await page.getByText('notes.txt holds no events').first().waitFor({ state: 'attached' })
+    await page.getByText('notes.txt contains no events').first().waitFor({ state: 'attached' })
     fixture.data.events.push(...kept)
   })
 

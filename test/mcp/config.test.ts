@@ -230,6 +230,18 @@ describe('references to the environment', () => {
   })
 })
 
+it('a file of more than a thousand servers is refused as a whole', async () => {
+  const fileOf = (count: number) =>
+    write({
+      mcpServers: Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, { command: 'x' }])),
+    })
+  expect(await read(fileOf(1000))).toMatchObject({ servers: { length: 1000 }, problems: [] })
+  const file = fileOf(1001)
+  const message =
+    'it has 1001 servers; at most 1000 are allowed. Run several gateways with fewer servers each.'
+  expect(await read(file)).toMatchObject({ servers: [], problems: [{ file, message }] })
+})
+
 describe('several files', () => {
   it('the first of two with one name counts, and the other is reported', async () => {
     const first = write({

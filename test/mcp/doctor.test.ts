@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { doctorPage } from '../../src/cli/doctor/index.ts'
-import { findingsOf } from '../../src/doctor/findings.ts'
 import {
   arrivalLine,
+  findingsOf,
   makeReport,
   progressLine,
   type ReportOptions,

@@ -2,7 +2,7 @@
 
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { runOnHttp } from '../../src/mcp/http/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { connectWith, type Desk } from './support/gateway.ts'
 import { initialize } from './support/gateway-http.ts'

@@ -1,7 +1,8 @@
 // Requests to a gateway over HTTP whose servers are only described, and every answer to them: status, headers and body.
 import { onTestFinished as atEnd, describe, expect, it } from 'vitest'
 import { createMemoryResults } from '../../src/index.ts'
-import { type HttpOptions, type McpGatewayOptions, runOnHttp } from '../../src/mcp/gateway/index.ts'
+import type { McpGatewayOptions } from '../../src/mcp/gateway/index.ts'
+import { type HttpOptions, runOnHttp } from '../../src/mcp/http/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import type { Authenticator, Profile, User } from '../../src/users/index.ts'
 import { faultyStore } from '../support/faulty-store.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { runOnHttp } from '../../src/mcp/http/index.ts'
 import { answerNode, close, createBodies, createWrongKeys, listen } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { eras, everyCapability, openGateway, textOf } from './support/gateway.ts'
@@ -382,6 +382,35 @@ describe('what it survives', () => {
       status: 400,
       text: expect.stringContaining('the batch has 101 messages; at most 100 are allowed'),
     })
+  })
+
+  it('H6 bodies with too many values are refused before they are validated; arguments may have more', async () => {
+    const { send } = await openHttp([])
+    const objects = (count: number) => `[${'{},'.repeat(count - 1)}{}]`
+    const statusOf = async (body: string) => {
+      const { status, text } = await send({ body })
+      return `${status} ${JSON.parse(text.replace(/^event:.*\ndata: /, '')).error?.message ?? ''}`
+    }
+    const initializeWith = (icons: string) =>
+      JSON.stringify(initialize).replace('"name":"raw"', `"name":"raw","icons":${icons}`)
+    const tooMany = '400 the body has more than 10000 values outside of "arguments"; send fewer'
+    expect(await statusOf(initializeWith(objects(10_001)))).toBe(tooMany)
+    expect(await statusOf(`[${initializeWith(objects(6000))},${initializeWith(objects(6000))}]`)).toBe(
+      tooMany,
+    )
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'ToolSearch', arguments: 'all' },
+    }
+    const callWith = (all: string) => JSON.stringify(call).replace('"all"', `{"all":${all}}`)
+    expect(await statusOf(callWith(objects(10_001)))).toBe('400 there is no session yet; initialize first')
+    expect(await statusOf(callWith(objects(1_000_002)))).toBe('400 the body has more than 1000000 values')
+    // A table in a text is one value.
+    expect(await statusOf(callWith(`"${',\\"'.repeat(1_000_002)}"`))).toBe(
+      '400 there is no session yet; initialize first',
+    )
   })
 
   it('H6 large bodies have a room in all; small ones need none', async () => {

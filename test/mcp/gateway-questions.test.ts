@@ -332,3 +332,15 @@ describe('two clients', () => {
     expect(await heardBy(other)).toMatchObject([{ method: 'roots changed' }])
   })
 })
+
+it.each(eras)('%s: a hundred questions at once cause no warning of Node', async (era) => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
+  const desk = await openDesk([piped('asking', 'asking')], {
+    client: { capabilities: everyCapability, era },
+  })
+  expect(textOf(await desk.run('asking__ask_many', roots))).toBe('100')
+  process.off('warning', note)
+  expect(warnings).toEqual([])
+})

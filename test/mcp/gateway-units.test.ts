@@ -3,13 +3,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is read
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { PoolTool } from '../../src/index.ts'
-import { idleRules, isAllowed } from '../../src/mcp/config/index.ts'
-import { bindWorkspace, expand, respell, variablesIn } from '../../src/mcp/config/references.ts'
+import { bindWorkspace, expand, idleRules, isAllowed, variablesIn } from '../../src/mcp/config/index.ts'
+import { respell } from '../../src/mcp/config/references.ts'
 import { createLoadedTools } from '../../src/mcp/gateway/loaded-tools.ts'
 import { createRelisting } from '../../src/mcp/gateway/relisting.ts'
-import { ownerAmong, type PossibleOwner } from '../../src/mcp/gateway/resource-owner.ts'
 import { createSubscriptions } from '../../src/mcp/gateway/subscriptions.ts'
 import { refuseMarks } from '../../src/mcp/host/index.ts'
+import { ownerAmong, type PossibleOwner } from '../../src/mcp/lists/resource-owner.ts'
 
 describe('loaded tools', () => {
   const tool = (name: string, characters = 0) => ({ name, json: 'x'.repeat(characters) }) as PoolTool

@@ -70,6 +70,19 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
     expect(desk.asked).toHaveLength(30)
   })
 
+  it.each(['flood', 'flood_at_once'])(
+    '%s without end: the connection is ended, with the reason, and the next call makes another',
+    async (tool) => {
+      const desk = await openDesk([server()], { client: { ...able, era } })
+      const result = await desk.run(`asking__${tool}`, { count: 2000 }).catch((error: Error) => error)
+      expect(JSON.stringify(result) + String(result)).toContain(
+        'it kept asking after 1000 of its questions were refused',
+      )
+      expect(desk.asked).toHaveLength(10)
+      expect(await outcome(desk, 'before')).toMatchObject({ refused: 0 })
+    },
+  )
+
   it('one of the newest protocol that asks in round after round is stopped', async () => {
     const desk = await openDesk([pipedModern('rounds', 'hostile-rounds')], {
       client: { ...able, era },

@@ -99,10 +99,10 @@ describe('H9 a server that forges marks', () => {
     const messages = server!.suspicions.filter(({ level }) => level === 'warn').map(({ message }) => message)
     expect(messages).toEqual(
       expect.arrayContaining([
-        'it holds marks that Toolshelf and the API use to speak to the model',
-        'it holds text in invisible tag characters',
-        'it turns the direction of writing, so that a person reads something else',
-        'it holds control characters, which can hide text in a terminal',
+        'it contains marks that only Toolshelf and the API may use',
+        'it contains text in invisible tag characters',
+        'it overrides the text direction, so that people see something else',
+        'it contains control characters, which can hide text in a terminal',
       ]),
     )
     expect(server!.suspicions.some(({ tool }) => tool === null)).toBe(true)

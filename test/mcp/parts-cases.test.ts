@@ -3,8 +3,6 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { addressOutput, createAddresses, nameAll } from '../../src/mcp/gateway/addresses.ts'
-import { isPlainSchema } from '../../src/mcp/gateway/plain-schema.ts'
 import {
   answerInitialize,
   greetingFor,
@@ -12,19 +10,21 @@ import {
   passableExtensions,
 } from '../../src/mcp/greeting/index.ts'
 import type { KnownServer, ListedTool } from '../../src/mcp/index.ts'
+import { addressOutput, createAddresses, nameAll } from '../../src/mcp/lists/addresses.ts'
+import { isPlainSchema } from '../../src/mcp/lists/plain-schema.ts'
 import { differenceLines, differences, openPins, outline } from '../../src/mcp/pins/index.ts'
 import {
-  complaint,
+  failureMessage,
   headerFault,
   isAnswer,
   isForModel,
   isForPages,
   isReservedKey,
   isUndelivered,
-  moreRights,
+  missingRights,
   passableMeta,
   reasonFor,
-  withLastWords,
+  withLastLine,
   withPassableMeta,
 } from '../../src/mcp/protocol/index.ts'
 import { effects } from '../support/variants.ts'
@@ -324,7 +324,7 @@ it('the rules of the protocol, each by a table', async () => {
     [true, false].flatMap((wasOpen) => ['r', undefined].map((reason) => ({ isOpen, wasOpen, reason }))),
   )
   const complaints = states.flatMap((state) =>
-    [{ code: 'EPIPE' }, { code: 5 }].map((error) => complaint('srv', error, 'm', state)),
+    [{ code: 'EPIPE' }, { code: 5 }].map((error) => failureMessage('srv', error, 'm', state)),
   )
   const answers = [
     { code: 5 },
@@ -335,7 +335,7 @@ it('the rules of the protocol, each by a table', async () => {
     { cause: { code: 'x' } },
   ].map((error) => `${isAnswer(error)} ${isUndelivered(error)}`)
   const scopes = [undefined, '', 'a b', 'a;b', 'x'.repeat(500), 'x'.repeat(501)].map((scope) =>
-    moreRights('srv', scope).slice(0, 90),
+    missingRights('srv', scope).slice(0, 90),
   )
   const words = [
     '',
@@ -345,7 +345,7 @@ it('the rules of the protocol, each by a table', async () => {
     'npm error A complete log of this run',
     'z'.repeat(400),
     'failed',
-  ].map((said) => withLastWords('it failed', said))
+  ].map((said) => withLastLine('it failed', said))
   const all = [
     headers,
     metas,

@@ -8,13 +8,13 @@ import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/inde
 import { differenceLines, differences, outline } from '../../src/mcp/pins/index.ts'
 import {
   CallError,
-  complaint,
+  failureMessage,
   headerFault,
   isAnswer,
   isUndelivered,
-  moreRights,
+  missingRights,
   reasonFor,
-  withLastWords,
+  withLastLine,
 } from '../../src/mcp/protocol/index.ts'
 import { collectSecrets } from '../../src/mcp/redact/collect.ts'
 import { createRedactor, redactLists } from '../../src/mcp/redact/index.ts'
@@ -300,10 +300,10 @@ describe('why a connection failed', () => {
 
   it('the last words of its process are added once, without frames', () => {
     const stderr = 'first\nError: no key\n    at file.js:1\n\nNode.js v20\n'
-    expect(withLastWords('it ended', stderr)).toBe('it ended. It said: Error: no key')
-    expect(withLastWords('Error: no key', stderr)).toBe('Error: no key')
-    expect(withLastWords('it ended', ' \n')).toBe('it ended')
-    expect(withLastWords('it ended', 'x'.repeat(400))).toBe(`it ended. It said: ${'x'.repeat(300)}`)
+    expect(withLastLine('it ended', stderr)).toBe('it ended. It said: Error: no key')
+    expect(withLastLine('Error: no key', stderr)).toBe('Error: no key')
+    expect(withLastLine('it ended', ' \n')).toBe('it ended')
+    expect(withLastLine('it ended', 'x'.repeat(400))).toBe(`it ended. It said: ${'x'.repeat(300)}`)
   })
 
   it('of a call: who ended it, and whether it may be sent again', () => {
@@ -315,7 +315,7 @@ describe('why a connection failed', () => {
     ])
     expect([{ code: -32603 }, coded('EPIPE'), {}].map(isAnswer)).toEqual([true, false, false])
     const told = (error: object, isOpen: boolean, wasOpen: boolean, reason?: string) =>
-      complaint('one', error, 'm', { isOpen, wasOpen, reason })
+      failureMessage('one', error, 'm', { isOpen, wasOpen, reason })
     const unknown = 'Whether the call took effect is not known.'
     expect([
       told(coded('EPIPE'), true, true),
@@ -333,11 +333,11 @@ describe('why a connection failed', () => {
   })
 
   it('a scope that a shell would read is not repeated', () => {
-    expect(moreRights('one', 'repo read:org')).toBe(
+    expect(missingRights('one', 'repo read:org')).toBe(
       'It needs more permissions: run "toolshelf login one --scope "repo read:org""',
     )
     for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
-      expect(moreRights('one', scope)).toBe('It needs more permissions: run "toolshelf login one"')
+      expect(missingRights('one', scope)).toBe('It needs more permissions: run "toolshelf login one"')
   })
 })
 

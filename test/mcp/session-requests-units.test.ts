@@ -1,7 +1,16 @@
 // The requests of a session over HTTP: what is sent, what is read from the answers, and how they fail.
 import { describe, expect, it, vi } from 'vitest'
 import { callContext } from '../../src/mcp/protocol/index.ts'
-import { complete, discovered, greeted, messageOf, openHttp, options, signal } from './support/session.ts'
+import {
+  complete,
+  discovered,
+  greeted,
+  messageOf,
+  methods,
+  openHttp,
+  options,
+  signal,
+} from './support/session.ts'
 
 describe('H1 the requests of a session', () => {
   it('take every result as it is, without what belongs to the connection', async () => {
@@ -179,5 +188,15 @@ describe('H1 the requests of a session', () => {
     )
     await session.notify('notifications/roots/list_changed')
     expect(await told.promise).toBe('notifications/roots/list_changed')
+  })
+
+  it('do not notify a server of the newer protocol, which has no such notification', async () => {
+    const { session, asked } = await openHttp(
+      { 'server/discover': discovered(), 'x/y': complete },
+      { capabilities: { roots: { listChanged: true } } },
+    )
+    await session.notify('notifications/roots/list_changed')
+    await session.request('x/y', undefined, options)
+    expect(methods(asked)).toEqual(['server/discover', 'x/y'])
   })
 })

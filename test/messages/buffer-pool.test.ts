@@ -1,7 +1,7 @@
 // Buffers of large bodies are reused: nothing that was read from one may change with it, and none is used twice at once.
 import { describe, expect, it } from 'vitest'
 import { jsonBytes } from '../../src/messages/json/index.ts'
-import { createRequestReader } from '../../src/messages/read-request.ts'
+import { createRequestReader } from '../../src/messages/server/read-request.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { createBufferPool, freeBuffer } from '../../src/node/index.ts'
 import { post, record, start } from './support/gateways.ts'

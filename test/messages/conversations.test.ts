@@ -7,7 +7,7 @@ import {
   type Upstream,
   type UpstreamWire,
 } from '../../src/messages/index.ts'
-import { createRequestReader } from '../../src/messages/read-request.ts'
+import { createRequestReader } from '../../src/messages/server/read-request.ts'
 import { rankers } from '../../src/rankers/index.ts'
 
 const TOOLS = Array.from({ length: 30 }, (_, number) => ({

@@ -278,8 +278,8 @@ describe('a request inside', () => {
       /file_data/,
     ],
     [{ model: 'm', messages: [], tools: [fn('')] }, /no name/],
-    [{ model: 'm', messages: [user], temperature: 'warm' }, /^temperature: "warm" is no number; send one/],
-    [{ model: 'm', messages: [user], top_p: [1] }, /^top_p: \[1\] is no number; send one/],
+    [{ model: 'm', messages: [user], temperature: 'warm' }, /^temperature: "warm" is not a number; send one/],
+    [{ model: 'm', messages: [user], top_p: [1] }, /^top_p: \[1\] is not a number; send one/],
     [{ model: 'm', messages: [user], stop: { a: 1 } }, /^stop: send a text or a list of texts/],
     [{ model: 'm', messages: [user], stop: ['x', 1] }, /^stop: send a text or a list of texts/],
   ])('%j is refused in OpenAI’s shape', (body, reason) => {

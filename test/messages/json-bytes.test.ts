@@ -1,8 +1,14 @@
 // JSON in bytes: where values end, and the lists that are recognised by their bytes.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createListCache, jsonBytes, type ListItem, readValue } from '../../src/messages/json/index.ts'
-import { endOfValue, largeValues } from '../../src/messages/json/scan.ts'
+import {
+  createListCache,
+  endOfValue,
+  jsonBytes,
+  type ListItem,
+  readValue,
+} from '../../src/messages/json/index.ts'
+import { largeValues } from '../../src/messages/json/scan.ts'
 
 describe('where a value ends', () => {
   it('is found in strings of any length, full of escapes', () => {

@@ -4,22 +4,22 @@ import { expect, it } from 'vitest'
 import type { ConversationListener } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { usesDeferral } from '../../src/messages/contract.ts'
-import { createForwarding } from '../../src/messages/forwarding.ts'
-import { settingFor } from '../../src/messages/inbound-reader.ts'
 import type { MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
 import { createMetrics, parseModeSetting, type RequestOutcome } from '../../src/messages/index.ts'
 import { createRecent, createSizedCache } from '../../src/messages/recent.ts'
 import { createReplyMemory } from '../../src/messages/reply-memory.ts'
+import { createForwarding } from '../../src/messages/server/forwarding.ts'
+import { settingFor } from '../../src/messages/server/inbound-reader.ts'
 import {
   outcomeHeaders,
   peekRequest,
   type RequestContext,
   record,
-} from '../../src/messages/request-context.ts'
-import { createTokenCount } from '../../src/messages/token-count.ts'
+} from '../../src/messages/server/request-context.ts'
+import { createTokenCount } from '../../src/messages/server/token-count.ts'
+import { createUserGuard } from '../../src/messages/server/user-guard.ts'
+import { withinLimits } from '../../src/messages/server/user-limits.ts'
 import { createTracedConversations } from '../../src/messages/traced-conversations.ts'
-import { createUserGuard } from '../../src/messages/user-guard.ts'
-import { withinLimits } from '../../src/messages/user-limits.ts'
 import type { AccessRefusal, Authenticator, UsageLimits, UsageMeter, User } from '../../src/users/index.ts'
 import {
   assistant,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
 import { jsonBytes } from '../../src/messages/json/index.ts'
-import { createRequestReader } from '../../src/messages/read-request.ts'
+import { createRequestReader } from '../../src/messages/server/read-request.ts'
 import { createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { post, record, start } from './support/gateways.ts'
 

@@ -3,7 +3,10 @@
 import { expect, it } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import { carry, codeNames } from '../../src/messages/shelve/carry.ts'
-import { isRestored, type Restoring, restore } from '../../src/messages/shelve/restore.ts'
+
+import { isRestored } from '../../src/messages/shelve/index.ts'
+import { type RestoreContext, restore } from '../../src/messages/shelve/restore.ts'
+
 import { assistant, result, text, use, user } from '../oracle/requests.ts'
 
 const NAMES = ['mail_send', 'mail_list', 'fax_dial']
@@ -66,7 +69,7 @@ const base = {
 const remembering = (...searches: ReturnType<typeof find>[]) => ({
   remembered: (index: number) => (index === 1 ? searches : []),
 })
-const conditions: { readonly [name: string]: Restoring } = {
+const conditions: { readonly [name: string]: RestoreContext } = {
   plain: base,
   thinking: { ...base, thinksByHand: true },
   fewer: { ...base, deferred: new Set(['mail_list']), names: codeNames(['mail_list']) },

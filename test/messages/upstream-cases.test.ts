@@ -8,8 +8,8 @@ import { hostedToolFault, toChatRequest } from '../../src/messages/upstream/chat
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import {
   ANTHROPIC,
+  appendPath,
   asksForThinking,
-  below,
   callItemsIn,
   callItemsOf,
   citedRange,
@@ -287,7 +287,7 @@ describe('addresses and credentials', () => {
         base,
         [
           String(addressOf(url, 'models')),
-          String(below(url, '/x?y=1')),
+          String(appendPath(url, '/x?y=1')),
           ...paths.flatMap((path) => [
             String(openaiOrigin(url, undefined).address(path)),
             String(messages.origin?.address(path)),
@@ -746,11 +746,11 @@ it('a prompt cache is asked for where no one else does', () => {
 })
 
 describe('masks', () => {
-  const secrets = ['secret-1', 'secret-1-longer', 'abcabd']
+  const secrets = ['secret-1', 'secret-1-longer', 'abcabd', 'abdull']
 
   it('hide secrets in a stream, wherever it is cut, and hold back only what may be one', async () => {
-    const whole = 'a secret-1 b sec c abcabcabd ä secret-1-long abcab'
-    const expected = 'a [redacte b sec c abc[redac ä [redacte-long abcab'
+    const whole = 'a secret-1 b sec c abcabcabd ä secret-1-long abcab secret-1-longer abcabdull secret-1'
+    const expected = 'a [redacte b sec c abc[redac ä [redacte-long abcab [redacted]***** [redacted [redacte'
     const bytes = Buffer.from(whole)
     for (let first = 0; first <= bytes.length; first += 3)
       for (const second of [first, first + 1, first + 7]) {

@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { runOnHttp } from '../../src/mcp/http/index.ts'
 import { eras, openGateway, textOf } from '../mcp/support/gateway.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { runOnHttp } from '../../src/mcp/http/index.ts'
 import {
   createMessagesGateway,
   createScriptUpstream,

@@ -375,7 +375,7 @@ describe('damaged and hostile files', () => {
 
   test('that are no transcripts are refused', async () => {
     await expect(readRecording([transcript(['hello', '{"a":1}'])])).rejects.toThrow(TranscriptError)
-    await expect(readRecording([transcript([])])).rejects.toThrow('no transcript')
+    await expect(readRecording([transcript([])])).rejects.toThrow('not a transcript')
     await expect(readRecording(['/dev/null'])).rejects.toThrow('regular file')
   })
 

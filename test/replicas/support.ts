@@ -1,7 +1,7 @@
 // Several gateways in this process that share a store, behind a balancer.
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, runOnHttp } from '../../src/mcp/gateway/index.ts'
+import { type HttpOptions, runOnHttp } from '../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import { type ClientOptions, connectWith, type Desk, type Open, openGateway } from '../mcp/support/gateway.ts'

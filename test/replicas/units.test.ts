@@ -52,7 +52,7 @@ async function member(shared: StateStore, idleMs = IDLE_MS): Promise<Member> {
     notify: (message) => notices.push(message),
     heartbeatMs: 1000,
   })
-  const calls = createRemoteCalls(replica, { repeatMs: 100, patienceMs: 500 })
+  const calls = createRemoteCalls(replica, { repeatMs: 100, giveUpAfterMs: 500 })
   const links = createSessionLinks({ replica, calls, idleMs })
   await replica.start()
   onTestFinished(async () => {
@@ -754,6 +754,19 @@ describe('the messages of a session', () => {
     there.receive(cancel)
     await turn()
     expect(here.heard).toEqual([])
+  })
+
+  test('cancelled requests take no room of those that run', async () => {
+    const { here, there } = await openBoth()
+    const cancel = (id: number) => ({ method: 'notifications/cancelled', params: { requestId: id } })
+    for (let id = 1; id <= 1001; id++) {
+      here.receive({ id, method: 'tools/call', params: {} })
+      if (id <= 1000) here.receive(cancel(id))
+    }
+    here.heard.length = 0
+    there.receive(cancel(1001))
+    await turn()
+    expect(here.heard).toMatchObject([cancel(1001)])
   })
 
   test('notifications go out where the stream is, except those that each replica sends itself', async () => {

@@ -1,8 +1,8 @@
 // What a tool is searched by: the texts of each field, as far as its definition is sane.
 import { describe, expect, test } from 'vitest'
 import type { PoolTool } from '../../src/index.ts'
-import { ownName, searchFields } from '../../src/search/fields.ts'
 import { createToolSlices } from '../../src/search/slices.ts'
+import { ownName, searchFields } from '../../src/search/words/fields.ts'
 import { toolsOf } from './tools.ts'
 
 function fieldsOf(schema: unknown, more: Partial<PoolTool> = {}) {

@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/index.ts'
 import { editDistance } from '../../src/lib/index.ts'
-import { catalogueEntries, createHybrid } from '../../src/search/index.ts'
+import { createHybrid, poolTools } from '../../src/search/index.ts'
 
 type Scored = readonly [name: string, score: number, more?: Partial<Tool>]
 
 async function ranked(query: string, scored: readonly Scored[], limit = 10) {
-  const tools = catalogueEntries(scored.map(([name, , more]) => ({ name, description: '', ...more }) as Tool))
+  const tools = poolTools(scored.map(([name, , more]) => ({ name, description: '', ...more }) as Tool))
   const rank = createHybrid({
     vectors: undefined,
     model: async () => Float32Array.from(scored, ([, score]) => score),

@@ -2,13 +2,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rankers, type Tool } from '../../src/index.ts'
-import { catalogueEntries, createLexicalRank } from '../../src/search/index.ts'
+import { createLexicalRank, poolTools } from '../../src/search/index.ts'
 import { anyText } from '../support/any-text.ts'
 import { runs } from '../support/runs.ts'
 
 const tool = (server: string, name: string, description: string): Tool => ({ name, server, description })
 
-const office = catalogueEntries([
+const office = poolTools([
   tool('mail', 'send_email', 'Sends an e-mail to one or more recipients.'),
   tool('mail', 'search_inbox', 'Finds e-mails by sender, subject or text.'),
   tool('weather', 'get_forecast', 'Returns the weather forecast for a city.'),
@@ -66,7 +66,7 @@ describe('hybrid', () => {
 })
 
 describe('a list of a few tools', () => {
-  const memory = catalogueEntries([
+  const memory = poolTools([
     tool('memory', 'create_entities', 'Creates new entities in the knowledge graph.'),
     tool('memory', 'add_observations', 'Adds new observations to entities of the knowledge graph.'),
     tool('memory', 'delete_entities', 'Deletes entities and their relations from the knowledge graph.'),
@@ -97,10 +97,7 @@ describe('hidden characters in a query', () => {
   })
 
   it('S12 nor in a tool', async () => {
-    const tools = catalogueEntries([
-      tool('x', 'a', 'Shows the fore\u200bcast.'),
-      tool('x', 'b', 'Sends mail.'),
-    ])
+    const tools = poolTools([tool('x', 'a', 'Shows the fore\u200bcast.'), tool('x', 'b', 'Sends mail.')])
     const { hits } = await createLexicalRank()(tools, 'forecast', 5)
     expect(hits.map(({ tool: { original } }) => original)).toEqual(['a'])
   })
@@ -111,12 +108,12 @@ describe('hostile catalogues', () => {
     const schema: { type: string; anyOf?: unknown[]; properties?: object } = { type: 'object' }
     schema.anyOf = Array(48).fill(schema)
     schema.properties = { again: schema }
-    const entries = catalogueEntries([{ name: 'loop', description: 'goes round', input_schema: schema }])
+    const entries = poolTools([{ name: 'loop', description: 'goes round', input_schema: schema }])
     expect((await rankers.hybrid(entries, 'round', 5)).hits).toHaveLength(1)
   })
 
   it('S7 a list that lost tools ranks like one that never had them', async () => {
-    const [user, users, other] = catalogueEntries([
+    const [user, users, other] = poolTools([
       { name: 'user_tool', description: '' },
       { name: 'users_tool', description: '' },
       { name: 'other', description: '' },

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { rankers, type Tool } from '../../src/index.ts'
-import { actionOfTool, catalogueEntries, readIntent } from '../../src/search/index.ts'
+import { actionOfTool, poolTools, readIntent } from '../../src/search/index.ts'
 import { anyText } from '../support/any-text.ts'
 import { runs } from '../support/runs.ts'
 
@@ -115,12 +115,12 @@ describe('the action of a tool', () => {
     [tool('a', 'weather', 'The weather.'), undefined],
     [tool('a', 'shred', 'A shredder.', { destructiveHint: true }), 'delete'],
   ])('%j', (given, expected) => {
-    expect(actionOfTool(catalogueEntries([given])[0]!)).toBe(expected)
+    expect(actionOfTool(poolTools([given])[0]!)).toBe(expected)
   })
 })
 
 describe('hybrid', () => {
-  const shop = catalogueEntries([
+  const shop = poolTools([
     tool('mail', 'send_draft', 'Sends a draft email.'),
     tool('mail', 'delete_draft', 'Deletes a draft email.'),
     tool('mail', 'update_draft', 'Changes a draft email.'),
@@ -146,7 +146,7 @@ describe('hybrid', () => {
   })
 
   test('S7 who asks which things there are gets the tool that lists them', async () => {
-    const code = catalogueEntries([
+    const code = poolTools([
       tool('github', 'list_review_comments_on_pull_request', 'Lists the review comments on a pull request.'),
       tool('github', 'list_pull_requests', 'Lists the pull requests of a repository.'),
       tool('github', 'get_pull_request', 'Returns one pull request.'),

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PoolTool } from '../../src/index.ts'
 import { createLexicalIndex } from '../../src/search/index.ts'
-import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from '../../src/search/settings.ts'
+import { LEXICAL, type LexicalSettings, PLAIN_BM25 } from '../../src/search/lexical/settings.ts'
 import { toolsOf } from './tools.ts'
 
 /** Words that are their own stems and nobody's synonyms. */

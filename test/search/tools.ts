@@ -1,6 +1,6 @@
 // Small catalogues for the search tests.
 import type { PoolTool } from '../../src/index.ts'
-import { catalogueEntries } from '../../src/search/index.ts'
+import { poolTools } from '../../src/search/index.ts'
 
 export type Spec = {
   readonly name: string
@@ -11,7 +11,7 @@ export type Spec = {
 }
 
 export function toolsOf(...specs: readonly Spec[]): PoolTool[] {
-  return catalogueEntries(
+  return poolTools(
     specs.map(({ arguments: properties = {}, ...tool }) => ({
       ...tool,
       input_schema: { type: 'object', properties },

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { splitWords } from '../../src/search/index.ts'
-import { readQuery } from '../../src/search/query-words.ts'
-import { stem } from '../../src/search/stem.ts'
+import { readQuery } from '../../src/search/words/query-words.ts'
+import { stem } from '../../src/search/words/stem.ts'
 import { anyText } from '../support/any-text.ts'
 
 describe('words of a text', () => {

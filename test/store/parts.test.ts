@@ -423,7 +423,7 @@ describe('long results', () => {
     const results = createStoredResults({ store: newStore() })
     await results.put('ann', right, 'x')
     expect(await results.get('ann', right)).toBe('x')
-    await expect(results.put('ann', wrong, 'x')).rejects.toThrow('not of letters and digits')
+    await expect(results.put('ann', wrong, 'x')).rejects.toThrow('lower-case letters and digits')
     expect(await results.get('ann', wrong)).toBeUndefined()
   })
 

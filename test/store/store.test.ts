@@ -118,6 +118,13 @@ describe.each(kinds)('$name', ({ url, name }) => {
     expect((await one.get('race/cas'))?.value).toBe(String(WRITERS))
   })
 
+  /** Adds to a short-lived counter before it expires, which a busy machine manages only with a longer life. */
+  async function addTwice(ttlMs = 50): Promise<string> {
+    const key = `race/short-${ttlMs}`
+    await one.add(key, 1, ttlMs)
+    return (await other.add(key, 1, MINUTE)) === 2 ? key : addTwice(2 * ttlMs)
+  }
+
   test('counters lose nothing and expire after the first addition', async () => {
     await forEachOf(WRITERS, (number) => (number % 2 === 0 ? one : other).add('race/count', 3, MINUTE))
     expect(await one.add('race/count', -50, MINUTE)).toBe(3 * WRITERS - 50)
@@ -126,10 +133,9 @@ describe.each(kinds)('$name', ({ url, name }) => {
     expect(await one.add('race/part', 0.2, MINUTE)).toBe(0.1 + 0.2)
     expect(await one.add('race/large', 9_007_199_254_740_000, MINUTE)).toBe(9_007_199_254_740_000)
     expect(await one.add('race/large', 991, MINUTE)).toBe(Number.MAX_SAFE_INTEGER)
-    await one.add('race/short', 1, 50)
-    await other.add('race/short', 1, MINUTE)
-    await waitFor(async () => expect(await one.get('race/short')).toBeUndefined())
-    expect(await one.add('race/short', 7, MINUTE)).toBe(7)
+    const short = await addTwice()
+    await waitFor(async () => expect(await one.get(short)).toBeUndefined())
+    expect(await one.add(short, 7, MINUTE)).toBe(7)
     await one.set('race/text', 'none')
     await expect(one.add('race/text', 1, MINUTE)).rejects.toThrow(/not a number/)
   })

@@ -1,6 +1,7 @@
 // Runs a command of the CLI inside the test's process, in a folder and an environment of its own. Starting a process
 // takes half a second of CPU time; tests start one only where the process itself matters: pipes, signals, exit codes.
 import { Readable } from 'node:stream'
+import { onTestFinished, TestRunner } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
 
 export type Ran = { readonly code: number; readonly out: string; readonly told: string }
@@ -10,11 +11,18 @@ export type Where = {
   readonly environment: { readonly [name: string]: string }
 }
 
-/** `piped`: what comes through standard input; without it there is no pipe. `run`: in place of the whole command line. */
+/**
+ * `piped`: what comes through standard input; without it there is no pipe. `isInteractive`: a person reads along. `run`: in
+ * place of the whole command line.
+ */
 export async function runHere(
   { folder, environment }: Where,
   words: readonly string[],
-  { piped, run = runCli }: { readonly piped?: string; readonly run?: typeof runCli } = {},
+  {
+    piped,
+    isInteractive = false,
+    run = runCli,
+  }: { readonly piped?: string; readonly isInteractive?: boolean; readonly run?: typeof runCli } = {},
 ): Promise<Ran> {
   const leave = enter(folder, environment)
   let out = ''
@@ -27,7 +35,7 @@ export async function runHere(
       report: (text) => {
         told += `${text}\n`
       },
-      isInteractive: false,
+      isInteractive,
       input: {
         stream: Readable.from(piped === undefined ? [] : [Buffer.from(piped)]),
         isPiped: piped !== undefined,
@@ -41,7 +49,10 @@ export async function runHere(
 
 let isTaken = false
 
-/** Folder and environment belong to the whole process: one run at a time. Returns how to leave again. */
+/**
+ * Folder and environment belong to the whole process: one run at a time. Returns how to leave again, which the end of the
+ * test does too: a command that hangs must not fail all tests behind it.
+ */
 export function enter(folder: string, environment: Where['environment']): () => void {
   if (isTaken) throw new Error('a command runs in this process: wait for its end before you start the next')
   isTaken = true
@@ -49,13 +60,15 @@ export function enter(folder: string, environment: Where['environment']): () => 
   replaceEnvironment(environment)
   process.chdir(folder)
   let isInside = true
-  return () => {
+  const leave = () => {
     if (!isInside) return
     isInside = false
     process.chdir(before.folder)
     replaceEnvironment(before.environment)
     isTaken = false
   }
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(leave)
+  return leave
 }
 
 function replaceEnvironment(next: NodeJS.ProcessEnv): void {

@@ -8,15 +8,16 @@ import { type CommandContext, isCommand, runSlash, slashHint } from '../../src/c
 import { contextLines, contextReport, conversationTokens } from '../../src/cli/chat/context.ts'
 import { changeTitle, diffLines } from '../../src/cli/chat/diff-lines.ts'
 import {
-  cleared,
+  applyKey,
+  clearLine,
   type Key,
   type Line,
   lineAfter,
   pressesIn,
-  sent,
-  typed,
+  submitLine,
   underCursor,
 } from '../../src/cli/chat/editor.ts'
+import { openTypedLines } from '../../src/cli/chat/index.ts'
 import { type Item, itemLines, lastLinesOf } from '../../src/cli/chat/items.ts'
 import { itemsOf, partsOf } from '../../src/cli/chat/parts.ts'
 import { pressed } from '../../src/cli/chat/press.ts'
@@ -25,17 +26,16 @@ import { resumedItems, watchServers } from '../../src/cli/chat/servers.ts'
 import { settle } from '../../src/cli/chat/settle.ts'
 import { savedParts, statusLine, statusParts } from '../../src/cli/chat/status.ts'
 import {
+  addStoppedNotice,
   applyEvent,
   newTurn,
+  pauseWhileAsking,
   runningText,
   spentBy,
   spentItem,
-  stopped,
   type TurnState,
-  timed,
   withAside,
 } from '../../src/cli/chat/turn.ts'
-import { openTypedLines } from '../../src/cli/chat/typed-lines.ts'
 import { noFigures } from '../../src/core/figures/index.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 
@@ -185,15 +185,15 @@ test('stops the clock of a turn while a question is open', () => {
   const turn = newTurn()
   const at = (now: number) => vi.setSystemTime(1_000_000 + now)
   at(1000)
-  const asking = timed(turn, true)
+  const asking = pauseWhileAsking(turn, true)
   at(5000)
-  expect([spentBy(turn), spentBy(asking), timed(asking, true).askedAt, timed(turn, false)]).toEqual([
-    5000,
-    1000,
-    1_001_000,
-    turn,
-  ])
-  const again = timed(asking, false)
+  expect([
+    spentBy(turn),
+    spentBy(asking),
+    pauseWhileAsking(asking, true).askedAt,
+    pauseWhileAsking(turn, false),
+  ]).toEqual([5000, 1000, 1_001_000, turn])
+  const again = pauseWhileAsking(asking, false)
   at(6000)
   expect(spentBy(again)).toBe(2000)
   const status = {
@@ -221,7 +221,7 @@ test('stops the clock of a turn while a question is open', () => {
   at(9000)
   expect(runningText(waiting)).toBe('trying again in 0 s (attempt 2 of 5)')
   expect(waiting.notices).toEqual(['It is busy! Trying again. The answer above broke off and starts again.'])
-  expect(stopped(turn).notices).toEqual(['Stopped. The session goes on.'])
+  expect(addStoppedNotice(turn).notices).toEqual(['Stopped. The session goes on.'])
 })
 
 test('the status says as much as is known', () => {
@@ -357,7 +357,7 @@ test('a change is shown with numbers and signs, up to a limit', () => {
 
 test('keys edit the line', () => {
   const start: Line = { ...lineAfter(['old', 'older']), text: 'one twoé👨‍👩‍👧', cursor: 8 }
-  const press = (line: Line, input: string, key: Key = {}) => typed(line, { input, key })
+  const press = (line: Line, input: string, key: Key = {}) => applyKey(line, { input, key })
   const shown = ({ text, cursor, at, isPasting }: Line) =>
     `${text.slice(0, cursor)}|${text.slice(cursor)} ${at} ${isPasting}`
   const keys: readonly [string, Key][] = [
@@ -426,10 +426,10 @@ test('keys edit the line', () => {
   expect(press({ ...start, text: 'a  bc  ', cursor: 7 }, 'w', { ctrl: true }).text).toBe('a  ')
   expect(
     [
-      sent({ ...start, text: 'new' }),
-      sent({ ...start, text: 'older' }),
-      sent({ ...start, text: ' ' }),
-      cleared(start),
+      submitLine({ ...start, text: 'new' }),
+      submitLine({ ...start, text: 'older' }),
+      submitLine({ ...start, text: ' ' }),
+      clearLine(start),
     ].map(({ history, at, text }) => [history.length, at, text]),
   ).toEqual([
     ...[

@@ -472,7 +472,9 @@ describe('a store', () => {
     const users = createKeyAuthenticator({ directory, notify: (message) => said.push(message) })
     closing.push(() => users.close())
     expect(await users.authenticate(token)).toMatchObject({ status: 401 })
-    expect(said).toEqual(['user "ada" has the profile "gone", which does not exist; their keys are refused'])
+    expect(said).toEqual([
+      'user "ada" has the profile "gone", which does not exist; refusing the user\'s keys',
+    ])
     expect(await users.refresh({ id: 'ada', profile: developer, keyId: id })).toBeUndefined()
     await store.delete('user/ada')
     expect(await users.authenticate(token)).toMatchObject({ status: 401 })

@@ -159,7 +159,7 @@ describe('keys of the provider', () => {
       'more than 1000000 bytes': () => new Response('x'.repeat(1_000_001)),
       'did not answer with JSON': () => new Response('hello'),
       'answered 302': () => new Response(null, { status: 302, headers: { location: 'http://127.0.0.1' } }),
-      'no list': (address) =>
+      'not return a list': (address) =>
         Response.json(address.endsWith('/keys') ? { keys: 'none' } : { issuer, jwks_uri: `${issuer}/keys` }),
     }
     const token = new UnsecuredJWT({ iss: issuer }).encode()

@@ -31,7 +31,7 @@ export type RuleFolders = { readonly directory: string; readonly home: string }
 const READING = ['Read', 'Glob', 'Grep']
 const CHANGING = ['Edit', 'Write']
 
-/** Whether a deny or ask rule applies. When in doubt, it does. */
+/** Returns whether a deny or ask rule applies. When in doubt, it does. */
 export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders): boolean {
   const { tool, pattern } = rule
   const accesses = accessesOf(rule, call)
@@ -42,7 +42,7 @@ export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders):
   return [...accesses, ...named].some((access) => forbidsPath(rule, access, folders))
 }
 
-/** Whether a rule forbids a path of an access, or a folder above it. */
+/** Returns whether a rule forbids a path of an access, or a folder above it. */
 export function forbidsPath(
   rule: ParsedRule,
   { path, requestedPath, isRecursive }: Pick<Access, 'path' | 'requestedPath' | 'isRecursive'>,
@@ -55,7 +55,10 @@ export function forbidsPath(
   )
 }
 
-/** Whether allow rules cover every command, path or URL of the call; a call without any needs a rule for its tool. */
+/**
+ * Returns whether allow rules cover every command, path or URL of the call; a call without any needs a rule for its
+ * tool.
+ */
 export function isAllowedBy(rules: readonly ParsedRule[], call: SeenCall, folders: RuleFolders): boolean {
   if (rules.some((rule) => rule.pattern === undefined && names(rule.tool, call))) return true
   if (call.shell) return isShellAllowed(rules, call, call.shell, folders)
@@ -157,7 +160,7 @@ function matchesText(pattern: string, text: string): boolean {
   return matchesAny([pattern.toLowerCase()], text.toLowerCase())
 }
 
-/** Names that no file has, to test whether a pattern matches everything below a folder. */
+/** Returns paths that no file has, to test whether a pattern matches everything below a folder. */
 const belowOf = (folder: string) => [join(folder, '\u0001'), join(folder, '\u0001', '\u0001')]
 
 /** The path and its parent folders, without the root. */
@@ -221,7 +224,7 @@ function realOf(path: string): string {
   }
 }
 
-/** A path for display, relative to the working folder or the home. */
+/** Shortens a path for display, relative to the working folder or the home. */
 export function shortPath(path: string, { directory, home }: RuleFolders): string {
   if (isWithin(path, directory)) return path === directory ? '.' : path.slice(directory.length + 1)
   return isWithin(path, home) && path !== home ? `~/${path.slice(home.length + 1)}` : path

@@ -107,7 +107,7 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     if (judged.effect === 'allow') return allowed(call)
     if (judged.effect === 'deny') return refusedBy(judged.rule, call)
     const { script, server } = request
-    // The script was shown. Only tools of servers: what a command or a file may be, a rule or a person decides each time.
+    // One answer allows all of a script's calls of a server's tool. Commands and files are decided each time.
     const isPlanned = () =>
       script !== undefined && server !== undefined && approved.get(script)?.has(call.tool) === true
     if (judged.rule === undefined && isPlanned()) return allowed(call)

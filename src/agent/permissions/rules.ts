@@ -14,6 +14,7 @@ export type PermissionRule = {
   readonly scope: RuleScope
 }
 
+/** A rule, split into its tool and its pattern. */
 export type ParsedRule = PermissionRule & {
   readonly tool: string
   /** The text in the parentheses. */
@@ -29,7 +30,7 @@ const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
 
 const LONGEST = 1000
 
-/** Throws an error that says what is wrong with the rule. */
+/** Parses a rule. Throws an error that says what is wrong with it. */
 export function parseRule(source: PermissionRule): ParsedRule {
   const rule = source.rule.trim()
   if (rule === '') throw new Error('the rule is empty; write a tool such as Bash, or Bash(git status*)')

@@ -4,11 +4,13 @@
 /** A redirection from or to a file. */
 export type Redirection = { readonly kind: 'read' | 'write'; readonly path: string }
 
+/** A program with its arguments. */
 export type SimpleCommand = {
   /** The words as the program receives them: without quotes, leading assignments and redirections. */
   readonly words: readonly string[]
 }
 
+/** A parsed command line. */
 export type ParsedShell = {
   /** Every simple command, including those inside substitutions. */
   readonly commands: readonly SimpleCommand[]

@@ -3,6 +3,7 @@ import { type ParsedShell, parseShell, type Redirection, type SimpleCommand } fr
 
 export type { Redirection, SimpleCommand } from './shell-parser.ts'
 
+/** The commands of a command line, including those that wrappers start. */
 export type ShellReading = {
   /** The commands that run, as far as known; each must be allowed. */
   readonly commands: readonly SimpleCommand[]
@@ -132,6 +133,7 @@ function startedBy({ words }: SimpleCommand): Started {
   return { isCertain: !words.some(mayBeEvaluated) }
 }
 
+/** Returns a program's name without its folder. */
 export function programName(word: string): string {
   return word.slice(word.lastIndexOf('/') + 1)
 }
@@ -169,7 +171,7 @@ function ofFind(rest: readonly string[]): Started {
   return { isCertain: isKnown && isClosed && runs.length === read.length, exact: commandsIn(rest, read) }
 }
 
-/** One by one: of a long line most are never read. */
+/** Yields commands lazily, because most of a long line is never read. */
 function* commandsIn(
   words: readonly string[],
   runs: readonly { readonly start: number; readonly end: number | undefined }[],
@@ -180,7 +182,7 @@ function* commandsIn(
   }
 }
 
-/** If there are options, only the program knows where the command begins. */
+/** Returns the wrapped command. It is uncertain after options, since only the wrapper knows where they end. */
 function ofWrapper(rest: readonly string[], between: number): Started {
   const command = rest.slice(between)
   const options = rest.slice(0, between + 1)

@@ -2,6 +2,7 @@
 import { parse } from 'yaml'
 import { cut, type Fields, fieldsOf, isFields, oneLine } from '../../lib/index.ts'
 
+/** The fields and the body of a SKILL.md file. */
 export type SkillText = {
   readonly name: string
   readonly description: string
@@ -20,7 +21,7 @@ const MAX_FRONT_MATTER_LENGTH = 16_000
 const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
 const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
 
-/** Throws an error that says what is wrong. */
+/** Parses a SKILL.md file. Throws an error that says what is wrong. */
 export function readSkillText(text: string): SkillText {
   const fields = frontMatter(text)
   const { license, metadata } = fields
@@ -40,12 +41,14 @@ export function bodyOf(text: string): string {
   return text.replace(FRONT_MATTER, '').trim()
 }
 
+/** Returns a valid skill name unchanged; throws for any other. */
 export function checkedName(name: string): string {
   if (NAME.test(name)) return name
   const shown = oneLine(name, 80)
   throw new Error(`the name "${shown}" is invalid; use up to 64 letters, digits, "-", "_" and "."`)
 }
 
+/** Returns a description on one line and within the limit. */
 export function checkedDescription(description: string): string {
   return cut(description.toWellFormed().replace(/\s+/gu, ' ').trim(), MAX_DESCRIPTION_LENGTH)
 }

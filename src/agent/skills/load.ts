@@ -10,19 +10,22 @@ const FILE = 'SKILL.md'
 const MAX_SKILLS = 1000
 const MAX_BYTES = 1_000_000
 
-/** All skill folders, the project's first: its skills win over the user's with the same name. */
+/** Returns all skill folders, the project's first: its skills win over the user's with the same name. */
 export function skillFolders(directory: string, home = homedir()): string[] {
   return [...projectSkillFolders(directory, home), ...userSkillFolders(home)]
 }
 
-/** Skill folders of the project. Their texts enter the prompt, so use them only after a person has trusted them. */
+/**
+ * Returns the skill folders of the project. Their texts enter the prompt, so use them only after a person has trusted
+ * them.
+ */
 export function projectSkillFolders(directory: string, home = homedir()): string[] {
   const own = userSkillFolders(home)
   const folders = ['.agents', '.claude', '.toolshelf'].map((name) => join(directory, name, 'skills'))
   return folders.filter((folder) => !own.includes(folder))
 }
 
-/** The user's own skill folders. */
+/** Returns the user's own skill folders. */
 export function userSkillFolders(home = homedir()): string[] {
   return ['.agents', '.claude', join('.config', 'toolshelf')].map((name) => join(home, name, 'skills'))
 }

@@ -1,11 +1,12 @@
 // Writes skill offers for the model and finds them in a history: offered skills count as discovered.
-// Implements U3.
+// Implements U2, U3.
 
 import { reminder } from '../../core/history/index.ts'
 import type { Message } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf } from '../../lib/index.ts'
 
+/** Name of the tool that searches skills. */
 export const DISCOVER = 'DiscoverSkills'
 const OFFER = 'Skills relevant to your task:'
 const OFFERED = /^<[a-z-]+>\nSkills relevant to your task:\n/
@@ -15,17 +16,22 @@ const MAX_LINE_LENGTH = 240
 
 type SkillSummary = { readonly name: string; readonly description: string }
 
+/** Writes the offer of these skills. */
 export function offerText(skills: readonly SkillSummary[]): string {
   return reminder(`${OFFER}\n${skillLines(skills)}`)
 }
 
+/** Lists skills, one per line. */
 export function skillLines(skills: readonly SkillSummary[]): string {
   return skills
     .map(({ name, description }) => `- ${name}: ${oneLine(description, MAX_LINE_LENGTH)}`)
     .join('\n')
 }
 
-/** Names from offers and from answers to DiscoverSkills. Other tools' output cannot make a skill discovered. */
+/**
+ * Returns the names of skills from offers and from answers to DiscoverSkills. Other tools' output cannot make a skill
+ * discovered.
+ */
 export function discoveredIn(messages: readonly Message[]): Set<string> {
   const names = new Set<string>()
   const searches = new Set<unknown>()

@@ -3,7 +3,7 @@
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'
-import { catalogueEntries, type RelatedEntry } from '../../search/index.ts'
+import { poolTools, type RelatedEntry } from '../../search/index.ts'
 import type { Skill } from './types.ts'
 
 /** A deferred tool or a skill. */
@@ -45,11 +45,14 @@ export async function searchToolsAndSkills(
 
 const entriesOf = new WeakMap<readonly Skill[], readonly PoolTool[]>()
 
-/** Returns the same entries for the same list, so that rankers can reuse their index. */
+/**
+ * Returns skills in the form of tools, for rankers; the same entries for the same list, so that rankers can reuse
+ * their index.
+ */
 export function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
   let entries = entriesOf.get(skills)
   if (!entries) {
-    entries = catalogueEntries(skills.map(({ name, description }) => ({ name, description })))
+    entries = poolTools(skills.map(({ name, description }) => ({ name, description })))
     entriesOf.set(skills, entries)
   }
   return entries
@@ -57,7 +60,7 @@ export function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
 
 const relatedOf = new WeakMap<readonly Skill[], readonly RelatedEntry[]>()
 
-/** Skills as a search for tools names them. */
+/** Returns skills in the form in which a search for tools names them. */
 export function relatedEntries(skills: readonly Skill[]): readonly RelatedEntry[] {
   let entries = relatedOf.get(skills)
   if (!entries) {

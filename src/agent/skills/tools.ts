@@ -30,6 +30,7 @@ const MAX_WITH_TOOLS = 5
 const MAX_BODY_LENGTH = 100_000
 const MAX_FILES = 30
 
+/** Creates the tool DiscoverSkills. */
 export function discoverTool({ complete, shelf, rank, discover }: SkillSource): AgentTool {
   return {
     name: DISCOVER,
@@ -58,6 +59,7 @@ export function discoverTool({ complete, shelf, rank, discover }: SkillSource): 
   }
 }
 
+/** Creates the tool Skill. */
 export function skillTool(source: SkillSource, local: readonly Skill[]): AgentTool {
   return {
     name: 'Skill',

@@ -27,4 +27,5 @@ export type SkillDiscovery = {
 /** A skill that the model read, and whether it had been offered or found before. */
 export type UsedSkill = { readonly name: string; readonly was_discovered: boolean }
 
+/** Receives a message for the user. */
 export type Notify = (message: string) => void

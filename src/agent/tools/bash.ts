@@ -14,6 +14,7 @@ const GRACE = 2000
 /** Milliseconds to wait for remaining output after the command ends. */
 const LINGER = 250
 
+/** Creates the tool Bash. */
 export function bashTool(directory: string, environment: NodeJS.ProcessEnv): AgentTool {
   return {
     name: 'Bash',
@@ -89,7 +90,7 @@ function runCommand(
   })
 }
 
-/** The shell that runs commands. */
+/** Returns the shell that runs commands. */
 export function shellPath(): string {
   return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
 }

@@ -13,7 +13,7 @@ import { blocksOf } from '../../core/oracle/index.ts'
 import { SCRIPT_TOOL } from '../../sandbox/index.ts'
 import type { AgentTool } from '../types.ts'
 
-/** Tools that answer to a conversation, and not to a tool that calls them. */
+/** Tools that only the model itself may call, not a batch or a script. */
 export const NOT_INSIDE: readonly string[] = [SEARCH_TOOL, BATCH_TOOL, SCRIPT_TOOL, 'Agent', 'Skill']
 
 /** Creates the tool. Its calls are permitted and shown each under its own name. */

@@ -1,9 +1,11 @@
 // Finds the closest match for text that does not occur verbatim in a file.
 
+/** A part of the file and its first line. */
 export type ClosestMatch = { readonly line: number; readonly text: string }
 
 const MAX_SHOWN = 20
 
+/** Returns the closest match; undefined if nothing is similar. */
 export function closestMatch(text: string, wanted: string): ClosestMatch | undefined {
   const lines = text.split('\n')
   const wantedLines = wanted.replace(/^\n+|\n+$/g, '').split('\n')

@@ -9,6 +9,7 @@ const MAX_CHARACTERS = 40_000
 const MILLISECONDS = 30_000
 const MAX_REDIRECTS = 5
 
+/** Creates the tool Fetch. */
 export function fetchTool(get: typeof fetch): AgentTool {
   return {
     name: 'Fetch',

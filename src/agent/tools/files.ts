@@ -17,6 +17,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import { closestNames } from '../../lib/index.ts'
 import { type Access, accessTo, isWithin, resolvePath } from '../accesses.ts'
 
+/** The file access that all tools of a session share. */
 export type Files = {
   readonly directory: string
   readonly resolve: (path: unknown) => string
@@ -35,6 +36,7 @@ export type Files = {
 
 const LARGEST = 50_000_000
 
+/** Creates file access relative to a working folder. */
 export function createFiles(directory: string): Files {
   const read = new Map<string, string>()
   let last: Promise<unknown> = Promise.resolve()
@@ -88,7 +90,7 @@ export function createFiles(directory: string): Files {
   }
 }
 
-/** Whether the path exists, even as a broken link. */
+/** Returns whether the path exists, even as a broken link. */
 export async function exists(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
@@ -107,6 +109,7 @@ export function decodeText(bytes: Buffer, name: string): string {
 
 const PROBE = 8192
 
+/** Returns whether a content is not UTF-8 text. */
 export function isBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, PROBE).includes(0) || !isUtf8(bytes)
 }

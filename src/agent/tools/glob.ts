@@ -8,6 +8,7 @@ import { globMatcher, walkFiles } from './walk.ts'
 
 const MAX_FILES = 200
 
+/** Creates the tool Glob. */
 export function globTool(files: Files): AgentTool {
   return {
     name: 'Glob',
@@ -59,6 +60,7 @@ function placeOf(folder: string, { directory, shown }: Files): string {
   return folder === directory ? 'the working folder' : shown(folder)
 }
 
+/** Note for the model that the listing of files was cut short. */
 export const TOO_MANY = ' (There are too many files to look at all; give a folder as path.)'
 
 /** Splits off the leading folders without wildcards, where the search can begin. */

@@ -13,6 +13,7 @@ const MAX_CHARACTERS = 40_000
 const MAX_LINE_LENGTH = 400
 const LARGEST_FILE = 5_000_000
 
+/** Creates the tool Grep. */
 export function grepTool(files: Files): AgentTool {
   return {
     name: 'Grep',

@@ -11,6 +11,7 @@ const STARTS: readonly (readonly [string, number, string])[] = [
   ['image/webp', 8, 'WEBP'],
 ]
 
+/** Returns an image block; undefined if the bytes are not an image. Throws if it is too large. */
 export function imageBlock(bytes: Buffer, name: string): object | undefined {
   const type = STARTS.find(([, at, start]) => bytes.toString('latin1', at, at + start.length) === start)?.[0]
   // Text may begin like an image, and the API refuses a request with an invalid image.

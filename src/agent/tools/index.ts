@@ -11,6 +11,7 @@ import { moveTool, removeTool } from './move-remove.ts'
 import { readTool } from './read.ts'
 import { editTool, writeTool } from './write.ts'
 
+/** Options of `builtInTools`. */
 export type BuiltInOptions = {
   /** The folder in which commands run, and to which paths are relative. */
   readonly directory: string

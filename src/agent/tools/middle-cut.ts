@@ -1,10 +1,12 @@
 // Bounds output of any length: keeps its beginning and end, and says how much is omitted between them.
 
+/** Collects output and cuts its middle. */
 export type MiddleCut = {
   readonly add: (bytes: Buffer) => void
   readonly text: () => string
 }
 
+/** Creates a collector that keeps at most this many bytes. */
 export function createMiddleCut(most: number): MiddleCut {
   const half = Math.floor(most / 2)
   let head = Buffer.alloc(0)

@@ -5,6 +5,7 @@ import { isWithin } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
 import { exists, type Files, missing } from './files.ts'
 
+/** Creates the tool Move. */
 export function moveTool(files: Files): AgentTool {
   return {
     name: 'Move',
@@ -38,6 +39,7 @@ export function moveTool(files: Files): AgentTool {
   }
 }
 
+/** Creates the tool Remove. */
 export function removeTool(files: Files): AgentTool {
   return {
     name: 'Remove',

@@ -8,6 +8,7 @@ const MAX_LINES = 2000
 const MAX_LINE_LENGTH = 2000
 const MAX_CHARACTERS = 60_000
 
+/** Creates the tool Read. */
 export function readTool(files: Files): AgentTool {
   return {
     name: 'Read',
@@ -27,7 +28,7 @@ export function readTool(files: Files): AgentTool {
       additionalProperties: false,
     },
     isReadOnly: true,
-    // It has pages of its own.
+    // Read has pages of its own, so its results are never put on the shelf.
     resultBudget: 0,
     accesses: async ({ path }) => [await files.access(path, 'read')],
     run: ({ path, offset = 1, limit = MAX_LINES }) =>

@@ -48,7 +48,7 @@ export function scriptTool({ shelf, limits = {} }: ScriptToolOptions): AgentTool
           const name = toolAt(path, shelf.partition().pool)?.name ?? nameOf(path)
           const call = { id: `${context.call.id}_${made.length + 1}`, name, input }
           made.push(call)
-          // Whether a person is asked is up to the permission; the time of calls is limited by their own time-outs.
+          // The script's time limit does not run during a call: a person may be asked, and each call has its own timeout.
           return valueIn(await askPerson(() => callOne(call, context, plan, signal)))
         },
         { signal: context.signal },

@@ -7,6 +7,7 @@ import { RE2JS } from 're2js'
 const IGNORED = ['.git', 'node_modules']
 const MAX_ENTRIES = 200_000
 
+/** Listed files; `isCut` if there are more. */
 export type Walked = { readonly files: readonly string[]; readonly isCut: boolean }
 
 /** Lists paths relative to `root`, sorted by name in each folder; does not follow links to folders. */
@@ -29,7 +30,10 @@ export async function walkFiles(root: string, signal: AbortSignal, pattern = '')
   return { files, isCut: entries > MAX_ENTRIES }
 }
 
-/** Supports `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash matches names in every folder. */
+/**
+ * Compiles a glob pattern with `*`, `?`, `[…]`, `{a,b}`, and `**` for any folders. A pattern without a slash matches
+ * names in every folder.
+ */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const whole = pattern.includes('/') ? pattern.replace(/^\.?\//, '') : `**/${pattern}`
   const compiled = RE2JS.compile(`^${globExpression(whole)}$`)

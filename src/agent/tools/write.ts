@@ -4,6 +4,7 @@ import type { AgentTool, ToolInput } from '../types.ts'
 import { closestMatch } from './closest-match.ts'
 import { exists, type Files } from './files.ts'
 
+/** Creates the tool Write. */
 export function writeTool(files: Files): AgentTool {
   return {
     name: 'Write',
@@ -37,6 +38,7 @@ export function writeTool(files: Files): AgentTool {
   }
 }
 
+/** Creates the tool Edit. */
 export function editTool(files: Files): AgentTool {
   return {
     name: 'Edit',

@@ -1,7 +1,7 @@
 // Chooses tools to keep loaded: those that most recent sessions called, if that is cheaper than searching for them.
 import type { LearnedPin, ToolUsage, ToolUsed } from './types.ts'
 
-/** Older sessions are forgotten. */
+/** Sessions that are remembered; older ones are dropped. */
 export const MAX_SESSIONS = 10
 const LEAST_SESSIONS = 3
 const LEAST_SHARE = 0.6

@@ -1,18 +1,28 @@
 // Summarises one session from its messages: requests, the cost of a search, and the deferred tools that were called.
-import { estimateTokens, type Message, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
+import {
+  allDefinitionTokens,
+  definitionTokens,
+  estimateTokens,
+  type Message,
+  SEARCH_TOOL,
+  type Shelf,
+} from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { textOf, toJson } from '../../lib/index.ts'
 import { isPreload } from '../preload.ts'
 import type { SessionUse, ToolUsed } from './types.ts'
 
-/** Returns undefined if the model was not called. A session without a search gets the usual cost of one. */
+/**
+ * Summarises a session; returns undefined if the model was not called. A session without a search gets the usual cost
+ * of one.
+ */
 export function sessionUse(
   messages: readonly Message[],
   shelf: Shelf,
   isPinned: (tool: string) => boolean,
   usualSearch: number | undefined,
 ): SessionUse | undefined {
-  const standing = definitionTokens(shelf)
+  const standing = allDefinitionTokens(shelf.partition().immediate)
   const used = new Map<string, ToolUsed>()
   const searches: number[] = []
   let turns = 0
@@ -49,10 +59,5 @@ function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): 
   const { deferredNames, pool } = shelf.partition()
   const entry = pool.byName.get(name)
   if (server === undefined || !entry || !(deferredNames.has(name) || isPinned(name))) return undefined
-  return { tool: name, server, original, tokens: estimateTokens(entry.json) }
-}
-
-/** Tokens of the tool definitions that every request contains. */
-function definitionTokens(shelf: Shelf): number {
-  return shelf.partition().immediate.reduce((sum, { json }) => sum + estimateTokens(json), 0)
+  return { tool: name, server, original, tokens: definitionTokens(entry) }
 }

@@ -70,6 +70,7 @@ export type ToolUsed = {
   readonly tokens: number
 }
 
+/** What the last sessions used, and the tools that are not pinned again. */
 export type ToolUsage = {
   /** Newest last. */
   readonly sessions: readonly SessionUse[]

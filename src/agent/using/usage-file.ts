@@ -12,11 +12,13 @@ const MAX_TOOLS = 200
 const MAX_FORGOTTEN = 500
 const NOTHING: ToolUsage = { sessions: [], forgotten: [] }
 
+/** Reads and changes the stored usage. */
 export type UsageFile = {
   readonly read: () => ToolUsage
   readonly change: (change: (usage: ToolUsage) => ToolUsage) => void
 }
 
+/** Opens `usage.json`; failures are reported through `notify` and never thrown. */
 export function usageFile(file: string, notify: (message: string) => void): UsageFile {
   const read = () => {
     try {

@@ -9,6 +9,7 @@ import { sessionUse } from './session-use.ts'
 import type { LearnedPin, ServerLike, ToolUsage, ToolUseHelp, ToolUseHelpOptions } from './types.ts'
 import { usageFile } from './usage-file.ts'
 
+/** Options of `createToolUseHelp`. */
 export type ToolUseHelpParts = {
   readonly shelf: Shelf
   readonly options: ToolUseHelpOptions
@@ -96,7 +97,7 @@ function without(names: readonly string[], name: string): string[] {
   return names.filter((one) => one !== name)
 }
 
-/** Those not loaded yet; none where tool search is off, because then everything is. */
+/** Returns the tools that are not loaded yet; none if tool search is off, because then all are loaded. */
 function waiting(shelf: Shelf, tools: readonly PoolTool[]): PoolTool[] {
   if (shelf.state().search === 'off') return []
   const loaded = loadedNames(shelf)

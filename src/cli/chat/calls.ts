@@ -2,7 +2,7 @@
 
 const MAX_INPUT_LENGTH = 70
 
-/** The call in source notation: get-sum(a: 2, b: 5), with strings in quotes. */
+/** Returns a call in source notation: get-sum(a: 2, b: 5), with strings in quotes. */
 export function callText(name: string, input: unknown): string {
   const text =
     typeof input === 'object' && input !== null && !Array.isArray(input)
@@ -13,13 +13,13 @@ export function callText(name: string, input: unknown): string {
   return `${name}(${text.length > MAX_INPUT_LENGTH ? `${text.slice(0, MAX_INPUT_LENGTH - 1)}…` : text})`
 }
 
-/** The start of a text, with the number of characters left out. */
+/** Returns the start of a text, with the number of characters left out. */
 export function shortened(text: string, most: number): string {
   if (text.length <= most) return text
   return `${text.slice(0, most)}… (${(text.length - most).toLocaleString('en-US')} more characters)`
 }
 
-/** The texts of a result; other content is named. */
+/** Returns the texts of a result; other content is named. */
 export function textIn(content: unknown): string {
   if (!Array.isArray(content)) return typeof content === 'string' ? content : JSON.stringify(content ?? '')
   return content

@@ -6,6 +6,7 @@ import { settle } from './settle.ts'
 import type { Status } from './status.ts'
 import { type TurnState, withAside } from './turn.ts'
 
+/** What the view renders. */
 export type ChatState = {
   /** Items that will not change any more. */
   readonly items: readonly Item[]
@@ -25,6 +26,7 @@ export type ChatState = {
   readonly isOver: boolean
 }
 
+/** Holds the state of a chat and notifies its listeners. */
 export type ChatStore = {
   readonly state: () => ChatState
   readonly subscribe: (listener: () => void) => () => void
@@ -40,10 +42,11 @@ export type ChatStore = {
   readonly joinServers: () => void
 }
 
+/** Creates a store. */
 export function createChatStore(initial: ChatState): ChatStore {
   const listeners = new Set<() => void>()
   let state = initial
-  let toldOfServers: readonly Item[] | undefined
+  let reportedServers: readonly Item[] | undefined
   const change = (next: Partial<ChatState>) => {
     state = { ...state, ...next }
     for (const listener of listeners) listener()
@@ -60,7 +63,7 @@ export function createChatStore(initial: ChatState): ChatStore {
     else change({ items: [...state.items, ...items] })
   }
   const joinServers = () => {
-    toldOfServers = state.items
+    reportedServers = state.items
   }
   return {
     state: () => state,
@@ -73,7 +76,7 @@ export function createChatStore(initial: ChatState): ChatStore {
     say,
     notify: (lines, kind = 'output') => say(lines.map((line) => itemOf(kind, line))),
     reportServers(kind, line) {
-      const isApart = state.turn !== undefined || state.items !== toldOfServers
+      const isApart = state.turn !== undefined || state.items !== reportedServers
       say([{ ...itemOf(kind, line), isApart }])
       joinServers()
     },

@@ -10,9 +10,10 @@ import { type Answer, createQuestions, type Questions } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
 import { finalItems } from './settle.ts'
 import { Spending } from './spending.ts'
-import { applyEvent, newTurn, spentItem, type TurnState, timed, withAside } from './turn.ts'
+import { applyEvent, newTurn, pauseWhileAsking, spentItem, type TurnState, withAside } from './turn.ts'
 import type { TypedLines } from './typed-lines.ts'
 
+/** A chat, as the view and the command use it. */
 export type Chat = {
   readonly state: () => ChatState
   readonly subscribe: (listener: () => void) => () => void
@@ -36,6 +37,7 @@ export type Chat = {
   readonly typed: () => readonly string[]
 }
 
+/** Hint until the session is open. */
 export const STARTING = 'Starting …'
 const HINT = '/help shows the commands'
 const LEAVING = 'Press Ctrl-C again to end the session; it is saved.'
@@ -47,6 +49,7 @@ type ChatOptions = {
   readonly prices: PriceTable
 }
 
+/** Creates a chat without a session; `attach` sets it. */
 export function createChat(options: ChatOptions): Chat {
   return new OpenChat(options)
 }
@@ -80,14 +83,14 @@ class OpenChat implements Chat {
     this.#spending = new Spending(options.prices)
     this.#questions = createQuestions((asking) => {
       const { turn } = this.state()
-      this.#store.change({ asking, turn: turn && timed(turn, asking !== undefined) })
+      this.#store.change({ asking, turn: turn && pauseWhileAsking(turn, asking !== undefined) })
     })
     this.#session = new Promise<AgentSession>((resolve) => {
       this.#open = resolve
     })
   }
 
-  // The view passes these on without their chat, so they are bound to it.
+  // Arrow functions, because the view passes these on without their object.
   readonly state = () => this.#store.state()
   readonly subscribe = (listener: () => void) => this.#store.subscribe(listener)
   readonly ask = (question: PermissionQuestion) => this.#questions.ask(question)

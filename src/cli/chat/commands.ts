@@ -9,6 +9,7 @@ import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
 import { usingLines } from './using.ts'
 
+/** A slash command. */
 export type Slash = {
   readonly name: string
   readonly about: string
@@ -33,6 +34,7 @@ export type CommandContext = {
   readonly quit: () => void
 }
 
+/** All slash commands, in the order of the help. */
 export const slashes: readonly Slash[] = [
   {
     name: 'tools',
@@ -68,12 +70,12 @@ export const slashes: readonly Slash[] = [
   { name: 'quit', about: 'end the session; it is saved', run: (_, context) => quitLines(context) },
 ]
 
-/** A slash and a word; a path is an ordinary message. */
+/** Returns whether a line is a command: a slash and a word. A path is an ordinary message. */
 export function isCommand(line: string): boolean {
   return /^\/[^\s/]*(\s|$)/.test(line)
 }
 
-/** Commands that start with the given text, with a description if there is only one. */
+/** Returns the commands that start with the given text, with a description if there is only one. */
 export function slashHint(text: string): string {
   if (!/^\/\S*$/.test(text)) return ''
   const found = slashes.filter(({ name }) => `/${name}`.startsWith(text))
@@ -82,6 +84,7 @@ export function slashHint(text: string): string {
   return found.map(({ name }) => `/${name}`).join('  ')
 }
 
+/** Runs a slash command and returns its output. */
 export async function runSlash(line: string, context: CommandContext): Promise<readonly OutputLine[]> {
   const [, name = '', words = ''] = /^\/(\S*)\s*(.*)$/s.exec(line) ?? []
   const slash = slashes.find((one) => one.name === name || (name === 'exit' && one.name === 'quit'))

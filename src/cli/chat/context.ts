@@ -1,11 +1,19 @@
 // Shows what fills the context window of a request: a row per part, and a bar. Deferred tools are listed separately.
 import type { Agent } from '../../agent/index.ts'
-import { CHARACTERS_PER_TOKEN, estimateTokens, type Shelf, type ShelvedResult } from '../../core/index.ts'
+import {
+  allDefinitionTokens,
+  estimateTokens,
+  type Shelf,
+  type ShelvedResult,
+  tokensFor,
+} from '../../core/index.ts'
 import { renderRequest } from '../../core/oracle/index.ts'
 import { cut } from '../../lib/index.ts'
 
+/** A row of the report. */
 export type ContextPart = { readonly label: string; readonly tokens: number; readonly mark: string }
 
+/** What fills the context window, in estimated tokens. */
 export type ContextReport = {
   readonly parts: readonly ContextPart[]
   readonly window: number
@@ -28,7 +36,7 @@ export async function nextRequest({ shelf, model, messages }: Agent): Promise<ob
   return request
 }
 
-/** The conversation's share of a request, with the tools that it loaded. */
+/** Returns the conversation's share of a request, with the tools that it loaded. */
 export function conversationTokens(request: object): number {
   const counted: readonly string[] = LABELS.slice(2).flatMap(({ kinds }) => kinds)
   const texts = renderRequest(request)
@@ -37,7 +45,7 @@ export function conversationTokens(request: object): number {
   return estimateTokens(texts.join(''))
 }
 
-/** Estimates by length. */
+/** Measures a request; all tokens are estimates by length. */
 export function contextReport(
   request: object,
   shelf: Shelf,
@@ -58,12 +66,13 @@ export function contextReport(
     ),
   }))
   const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
-  const tokens = estimateTokens(hidden.map(({ json }) => json).join(''))
+  const tokens = allDefinitionTokens(hidden)
   return { parts, window, deferred: { tools: hidden.length, tokens }, results: shelf.results() }
 }
 
 const WIDTH = 48
 
+/** Renders the report; `about` says which request it describes. */
 export function contextLines({ parts, window, deferred, results }: ContextReport, about: string): string[] {
   const used = parts.reduce((sum, { tokens }) => sum + tokens, 0)
   const free = Math.max(0, window - used)
@@ -85,15 +94,14 @@ const MAX_NAMED = 5
 
 /** The sum of the results on the shelf, and the newest by tool, kind and size. */
 function resultLines(results: readonly ShelvedResult[], count: (tokens: number) => string): string[] {
-  const tokensOf = (characters: number) => Math.ceil(characters / CHARACTERS_PER_TOKEN)
-  const all = tokensOf(results.reduce((sum, { size }) => sum + size, 0))
+  const all = tokensFor(results.reduce((sum, { size }) => sum + size, 0))
   const newest = results.slice(-MAX_NAMED).reverse()
   const left = results.length - newest.length
   return [
     `  ${'results, not in it'.padEnd(24)}${count(all)}         ${results.length} on the shelf`,
     ...newest.map(
       ({ tool, kind, size }) =>
-        `    ${cut(tool, 40)}: ${kind}, about ${tokensOf(size).toLocaleString('en-US')} tokens`,
+        `    ${cut(tool, 40)}: ${kind}, about ${tokensFor(size).toLocaleString('en-US')} tokens`,
     ),
     ...(left > 0 ? [`    and ${left} older`] : []),
   ]

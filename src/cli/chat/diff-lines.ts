@@ -11,7 +11,7 @@ const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; rea
 }
 const MAX_LINE_LENGTH = 300
 
-/** At most this many lines, and a last one with the number of lines left out. */
+/** Renders at most this many lines, and a last one with the number of lines left out. */
 export function diffLines(change: FileChange, most: number): StyledLine[] {
   const lines = change.lines.slice(0, most)
   const left = change.lines.length - lines.length + change.left
@@ -24,7 +24,7 @@ export function diffLines(change: FileChange, most: number): StyledLine[] {
   ]
 }
 
-/** `src/a.ts (new, 12 lines)`, or `src/a.ts (+3 −1)`. */
+/** Returns `src/a.ts (new, 12 lines)`, or `src/a.ts (+3 −1)`. */
 export function changeTitle({ path, isNew, added, removed }: FileChange): string {
   const count = isNew ? `new, ${added} ${added === 1 ? 'line' : 'lines'}` : `+${added} −${removed}`
   return `${visible(path)} (${count})`

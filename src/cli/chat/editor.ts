@@ -1,5 +1,6 @@
 // The input line as a pure state machine: takes a key, returns the next state.
 
+/** The state of the input line. */
 export type Line = {
   readonly text: string
   readonly cursor: number
@@ -20,13 +21,17 @@ export type Press = { readonly input: string; readonly key: Key }
 
 const emptyLine: Line = { text: '', cursor: 0, history: [], at: 0, draft: '', isPasting: false }
 
-/** Terminals mark pasted text once bracketed paste is enabled. */
+/** Enables bracketed paste: the terminal then marks pasted text. */
 export const ASK_FOR_MARKS = '\u001b[?2004h'
+/** Disables bracketed paste. */
 export const NO_MORE_MARKS = '\u001b[?2004l'
 const PASTE_BEGINS = '[200~'
 const PASTE_ENDS = '[201~'
 
-/** Several keys may arrive as one when the user types fast or the machine is busy. Several lines are a paste. */
+/**
+ * Splits input into keys: several may arrive as one when the user types fast or the machine is busy. Several lines are
+ * a paste.
+ */
 export function pressesIn(input: string, key: Key, { isPasting }: Line): readonly Press[] {
   const isPaste = isPasting || /[^\r\n][\r\n]+[^\r\n]/.test(input)
   if (isPaste || key.ctrl || key.meta || key.return) return [{ input, key }]
@@ -45,7 +50,8 @@ function pressOf(part: string): Press {
     : { input: part, key: {} }
 }
 
-export function typed(line: Line, { input, key }: Press): Line {
+/** Applies a key to the line. */
+export function applyKey(line: Line, { input, key }: Press): Line {
   const { text, cursor } = line
   if (input === PASTE_BEGINS || input === PASTE_ENDS) return { ...line, isPasting: input === PASTE_BEGINS }
   if (key.return) return insert(line, '\n')
@@ -64,23 +70,23 @@ export function typed(line: Line, { input, key }: Press): Line {
   return insert(line, input)
 }
 
-/** Sends the line and adds it to the history. */
-export function sent({ text, history }: Line): Line {
+/** Returns the line after sending it: empty, with the sent text in the history. */
+export function submitLine({ text, history }: Line): Line {
   const next = text.trim() === '' || history.at(-1) === text ? history : [...history, text]
   return lineAfter(next)
 }
 
-/** A new line with its history. */
+/** Returns an empty line with this history. */
 export function lineAfter(history: readonly string[]): Line {
   return { ...emptyLine, history, at: history.length }
 }
 
-/** Clears the line. */
-export function cleared({ history }: Line): Line {
+/** Returns the line without its text. */
+export function clearLine({ history }: Line): Line {
   return lineAfter(history)
 }
 
-/** The character under the cursor, which may take several code units. */
+/** Returns the character under the cursor, which may take several code units. */
 export function underCursor({ text, cursor }: Line): string {
   return firstOf(text.slice(cursor))
 }

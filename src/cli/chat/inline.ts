@@ -19,6 +19,7 @@ const DEEPEST = 4
 /** Maximum characters of a line to parse; a longer line is not prose. */
 const LONGEST = 10_000
 
+/** Parses a line; `isOpen` if more text is coming. */
 export function spansOf(text: string, looks: Looks = {}, isOpen = false): Span[] {
   if (text.length > LONGEST) return [{ ...looks, text }]
   return read({ text, looks, isOpen, depth: 0, unclosed: new Set() })

@@ -3,6 +3,7 @@ import { columnsOf, harmless } from '../../terminal/index.ts'
 import { markdownLines } from './markdown.ts'
 import { type Looks, lastLines, type StyledLine } from './styled.ts'
 
+/** An entry of the chat: a message, a call, a notice. */
 export type Item = {
   readonly kind: Kind
   readonly text: string
@@ -43,13 +44,14 @@ const LOOKS: { readonly [kind in Kind]: Looks & { readonly indent?: number } } =
   spent: { color: 'gray', indent: 2 },
 }
 
+/** How items are rendered. */
 export type RenderOptions = {
   readonly columns: number
   /** Without styles: Markdown is shown as it was written. */
   readonly isPlain: boolean
 }
 
-/** The end of all items, as many rows as fit. */
+/** Renders the end of all items, as many rows as fit. */
 export function lastLinesOf(items: readonly Item[], rows: number, paper: RenderOptions): StyledLine[] {
   const lines: StyledLine[] = []
   for (const item of items.toReversed()) {
@@ -59,6 +61,7 @@ export function lastLinesOf(items: readonly Item[], rows: number, paper: RenderO
   return lastLines(lines, rows, paper.columns)
 }
 
+/** Renders one item. */
 export function itemLines(item: Item, { columns, isPlain }: RenderOptions): StyledLine[] {
   const { kind, text, fence, isOpen } = item
   const safe = harmless(shortened(kind === 'user' ? `> ${text}` : text, isOpen))

@@ -5,7 +5,9 @@ import { EDGE, plainText, type Span, type StyledLine } from './styled.ts'
 
 type Block = { readonly lines: readonly StyledLine[]; readonly end: number }
 
-/** `isOpen`: more text is coming, so open marks in the last line count as closed at the end. */
+/**
+ * Renders Markdown. `isOpen`: more text is coming, so open marks in the last line count as closed at the end.
+ */
 export function markdownLines(text: string, columns: number, isOpen = false): StyledLine[] {
   const source = (isOpen ? withoutLastMarks(text) : text).split('\n')
   const lines: StyledLine[] = []
@@ -17,7 +19,7 @@ export function markdownLines(text: string, columns: number, isOpen = false): St
   return lines
 }
 
-/** Marks at the very end may be the start of longer ones. */
+/** Removes marks at the very end of streaming text, which may be the start of longer ones. */
 function withoutLastMarks(text: string): string {
   let end = text.length
   while (end > 0 && '*_`~'.includes(text[end - 1] ?? '')) end--
@@ -76,7 +78,10 @@ function plainLineOf(line: string, isOpen: boolean): StyledLine {
 
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
 
-/** How many of the first lines render the same whatever follows; `fence` reopens a code block that is cut there. */
+/**
+ * Returns how many of the first lines render the same whatever follows; `fence` reopens a code block that is cut
+ * there.
+ */
 export function closedLines(source: readonly string[]): { readonly count: number; readonly fence?: string } {
   const unsure = source.length - 1
   const most = source.findLastIndex((line) => line.trim() !== '')

@@ -1,19 +1,22 @@
 // The output of a slash command: lines, some with a label, aligned in columns.
 import type { Item } from './items.ts'
 
+/** A line of output, with an optional label. */
 export type OutputLine = string | { readonly lead: string; readonly text: string }
 
+/** Makes a chat item of a line. */
 export function itemOf(kind: 'output' | 'notice', line: OutputLine): Item {
   return typeof line === 'string' ? { kind, text: line } : { kind, ...line }
 }
 
+/** Makes a line with a label, padded to this width. */
 export function labelled(label: string, text: string, width: number): OutputLine {
   return { lead: `${label.padEnd(width)} `, text }
 }
 
 const WIDEST = 40
 
-/** Names and descriptions in two columns; a long name gets a line of its own. */
+/** Makes lines with names and descriptions in two columns; a long name gets a line of its own. */
 export function listed(entries: readonly (readonly [name: string, text: string])[]): OutputLine[] {
   const short = entries.map(([name]) => name.length).filter((length) => length <= WIDEST)
   const width = Math.max(3, ...short) + 1

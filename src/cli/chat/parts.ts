@@ -10,6 +10,7 @@ import { callText, shortened, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'
 
+/** A part of a conversation. */
 export type Part = Speech | Call | Aside
 
 /** Text or thinking of the model. */
@@ -22,6 +23,7 @@ export type Speech = {
   readonly isOpen: boolean
 }
 
+/** A tool call with its result. */
 export type Call = {
   readonly kind: 'call'
   /** The call as in the reply. */
@@ -37,12 +39,16 @@ export type Call = {
   readonly outside?: readonly string[]
 }
 
+/** A call that a sub-agent, a script or a batch made. */
 export type InnerCall = { readonly call: ToolUse; readonly result: Message | undefined }
 
 /** A message that is not from the model. */
 export type Aside = { readonly kind: 'aside'; readonly item: Item }
 
-/** Consecutive calls of the collapsible kinds become one item; hidden parts do not interrupt them. */
+/**
+ * Converts parts to items. Consecutive calls of the collapsible kinds become one item; hidden parts do not interrupt
+ * them.
+ */
 export function itemsOf(parts: readonly Part[], isVerbose: boolean): Item[] {
   const items: Item[] = []
   let row: Call[] = []
@@ -61,12 +67,13 @@ export function itemsOf(parts: readonly Part[], isVerbose: boolean): Item[] {
   return items
 }
 
+/** Returns whether a part is shown. */
 export function isSeen(part: Part, isVerbose: boolean): boolean {
   if (part.kind === 'said') return part.text.trim() !== ''
   return part.kind === 'thought' ? isVerbose && part.text.trim() !== '' : true
 }
 
-/** Whether a call is part of a collapsed row; hidden searches are, too (P1). */
+/** Returns whether a call is part of a collapsed row; hidden searches are, too (P1). */
 export function isInRow(part: Part, isVerbose: boolean): part is Call {
   if (part.kind !== 'call' || isVerbose || part.outside) return false
   return shownOf([part])?.type !== 'call'
@@ -155,7 +162,7 @@ function hasFailed({ result }: { readonly result: Message | undefined }): boolea
   return result?.is_error === true
 }
 
-/** Replies and results of a finished conversation. */
+/** Returns the replies and results of a finished conversation. */
 export function partsOf(messages: readonly Message[]): Part[] {
   const blocks = messages.flatMap(blocksOf)
   const results = new Map(
@@ -175,6 +182,7 @@ function partOf(block: Message, result: Message | undefined): Part[] {
   return block.type === 'text' ? speech('said', block.text) : []
 }
 
+/** Returns whether a block is a call, of the agent or of the API itself. */
 export function isCall({ type }: Message): boolean {
   return type === 'tool_use' || type === 'server_tool_use'
 }

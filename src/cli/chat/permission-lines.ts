@@ -10,6 +10,7 @@ const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
 const WHERE = { session: 'in this session', project: 'in this folder', user: 'everywhere' }
 
+/** Runs the command and returns its output. */
 export async function permissionLines(words: string, { permissions }: AgentSession): Promise<OutputLine[]> {
   const [, verb = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(words) ?? []
   if (verb === '') return shown(permissions.rules())
@@ -32,8 +33,8 @@ function shown(rules: readonly PermissionRule[]): OutputLine[] {
 function ruleIn(effect: RuleEffect, words: string): PermissionRule {
   const [, first = '', rest = ''] = /^(\S+)\s+(.*)$/s.exec(words) ?? []
   const scope = SCOPES.find((one) => one === first)
-  const given: PermissionRule = { effect, rule: scope ? rest : words, scope: scope ?? 'session' }
-  return { ...given, rule: parseRule(given).rule }
+  const newRule: PermissionRule = { effect, rule: scope ? rest : words, scope: scope ?? 'session' }
+  return { ...newRule, rule: parseRule(newRule).rule }
 }
 
 async function removed(rule: string, { forget }: AgentSession['permissions']): Promise<OutputLine[]> {

@@ -1,7 +1,7 @@
 // Handles a key in a chat: edits the line, answers a question, sends, stops or exits.
 import type { Chat } from './chat.ts'
 import { isCommand } from './commands.ts'
-import { cleared, type Line, type Press, sent, typed } from './editor.ts'
+import { applyKey, clearLine, type Line, type Press, submitLine } from './editor.ts'
 
 /** Returns the line after the key. A question that is not ready accepts no answer. */
 export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean): Line {
@@ -9,21 +9,21 @@ export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean):
   const { asking, turn } = chat.state()
   if (key.ctrl && input === 'c') return interrupted(chat, line)
   if (asking && isReady) return answered(chat, line, press)
-  if (asking) return line.text === '' || key.return ? line : typed(line, press)
+  if (asking) return line.text === '' || key.return ? line : applyKey(line, press)
   if (key.ctrl && input === 'd' && line.text === '') {
     chat.quit()
     return line
   }
   chat.stay()
   const isSent = key.return && !key.meta && !line.isPasting
-  if (!isSent) return typed(line, press)
+  if (!isSent) return applyKey(line, press)
   if (line.text.trim() === '') return line
   if (turn && changesConversation(line.text.trim())) {
     chat.wait(line.text.trim())
     return line
   }
   void chat.send(line.text)
-  return sent(line)
+  return submitLine(line)
 }
 
 /** Messages and two commands wait for the turn; other commands run at once. */
@@ -36,7 +36,7 @@ function interrupted(chat: Chat, line: Line): Line {
   const isBusy = chat.state().turn !== undefined
   if (isBusy || line.text === '') chat.interrupt()
   else chat.stay()
-  return isBusy ? line : cleared(line)
+  return isBusy ? line : clearLine(line)
 }
 
 function answered(chat: Chat, line: Line, { input, key }: Press): Line {

@@ -5,6 +5,7 @@ import { visible } from '../../terminal/index.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import { plainText, type StyledLine } from './styled.ts'
 
+/** A question as it is shown. */
 export type Question = {
   readonly name: string
   /** What the call would do: its input, or the change of a file. */
@@ -17,8 +18,10 @@ export type Question = {
   readonly others: number
 }
 
+/** What the user can answer: allow once or by a rule, or refuse. */
 export type Answer = 'once' | 'session' | 'project' | 'user' | 'no'
 
+/** The queue of questions. */
 export type Questions = {
   readonly ask: (question: PermissionQuestion) => Promise<PermissionAnswer>
   readonly decide: (answer: Answer) => void
@@ -30,7 +33,7 @@ type Asked = {
   readonly answer: (answer: PermissionAnswer) => void
 }
 
-/** Calls `show` with the question to answer now, or with undefined if there is none. */
+/** Creates a queue. It calls `show` with the question to answer now, or with undefined if there is none. */
 export function createQuestions(show: (question: Question | undefined) => void): Questions {
   let open: Asked[] = []
   const showFirst = () => {
@@ -124,7 +127,7 @@ function line(text: string, color?: string): StyledLine {
   return { spans: [color === undefined ? { text } : { text, color }] }
 }
 
-/** How many characters of a question are not in these lines. */
+/** Returns how many characters of a question are not in these lines. */
 export function hiddenIn({ detail }: Question, shown: readonly StyledLine[]): number {
   const length = (lines: readonly StyledLine[]) =>
     lines.reduce((sum, one) => sum + plainText(one).length + 1, 0)

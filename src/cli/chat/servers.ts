@@ -6,6 +6,7 @@ import type { Item } from './items.ts'
 import { labelled, type OutputLine } from './output-line.ts'
 import { itemsOf, partsOf } from './parts.ts'
 
+/** Where the state of the servers is shown. */
 export type ServerReporter = {
   /** Their current state in a few words. */
   readonly show: (text: string) => void
@@ -74,11 +75,11 @@ function inShort(statuses: readonly ServerStatus[]): string {
     [count('pending'), 'starting'],
     [count('failed'), 'failed'],
   ] as const
-  const told = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`)
-  return told.length === 0 ? '' : `servers: ${told.join(', ')}`
+  const counts = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`)
+  return counts.length === 0 ? '' : `servers: ${counts.join(', ')}`
 }
 
-/** The last exchange of a resumed session. */
+/** Returns the last exchange of a resumed session. */
 export function resumedItems(messages: readonly Message[]): Item[] {
   if (messages.length === 0) return []
   const at = messages.findLastIndex((message) => wordsOf(message) !== '')

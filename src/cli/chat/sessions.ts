@@ -6,6 +6,7 @@ import { resumeOptions, sessionFiles } from '../user-files/index.ts'
 const MOST = 10
 const MAX_WORDS_LENGTH = 48
 
+/** Lists the sessions of a folder; `file` is the current one. */
 export function sessionLines(directory: string, file: string): string[] {
   const found = listSessions(directory, MOST)
   if (found.length === 0)

@@ -5,6 +5,7 @@ import type { Item } from './items.ts'
 import { closedLines } from './markdown.ts'
 import { isInRow, isSeen, itemsOf, type Part, type Speech } from './parts.ts'
 
+/** A turn, split into its final items and the rest. */
 export type Settled = {
   readonly items: readonly Item[]
   /** The parts that may still change. */
@@ -13,6 +14,7 @@ export type Settled = {
   readonly isBegun: boolean
 }
 
+/** Splits a turn. */
 export function settle(parts: readonly Part[], isVerbose: boolean): Settled {
   const count = certainParts(parts, isVerbose)
   const certain = parts.slice(0, count)
@@ -49,6 +51,7 @@ function isCertain(part: Part, later: readonly Part[]): boolean {
   return !isSpeech(part) || !part.isOpen || later.some(isSpeech)
 }
 
+/** Returns whether a part is text or thinking of the model. */
 export function isSpeech(part: Part): part is Speech {
   return part.kind === 'said' || part.kind === 'thought'
 }

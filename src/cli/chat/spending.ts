@@ -5,6 +5,7 @@ import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts
 import type { AgentSession } from '../session/index.ts'
 import type { Status } from './status.ts'
 
+/** Adds up the cost of a chat from the agent's events. */
 export class Spending {
   readonly #prices: PriceTable
   #session: AgentSession | undefined

@@ -5,6 +5,7 @@ import { dollars } from '../../core/figures/index.ts'
 import { cut } from '../../lib/index.ts'
 import { columnsOf } from '../../terminal/index.ts'
 
+/** What the status line shows. */
 export type Status = {
   readonly model: string
   /** Tokens of the last request and its reply; 0 if unknown. */
@@ -16,7 +17,7 @@ export type Status = {
 
 const MAX_MODEL_LENGTH = 40
 
-/** Parts of a line, the most important first. */
+/** Returns the parts of the line, the most important first. */
 export function statusParts({ model, usedTokens, windowTokens, figures }: Status): string[] {
   const share = (100 * usedTokens) / Math.max(1, windowTokens)
   return [
@@ -26,7 +27,7 @@ export function statusParts({ model, usedTokens, windowTokens, figures }: Status
   ]
 }
 
-/** What was saved, and the extra round trips; empty if the model was not asked. */
+/** Returns what was saved, and the extra round trips; empty if the model was not asked. */
 export function savedParts(figures: Figures): string[] {
   const { rounds, tokensSaved, dollarsSaved, extraRoundTrips, isEstimated } = figures
   if (rounds === 0) return []

@@ -1,6 +1,7 @@
 // Styled lines: what a screen draws, how many rows they take, and the part of their end that fits.
 import { beginningOf, columnsOf, endOf, rowStarts, rowsOf, usable, widthOf } from '../../terminal/index.ts'
 
+/** How text is styled. */
 export type Looks = {
   readonly bold?: boolean
   readonly italic?: boolean
@@ -10,8 +11,10 @@ export type Looks = {
   readonly color?: string
 }
 
+/** A piece of text in one style. */
 export type Span = Looks & { readonly text: string }
 
+/** A line of spans. */
 export type StyledLine = {
   readonly spans: readonly Span[]
   /** Prefix of the first row; the rows below it are indented. */
@@ -26,15 +29,20 @@ export type StyledLine = {
 /** Columns that an edge takes, with the space after it. */
 export const EDGE = 2
 
+/** Returns the text of a line without styles. */
 export function plainText({ spans }: StyledLine): string {
   return spans.map(({ text }) => text).join('')
 }
 
+/** Returns how many rows a line takes on a screen of this many columns. */
 export function rowsOfLine(line: StyledLine, columns: number): number {
   return rowsOf(plainText(line), room(line, columns)) + (line.isApart ? 1 : 0)
 }
 
-/** Wraps between words, so that no row starts with a space, and within words that are longer than a row. Ink wraps code. */
+/**
+ * Inserts line breaks between words, so that no row starts with a space, and within words that are longer than a row.
+ * Ink wraps code.
+ */
 export function brokenSpans(line: StyledLine, columns: number): readonly Span[] {
   if (line.hasEdge) return line.spans
   const breaks = breaksIn(plainText(line), room(line, columns))
@@ -57,7 +65,7 @@ export function brokenSpans(line: StyledLine, columns: number): readonly Span[] 
   })
 }
 
-/** What is put in the place of as many characters. */
+/** A replacement for this many characters. */
 type Break = { readonly text: string; readonly skipped: number }
 
 const SPACE_TO_ROW: Break = { text: '\n', skipped: 1 }
@@ -75,7 +83,7 @@ function breaksIn(text: string, columns: number): ReadonlyMap<number, Break> {
     const taken = isBreaking ? 0 : used + gap.length
     used = taken + columnsOf(word)
     if (used <= columns) continue
-    // Ink would do it too, but so slowly that a reply without spaces keeps the screen waiting for seconds.
+    // Ink breaks long words too, but takes seconds for a reply without spaces.
     if (taken === 0)
       for (const position of rowStarts(word, columns)) breaks.set(index + gap.length + position, WITHIN_WORD)
     used %= columns
@@ -83,7 +91,7 @@ function breaksIn(text: string, columns: number): ReadonlyMap<number, Break> {
   return breaks
 }
 
-/** The last lines that fit in these rows; the first of them may be cut. */
+/** Returns the last lines that fit in these rows; the first of them may be cut. */
 export function lastLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
   const kept: StyledLine[] = []
   let left = rows
@@ -96,7 +104,7 @@ export function lastLines(lines: readonly StyledLine[], rows: number, columns: n
   return kept
 }
 
-/** The first lines that fit in these rows; the last of them may be cut. */
+/** Returns the first lines that fit in these rows; the last of them may be cut. */
 export function firstLines(lines: readonly StyledLine[], rows: number, columns: number): StyledLine[] {
   const kept: StyledLine[] = []
   let left = rows

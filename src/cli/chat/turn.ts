@@ -9,6 +9,7 @@ import { type Call, isCall, type Part, partsOf } from './parts.ts'
 import { isSpeech } from './settle.ts'
 import { type Status, statusParts } from './status.ts'
 
+/** A turn while it runs. */
 export type TurnState = {
   /** Parts that may still change, and what follows them. */
   readonly parts: readonly Part[]
@@ -26,6 +27,7 @@ export type TurnState = {
   readonly askedAt: number | undefined
 }
 
+/** Starts a turn now. */
 export function newTurn(): TurnState {
   return {
     parts: [],
@@ -39,6 +41,7 @@ export function newTurn(): TurnState {
   }
 }
 
+/** Returns the turn after an event of the agent. */
 export function applyEvent(turn: TurnState, event: AgentEvent): TurnState {
   switch (event.type) {
     case 'text':
@@ -69,7 +72,7 @@ export function applyEvent(turn: TurnState, event: AgentEvent): TurnState {
     case 'compacted':
       return noticed(turn, 'The older part of the conversation was summarised.')
     case 'end':
-      return event.reason === 'stopped' ? stopped(turn) : noticed(turn, event.error)
+      return event.reason === 'stopped' ? addStoppedNotice(turn) : noticed(turn, event.error)
     default:
       return turn
   }
@@ -141,7 +144,8 @@ function retried(turn: TurnState, event: AgentEvent & { readonly type: 'retry' }
   return noticed({ ...unspoken(turn), again }, `${sentence(reason)} Trying again.${anew}`)
 }
 
-export function stopped(turn: TurnState): TurnState {
+/** Adds the notice that the user stopped the turn. */
+export function addStoppedNotice(turn: TurnState): TurnState {
   return noticed(turn, 'Stopped. The session goes on.')
 }
 
@@ -158,14 +162,14 @@ export function withAside(turn: TurnState, item: Item): TurnState {
   return { ...turn, parts, notices: isNotice ? [...notices, item.text] : notices }
 }
 
-/** The clock stops while the user is asked. */
-export function timed(turn: TurnState, isAsking: boolean): TurnState {
+/** Stops the turn's clock while the user is asked, and restarts it afterwards. */
+export function pauseWhileAsking(turn: TurnState, isAsking: boolean): TurnState {
   const { began, askedAt } = turn
   if (isAsking) return { ...turn, askedAt: askedAt ?? Date.now() }
   return askedAt === undefined ? turn : { ...turn, began: began + Date.now() - askedAt, askedAt: undefined }
 }
 
-/** Milliseconds so far. */
+/** Returns the milliseconds so far. */
 export function spentBy({ began, askedAt }: TurnState): number {
   return (askedAt ?? Date.now()) - began
 }
@@ -174,7 +178,7 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** The summary of a finished turn; `status` has the figures of this turn alone. */
+/** Summarises a finished turn; `status` has the figures of this turn alone. */
 export function spentItem(turn: TurnState, status: Status | undefined): Item {
   const { usage } = turn
   const count = (tokens: number) => tokens.toLocaleString('en-US')
@@ -188,7 +192,7 @@ export function spentItem(turn: TurnState, status: Status | undefined): Item {
 
 const MAX_NAMES_LENGTH = 70
 
-/** What happens now, in a few words; tool searches are not shown. */
+/** Describes what happens now in a few words; tool searches are not shown. */
 export function runningText({ running, again, parts }: TurnState): string {
   if (again) {
     const seconds = Math.max(0, Math.ceil((again.at - Date.now()) / 1000))

@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** The stored input lines. */
 export type TypedLines = {
   /** Oldest first. */
   readonly read: () => readonly string[]
@@ -12,7 +13,7 @@ export type TypedLines = {
 const MOST = 200
 const LONGEST = 10_000
 
-/** A convenience: disk errors are ignored silently. */
+/** Opens the history of a folder. Disk errors are ignored, because the history is only a convenience. */
 export function openTypedLines(folder: string): TypedLines {
   const file = join(folder, 'typed-lines')
   const read = () => attempt(() => readFileSync(file, 'utf8').split('\n').flatMap(parsed)) ?? []

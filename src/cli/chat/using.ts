@@ -6,6 +6,7 @@ import { labelled, type OutputLine } from './output-line.ts'
 const USAGE =
   'To switch: /using remind 3 · /using preload off · /using learn on · /using forget <tool> · /using remember <tool>'
 
+/** Runs the command and returns its output. */
 export function usingLines(words: string, session: AgentSession): OutputLine[] {
   const [way, value] = words.split(/\s+/)
   return way === '' || way === undefined ? shown(session) : switched(way, value, session)

@@ -17,6 +17,7 @@ import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
 import { StyledLines } from './styled-lines.tsx'
 import { runningText, spentBy, type TurnState } from './turn.ts'
 
+/** Shows the chat until it ends. */
 export async function showChat(chat: Chat, { input, output }: ScreenStreams): Promise<void> {
   output.write(ASK_FOR_MARKS)
   const streams = { stdin: input, stdout: output, patchConsole: output === process.stdout }

@@ -22,12 +22,14 @@ const WAYS: readonly Way[] = [
   { name: '--learn', using: { ...NOTHING, learn: true } },
 ]
 
+/** One run. */
 export type Compared = {
   readonly name: string
   readonly ledger: Ledger
   readonly pins: readonly LearnedPin[]
 }
 
+/** Options of `compareWays`. */
 export type ComparingOptions = {
   readonly configIn: ConfigIn
   readonly live: OpenedClient | undefined
@@ -38,6 +40,7 @@ export type ComparingOptions = {
   readonly onBegin: (name: string, index: number, total: number) => void
 }
 
+/** Runs the task once for each way. */
 export async function compareWays({ onBegin, ...playing }: ComparingOptions): Promise<Compared[]> {
   const { folder: memory, remove } = await temporaryFolder()
   const compared: Compared[] = []
@@ -54,6 +57,7 @@ export async function compareWays({ onBegin, ...playing }: ComparingOptions): Pr
   return compared
 }
 
+/** Renders the comparison as a table with remarks. */
 export function comparedLines(compared: readonly Compared[], isLive: boolean): string[] {
   const rows = compared.map(({ name, ledger }) => {
     const total = ledger.total()
@@ -76,7 +80,7 @@ export function comparedLines(compared: readonly Compared[], isLive: boolean): s
     '',
     ...compared.flatMap(remarks),
     isLive
-      ? 'One run each: a model may do otherwise next time.'
+      ? 'One run each: a model may act differently next time.'
       : 'A script searches as it was written, so this is what each way costs and spares; whether a model then forgets less, --live shows.',
   ]
 }

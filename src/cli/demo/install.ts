@@ -8,10 +8,11 @@ import { printable } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
 import { demoServers, folderWithAll, packagesBeside } from './servers.ts'
 
+/** Options of `provideServers`. */
 export type InstallOptions = {
   readonly notify: (message: string) => void
   readonly signal: AbortSignal
-  /** Checked before anything is installed. */
+  /** Folders of packages to look in before anything is installed. */
   readonly beside?: readonly string[]
   readonly cache?: string
 }
@@ -19,7 +20,10 @@ export type InstallOptions = {
 const MAX_INSTALL_MS = 5 * 60_000
 const MAX_OUTPUT_LENGTH = 4000
 
-/** The folder of packages that contains the servers; undefined if the user interrupted. */
+/**
+ * Returns the folder of packages that contains the servers, and installs them if necessary; undefined if the user
+ * interrupted.
+ */
 export async function provideServers(options: InstallOptions): Promise<string | undefined> {
   const { notify, signal, beside = packagesBeside(), cache = cacheFolder() } = options
   const installed = join(cache, 'node_modules')
@@ -58,13 +62,22 @@ function cacheFolder(): string {
   return join(dirname(defaultCacheFolder()), `demo-servers-${versions}`)
 }
 
+/**
+ * Pins zod as well, to the version of our package-lock.json: servers accept several, and the one that npm chooses
+ * shapes the schemas of their tools, so that the figures would differ from those of a clone.
+ */
 function manifest(): object {
   const servers = Object.values(demoServers)
   return {
     private: true,
-    dependencies: Object.fromEntries(servers.map((server) => [server.package, server.version])),
+    dependencies: {
+      ...Object.fromEntries(servers.map((server) => [server.package, server.version])),
+      zod: ZOD,
+    },
   }
 }
+
+const ZOD = '4.6.7'
 
 /** None of the servers needs an install script. */
 const NPM = [

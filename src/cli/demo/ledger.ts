@@ -10,9 +10,10 @@ import {
   type PriceTable,
   priceOf,
 } from '../../core/figures/index.ts'
-import { estimateTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
+import { allDefinitionTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
 import { extendsPrefix, renderRequest, type Segment } from '../../core/oracle/index.ts'
 
+/** The cost of one turn. */
 export type LedgerTurn = Figures & {
   readonly prompt: string
   readonly loaded: readonly string[]
@@ -26,6 +27,7 @@ export type LedgerTurn = Figures & {
   readonly prefixKept: number
 }
 
+/** The cost of all turns. */
 export type LedgerTotal = Figures & {
   readonly searches: number
   readonly prefixKept: number
@@ -39,6 +41,7 @@ export type LedgerTotal = Figures & {
   readonly pricesOf?: string
 }
 
+/** Records the cost of each turn. */
 export type Ledger = {
   /** A user message begins a turn. */
   begin(prompt: string): void
@@ -48,6 +51,7 @@ export type Ledger = {
   total(): LedgerTotal
 }
 
+/** Options of `createLedger`. */
 export type LedgerOptions = {
   readonly shelf: Shelf
   readonly prices: PriceTable
@@ -61,6 +65,7 @@ type Page = { -readonly [Field in Exclude<keyof LedgerTurn, keyof Figures>]: Led
   readonly meter: AgentMeter
 }
 
+/** Creates an empty ledger. */
 export function createLedger({ shelf, prices, model, isScript }: LedgerOptions): Ledger {
   const pages: Page[] = []
   const cache = createPrefixCache()
@@ -112,14 +117,14 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
       const all = turns()
       const figures = all.reduce<Figures>(addFigures, noFigures)
       const { tokensWithout, tokensSaved } = figures
-      const definitions = shelf.tools().map(({ json }) => json)
+      const tools = shelf.tools()
       return {
         ...figures,
         savedShare: tokensWithout === 0 ? 0 : Math.round((1000 * tokensSaved) / tokensWithout) / 10,
         searches: pages.reduce((sum, { searches }) => sum + searches, 0),
         prefixKept: pages.reduce((sum, { prefixKept }) => sum + prefixKept, 0),
-        tools: definitions.length,
-        definitionTokens: estimateTokens(definitions.join('')),
+        tools: tools.length,
+        definitionTokens: allDefinitionTokens(tools),
         ...(isPriced ? { pricedAs: model, pricesOf: prices.date } : {}),
       }
     },

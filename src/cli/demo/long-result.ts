@@ -5,6 +5,7 @@ import { estimateTokens, type ToolResult } from '../../core/index.ts'
 import { createShelf } from '../../index.ts'
 import type { McpHost } from '../../mcp/index.ts'
 
+/** What one long result costs. */
 export type LongResultFigures = {
   /** Characters of the result. */
   readonly characters: number
@@ -17,7 +18,7 @@ export type LongResultFigures = {
 const LINES = 2000
 const READ = 'mcp__filesystem__read_text_file'
 
-/** Undefined if the server does not return the whole log. */
+/** Measures the result; undefined if the server does not return the whole log. */
 export async function measureLongResult(
   host: McpHost,
   folder: string,

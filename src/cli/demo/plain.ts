@@ -8,6 +8,7 @@ import type { Ledger, LedgerTotal, LedgerTurn } from './ledger.ts'
 import type { LongResultFigures } from './long-result.ts'
 import type { DemoEvent } from './play.ts'
 
+/** Renders one event as lines. */
 export function plainLines(event: DemoEvent, live: string | undefined): string[] {
   switch (event.type) {
     case 'servers':
@@ -28,6 +29,7 @@ export function plainLines(event: DemoEvent, live: string | undefined): string[]
   }
 }
 
+/** Returns the first line of the demo. */
 export function heading(live: string | undefined): string {
   return live === undefined
     ? 'Toolshelf demo: real MCP servers and real calls; a script speaks in place of a model.'
@@ -36,7 +38,9 @@ export function heading(live: string | undefined): string {
 
 function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] {
   if (event.type === 'reply') {
-    const said = event.content.filter(({ type }) => type === 'text').map(({ text }) => spoken(String(text)))
+    const said = event.content
+      .filter(({ type }) => type === 'text')
+      .map(({ text }) => stripOfflineNote(String(text)))
     return said.filter((text) => text !== '').flatMap((text) => text.split('\n').map((line) => `  ${line}`))
   }
   if (event.type !== 'result') return []
@@ -49,8 +53,10 @@ function agentLines({ event }: Extract<DemoEvent, { type: 'agent' }>): string[] 
   return [`  call   ${name}${event.result.is_error ? ' (failed)' : ''}`]
 }
 
-/** Without the script's note, which the heading already mentions; nor its beginning while a reply streams. */
-export function spoken(text: string): string {
+/**
+ * Removes the script's note, which the heading already mentions, also while only its beginning has arrived.
+ */
+export function stripOfflineNote(text: string): string {
   const shown = harmless(text).replace(OFFLINE_NOTE, '').trim()
   const start = shown.lastIndexOf('(')
   return start >= 0 && OFFLINE_NOTE.startsWith(shown.slice(start)) ? shown.slice(0, start).trim() : shown
@@ -58,15 +64,16 @@ export function spoken(text: string): string {
 
 function turnLine(turn: LedgerTurn | undefined): string {
   if (!turn) return ''
-  return `  input: ${number(turn.tokensWithout)} tokens without Toolshelf, ${number(turn.tokensWith)} with it${extra(turn)}`
+  return `  input: ${number(turn.tokensWithout)} tokens without Toolshelf, ${number(turn.tokensWith)} with it${describeExtraTrips(turn)}`
 }
 
-/** How many extra round trips the model's searches took. */
-export function extra({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>): string {
+/** Says how many extra round trips the model's searches took. */
+export function describeExtraTrips({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>): string {
   if (extraRoundTrips === 0) return ''
   return `, ${extraRoundTrips} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`
 }
 
+/** Renders the outcome of the demo. */
 export function finalWords(ledger: Ledger, longResult: LongResultFigures | undefined): string[] {
   const { turns } = ledger
   const total = ledger.total()
@@ -81,7 +88,7 @@ export function finalWords(ledger: Ledger, longResult: LongResultFigures | undef
     ...rows,
     `  total   ${number(total.tokensWithout)} without, ${number(total.tokensWith)} with: ${total.savedShare} % saved`,
     ...money(total),
-    `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}${extra(total)}; cached prefix kept in ${total.prefixKept} of ${total.rounds} requests`,
+    `  ${total.searches} ${total.searches === 1 ? 'search' : 'searches'}${describeExtraTrips(total)}; cached prefix kept in ${total.prefixKept} of ${total.rounds} requests`,
     ...results(longResult),
     '',
     'With your own servers:',

@@ -23,6 +23,7 @@ import { type LongResultFigures, measureLongResult } from './long-result.ts'
 import type { ConfigIn } from './servers.ts'
 import { DEMO_PROMPTS, demoScript } from './task.ts'
 
+/** What the demo reports while it runs. */
 export type DemoEvent =
   | {
       readonly type: 'servers'
@@ -40,6 +41,7 @@ export type DemoEvent =
       readonly longResult: LongResultFigures | undefined
     }
 
+/** Options of `playDemo`. */
 export type DemoOptions = {
   readonly configIn: ConfigIn
   /** A real model; the script by default. */
@@ -54,6 +56,7 @@ export type DemoOptions = {
   readonly signal: AbortSignal
 }
 
+/** Runs the demo and yields its events. */
 export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent> {
   const { folder, remove } = await temporaryFolder()
   try {

@@ -51,14 +51,16 @@ export const demoServers: { readonly [name: string]: DemoServer } = {
   },
 }
 
-/** Folders with packages that need no installation: those of a clone, and those we are installed among. */
+/**
+ * Returns folders of packages that need no installation: those of a clone, and those we are installed among.
+ */
 export function packagesBeside(): string[] {
   const own = fileURLToPath(new URL('../../../node_modules', import.meta.url))
   const around = join(own, '..', '..')
   return basename(around) === 'node_modules' ? [own, around] : [own]
 }
 
-/** The one of `folders` that has all servers. */
+/** Returns the one of `folders` that has all servers. */
 export function folderWithAll(folders: readonly string[]): string | undefined {
   const all = Object.values(demoServers)
   return folders.find((folder) =>
@@ -69,7 +71,7 @@ export function folderWithAll(folders: readonly string[]): string | undefined {
 /** Returns the configuration of servers that write only into `folder`, nothing into the home folder. */
 export type ConfigIn = (folder: string) => object
 
-/** A typical configuration. */
+/** Returns a typical configuration. */
 export function demoConfig(packages: string, folder: string): object {
   const entries = Object.entries(demoServers).map(([name, server]) => [
     name,

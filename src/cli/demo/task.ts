@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Script } from '../../messages/upstream/index.ts'
 import { readScript } from '../../messages/upstream/index.ts'
 
+/** The user's messages. */
 export const DEMO_PROMPTS: readonly string[] = [
   'Write down in notes.md: the launch is on Friday, Ada leads it.',
   'Remember that Ada leads the launch, for all later sessions.',
@@ -10,7 +11,7 @@ export const DEMO_PROMPTS: readonly string[] = [
   'What do the notes say, and what do you remember about Ada?',
 ]
 
-/** Each answer needs tools that the model cannot see at first. */
+/** Returns the script. Each of its answers needs tools that the model cannot see at first. */
 export function demoScript(folder: string): Script {
   const notes = join(folder, 'notes.md')
   const content = '# Launch\n- on Friday\n- led by Ada\n'

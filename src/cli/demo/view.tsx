@@ -4,7 +4,7 @@ import { Box, render, Static, Text, useStdout } from 'ink'
 import { colour, createPen } from '../../terminal/index.ts'
 import { foldedLine, type ScreenStreams } from '../command.ts'
 import type { LedgerTurn } from './ledger.ts'
-import { finalWords, heading, plainLines, spoken } from './plain.ts'
+import { finalWords, heading, plainLines, stripOfflineNote } from './plain.ts'
 import type { DemoEvent } from './play.ts'
 
 type Shown = {
@@ -17,6 +17,7 @@ type Shown = {
 
 const nothing: Shown = { servers: [], lines: [], speaking: '', turns: [], isDone: false }
 
+/** Draws the demo until its events end. */
 export async function showDemo(
   events: AsyncIterable<DemoEvent>,
   live: string | undefined,
@@ -36,7 +37,7 @@ export async function showDemo(
     for await (const event of events) {
       const before = shown
       shown = next(shown, event, live)
-      // Words come one by one, and to draw takes longer than to receive many of them: they are drawn together.
+      // Drawing takes longer than receiving a word, so words are drawn in groups.
       const isWord = event.type === 'agent' && event.event.type === 'text'
       if (isWord) timer ??= setTimeout(draw, FRAME)
       else if (shown !== before) draw()
@@ -88,7 +89,9 @@ function Demo({ shown, live }: { readonly shown: Shown; readonly live: string | 
       <Box flexDirection={isWide ? 'row' : 'column'}>
         <Box flexDirection="column" flexGrow={1} flexBasis={isWide ? 0 : undefined} paddingRight={2}>
           {isWide ? shown.lines.map((line, index) => <Line key={index} line={line} />) : null}
-          {spoken(shown.speaking) === '' ? null : <Line line={`  ${spoken(shown.speaking)}`} />}
+          {stripOfflineNote(shown.speaking) === '' ? null : (
+            <Line line={`  ${stripOfflineNote(shown.speaking)}`} />
+          )}
         </Box>
         {shown.isDone && !isWide ? null : <Book shown={shown} />}
       </Box>

@@ -15,13 +15,21 @@ import {
 import type { Config, LintSettings, ListedTool, ServerConfig, ServerStatus } from '../../mcp/index.ts'
 import { rankers, whenIndexed } from '../../rankers/index.ts'
 import { printableLine } from '../../terminal/index.ts'
-import { type ExitCode, here, type Input, type Option, type Terminal, UsageError } from '../command.ts'
+import {
+  type ExitCode,
+  getCurrentFolder,
+  type Input,
+  type Option,
+  type Terminal,
+  UsageError,
+} from '../command.ts'
 import { toSafeJson, writeTo } from '../output.ts'
 import { readTools } from '../tools/index.ts'
 import { version } from '../version.ts'
 
 const FAIL_ON = ['error', 'warning', 'never'] as const
 
+/** Options of `doctor --ci`. */
 export const ciOptions: { readonly [name: string]: Option } = {
   ci: {
     type: 'boolean',
@@ -42,6 +50,7 @@ export const ciOptions: { readonly [name: string]: Option } = {
   junit: { type: 'string', value: 'file', about: 'with --ci: also write JUnit XML, for test reports' },
 }
 
+/** The values of these options. */
 export type CiChoices = {
   readonly failOn: (typeof FAIL_ON)[number]
   readonly budget: number | undefined
@@ -50,7 +59,7 @@ export type CiChoices = {
   readonly isJson: boolean
 }
 
-/** Returns undefined without `--ci`. */
+/** Reads the options; returns undefined without `--ci`. */
 export function readCi(input: Input): CiChoices | undefined {
   const [failOn = 'error', budget, sarif, junit] = ['fail-on', 'budget', 'sarif', 'junit'].map(input.text)
   if (!input.isSet('ci')) {
@@ -75,6 +84,7 @@ export function readCi(input: Input): CiChoices | undefined {
   }
 }
 
+/** Servers that were started and listed. */
 export type ListedServers = {
   readonly statuses: readonly ServerStatus[]
   readonly config: Config
@@ -83,6 +93,7 @@ export type ListedServers = {
   readonly changed: ReadonlyMap<string, readonly string[]>
 }
 
+/** Checks the tools of servers; returns the exit code. */
 export async function checkServers(
   { statuses, config, untrusted, changed }: ListedServers,
   choices: CiChoices,
@@ -158,7 +169,7 @@ function settingsOf({
 
 const judges = { hybrid: whenIndexed(rankers.hybrid), lexical: rankers.lexical }
 
-/** A budget of the configuration wins: it is more exact than one for all servers. */
+/** Adds the budget of `--budget`, unless the configuration has its own, which is more specific. */
 function settingsFor(given: LintSettings | undefined, { budget }: CiChoices): LintSettings {
   return { ...given, budget: { ...(budget === undefined ? {} : { tokens: budget }), ...given?.budget } }
 }
@@ -208,7 +219,7 @@ async function finish(
   const fails = ({ level }: LintFinding) => failOn !== 'never' && (level === 'error' || failOn === 'warning')
   terminal.print(isJson ? toSafeJson(report) : lintView(report, { width }))
   if (sarif !== undefined) {
-    const log = toSarif(report, { version: version(), uriOf: uriFrom(here()) })
+    const log = toSarif(report, { version: version(), uriOf: uriFrom(getCurrentFolder()) })
     await writeTo(sarif, `${JSON.stringify(log, null, 2)}\n`)
   }
   if (junit !== undefined) await writeTo(junit, toJunit(report, fails))

@@ -5,6 +5,7 @@ import { count, counted, harmlessData, percent } from '../../terminal/index.ts'
 import { RECORDING_ADVICE } from '../gateway/index.ts'
 import { version } from '../version.ts'
 
+/** Options of `doctorPage`. */
 export type DoctorPageOptions = {
   readonly host: Pick<InspectedServers['host'], 'status'>
   readonly pins?: InspectedServers['pins']
@@ -17,6 +18,7 @@ export type DoctorPageOptions = {
   readonly page?: PageFiles
 }
 
+/** Renders the page as one HTML file. */
 export async function doctorPage(report: Report, options: DoctorPageOptions): Promise<string> {
   const { loadPage, renderSnapshot } = await import('../../inspector/index.ts')
   return renderSnapshot(await snapshotOf(report, options), options.page ?? (await loadPage()))

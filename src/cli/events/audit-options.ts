@@ -23,7 +23,7 @@ export const auditOptions: { readonly [name: string]: Option } = {
   'audit-content': { type: 'boolean', about: 'with --audit: also arguments and results of calls, shortened' },
 }
 
-/** Reads the options; undefined without `--audit`. */
+/** Reads the options; returns undefined without `--audit`. */
 export function auditIn(input: Input): AuditSettings | undefined {
   const file = input.text('audit') ?? (input.isSet('audit') ? eventFile() : undefined)
   const hasContent = input.isSet('audit-content')
@@ -33,7 +33,7 @@ export function auditIn(input: Input): AuditSettings | undefined {
 }
 
 /**
- * The file that `--audit` records to and `toolshelf inspect` shows if none is named:
+ * Returns the file that `--audit` records to and `toolshelf inspect` shows if none is named:
  * `$XDG_STATE_HOME/toolshelf/events.jsonl`, else in `~/.local/state`. `findHome` is replaceable in tests.
  */
 export function eventFile(findHome: () => string = homedir): string {

@@ -1,4 +1,4 @@
-// The readers of a command's events: the file of `--audit`, the inspector, and OpenTelemetry.
+// Passes a command's events to their readers: the file of `--audit`, the inspector, and OpenTelemetry.
 
 import { resolve } from 'node:path'
 import type { TraceRecord } from '../../core/index.ts'
@@ -23,6 +23,7 @@ export type Audit = {
   readonly close: () => Promise<void>
 }
 
+/** Options of `openAudit`. */
 export type AuditOptions = {
   readonly secrets?: readonly string[]
   /** Keeps the newest events in memory if there is no file. */

@@ -1,4 +1,4 @@
-// OpenTelemetry of a command: on if the standard environment variables name a collector. Its packages are loaded only then.
+// Exports a command's events to OpenTelemetry if the standard environment variables name a collector. Loads the packages only then.
 import type { TraceRecord } from '../../core/index.ts'
 import type { Telemetry, TelemetryOptions } from '../../otel/index.ts'
 
@@ -10,13 +10,13 @@ const ENDPOINTS = [
 /** Records that wait until the packages are loaded. */
 const MAX_WAITING = 1000
 
-/** Whether the environment asks for an export. */
+/** Returns whether the environment asks for an export. */
 export function isTelemetryOn(environment: TelemetryOptions['environment']): boolean {
   if (environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
   return ENDPOINTS.some((name) => (environment[name] ?? '') !== '')
 }
 
-/** Ends the process once the command has ended: attempts to reach a collector would keep it for seconds. */
+/** Ends the process once the command has ended: attempts to reach a collector would keep it alive for seconds. */
 function endSoon(): void {
   setInterval(() => process.exitCode !== undefined && process.exit(), 50).unref()
 }

@@ -1,10 +1,11 @@
-// Exports of cli/gateway for other folders: what the gateway commands share: the host, the inspector, users, the
-// store and signals.
+// Exports of cli/gateway for other folders: the host, inspector, users,
+// store and signals that the gateway commands share.
 
 export { type OpenedInspector, openGatewayInspector, openInspector, RECORDING_ADVICE } from './inspector.ts'
 export type { HostOptions, OpenedHost } from './mcp-host.ts'
 export { reportServerChanges } from './notices.ts'
 export { hostsIn, oauthOptions } from './oauth-options.ts'
+export { savedInAll, savedInLog } from './saved-text.ts'
 export { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './service-options.ts'
 export { storeIn, storeOption } from './store-option.ts'
 export { DRAIN_MS, untilSignalled } from './until-signalled.ts'

@@ -7,6 +7,7 @@ import { INSPECTOR_PATH, type InspectorHandler, LOOPBACK } from '../../node/inde
 import type { Audit } from '../events/index.ts'
 import { version } from '../version.ts'
 
+/** Options of `openInspector`. */
 export type OpenInspectorOptions = Pick<
   InspectorOptions,
   'source' | 'address' | 'hosts' | 'notify' | 'path'
@@ -20,6 +21,7 @@ export type OpenInspectorOptions = Pick<
   readonly servers?: ((isOperator: boolean) => InspectedServers) | undefined
 }
 
+/** An inspector behind a command's HTTP server. */
 export type OpenedInspector = {
   readonly handle: InspectorHandler
   /** What to open in a browser, below the URL of the server. */
@@ -28,10 +30,13 @@ export type OpenedInspector = {
   close(): void
 }
 
-/** How to record, for pages that have nothing to show yet. */
+/** The command that records events, for pages that have nothing to show yet. */
 export const RECORDING_ADVICE = 'toolshelf mcp --audit'
 
-/** Undefined beyond loopback without a key and users: there the page would be open to everybody. */
+/**
+ * Opens the inspector. Returns undefined beyond loopback without a key and users: there the page would be open to
+ * everybody.
+ */
 export function openInspector(options: OpenInspectorOptions): OpenedInspector | undefined {
   const { address, clientKey, hasUsers, audit, servers, path, source, hosts, notify } = options
   const isLocal = LOOPBACK.has(address)
@@ -69,7 +74,7 @@ export function openInspector(options: OpenInspectorOptions): OpenedInspector | 
   }
 }
 
-/** The inspector of a gateway, below its own URL. */
+/** Opens the inspector of a gateway, below its own URL. */
 export function openGatewayInspector(
   options: Omit<OpenInspectorOptions, 'path'>,
 ): OpenedInspector | undefined {

@@ -32,6 +32,7 @@ import type { OpenedInspector } from './inspector.ts'
 import type { McpInspectorOptions } from './mcp-inspector.ts'
 import { reportServerChanges } from './notices.ts'
 
+/** The host with everything around it. */
 export type OpenedHost = {
   readonly host: McpHost
   /** Replaces the configured servers. */
@@ -46,6 +47,7 @@ export type OpenedHost = {
   closeEvents(): Promise<void>
 }
 
+/** Options of `openHost`. */
 export type HostOptions = {
   readonly mode: ListingMode | 'auto'
   readonly ranker: RankerName
@@ -74,6 +76,7 @@ export type HostOptions = {
   readonly notify: (message: string) => void
 }
 
+/** Opens the host with its shelf, its skills and its events. */
 export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify: notify })
@@ -164,7 +167,7 @@ function warmWhenIdle(host: McpHost, warm: () => Promise<void>, notify: (message
     .catch((error: Error) => notify(error.message))
 }
 
-/** Answers for whoever asks once the gateway has clients. */
+/** Passes servers' questions to the gateway's clients, once there are any. */
 function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler {
   return {
     get client() {
@@ -201,7 +204,7 @@ function sharedPins(store: StateStore | undefined, notify: (message: string) => 
   return folder === undefined && !store ? undefined : openPins({ folder, store, notify })
 }
 
-/** Compares a server's definitions anew when somebody decided about them at another replica. */
+/** Compares a server's definitions again when somebody has accepted or forgotten pins at another replica. */
 async function followPins(store: StateStore, host: McpHost, notify: (message: string) => void) {
   const refresh = (name: string | undefined) => {
     for (const { name: server, state } of host.status())

@@ -7,6 +7,7 @@ import type { Audit } from '../events/index.ts'
 import { editableFiles } from '../servers/index.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
+/** Options of `openMcpInspector`. */
 export type McpInspectorOptions = Pick<
   OpenInspectorOptions,
   'address' | 'hosts' | 'clientKey' | 'hasUsers' | 'notify'
@@ -15,7 +16,7 @@ export type McpInspectorOptions = Pick<
   readonly named: readonly string[] | undefined
 }
 
-/** Undefined where it would be open to everybody. */
+/** Opens the inspector; returns undefined if it would be open to everybody. */
 export function openMcpInspector(
   shown: Pick<InspectedServers, 'host' | 'shelf' | 'configs' | 'onChange' | 'pins'>,
   audit: Audit & { readonly feed: EventFeed },

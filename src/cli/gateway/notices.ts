@@ -2,17 +2,18 @@
 import { idleRules } from '../../mcp/config/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/index.ts'
 
+/** Reports failed servers, and rules that match no tool. */
 export function reportServerChanges(host: McpHost, notify: (message: string) => void): void {
   const failures = new Map<string, string | undefined>()
   const rules = new Set<string>()
 
   /** Reports each failure once, not each attempt. */
-  function tellFailure({ name, state, reason }: ServerStatus): void {
+  function reportFailure({ name, state, reason }: ServerStatus): void {
     if (state === 'failed' && failures.get(name) !== reason) notify(`server "${name}" failed: ${reason}`)
     if (state === 'failed' || state === 'connected') failures.set(name, reason)
   }
 
-  function tellIdleRules(status: ServerStatus): void {
+  function reportIdleRules(status: ServerStatus): void {
     for (const rule of idleRules(status)) {
       const message = `server "${status.name}": no tool matches the rule ${rule}`
       if (!rules.has(message)) notify(message)
@@ -21,7 +22,7 @@ export function reportServerChanges(host: McpHost, notify: (message: string) => 
   }
 
   host.listen((event) => {
-    if (event.type === 'state') tellFailure(event.status)
-    if (event.type === 'state' || event.type === 'tools') tellIdleRules(event.status)
+    if (event.type === 'state') reportFailure(event.status)
+    if (event.type === 'state' || event.type === 'tools') reportIdleRules(event.status)
   })
 }

@@ -23,7 +23,7 @@ export const oauthOptions: { readonly [name: string]: Option } = {
   },
 }
 
-/** What else `openTokens` needs to know. */
+/** What else `openTokens` needs. */
 export type TokenSources = {
   /** The section `oauth` of the users file; undefined if there is none. */
   readonly section: unknown
@@ -35,7 +35,9 @@ export type TokenSources = {
   readonly notify: (message: string) => void
 }
 
-/** Returns what accepts access tokens; undefined if neither the options nor the users file names an issuer. */
+/**
+ * Opens the check of access tokens; returns undefined if neither the options nor the users file names an issuer.
+ */
 export async function openTokens(input: Input, sources: TokenSources): Promise<TokenAccess | undefined> {
   const issuers = listIn(input, 'oauth-issuer')
   const audience = input.text('oauth-audience')
@@ -46,7 +48,7 @@ export async function openTokens(input: Input, sources: TokenSources): Promise<T
   }
   if (publicUrl === undefined && !LOOPBACK.has(sources.address))
     throw new UsageError(
-      'access tokens are bound to the URL of the gateway; say with --public-url how clients reach it.',
+      'access tokens are bound to the URL of the gateway; pass the URL that clients use with --public-url.',
     )
   const { createTokenAccess, readOAuthSettings } = await import('../../users/oauth/index.ts')
   const { profileNamed, servedUrl, notify } = sources
@@ -65,13 +67,16 @@ function readSettings<Settings>(read: () => Settings): Settings {
 
 /** The URL given with `--public-url`, without what could not be part of an endpoint. */
 function publicUrlIn(input: Input): string | undefined {
-  const given = urlIn(input, 'public-url')
-  if (given !== undefined && /[?#]/.test(given))
-    throw new UsageError(`--public-url is "${given}"; use a URL without a query.`)
-  return given
+  const value = urlIn(input, 'public-url')
+  if (value !== undefined && /[?#]/.test(value))
+    throw new UsageError(`--public-url is "${value}"; use a URL without a query.`)
+  return value
 }
 
-/** The host names that clients may use: those of `--allow`, and that of `--public-url` where only some are accepted. */
+/**
+ * Returns the host names that clients may use: those of `--allow`, and that of `--public-url` where only some are
+ * accepted.
+ */
 export function hostsIn(input: Input, address: string): readonly string[] {
   const hosts = listIn(input, 'allow')
   const publicUrl = publicUrlIn(input)

@@ -2,6 +2,7 @@
 import type { TlsFiles } from '../../operate/index.ts'
 import { type Input, listIn, type Option, UsageError } from '../command.ts'
 
+/** Names and descriptions of the options. */
 export const serviceOptions: { readonly [name: string]: Option } = {
   'tls-cert': { type: 'string', value: 'file', about: 'certificate for HTTPS; read again when it changes' },
   'tls-key': { type: 'string', value: 'file', about: 'the private key of --tls-cert' },
@@ -19,13 +20,14 @@ export const serviceOptions: { readonly [name: string]: Option } = {
   },
 }
 
-/** What these options say, as both gateways take it. */
+/** The values of these options, as both gateways take them. */
 export type ServiceSettings = {
   readonly tls?: TlsFiles
   readonly proxies: readonly string[]
   readonly hasOpenMetrics: boolean
 }
 
+/** Reads the options. */
 export function serviceIn(input: Input): ServiceSettings {
   const [cert, key, ca] = ['tls-cert', 'tls-key', 'tls-ca'].map((option) => input.text(option))
   if ((cert === undefined) !== (key === undefined))
@@ -40,15 +42,15 @@ export function serviceIn(input: Input): ServiceSettings {
 
 const MAX_DELAY_SECONDS = 300
 
-/** The value of `--drain-delay` in milliseconds. */
+/** Returns the value of `--drain-delay` in milliseconds. */
 export function drainDelayIn(input: Input): number {
-  const given = input.text('drain-delay') ?? '0'
-  const seconds = Number(given)
-  if (/^\d+(\.\d+)?$/.test(given) && seconds <= MAX_DELAY_SECONDS) return seconds * 1000
-  throw new UsageError(`--drain-delay is "${given}"; use a number of seconds up to ${MAX_DELAY_SECONDS}.`)
+  const value = input.text('drain-delay') ?? '0'
+  const seconds = Number(value)
+  if (/^\d+(\.\d+)?$/.test(value) && seconds <= MAX_DELAY_SECONDS) return seconds * 1000
+  throw new UsageError(`--drain-delay is "${value}"; use a number of seconds up to ${MAX_DELAY_SECONDS}.`)
 }
 
-/** What to do about options that cannot be used, by the names of the library. */
+/** What to do about invalid options, by the names that the library gives them. */
 export const serviceRemedies = {
   tls: 'pass a certificate with --tls-cert and its private key with --tls-key, both as PEM',
   proxies: 'write addresses of --proxies as 10.0.0.5 or 10.0.0.0/8',

@@ -15,7 +15,7 @@ export const storeOption: { readonly [name: string]: Option } = {
   },
 }
 
-/** A server that starts beside the gateway is waited for. */
+/** Waits for a database that starts at the same time as the gateway. */
 const ATTEMPTS = 5
 const PAUSE_MS = 1000
 

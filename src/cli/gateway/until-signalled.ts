@@ -2,9 +2,10 @@
 // files, as service managers expect, unless the process has a terminal: there it means that the terminal is gone.
 import { isatty } from 'node:tty'
 
-/** Below the 30 s that service managers usually grant. */
+/** Time to finish requests: less than the 30 s that service managers usually grant. */
 export const DRAIN_MS = 25_000
 
+/** A gateway, as signals control it. */
 export type RunningService = {
   /** Reads configuration, certificates and users again. */
   reload(): Promise<void>

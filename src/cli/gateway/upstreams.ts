@@ -13,7 +13,7 @@ import { readScriptNamed } from '../script-option.ts'
 
 const OPENAI = new URL('https://api.openai.com/v1')
 
-/** `anthropic`, a URL, `openai[:URL]`, `responses[:URL]` `script:FILE` or `script:demo`. */
+/** Opens `anthropic`, a URL, `openai[:URL]`, `responses[:URL]`, `script:FILE` or `script:demo`. */
 export async function openUpstream(
   text: string,
   wire: UpstreamWire | undefined,

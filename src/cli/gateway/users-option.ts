@@ -10,7 +10,7 @@ import { CommandError, type Input, type Option } from '../command.ts'
 import { openTokens } from './oauth-options.ts'
 import { storeIn } from './store-option.ts'
 
-/** `--users` of the gateways: turns users on. */
+/** The option `--users` of gateways, which turns users on. */
 export const usersOption: { readonly users: Option } = {
   users: {
     type: 'string',
@@ -20,7 +20,7 @@ export const usersOption: { readonly users: Option } = {
   },
 }
 
-/** `--users` of commands that change users. */
+/** The option `--users` of commands that change users. */
 export const userFileOption: { readonly users: Option } = {
   users: {
     type: 'string',
@@ -157,7 +157,7 @@ async function warnIfEmpty(
 type AccessOptions = {
   readonly directory: UserDirectory | undefined
   readonly keys: Authenticator | undefined
-  /** Opens what accepts tokens by a section `oauth`; returns undefined if no issuer is named. Left out: no tokens are. */
+  /** Opens the check of tokens by a section `oauth`; returns undefined if no issuer is named. Without it, no tokens are accepted. */
   readonly openWith?: (section: unknown) => Promise<TokenAccess | undefined>
   readonly notify: (message: string) => void
 }
@@ -195,7 +195,7 @@ async function openAccess({ directory, keys, openWith, notify }: AccessOptions) 
   return {
     users,
     tokens: () => tokens,
-    /** Resolves when every change reported so far is taken up. */
+    /** Resolves when every change reported so far is applied. */
     followed: () => following,
     async close() {
       stop?.()

@@ -8,7 +8,7 @@ import { fit } from '../../terminal/index.ts'
 
 const MAX_COLUMNS = 200
 
-/** One line for each server that runs the same as one before it. */
+/** Returns one line for each server that runs the same as one before it. */
 export function differencesOfAlike(servers: readonly PlannedServer[]): string[] {
   const firsts = new Map<string, PlannedServer>()
   return servers.flatMap((one) => {

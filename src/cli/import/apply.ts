@@ -8,14 +8,14 @@ import {
   compareWith,
   type FileWrite,
   type ImportPlan,
-  isNews,
+  isReportable,
   openJournal,
   type PlannedServer,
   planApply,
   planImport,
   type Snapshot,
   takeSnapshot,
-  type Written,
+  type WriteOutcome,
 } from '../../import/index.ts'
 import {
   addServers,
@@ -28,12 +28,22 @@ import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Input, type Terminal } from '../command.ts'
 import { changedLines } from './diff.ts'
-import { type ImportTarget, mendable, namedPlaces, readTarget, type StateOf, show } from './plan.ts'
+import {
+  hasOnlyBroken,
+  type ImportTarget,
+  mendable,
+  namedPlaces,
+  printImportPlan,
+  readTarget,
+  type StateOf,
+} from './plan.ts'
+
 import { sharingNotice } from './sharing.ts'
 
 /** Starts the servers that were just written once. */
 type AfterWriting = (target: ImportTarget, added: readonly PlannedServer[]) => Promise<void>
 
+/** Runs `import --apply`; returns the exit code. */
 export async function applyImport(
   input: Input,
   terminal: Terminal,
@@ -48,7 +58,7 @@ export async function applyImport(
   const words = [...programOf(machine, terminal), 'mcp', ...config]
   const plan = planApply(found.plan, stateOf, found.snapshots, words)
   if (!isJson) {
-    show(found.plan, target, stateOf, terminal, 'hands over')
+    printImportPlan(found.plan, target, stateOf, terminal, 'hands over')
     for (const file of found.ofFolder)
       terminal.report(
         printable(`${file} belongs to this folder and may be shared; name it with --from to change it.`),
@@ -67,10 +77,10 @@ export async function applyImport(
   else report(written, chosen, target, terminal)
   if (written.some(({ problem }) => problem === undefined))
     await afterWriting(target, newServers(chosen, stateOf))
-  return written.some(({ problem }) => problem !== undefined) ? 1 : 0
+  return hasOnlyBroken(found.plan) || written.some(({ problem }) => problem !== undefined) ? 1 : 0
 }
 
-/** Where `import --apply` keeps its records and copies. */
+/** Returns the folder in which `import --apply` keeps its records and copies. */
 export function journalFolder(machine: Machine): string {
   return join(dirname(ownConfigFile(machine)), 'applied')
 }
@@ -97,7 +107,7 @@ type FoundServers = {
   readonly ofFolder: readonly string[]
 }
 
-/** Plans from the very bytes that are written back later. */
+/** Plans from a snapshot of each file, which must still be its content when it is written. */
 async function findServers(input: Input, target: ImportTarget, machine: Machine): Promise<FoundServers> {
   const known = configPlaces(machine)
   const from = input.text('from')
@@ -127,7 +137,7 @@ async function findServers(input: Input, target: ImportTarget, machine: Machine)
   const plan = await planImport(texts, machine)
   const all = [...problems, ...plan.problems]
   return {
-    plan: { servers: plan.servers, problems: from === undefined ? all.filter(isNews) : all },
+    plan: { servers: plan.servers, problems: from === undefined ? all.filter(isReportable) : all },
     snapshots,
     ofFolder: from === undefined ? found.filter(({ isProject }) => isProject).map(({ file }) => file) : [],
   }
@@ -180,7 +190,7 @@ async function write(
   stateOf: StateOf,
   target: ImportTarget,
   machine: Machine,
-): Promise<readonly Written[]> {
+): Promise<readonly WriteOutcome[]> {
   const added = newServers(chosen, stateOf)
   const clients = chosen.map(({ clients, before, after, parts }) => ({
     file: before.file,
@@ -223,7 +233,7 @@ async function ownWrite(
 }
 
 function report(
-  written: readonly Written[],
+  written: readonly WriteOutcome[],
   chosen: readonly ClientChange[],
   target: ImportTarget,
   terminal: Terminal,
@@ -250,7 +260,11 @@ function report(
   terminal.print('"toolshelf import --undo" puts everything back.')
 }
 
-function asJson({ changes, staying }: ApplyPlan, target: ImportTarget, written: readonly Written[]): object {
+function asJson(
+  { changes, staying }: ApplyPlan,
+  target: ImportTarget,
+  written: readonly WriteOutcome[],
+): object {
   const files = changes.map(({ clients, before: { file }, servers }) => {
     const outcome = written.find(({ write }) => write.file === file)
     return {

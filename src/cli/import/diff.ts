@@ -9,7 +9,7 @@ import { fit } from '../../terminal/index.ts'
 const MAX_LINES = 80
 const MAX_COLUMNS = 200
 
-/** `servers`: the servers whose secrets the parts may contain. */
+/** Renders the changed parts; `servers` are those whose secrets the parts may contain. */
 export function changedLines(parts: readonly MovedPart[], servers: readonly ServerConfig[]): string[] {
   const redact = createTextRedactor(servers)
   const lines = parts.flatMap(({ before, after }) =>

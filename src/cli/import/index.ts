@@ -1,4 +1,14 @@
 // Exports of cli/import for other folders: the parts of `toolshelf import`.
 export { applyImport } from './apply.ts'
-export { type ImportTarget, makePlan, mendable, readTarget, type StateOf, show } from './plan.ts'
+
+export {
+  hasOnlyBroken,
+  type ImportTarget,
+  makePlan,
+  mendable,
+  printImportPlan,
+  readTarget,
+  type StateOf,
+} from './plan.ts'
+
 export { undoImport } from './undo.ts'

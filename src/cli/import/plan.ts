@@ -1,12 +1,11 @@
 // Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
   type ImportPlace,
   type ImportPlan,
   type ImportState,
-  isNews,
+  isReportable,
   type PlannedServer,
   planImport,
 } from '../../import/index.ts'
@@ -18,6 +17,7 @@ import {
   type Machine,
   serverNames,
 } from '../../mcp/config/index.ts'
+import { readBoundedFile } from '../../node/index.ts'
 import { printable, table } from '../../terminal/index.ts'
 import { CommandError, type Terminal, UsageError } from '../command.ts'
 import type { Project } from '../trust/index.ts'
@@ -32,11 +32,18 @@ export type ImportTarget = {
   readonly names: readonly string[]
 }
 
-/** `option`: the flag with which the user can choose another file. */
+/** The largest target file that is read. */
+const MAX_TARGET_BYTES = 64_000_000
+
+/** Reads the target file; `option` is the flag with which the user can choose another one. */
 export async function readTarget(file: string, option = '--to'): Promise<ImportTarget> {
-  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readBoundedFile(file, MAX_TARGET_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new CommandError(`${file} cannot be read (${error.code}).`)
+    throw new CommandError(
+      error.code === undefined
+        ? `${file} ${error.message}. Choose another file with ${option}.`
+        : `${file} cannot be read (${error.code}).`,
+    )
   })
   const read = () => {
     if (bytes && !isUtf8(bytes)) throw new Error('it is not written in UTF-8')
@@ -60,7 +67,9 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
   }
 }
 
-/** A file named by `--from` is the user's choice; other files of the folder must be trusted first. */
+/**
+ * Plans the import. A file named by `--from` is the user's choice; other files of the folder must be trusted first.
+ */
 export async function makePlan(
   from: string | undefined,
   target: ImportTarget,
@@ -81,9 +90,10 @@ export async function makePlan(
     [...places.filter(({ isProject }) => !isProject), ...trusted],
     machine,
   )
-  return { servers, problems: problems.filter(isNews) }
+  return { servers, problems: problems.filter(isReportable) }
 }
 
+/** Returns the files named by `--from`, with the clients that they belong to. */
 export function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
   const files = from.split(',').map((file) => file.trim())
   const named = files.filter((file) => file !== '')
@@ -94,12 +104,18 @@ export function namedPlaces(from: string, known: readonly ConfigPlace[], { folde
   })
 }
 
+/** Returns whether there are no servers because a file cannot be read. An entry that is left out, such as our own, is no fault. */
+export function hasOnlyBroken({ servers, problems }: ImportPlan): boolean {
+  return servers.length === 0 && problems.some((one) => one.server === undefined && isReportable(one))
+}
+
+/** Returns the state of a planned server in the target file. */
 export type StateOf = (server: PlannedServer) => ImportState
 
 const MAX_COLUMNS = 80
 
-/** `inputs`: whether VS Code's entry passes its inputs to the gateway. */
-export function show(
+/** Shows the plan; `inputs` says whether VS Code's entry passes its inputs to the gateway. */
+export function printImportPlan(
   { servers, problems }: ImportPlan,
   target: ImportTarget,
   stateOf: StateOf,

@@ -2,7 +2,7 @@
 import type { ClientChange, PlannedServer } from '../../import/index.ts'
 import type { ImportTarget, StateOf } from './plan.ts'
 
-/** Undefined if a single client moves and sees nothing but its own servers. */
+/** Returns the notice; undefined if a single client moves and sees nothing but its own servers. */
 export function sharingNotice(
   changes: readonly ClientChange[],
   target: ImportTarget,

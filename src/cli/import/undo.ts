@@ -6,11 +6,11 @@ import {
   contentHash,
   type Journal,
   openJournal,
+  planUndo,
   putBack,
   type RecordedFile,
   readCurrent,
-  type Undoing,
-  undoingOf,
+  type UndoPlan,
 } from '../../import/index.ts'
 import { keepReferences, type Machine, readEntries, readServer } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
@@ -19,6 +19,7 @@ import { CommandError, type Input, listIn, type Terminal } from '../command.ts'
 import { journalFolder } from './apply.ts'
 import { changedLines } from './diff.ts'
 
+/** Runs `import --undo`; returns the exit code. */
 export async function undoImport(input: Input, terminal: Terminal, machine: Machine): Promise<0 | 1> {
   const journal = openJournal(journalFolder(machine))
   const records = await readRecords(journal, machine)
@@ -75,7 +76,7 @@ async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[])
   }
   try {
     const current = await readCurrent(file.file)
-    const undoing = await undoingOf(journal, file, current)
+    const undoing = await planUndo(journal, file, current)
     if (undoing.kind === 'done') {
       steps.push({ file: file.file, outcome: 'unchanged' })
       return true
@@ -111,7 +112,7 @@ async function mayUndo(
   { input, terminal, machine }: Context,
   file: RecordedFile,
   current: Buffer | undefined,
-  undoing: Undoing,
+  undoing: UndoPlan,
 ): Promise<boolean> {
   const { clients, parts } = file
   if (!input.isSet('json')) {

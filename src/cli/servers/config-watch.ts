@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Config, noServers, readConfig } from '../../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
 
+/** Options of `watchConfig`. */
 export type ConfigWatchOptions = {
   readonly files: readonly string[]
   /** The configuration as read at the start. */
@@ -28,6 +29,8 @@ export type ConfigWatch = {
 /** Watches the files until it is stopped. */
 export function watchConfig({ files, config, configure, notify }: ConfigWatchOptions): ConfigWatch {
   let inUse = config
+  /** False after a failure to apply a configuration, which may have applied a part of it. */
+  let isApplied = true
   let taking: Promise<void> = Promise.resolve()
 
   async function take(): Promise<void> {
@@ -39,10 +42,15 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
     if (!isDeepStrictEqual(next.settings, inUse.settings))
       notify('"gateway" has changed in the configuration; restart to apply it.')
     const changes = describeChanges(inUse.servers, next.servers)
+    const isNeeded = changes !== '' || !isApplied
+    if (isNeeded) {
+      isApplied = false
+      await configure(next.servers)
+      isApplied = true
+    }
     inUse = next
-    if (changes === '') return
-    await configure(next.servers)
-    notify(`the configuration has changed: ${changes}.`)
+    if (changes !== '') notify(`the configuration has changed: ${changes}.`)
+    else if (isNeeded) notify('the configuration is the one before the failed change again.')
   }
 
   const reload = () => {
@@ -66,7 +74,7 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
   }
 }
 
-/** One line, without the name of the program. */
+/** Describes a problem on one line. */
 export function describeProblem({ file, server, message }: ConfigProblem): string {
   return `${file}${server ? `, server "${server}"` : ''}: ${message}`
 }

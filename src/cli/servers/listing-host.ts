@@ -12,10 +12,11 @@ const ONE_ATTEMPT = { firstRetryMs: HOUR, maxRetryMs: HOUR }
 /** Milliseconds for prompts and resources, once the tools are listed. */
 const MAX_LISTING_MS = 5000
 
+/** Options of `createListingHost`. */
 export type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> &
   Pick<McpHostOptions, 'concurrency' | 'pins'>
 
-/** Reads nothing from the cache: only what servers list now counts. */
+/** Creates a host that reads nothing from the cache: only what servers list now counts. */
 export function createListingHost(servers: readonly ServerConfig[], options: ListingOptions): McpHost {
   const host = createMcpHost({
     ...options,
@@ -30,7 +31,7 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
   return host
 }
 
-/** Includes lazy servers, with the timeout that the user gave. */
+/** Returns the configuration that starts a server now, even a lazy one, with the user's timeout. */
 export function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
   return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
 }

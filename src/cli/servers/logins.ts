@@ -2,7 +2,10 @@
 import type { ServerConfig } from '../../mcp/index.ts'
 import type { StateStore } from '../../store/index.ts'
 
-/** Logins are in the user's folder, or in the store that replicas share. A server with a key in its configuration needs none. */
+/**
+ * Opens the logins in the user's folder, or in the store that replicas share. A server with a key in its configuration
+ * needs none.
+ */
 export function storedLogins(notify: (message: string) => void, store?: StateStore) {
   return async ({ name, transport }: ServerConfig) => {
     if (transport.kind === 'stdio') return undefined

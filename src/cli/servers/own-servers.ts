@@ -15,7 +15,7 @@ export const fileOption: { readonly config: Option } = {
   },
 }
 
-/** The file to edit. */
+/** Returns the file to edit. */
 export function fileIn(input: Input, machine: Machine): string {
   return resolve(machine.folder, input.text('config') ?? ownConfigFile(machine))
 }

@@ -10,7 +10,7 @@ import { type CredentialStore, openCredentialStore, openKeyring } from '../../us
 import { CommandError } from '../command.ts'
 
 type PersonalParts = {
-  /** Parts servers into those that all share, and those of each user. */
+  /** Splits servers into those that all users share, and personal ones. */
   split(servers: readonly ServerConfig[]): {
     readonly servers: readonly ServerConfig[]
     readonly personal: readonly ServerConfig[]
@@ -30,7 +30,7 @@ type Surroundings = {
   readonly isOnePerson: boolean
 }
 
-/** Finds out what can be done about personal servers; where nothing can, they say why. */
+/** Sets up personal servers; if they cannot work here, their failure says why. */
 export function personalParts(
   { store, hasUsers = false, isOnePerson }: Surroundings,
   environment: { readonly [name: string]: string | undefined } = process.env,

@@ -13,6 +13,7 @@ import { CommandError } from '../command.ts'
 import { isTrusted, type Project, readProject, trustStore } from '../trust/index.ts'
 import { movedServersAdvice } from './moved-servers.ts'
 
+/** The servers that a command may start, and those that it may not. */
 export type ServersToStart = {
   readonly config: Config
   readonly untrusted: readonly UntrustedServer[]
@@ -22,7 +23,10 @@ export type ServersToStart = {
 
 type StartOptions = { readonly isTrusting: boolean; readonly notify: (message: string) => void }
 
-/** Servers of an untrusted folder are listed, not started. Throws if there is no server at all. */
+/**
+ * Reads the configuration. Servers of an untrusted folder are listed, not started. Throws if there is no server at
+ * all.
+ */
 export async function serversToStart(
   named: readonly string[] | undefined,
   machine: Machine,
@@ -40,7 +44,7 @@ export async function serversToStart(
   throw new CommandError(['no server to start.', ...looked, await whatToDo(machine, named)].join('\n'))
 }
 
-/** The same where there may be none. */
+/** Does the same for commands that also work without servers. */
 export async function serversIfAny(
   named: readonly string[] | undefined,
   machine: Machine,

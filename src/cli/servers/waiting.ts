@@ -12,7 +12,7 @@ export function reportWaiting(host: McpHost, notify: (message: string) => void):
   return () => clearTimeout(timer)
 }
 
-/** The servers that are still starting, for a sentence; undefined if there are none. */
+/** Returns the servers that are still starting, for a sentence; undefined if there are none. */
 export function startingServers(
   host: McpHost,
 ): { readonly named: string; readonly verb: 'is' | 'are' } | undefined {

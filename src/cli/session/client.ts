@@ -8,6 +8,7 @@ import { CommandError, type Input, type Option, UsageError, urlIn } from '../com
 import { readScriptNamed } from '../script-option.ts'
 import { MODEL } from './default-model.ts'
 
+/** A client with its model. */
 export type OpenedClient = {
   readonly client: Anthropic
   readonly model: string
@@ -28,6 +29,7 @@ export const modelOptions: { readonly [name: string]: Option } = {
   },
 }
 
+/** Creates the client that the options and the environment choose. */
 export async function openClient(input: Input, environment: NodeJS.ProcessEnv): Promise<OpenedClient> {
   const file = input.text('script')
   if (file !== undefined && input.text('base-url') !== undefined)

@@ -1,4 +1,4 @@
-// Exports of cli/session for other folders: what the agent commands share: the session, its files and rules, the model client.
+// Exports of cli/session for other folders: the session, rules and model client of the agent commands.
 export { modelOptions, type OpenedClient, openClient, openScript } from './client.ts'
 export { MODEL } from './default-model.ts'
 export { onInterrupt } from './interrupt.ts'

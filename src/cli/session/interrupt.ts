@@ -8,7 +8,7 @@ const signals = (): NodeJS.Signals[] => [
   ...([0, 1, 2].some(isatty) ? ['SIGHUP' as const] : []),
 ]
 
-/** Returns a function that removes the handlers. */
+/** Handles signals; returns a function that removes the handlers. */
 export function onInterrupt(stop: AbortController): () => void {
   const heard = signals()
   const forget = () => {

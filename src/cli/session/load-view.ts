@@ -1,8 +1,8 @@
 // Imports a view that Ink draws.
 
 /**
- * Removes `CI` during the import, because Ink draws nothing if it is set, and sets `NODE_ENV`, because React runs in its slow
- * development mode without it.
+ * Imports a view. Removes `CI` meanwhile, because Ink draws nothing if it is set, and sets `NODE_ENV`, because React
+ * runs in its slow development mode without it.
  */
 export async function loadView<View>(importView: () => Promise<View>): Promise<View> {
   const { env } = process

@@ -6,7 +6,7 @@ import { type Input, type PipedInput, type Terminal, UsageError } from '../comma
 /** Milliseconds to wait for piped input: programs that start us often leave a silent pipe open. */
 const INPUT_TIMEOUT_MS = 3000
 
-/** Throws if there can be no prompt, before reading anything. */
+/** Throws if there can be no prompt, before anything is read. */
 export function checkPrompt({ words }: Input, terminal: Terminal): void {
   if (words.length === 0 && !inputOf(terminal).isPiped)
     throw new UsageError('no prompt; pass it as an argument, or through a pipe.')

@@ -55,6 +55,7 @@ export function rulesFromFlags(input: Input): PermissionRule[] {
   return rules
 }
 
+/** Options of `openPermissions`. */
 export type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
   /** `folder` is the agent's working folder. */
   readonly machine: Machine
@@ -63,7 +64,9 @@ export type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'>
   readonly fromFlags: readonly PermissionRule[]
 }
 
-/** Rejects if the user's own rules cannot be read, because there may be a deny rule among them. */
+/**
+ * Opens the permissions. Rejects if the user's own rules cannot be read, because there may be a deny rule among them.
+ */
 export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
   const { machine, project, fromFlags, ask, refusal } = options
   const own = openUserRules(machine)
@@ -91,7 +94,10 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
   }
 }
 
-/** If nobody can be asked: reports once per tool which rule would have allowed it. */
+/**
+ * Returns the refusal for sessions in which nobody can be asked; reports once per tool which rule would have allowed
+ * it.
+ */
 export function refuseUnasked(notify: (message: string) => void): (question: PermissionQuestion) => string {
   const refused = new Set<string>()
   return ({ call: { name }, suggested }) => {

@@ -59,6 +59,7 @@ import {
 import { version } from '../version.ts'
 import type { SessionPermissions } from './session-rules.ts'
 
+/** Options of `openAgentSession`. */
 export type AgentSessionOptions = {
   /** Which command opens it. */
   readonly kind: 'chat' | 'run'
@@ -85,6 +86,7 @@ export type AgentSessionOptions = {
   readonly notify: (message: string) => void
 }
 
+/** An open session. */
 export type AgentSession = {
   readonly agent: Agent
   readonly shelf: Shelf
@@ -99,6 +101,7 @@ export type AgentSession = {
   close(): Promise<void>
 }
 
+/** Opens a new session, or resumes one. */
 export async function openAgentSession(options: AgentSessionOptions): Promise<AgentSession> {
   const { client, model, directory, permissions, notify, contextWindow } = options
   const { permission } = permissions

@@ -2,6 +2,7 @@
 import type { ToolUseHelpOptions } from '../../agent/using/index.ts'
 import { type Input, type Option, UsageError } from '../command.ts'
 
+/** Names and descriptions of the options. */
 export const usingOptions: { readonly [name: string]: Option } = {
   describe: {
     type: 'string',
@@ -17,6 +18,7 @@ export const usingOptions: { readonly [name: string]: Option } = {
   learn: { type: 'boolean', about: 'keep tools loaded that most of your sessions load' },
 }
 
+/** Reads the options. */
 export function readUsing(input: Input): ToolUseHelpOptions {
   return {
     describe: numberIn(input, 'describe', 999),
@@ -27,8 +29,8 @@ export function readUsing(input: Input): ToolUseHelpOptions {
 }
 
 function numberIn(input: Input, option: string, most: number): number {
-  const given = input.text(option) ?? '0'
-  if (!/^\d{1,3}$/.test(given) || Number(given) > most)
-    throw new UsageError(`--${option} is "${given}"; use a number from 0 to ${most}.`)
-  return Number(given)
+  const value = input.text(option) ?? '0'
+  if (!/^\d{1,3}$/.test(value) || Number(value) > most)
+    throw new UsageError(`--${option} is "${value}"; use a number from 0 to ${most}.`)
+  return Number(value)
 }

@@ -9,11 +9,12 @@ import { CommandError, type Terminal } from '../command.ts'
 
 const MAX_REPORTED = 10
 
+/** Reads a catalogue. */
 export async function readTools(path: string, terminal: Terminal): Promise<Tool[]> {
   return parseTools(await readText(path), path, terminal.report)
 }
 
-/** Throws if no line is a tool. */
+/** Parses a catalogue. Throws if no line is a tool. */
 export function parseTools(text: string, path: string, notify: (message: string) => void): Tool[] {
   const seen = new Set<string>()
   return parseLines(text, path, notify, (value) => {
@@ -29,14 +30,14 @@ export function parseTools(text: string, path: string, notify: (message: string)
   })
 }
 
-/** The servers' tools in the format of `readTools`. */
+/** Writes the servers' tools in the format of `readTools`. */
 export function catalogueOf(statuses: readonly ServerStatus[]): string {
   return toolsOf(statuses)
     .map((tool) => `${JSON.stringify(tool)}\n`)
     .join('')
 }
 
-/** The servers' tools in the format of a catalogue. */
+/** Returns the servers' tools as those of a catalogue. */
 export function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
   return statuses.flatMap(({ config, tools }) =>
     tools.map((listed) => {
@@ -46,6 +47,7 @@ export function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
   )
 }
 
+/** Reads queries with their expected tools. */
 export async function readQueries(path: string, terminal: Terminal): Promise<EvaluationQuery[]> {
   return parseLines(await readText(path), path, terminal.report, (value, line) => {
     const query = value as EvaluationQuery

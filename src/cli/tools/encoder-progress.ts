@@ -19,13 +19,16 @@ export async function withEncoderProgress<Result>(
   }
 }
 
+/** Shows progress. */
 export type EncoderProgress = {
   readonly report: (done: number, total: number) => void
   /** Removes a line that is being rewritten. */
   readonly finish: () => void
 }
 
-/** The first report, tools whose vectors were stored, is the baseline of the estimate. */
+/**
+ * Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate.
+ */
 export function createEncoderProgress(terminal: Terminal, now: () => number): EncoderProgress {
   const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
   const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS

@@ -9,12 +9,16 @@ import { version } from '../version.ts'
 
 const MAX_WAIT_MS = 60_000
 
+/** The definitions of all servers that could be listed. */
 export type KnownDefinitions = {
   readonly tools: readonly Tool[]
   readonly servers: { readonly [name: string]: { readonly alwaysLoad?: boolean } }
 }
 
-/** Starts only servers that are not in the cache; `isFresh` starts all. Reports servers that cannot be listed. */
+/**
+ * Collects definitions. Starts only servers that are not in the cache; `isFresh` starts all. Reports servers that
+ * cannot be listed.
+ */
 export async function knownDefinitions(
   servers: readonly ServerConfig[],
   terminal: Terminal,

@@ -1,6 +1,7 @@
 // The option `--known` of commands whose searches may name tools that are not installed.
 import type { Option } from '../command.ts'
 
+/** The option. */
 export const knownToolsOption: Option = {
   type: 'string',
   value: 'files',

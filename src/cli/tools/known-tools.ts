@@ -1,4 +1,4 @@
-// Tools that a person knows of but has not installed: from catalogues and exports of an MCP registry. Searches name them.
+// Lets searches name tools that are not installed, from catalogues and exports of an MCP registry.
 import type { FindRelated } from '../../core/index.ts'
 import { fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
@@ -9,6 +9,7 @@ import { parseTools } from './catalogue.ts'
 const MAX_BYTES = 50_000_000
 const MAX_ENTRIES = 20_000
 
+/** Options of `openKnownTools`. */
 export type KnownToolsOptions = {
   readonly files: readonly string[]
   /** Names of the configured servers: their tools are not running rather than not installed. */
@@ -75,7 +76,7 @@ function registryServers(text: string): unknown[] | undefined {
   }
 }
 
-/** A registry knows servers, not their tools: the server stands for them. */
+/** Returns an entry for a whole server, because a registry does not list tools. */
 function serverEntry(given: unknown): RelatedEntry[] {
   const server = fieldsOf(isFields(fieldsOf(given).server) ? fieldsOf(given).server : given)
   const [name, description] = [textOf(server.name), textOf(server.description)]
@@ -93,7 +94,7 @@ function serverEntry(given: unknown): RelatedEntry[] {
 
 const PACKAGE = /^(@[\w.-]+\/)?\w[\w.-]*$/
 
-/** Only for names that a shell takes as they are and no program as an option: whoever wrote the entry is a stranger. */
+/** Returns the command that adds the server. Entries are untrusted, so only names without shell syntax or a leading dash qualify. */
 function commandOf(
   { packages, remotes }: { readonly [key: string]: unknown },
   short: string,

@@ -3,6 +3,7 @@ import type { Rank } from '../../core/index.ts'
 import { type RankerName, rankers } from '../../rankers/index.ts'
 import { type Option, UsageError } from '../command.ts'
 
+/** The option `--ranker`. */
 export const rankerOption: Option = {
   type: 'string',
   value: 'name',
@@ -10,6 +11,7 @@ export const rankerOption: Option = {
   about: `one of ${Object.keys(rankers).join(', ')}`,
 }
 
+/** Returns the ranker of this name. */
 export function readRanker(name: string): Rank {
   if (!Object.hasOwn(rankers, name)) {
     throw new UsageError(`unknown ranker "${name}"; use one of ${Object.keys(rankers).join(', ')}.`)
@@ -17,6 +19,7 @@ export function readRanker(name: string): Rank {
   return rankers[name as RankerName]
 }
 
+/** Parses `--limit`. */
 export function readLimit(text: string | undefined, standard: number): number {
   const limit = text === undefined ? standard : Number(text)
   if (!Number.isInteger(limit) || limit < 1)

@@ -14,9 +14,12 @@ import { movedServersAdvice, reportWaiting, storedLogins, toStart } from '../ser
 import { version } from '../version.ts'
 import { toolsOf } from './catalogue.ts'
 
+/** How long to wait for the servers if the user passes no timeout. */
 export const MAX_WAIT_SECONDS = 60
 
-/** Reports the servers that fail or take longer than `timeout` milliseconds, and lists the tools of the others. */
+/**
+ * Starts the servers and lists their tools; reports those that fail or take longer than `timeout` milliseconds.
+ */
 export async function listServerTools(
   named: readonly string[] | undefined,
   timeout: number | undefined,

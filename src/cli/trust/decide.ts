@@ -3,8 +3,9 @@
 import { counted } from '../../terminal/index.ts'
 import { plainLine, type TrustItem } from './items.ts'
 import { type Project, withoutContent } from './project.ts'
-import { covers, type Decided, decidedNow, type TrustRecord, type TrustStore } from './store.ts'
+import { type Decided, decidedNow, isProjectDecided, type TrustRecord, type TrustStore } from './store.ts'
 
+/** How the user can decide. */
 export type Deciding = {
   readonly store: TrustStore
   /** The user trusts it on the command line, for this run. */
@@ -22,8 +23,8 @@ export async function decideTrust(project: Project, deciding: Deciding): Promise
   const { store, isTrusting, ask, show, notify } = deciding
   if (project.items.length === 0 || isTrusting) return project
   const record = await store.read(project.folder)
-  if (covers(record?.trusted, project)) return project
-  if (covers(record?.refused, project)) {
+  if (isProjectDecided(record?.trusted, project)) return project
+  if (isProjectDecided(record?.refused, project)) {
     notify(notUsed(project, `You said no on ${dayOf(record?.refused)}. "toolshelf trust" asks again.`))
     return withoutContent(project)
   }
@@ -47,9 +48,11 @@ export async function decideTrust(project: Project, deciding: Deciding): Promise
   return withoutContent(project)
 }
 
-/** Whether the user trusts the project in its current state; a project without any effect needs no trust. */
+/**
+ * Returns whether the user trusts the project in its current state; a project without any effect needs no trust.
+ */
 export async function isTrusted(project: Project, store: TrustStore): Promise<boolean> {
-  return project.items.length === 0 || covers((await store.read(project.folder))?.trusted, project)
+  return project.items.length === 0 || isProjectDecided((await store.read(project.folder))?.trusted, project)
 }
 
 const PROMPT = 'Trust this content? [y] yes  [n] no, do not ask again  [Enter] not now: '
@@ -78,7 +81,7 @@ function notUsed({ items, folder }: Project, why: string): string {
   return `${summaryOf(items)} of ${plainLine(folder)} ${items.length === 1 ? 'is' : 'are'} not used. ${why}`
 }
 
-/** `2 servers, 1 skill`. */
+/** Counts items: `2 servers, 1 skill`. */
 export function summaryOf(items: readonly TrustItem[]): string {
   const count = (kind: TrustItem['kind']) => items.filter((one) => one.kind === kind).length
   const parts = [
@@ -101,7 +104,7 @@ function dayOf(decided: Decided | undefined): string {
 const MAX_SHOWN = 20
 const MAX_LINE_LENGTH = 200
 
-/** What the folder would do, or what is new since it was trusted. */
+/** Describes what the folder would do, or what is new since it was trusted. */
 export function questionText(project: Project, trusted: Decided | undefined): string {
   const { folder, items } = project
   const changes = changesSince(trusted, project)
@@ -118,7 +121,7 @@ export function questionText(project: Project, trusted: Decided | undefined): st
   ].join('\n')
 }
 
-/** One item in full. */
+/** Renders one item in full. */
 export function trustItemLines({ kind, title, file, lines }: TrustItem, longest = MAX_LINE_LENGTH): string[] {
   return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
 }

@@ -26,21 +26,23 @@ export type TrustItem = {
 const MAX_LINE_LENGTH = 1000
 const MAX_LINES = 50
 
-/** The enabled servers of a file and its settings, unexpanded. */
+/** Describes the enabled servers of a file and its settings, unexpanded. */
 export function configItems(read: FileEntries, file: string, machine: Machine): TrustItem[] {
   const servers = read.entries.flatMap((entry) => {
     const { server } = readServer(entry, read.file, machine, keepReferences)
     if (!server || server.disabled) return []
-    return [item('server', server.name, file, serverLines(server, machine.folder), server)]
+    return [makeTrustItem('server', server.name, file, serverLines(server, machine.folder), server)]
   })
   const { settings } = read
   const lines = Object.entries(settings).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-  return lines.length === 0 ? servers : [...servers, item('settings', 'gateway', file, lines, settings)]
+  return lines.length === 0
+    ? servers
+    : [...servers, makeTrustItem('settings', 'gateway', file, lines, settings)]
 }
 
 /**
- * What a skill adds to the prompt: its description at once, its text when the model reads it. None if the model never
- * sees it.
+ * Describes what a skill adds to the prompt: its description at once, its text when the model reads it. Empty if the
+ * model never sees it.
  */
 export function skillItems(
   skill: SkillFile,
@@ -53,20 +55,23 @@ export function skillItems(
     if (isForUserOnly) return []
     const lines = [`tells the model: ${description}`]
     if (!isWithin(skill.file, folder)) lines.push(`is a link to ${skill.file}`)
-    return [item('skill', name, file, lines, skill.text)]
+    return [makeTrustItem('skill', name, file, lines, skill.text)]
   } catch (error) {
     notify(`the skill in ${dirname(file)} is left out: ${(error as Error).message}.`)
     return []
   }
 }
 
-/** Rules that let calls run without asking. */
+/** Describes the rules that let calls run without asking. */
 export function ruleItems(rules: readonly PermissionRule[], file: string): TrustItem[] {
   const allowing = rules.filter(({ effect }) => effect === 'allow')
-  return allowing.map(({ rule }) => item('rule', rule, file, ['runs such calls without asking you'], rule))
+  return allowing.map(({ rule }) =>
+    makeTrustItem('rule', rule, file, ['runs such calls without asking you'], rule),
+  )
 }
 
-export function item(
+/** Makes an item that is safe to print. */
+function makeTrustItem(
   kind: TrustItem['kind'],
   title: string,
   file: string,
@@ -84,6 +89,7 @@ export function item(
   }
 }
 
+/** Returns the hash of a file's content. */
 export function hashOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
@@ -184,7 +190,7 @@ function escaped(text: string): string {
   return text.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** One line in which everything is visible and nothing controls the terminal. */
+/** Returns one line in which everything is visible and nothing controls the terminal. */
 export function plainLine(text: string, most = MAX_LINE_LENGTH): string {
   const line = visible(text.slice(0, most).toWellFormed()).replaceAll('\n', '?')
   const left = text.length - most

@@ -16,13 +16,14 @@ export const trustOption: Option = {
   about: 'use this folder’s servers, skills and rules in this run without asking',
 }
 
+/** Options of `openProject`. */
 export type OpenProjectOptions = ProjectParts & {
   readonly isTrusting: boolean
   readonly terminal: Terminal
   readonly notify: (message: string) => void
 }
 
-/** The project in `machine.folder`, without untrusted parts. */
+/** Opens the project in `machine.folder`, without untrusted parts. */
 export async function openProject(machine: Machine, options: OpenProjectOptions): Promise<Project> {
   const { terminal, notify, isTrusting, ...parts } = options
   const project = await readProject(machine, parts)
@@ -41,7 +42,7 @@ export function showQuestion(terminal: Terminal, text: string): void {
   terminal.report(wrapLines(text, process.stderr.columns || Number.POSITIVE_INFINITY))
 }
 
-/** The project of an agent's session. `--config` replaces its servers. */
+/** Opens the project of an agent's session. `--config` replaces its servers. */
 export function projectOf(
   input: Input,
   terminal: Terminal,
@@ -52,12 +53,12 @@ export function projectOf(
   return openProject(machine, { ...(filesIn(input) ? { configs: [] } : {}), isTrusting, terminal, notify })
 }
 
-/** This machine, with the agent's working folder. */
+/** Returns this machine, with the agent's working folder. */
 export function machineAt(directory: string): Machine {
   return { ...thisMachine(), folder: resolve(directory) }
 }
 
-/** Where trust decisions are stored: next to the sessions. */
+/** Opens the store of trust decisions, next to the sessions. */
 export function trustStore(machine: Machine, notify: (message: string) => void): TrustStore {
   return openTrustStore(join(dataFolder(machine.environment, machine.home), 'trust'), notify)
 }

@@ -28,6 +28,7 @@ export type Project = {
   readonly notices: readonly string[]
 }
 
+/** Which parts of a folder are read. */
 export type ProjectParts = {
   /** Configuration files to read; by default those that `run`, `chat` and `doctor` use. */
   readonly configs?: readonly string[]
@@ -79,7 +80,7 @@ export async function readProject(machine: Machine, parts: ProjectParts = {}): P
 /** Problems shown to the user; the rest is counted. */
 const MAX_REPORTED = 10
 
-/** The problems of the folder's files, one sentence each. */
+/** Describes the problems of the folder's files, one sentence each. */
 export function troublesOf({ problems, notices }: Project): string[] {
   const all = [
     ...problems.map(
@@ -91,7 +92,7 @@ export function troublesOf({ problems, notices }: Project): string[] {
   return rest > 0 ? [...all.slice(0, MAX_REPORTED), `${rest} more files of this folder have problems.`] : all
 }
 
-/** The same folder without anything that would act; deny and ask rules stay. */
+/** Returns the same folder without anything that would act; deny and ask rules stay. */
 export function withoutContent(project: Project): Project {
   const rules = project.rules.filter(({ effect }) => effect !== 'allow')
   return { ...project, configs: [], skills: [], rules, items: [], files: new Map() }

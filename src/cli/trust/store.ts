@@ -16,6 +16,7 @@ export type TrustRecord = {
   readonly refused?: Decided
 }
 
+/** A decision and the content that it is about. */
 export type Decided = {
   /** ISO 8601. */
   readonly at: string
@@ -24,6 +25,7 @@ export type Decided = {
   readonly items: readonly KnownItem[]
 }
 
+/** An item as it was shown when the user decided. */
 export type KnownItem = {
   readonly kind: string
   readonly title: string
@@ -32,6 +34,7 @@ export type KnownItem = {
   readonly lines: readonly string[]
 }
 
+/** Stores decisions by folder. */
 export type TrustStore = {
   /** Undefined if nothing was decided yet, or the record cannot be read. Never rejects. */
   read(folder: string): Promise<TrustRecord | undefined>
@@ -47,6 +50,7 @@ const MAX_BYTES = 4_000_000
 const MAX_ITEMS = 500
 const MAX_CHARACTERS = 300
 
+/** Opens the store in a folder. */
 export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
   const pathOf = (folder: string) => join(place, fileName(folder))
   const readFile = async (path: string): Promise<TrustRecord | undefined> => {
@@ -85,7 +89,9 @@ export function openTrustStore(place: string, notify: (message: string) => void)
   }
 }
 
-/** The record of a decision about a project in its current state. Files decided about earlier stay decided. */
+/**
+ * Makes the record of a decision about a project in its current state. Files decided about earlier stay decided.
+ */
 export function decidedNow(project: Project, before: Decided | undefined, at: Date): Decided {
   const items = project.items.map(({ kind, title, file, hash, lines }) => ({
     kind,
@@ -102,8 +108,8 @@ export function decidedNow(project: Project, before: Decided | undefined, at: Da
   }
 }
 
-/** Whether every file of the project was decided about in its current state. */
-export function covers(decided: Decided | undefined, { files }: Project): boolean {
+/** Returns whether every file of the project was decided about in its current state. */
+export function isProjectDecided(decided: Decided | undefined, { files }: Project): boolean {
   return decided !== undefined && [...files].every(([path, hash]) => hashIn(decided, path) === hash)
 }
 

@@ -1,4 +1,4 @@
-// Keeps what searches led to in `learned.jsonl`, one use a line; a damaged line costs only itself.
+// Stores which calls searches led to in `learned.jsonl`, one per line; skips damaged lines.
 import { randomUUID } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,11 +15,12 @@ const MAX_READ = 20_000_000
 /** Most characters of a word or name; none that we wrote is longer. */
 const MAX_TEXT_LENGTH = 1000
 
+/** Returns the path of the file. */
 export function learnedFile(): string {
   return join(dataFolder(), 'learned.jsonl')
 }
 
-/** Opens what was learned. Without a readable or writable file, learning lasts as long as the process. */
+/** Opens the learned searches. Without a readable or writable file, learning lasts as long as the process. */
 export function openLearnedSearch(file: string, notify: (message: string) => void): LearnedSearch {
   let isBroken = false
   const guarded = (work: () => void) => {
@@ -46,7 +47,7 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
   return learned
 }
 
-/** Returns how many searches were forgotten; undefined if the file was too large to count them. */
+/** Deletes the learned searches; returns how many, or undefined if the file was too large to count them. */
 export function forgetLearnedSearches(file: string): number | undefined {
   const count = sizeOf(file) > MAX_READ ? undefined : learnedUses(file).length
   rmSync(file, { force: true })
@@ -61,7 +62,7 @@ function tooLarge(file: string, size: number): CommandError {
   return new CommandError(`${file} has ${size} bytes, more than ${MAX_READ}; delete it to start over`)
 }
 
-/** What is in the file, oldest first. Throws if it is too large to be ours. */
+/** Reads the file, oldest first. Throws if it is too large to be ours. */
 export function learnedUses(file: string): readonly LearnedUse[] {
   const size = sizeOf(file)
   if (size === 0) return []

@@ -12,11 +12,13 @@ import { lockFile, readBoundedFile } from '../../node/index.ts'
 export const PROJECT_RULES = join('.toolshelf', 'permissions.json')
 
 const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
+/** Largest file of rules that is read. */
 export const MAX_RULE_BYTES = 200_000
 const MAX_RULES = 1000
 /** Milliseconds; longer than any change takes: a process that holds the lock longer has been killed. */
 const MAX_HOLD_MS = 10_000
 
+/** The valid rules of a file, and its problems. */
 export type ReadRules = {
   readonly rules: readonly PermissionRule[]
   /** Invalid rules, and why. */
@@ -33,7 +35,9 @@ export type UserRules = {
   remove(rule: PermissionRule): Promise<boolean>
 }
 
-/** Rules of scope `user` apply everywhere, those of scope `project` in `machine.folder`. */
+/**
+ * Opens the user's rules. Those of scope `user` apply everywhere, those of scope `project` in `machine.folder`.
+ */
 export function openUserRules(machine: Machine): UserRules {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')
   const folder = realFolder(machine.folder)
@@ -84,7 +88,7 @@ async function readDocument(file: string): Promise<Document> {
   }
 }
 
-/** The rules of one group of lists. */
+/** Reads the rules of one group of lists. */
 export function rulesIn(lists: { readonly [key: string]: unknown }, scope: RuleScope): ReadRules {
   const rules: PermissionRule[] = []
   const problems: string[] = []

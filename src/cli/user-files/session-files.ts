@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { CommandError, didYouMean } from '../command.ts'
 
+/** A stored session. */
 export type SessionFile = {
   /** The name that `--resume` accepts. */
   readonly name: string
@@ -17,7 +18,7 @@ const ENDING = '.jsonl'
 const MAX_NAME_LENGTH = 120
 const MAX_NAMED = 3
 
-/** `$XDG_DATA_HOME/toolshelf`, else `~/.local/share/toolshelf`. */
+/** Returns `$XDG_DATA_HOME/toolshelf`, else `~/.local/share/toolshelf`. */
 export function dataFolder(
   environment: { readonly [name: string]: string | undefined } = process.env,
   home: string = homedir(),
@@ -26,12 +27,17 @@ export function dataFolder(
   return join(data && isAbsolute(data) ? data : join(home, '.local', 'share'), 'toolshelf')
 }
 
-/** Where long results of all sessions and of the gateway are kept, until they expire. */
+/**
+ * Returns the folder of long results of all sessions and of the gateway, which are kept until they expire.
+ */
 export function resultsFolder(): string {
   return join(dataFolder(), 'results')
 }
 
-/** Named after the folder; with a hash if another folder could have the same name. */
+/**
+ * Returns the folder of a working folder's sessions. It is named after that folder, with a hash if another could have
+ * the same name.
+ */
 export function sessionsFolder(directory: string): string {
   const path = resolve(directory)
   const name = path.replaceAll(/[^A-Za-z0-9._-]+/g, '-').slice(-MAX_NAME_LENGTH)
@@ -40,12 +46,13 @@ export function sessionsFolder(directory: string): string {
   return join(dataFolder(), 'sessions', `${name}${hash}`)
 }
 
+/** Returns the path for a new session. */
 export function newSessionFile(directory: string): string {
   const time = new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, '-')
   return join(sessionsFolder(directory), `${time}-${randomUUID().slice(0, 8)}${ENDING}`)
 }
 
-/** Newest first. */
+/** Lists the sessions of a folder, newest first. */
 export function sessionFiles(directory: string): SessionFile[] {
   const folder = sessionsFolder(directory)
   return namesIn(folder)
@@ -80,14 +87,14 @@ export function findSession(requested: string, directory: string): string {
   throw new CommandError(`no such file or session: "${requested}"${near || '.'} ${whereabouts(directory)}`)
 }
 
-/** The command that resumes a session. */
+/** Returns the options that resume a session. */
 export function resumeOptions(file: string, directory: string): string {
   if (dirname(file) !== sessionsFolder(directory)) return `--resume ${file}`
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
   return `--resume ${basename(file, ENDING)}${option}`
 }
 
-/** Where the sessions of a folder are, and how to list them. */
+/** Says where the sessions of a folder are, and how to list them. */
 export function whereabouts(directory: string): string {
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
   return `Sessions of this folder are stored in ${sessionsFolder(directory)}; "toolshelf sessions${option}" lists them.`

@@ -56,15 +56,15 @@ export async function answerSearch(
 
 /** What a search found. */
 export type SearchOutcome = {
-  /** The query as it was searched; empty if the input was none. */
+  /** The query as it was searched; empty if the input has none. */
   readonly query: string
   /** The tools whose definitions fit into `answerTokens`: these are loaded. */
   readonly tools: readonly PoolTool[]
-  /** The definitions of `tools`: JSON; or compact, where that was asked for and the search gave no names. */
+  /** The definitions of `tools`: as JSON, or compact if that was asked for and the search gave no names. */
   readonly definitions: readonly string[]
   /** Tools that the remark only describes, because their definitions do not fit (S17). */
   readonly shortened: readonly PoolTool[]
-  /** What fits beside tools, by the option `related`. */
+  /** Other items that match, found by the option `related`. */
   readonly related: readonly RelatedItem[]
   /** How many more tools matched. */
   readonly left: number
@@ -148,7 +148,7 @@ export async function searchTools(
   }
 }
 
-/** The event of a search. */
+/** Builds the event of a search. */
 function searchEvent(
   host: Host,
   query: string,
@@ -170,7 +170,7 @@ function searchEvent(
   }
 }
 
-/** Characters that wires write in front of the definitions and of the remark. */
+/** Characters that wires add in front of the definitions and of the remark. */
 const AROUND_DEFINITIONS = 200
 
 /** Searches that name their tools, and so get whole definitions. */
@@ -233,12 +233,12 @@ function nothing(query: string, { deferred }: ToolPartition): string {
 }
 
 function aboutNames({ unknown }: QueryResult): string[] {
-  const told = unknown.slice(0, MAX_UNKNOWN).map(({ name, near }) => {
+  const lines = unknown.slice(0, MAX_UNKNOWN).map(({ name, near }) => {
     const asked = `There is no tool named "${oneLine(name, 100)}".`
     return near.length > 0 ? `${asked} Nearest: ${near.join(', ')}.` : asked
   })
-  const rest = unknown.length - told.length
-  return rest > 0 ? [...told, `${rest} more of the names do not exist.`] : told
+  const rest = unknown.length - lines.length
+  return rest > 0 ? [...lines, `${rest} more of the names do not exist.`] : lines
 }
 
 function aboutUnread({ unread = 0 }: QueryResult): string[] {
@@ -258,7 +258,7 @@ function aboutRest(found: QueryResult, allowed: readonly PoolTool[]): string[] {
   ]
 }
 
-/** Servers of which no tool is in the pool; a server whose last good list is there was searched. */
+/** Returns the servers without any tool in the pool; one whose last good list is there was searched. */
 function unsearchedIn(host: Host): UnsearchedServer[] {
   const searched = new Set(partitionOf(host).pool.tools.map(({ server }) => server))
   return [...host.servers].flatMap(([name, server]) =>

@@ -1,9 +1,10 @@
-// Runs several calls that the model makes in one: at the same time where that is safe, with one result for each.
+// Runs several calls that the model makes in one: concurrently where that is safe, with one result for each.
 import { type Fields, isFields, listOf } from '../../lib/index.ts'
 
+/** The name of the tool that makes several calls. */
 export const BATCH_TOOL = 'CallTools'
 
-/** The most calls of one batch. */
+/** Most calls in one batch. */
 const MAX_CALLS = 25
 const CONCURRENT_CALLS = 8
 
@@ -31,13 +32,14 @@ export const callToolsTool = {
   },
 } as const
 
+/** One call of a batch. */
 export type BatchCall = { readonly name: string; readonly input: Fields }
 
-/** Reads the input of CallTools; returns a text that says what is wrong with it, for the model. */
+/** Reads the input of CallTools; returns a text for the model that says what is wrong with it. */
 export function readBatch(input: unknown): readonly BatchCall[] | string {
   const wanted = `${BATCH_TOOL} takes {"calls": [{"name": "<full name of the tool>", "arguments": {…}}, …]}`
-  const given = isFields(input) ? parsed(input.calls) : undefined
-  const calls = listOf(given).map(readCall)
+  const list = isFields(input) ? parsed(input.calls) : undefined
+  const calls = listOf(list).map(readCall)
   if (calls.length === 0) return `${wanted}, with at least one call.`
   if (calls.length > MAX_CALLS)
     return `${calls.length} calls are too many: ${BATCH_TOOL} takes up to ${MAX_CALLS}.`
@@ -53,7 +55,7 @@ function readCall(value: unknown): BatchCall | undefined {
   return isFields(input) ? { name: value.name, input } : undefined
 }
 
-/** Models sometimes write JSON where a value belongs. */
+/** Parses a value that a model wrote as a JSON string. */
 function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return value
   try {
@@ -63,12 +65,13 @@ function parsed(value: unknown): unknown {
   }
 }
 
+/** How to run the calls of a batch. */
 export type BatchSteps<Result> = {
-  /** What a call may change: calls with different scopes do not wait for each other. */
+  /** Returns what a call may change; calls with different scopes do not wait for each other. */
   readonly scopeOf: (call: BatchCall) => string
-  /** Whether the call is known to change nothing. */
+  /** Returns whether the call is known to change nothing. */
   readonly isReadOnly: (call: BatchCall) => boolean
-  /** Must not reject for a reason that concerns this call alone. */
+  /** Runs a call. Must not reject for a reason that concerns this call alone. */
   readonly run: (call: BatchCall, index: number) => Promise<Result>
 }
 
@@ -99,7 +102,7 @@ export function runBatch<Result>(
   return Promise.all(results)
 }
 
-/** Lets so many tasks run at once; the others wait in their order. */
+/** Returns a function that runs at most `most` tasks at once; the others wait in order. */
 function slots(most: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
   let free = most
   const waiting: (() => void)[] = []

@@ -2,7 +2,7 @@
 import { jsonLength } from '../../lib/index.ts'
 import type { Trace } from '../trace.ts'
 
-/** Which call an event is about. */
+/** The call that an event is about. */
 export type CallSubject = {
   readonly id: string
   readonly name: string
@@ -14,7 +14,7 @@ export type CallSubject = {
 /** How a call ended. */
 export type CallOutcome = Extract<Trace, { type: 'result' }>['outcome']
 
-/** The event of a call that has ended with this content. */
+/** Builds the event of a call that has ended with this content. */
 export function resultEvent(
   subject: CallSubject,
   outcome: CallOutcome,

@@ -23,6 +23,7 @@ export type ResolvedCall = {
   readonly original: string
 }
 
+/** Returns what the host must run for a call. */
 export function resolveCall(call: ToolUse, pool: Pool, settings: Settings): ResolvedCall {
   const inner = call.name === settings.callTool ? (call.input as Wrapped | null | undefined) : undefined
   const name = typeof inner?.name === 'string' ? inner.name : String(call.name ?? '')
@@ -67,7 +68,7 @@ export function checkCall(
 
 const MAX_DEFINITION_LENGTH = 10_000
 
-/** The whole definition of a tool that the model may have seen only compact. */
+/** Returns the whole definition of a tool of which the model may have seen only the compact form. */
 function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, wire?: Wire): string {
   if (!wire || wire.callsByName || !deferredNames.has(name)) return ''
   return json.length <= MAX_DEFINITION_LENGTH

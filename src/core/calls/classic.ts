@@ -1,4 +1,4 @@
-// The classic ranker (S6): points per term for name, hint and description.
+// Implements the classic ranker (S6): points per term for name, hint and description.
 // Implements S6, S14, S15.
 
 import type { PoolTool } from '../types.ts'
@@ -7,7 +7,7 @@ import { fold, searchText, UNSPACED, wordPattern } from './search-text.ts'
 
 const MAX_TERMS = 40
 
-/** The ranker of the first tool-search clients: points per word for name, hint and description (S6). */
+/** Ranks as the first tool-search clients did: points per word for name, hint and description (S6). */
 export const classicRank: Rank = (tools, query, limit) => {
   const terms = termsOf(query).slice(0, MAX_TERMS)
   const hits: Hit[] = []

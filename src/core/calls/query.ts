@@ -7,8 +7,10 @@ import { classicRank } from './classic.ts'
 import type { Rank, Ranking } from './rank.ts'
 import { fold, searchText, wordPattern } from './search-text.ts'
 
+/** What a search needs besides the query. */
 export type Search = { readonly rank: Rank; readonly notify: (message: string) => void }
 
+/** The tools that a query found. */
 export type QueryResult = {
   readonly tools: readonly PoolTool[]
   /** How many tools matched, including those beyond the limit. */
@@ -23,9 +25,10 @@ export type QueryResult = {
   readonly scores?: ReadonlyMap<PoolTool, number>
 }
 
+/** Characters of a query that are searched. */
 export const MAX_QUERY_LENGTH = 2000
 const MAX_SUGGESTIONS = 3
-/** Tools with the required terms that rank below this keep the pool's order. */
+/** Of the tools with the required terms, this many are ranked; the rest keep the pool's order. */
 const MAX_RANKED = 500
 
 /** Finds deferred tools by keywords and prefix; by exact name also the other tools of the pool (S10). */
@@ -56,6 +59,7 @@ export function cleanQuery(query: string): string {
   return isHalf ? text.slice(0, text.lastIndexOf(',')) : text
 }
 
+/** Returns whether a query exceeds the maximum length. */
 export function isTooLong(query: string): boolean {
   return query.length > MAX_QUERY_LENGTH
 }
@@ -148,7 +152,7 @@ async function byKeywords(
   return { tools: tools.slice(0, limit), matched: tools.length, ...others }
 }
 
-/** If the ranker fails, the classic one is used. */
+/** Ranks; falls back to the classic ranker if the ranker fails. */
 async function rankSafely(
   { deferred }: ToolPartition,
   query: string,

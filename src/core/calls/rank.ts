@@ -1,4 +1,4 @@
-// The type of a ranker, the extension point of search: one function.
+// Defines the type of a ranker, the extension point of search: one function.
 // Implements S7.
 import type { PoolTool } from '../types.ts'
 
@@ -11,7 +11,7 @@ export type Ranking = {
   readonly hits: readonly Hit[]
   /** How many tools matched in total. */
   readonly matched: number
-  /** How many tools could not be ranked because they are not indexed yet; 0 if left out. */
+  /** How many tools could not be ranked because they are not indexed yet. Default: 0. */
   readonly unread?: number
   /** The ranker's name, for events. */
   readonly ranker?: string

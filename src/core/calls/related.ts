@@ -1,10 +1,10 @@
-// Names what fits a search beside tools: skills, and tools of servers that are not running or not installed.
+// Adds related items to a search: skills, and tools of servers that are not running or not installed.
 // Implements S13.
 import { oneLine } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 import { selectedNames } from './query.ts'
 
-/** Something that fits a search but is no tool of the shelf, such as a skill or a tool that is not installed. */
+/** Something that matches a search but is not a tool of the shelf, such as a skill or a tool that is not installed. */
 export type RelatedItem = {
   /** What it is, such as `skill` or `not installed`. */
   readonly kind: string
@@ -14,7 +14,7 @@ export type RelatedItem = {
   readonly advice: string
 }
 
-/** Finds what fits a query beside these tools: the option `related`. Best first; three are named. */
+/** Finds items other than tools that match a query: the option `related`. Best first; answers name the first three. */
 export type FindRelated = (
   query: string,
   tools: readonly PoolTool[],
@@ -25,7 +25,7 @@ const MAX_NAME_LENGTH = 80
 const MAX_DESCRIPTION_LENGTH = 160
 const MAX_ADVICE_LENGTH = 300
 
-/** A search for exact names means tools; a failure costs only what it would have found. */
+/** Calls the option `related`, except for searches by exact names. Returns nothing if it fails. */
 export async function findRelated(
   related: FindRelated | undefined,
   query: string,
@@ -39,7 +39,7 @@ export async function findRelated(
   }
 }
 
-/** One line each; the texts are strangers' and are cut. */
+/** Lists the items, one line each; their texts are untrusted and cut. */
 export function aboutRelated(items: readonly RelatedItem[]): string {
   const lines = items.map(({ kind, name, description, advice }) => {
     const about = `${oneLine(kind, MAX_NAME_LENGTH)} ${oneLine(name, MAX_NAME_LENGTH)}: ${oneLine(description, MAX_DESCRIPTION_LENGTH)}`

@@ -1,9 +1,9 @@
-// The searchable text of a tool, and patterns for words in it; shared by the query forms and the rankers.
+// Builds the searchable text of a tool, and patterns for words in it; shared by the query forms and the rankers.
 // Implements S6, S14, S15, H5.
 import { fullName, splitName } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 
-/** Matches a whole word; in scripts without spaces, any occurrence. */
+/** Returns a pattern for a whole word; in scripts without spaces, for any occurrence. */
 export function wordPattern(term: string): RegExp {
   const escaped = term.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
   if (new RegExp(UNSPACED.source, 'u').test(term)) return new RegExp(escaped, 'u')
@@ -20,6 +20,7 @@ export type SearchText = {
 
 const texts = new WeakMap<PoolTool, SearchText>()
 
+/** Returns the searchable text of a tool, cached per tool. */
 export function searchText(entry: PoolTool): SearchText {
   let text = texts.get(entry)
   if (!text) {

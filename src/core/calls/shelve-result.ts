@@ -1,4 +1,4 @@
-// Puts a long result of a conversation on the shelf, and answers the calls that read it.
+// Stores a long result of a conversation, and answers the calls that read it.
 import { errorMessage } from '../../lib/index.ts'
 import { refuse, textBlock } from '../history/index.ts'
 import { READ_TOOL, readShelved, type ShelvedResult, shelveText } from '../results/index.ts'
@@ -6,7 +6,7 @@ import type { Conversation, Host } from '../state.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 import { resolveCall } from './check.ts'
 
-/** The function form of `shelf.shelve`: returns the result as it is, or what stands in place of a long one. */
+/** The function form of `shelf.shelve`: returns the result as it is, or the replacement of a long one. */
 export async function shelveResult(
   host: Host,
   conversation: Conversation,
@@ -41,7 +41,7 @@ export async function shelveResult(
   }
 }
 
-/** Answers a call of the reading tool; undefined for any other call, or if results are not put on the shelf. */
+/** Answers a call of the reading tool; returns undefined for any other call, or if results are not stored. */
 export async function answerRead(
   { settings: { results } }: Host,
   { state }: Conversation,
@@ -58,7 +58,7 @@ function isText(block: Block): block is Block & TextBlock {
   return block.type === 'text' && typeof block.text === 'string'
 }
 
-/** Named when the first result is shelved, so that a conversation without any has nothing to remember. */
+/** Returns the owner of a conversation's results; creates it with the first one, so that others need no state. */
 function ownerIn(conversation: Conversation, newOwner: () => string): string {
   const { state } = conversation
   const results = state.results ?? { owner: newOwner(), shelved: [] }
@@ -66,7 +66,7 @@ function ownerIn(conversation: Conversation, newOwner: () => string): string {
   return results.owner
 }
 
-/** How many results a conversation's state names. */
+/** How many results a conversation's state lists. */
 const MAX_NAMED = 50
 
 function record(conversation: Conversation, result: ShelvedResult): void {

@@ -1,5 +1,5 @@
-// Notices which searches led to a call, for hosts that learn from use (the option `learn`).
-// Only calls count: what a search showed and nobody called says nothing.
+// Detects which searches led to a call, for hosts that learn from use (the option `learn`). Only calls count: a tool
+// that was found but not called proves nothing.
 import { attempt } from '../attempt.ts'
 import type { Conversation, Host, RecentSearch } from '../state.ts'
 import type { PoolTool } from '../types.ts'
@@ -16,10 +16,10 @@ export type SearchUse = {
   readonly isFound: boolean
 }
 
-/** Searches that a conversation remembers; a call belongs to the newest of them that found its tool. */
+/** Searches to remember per conversation; a call counts for the newest of them that found its tool. */
 const MAX_RECENT = 8
 
-/** Remembers a search until calls follow. One for exact names is left out: it says nothing about words. */
+/** Remembers a search until calls follow. Ignores searches for exact names, from which no words can be learned. */
 export function noteSearch({ memory }: Conversation, { query, tools, shortened }: SearchOutcome): void {
   if (query === '' || selectedNames(query)) return
   const found = new Set([...tools, ...shortened].map(({ name }) => name))
@@ -33,7 +33,7 @@ export function noteUse({ settings }: Host, { memory }: Conversation, tool: Pool
   if (learn && tool) for (const use of usesOf(memory.searches, tool)) attempt(() => learn(use))
 }
 
-/** Each search counts once for a tool, however often that is called. */
+/** Returns the searches that a call confirms; each counts once per tool, however often it is called. */
 function usesOf(searches: readonly RecentSearch[], tool: PoolTool): SearchUse[] {
   const place = searches.findLastIndex(({ found }) => found.has(tool.name))
   const search = searches[place]

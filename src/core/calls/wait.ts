@@ -58,7 +58,7 @@ function enoughFor(
   return named.length > 0 ? ({ tools: [best] }) => named.includes(best?.server ?? '') : undefined
 }
 
-/** Servers still connecting whose tools are unknown, also from an earlier run. */
+/** Returns servers that are still connecting and whose tools are unknown, also from an earlier run. */
 function missingServers({ pool, servers }: Host): string[] {
   const known = new Set(pool.tools.map(({ server }) => server))
   return [...servers].flatMap(([name, { state }]) => (state === 'pending' && !known.has(name) ? [name] : []))

@@ -1,16 +1,16 @@
-// The definition of every figure about savings. The log, the metrics, the headers, the demo, the chat and `run` print these.
+// Computes every figure about savings. The log, the metrics, the headers, the demo, the chat and `run` print these.
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { CHARACTERS_PER_TOKEN } from '../tokens.ts'
 import { type Price, priceOfPrompt } from './prices.ts'
 
 /**
- * What Toolshelf saved, for one request of a client or for many added up.
+ * What Toolshelf saved, for one request of a client or summed over many.
  *
- * Without Toolshelf, a request is one sampling with every tool definition and no search. With it, a request is all
- * samplings that were made, including those that only searched. `tokensWith` is what the upstream reported for these.
- * `tokensWithout` is an estimate, because that request was never sent: its length, scaled by the tokens per character that
- * the upstream reported for the samplings of the same client request. The difference is negative if searches cost more
- * than the definitions that they save.
+ * Without Toolshelf, a request is one model call with every tool definition and no search. With it, a request is all
+ * model calls that were made, including those that only searched. `tokensWith` is what the upstream reported for these.
+ * `tokensWithout` is an estimate, because that request was never sent: its length, scaled by the tokens per character
+ * that the upstream reported for the model calls of the same client request. The difference is negative if searches cost
+ * more than the definitions that they save.
  */
 export type Figures = {
   /** Requests of the client. */
@@ -72,6 +72,7 @@ export type MeasuredRequest = {
   readonly price: Price | undefined
 }
 
+/** Figures of no request. */
 export const noFigures: Figures = {
   requests: 0,
   rounds: 0,
@@ -109,6 +110,7 @@ export function figuresOf(request: MeasuredRequest): Figures | undefined {
   }
 }
 
+/** Adds up two figures. */
 export function addFigures(one: Figures, other: Figures): Figures {
   const isPriced = one.dollarsWith !== undefined && other.dollarsWith !== undefined
   const added = (field: DollarField) => (one[field] ?? 0) + (other[field] ?? 0)

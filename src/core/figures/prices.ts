@@ -1,4 +1,4 @@
-// Prices of models, as data. A host can replace the table; a model that is not in it has no price.
+// Lists prices of models, as data. A host can replace the table; a model that is not in it has no price.
 
 import { type Fields, fieldsOf, isFields, listOf, quote, textOf } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
@@ -8,9 +8,9 @@ export type Rates = {
   readonly input: number
   readonly output: number
   readonly cacheRead: number
-  /** Kept for five minutes. */
+  /** Writes to the cache for five minutes. */
   readonly cacheWrite: number
-  /** Kept for an hour. */
+  /** Writes to the cache for an hour. */
   readonly cacheWrite1h: number
 }
 
@@ -31,7 +31,7 @@ export type PriceTable = {
   readonly models: readonly Price[]
 }
 
-/** Writes cost 1.25 and 2 times the input with every model of Anthropic. */
+/** Builds a row for a model of Anthropic, whose cache writes cost 1.25 and 2 times the input. */
 function anthropic(match: string, input: number, output: number, cacheRead: number): Price {
   return { match, ...rates(input, output, cacheRead) }
 }

@@ -4,6 +4,7 @@ import { type Fields, fieldsOf, listOf, oncePerFrozen, textOf } from '../../lib/
 import { isDeferralNote } from '../history/index.ts'
 import { blocksOf, isChange, mayChangeView, referencesIn } from '../oracle/index.ts'
 
+/** Options of `withoutToolSearch`. */
 export type WithoutOptions = {
   /** All definitions, which replace the request's tools. */
   readonly definitions: readonly Fields[]
@@ -38,7 +39,7 @@ function isHostedSearch({ type, name }: Fields): boolean {
   return type === 'server_tool_use' && textOf(name).startsWith('tool_search_tool_')
 }
 
-/** Ids of the calls of a search tool, recognised by its name or by references in the result. */
+/** Returns the ids of calls of a search tool, recognised by its name or by references in the result. */
 function searchIds(messages: readonly Fields[], searchTool: string | undefined): ReadonlySet<unknown> {
   const ids = new Set<unknown>()
   for (const { content } of messages)

@@ -1,5 +1,5 @@
-// The capabilities of models and back-ends, as data. Only this file names models and vendors; other code asks for a
-// capability. Hosts can replace the table or parts of it (option, file or URL).
+// Lists the capabilities of models and back-ends, as data. Only this file names models and vendors; other code asks for
+// a capability. Hosts can replace the table or parts of it (option, file or URL).
 // Implements G1, G3, Q4.
 
 import { quote } from '../../lib/index.ts'
@@ -118,7 +118,7 @@ export const defaultCapabilities: Capabilities = {
   ],
 }
 
-/** Betas that exist only for tool search: the kill switch also removes them from a host's own list (M1). */
+/** Returns the betas that exist only for tool search: the kill switch also removes them from a host's own list (M1). */
 export function searchBetas(table: Capabilities): Set<string> {
   const rows = table.providers.flatMap((row) => [...(row.betas ?? []), ...Object.values(row.additions ?? {})])
   return new Set([...rows, ...OLD_BETAS, ...Object.values(ADDITIONS)])

@@ -34,7 +34,10 @@ function offerReason(settings: Settings, mode: ModeReading, capability: Capabili
   return isKnownHost(settings.baseURL, capability.provider) ? 'open' : 'proxy'
 }
 
-/** The wire by which the model could search in the last request; before the first request, as `offerReason` decides. */
+/**
+ * Returns the wire by which the model could search in the last request; before the first request, as `offerReason`
+ * decides.
+ */
 export function wireInUse({ settings }: Host, { search }: State): WireName | undefined {
   if (search !== undefined) return search === 'off' ? undefined : search
   const capability = capabilityOf('', settings.provider, settings.capabilities)
@@ -44,16 +47,17 @@ export function wireInUse({ settings }: Host, { search }: State): WireName | und
     : undefined
 }
 
-/** Whether a server is still connecting, whose tools may be the ones searched for. */
+/** Returns whether a server is still connecting, whose tools may be the ones searched for. */
 export function isConnecting(servers: Servers): boolean {
   return [...servers.values()].some(({ state }) => state === 'pending')
 }
 
-/** Whether a wire puts `defer_loading`, `tool_reference` or `tool_addition` into the request. */
+/** Returns whether a wire puts `defer_loading`, `tool_reference` or `tool_addition` into the request. */
 export function usesReferences(wire: WireName | undefined): boolean {
   return wire !== undefined && wireTraits[wire].usesReferences
 }
 
+/** Returns a key for a back-end and a model, to remember refusals. */
 export function backEndKey(baseURL: string | undefined, model: string): string {
   return `${baseURL ?? ''}\n${model}`
 }
@@ -76,7 +80,10 @@ function isRejected({ rejected, settings, model }: Context): boolean {
   return rejected.has(backEndKey(settings.baseURL, model))
 }
 
-/** If nothing sent may change, a search tool that was sent stays, even if there is nothing left to find (N5). */
+/**
+ * Returns whether there is anything to search. If nothing sent may change, a search tool that was sent stays anyway
+ * (N5).
+ */
 function isSearchable({ partition, servers, state, settings, capability }: Context): boolean {
   if (partition.deferred.length > 0 || isConnecting(servers)) return true
   const mustStay = settings.tombstones || capability.boundThinking

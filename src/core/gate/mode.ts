@@ -3,13 +3,14 @@
 import type { Environment } from '../../lib/index.ts'
 import type { ToolSearchMode } from '../types.ts'
 
+/** The mode that the user asked for. */
 export type ModeReading = {
   readonly mode: ToolSearchMode
   /** The share of the context window at which `tst-auto` opens. */
   readonly percent: number
-  /** The user has set a value, so that an unknown proxy is trusted to support tool search (G1). */
+  /** Whether the user set a value; then an unknown proxy is trusted to support tool search (G1). */
   readonly isSet: boolean
-  /** The kill switch is on; it overrides everything else (M1). */
+  /** Whether the kill switch is on, which overrides everything else (M1). */
   readonly killed: boolean
   readonly warning?: string
 }
@@ -25,7 +26,7 @@ export function readMode(option: string | boolean | undefined, environment: Envi
   return killed ? { ...parseMode(value), mode: 'standard', killed } : { ...parseMode(value), killed }
 }
 
-/** Both are read in the same way (M3). */
+/** Parses the value; option and variable have the same syntax (M3). */
 function parseMode(value: string | undefined): Omit<ModeReading, 'killed'> {
   const text = (value ?? '').trim().toLowerCase()
   const percent = DEFAULT_PERCENT

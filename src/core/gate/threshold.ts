@@ -1,4 +1,4 @@
-// The automatic threshold (T): decides whether the deferrable tools are large enough to defer.
+// Implements the automatic threshold (T): decides whether the deferrable tools are large enough to defer.
 // Implements T1, T2, T3, T4, T5.
 import { dropOldest, hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
@@ -71,7 +71,7 @@ async function askCounter(
 
 const contents = new WeakMap<ToolPartition, string>()
 
-/** A hash that differs if a name, a description or a schema differs. */
+/** Returns a hash that differs if a name, a description or a schema differs. */
 function contentOf(partition: ToolPartition): string {
   let content = contents.get(partition)
   if (content === undefined) {

@@ -1,4 +1,4 @@
-// Properties of the wires that the gate needs: whether a wire uses references, and which back-ends support it.
+// Defines the properties of wires that the gate needs: whether a wire uses references, and which back-ends support it.
 // Implements G4.
 
 import type { Settings } from '../options.ts'
@@ -8,6 +8,7 @@ import type { Capability } from './capabilities.ts'
 /** The capabilities of a back-end, and the settings for it. */
 export type Speaker = { readonly capability: Capability; readonly settings: Settings }
 
+/** The properties of a wire. */
 export type WireTraits = {
   readonly usesReferences: boolean
   readonly isSpokenBy: (speaker: Speaker) => boolean
@@ -15,6 +16,7 @@ export type WireTraits = {
 
 const takesReferences = ({ capability }: Speaker) => capability.provider?.references === true
 
+/** The properties of each wire. */
 export const wireTraits: Record<WireName, WireTraits> = {
   reference: { usesReferences: true, isSpokenBy: takesReferences },
   addition: {
@@ -29,7 +31,7 @@ export const wireTraits: Record<WireName, WireTraits> = {
   bridge: { usesReferences: false, isSpokenBy: () => true },
 }
 
-/** The beta header that `tool_addition` needs; undefined if the back-end does not support it. */
+/** Returns the beta header that `tool_addition` needs; undefined if the back-end does not support it. */
 export function additionBeta({ capability, settings }: Speaker): string | undefined {
   const additions = capability.provider?.additions
   return settings.additions === 'value' ? additions?.byValue : additions?.byReference

@@ -9,6 +9,7 @@ import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } fr
 
 const steps: readonly AnnouncementStep[] = ['described', 'names', 'grouped', 'servers']
 
+/** What an announcement depends on. */
 export type AnnounceInput = {
   readonly partition: ToolPartition
   readonly servers: Servers
@@ -18,9 +19,11 @@ export type AnnounceInput = {
   readonly descriptions: number
   /** Characters of each server's instructions; 0 for none. */
   readonly instructions: number
+  /** What the names of servers' tools start with. */
+  readonly namePrefix: string
   /** The name of the search tool. */
   readonly searchName: string
-  /** The step that the conversation has reached. */
+  /** The step that the conversation has reached; see `AnnouncementStep`. */
   readonly step: AnnouncementStep | undefined
 }
 
@@ -33,9 +36,10 @@ export function deltaNote(input: AnnounceInput, facts: Facts, origin: Origin): D
   const room = Math.max(0, input.budget - facts.announcedTokens)
   const title = `${ANNOUNCEMENT} now available through ${searchName}`
   const { step, text } = fit(input, room, (step, lines) =>
-    [...(added.length > 0 ? [title + howToRead[step], ...lines(added)] : []), ...gone(removed, step)].join(
-      '\n',
-    ),
+    [
+      ...(added.length > 0 ? [title + howToRead(step, input), ...lines(added)] : []),
+      ...gone(removed, step),
+    ].join('\n'),
   )
   const instructions = instructionsFor(input, facts.instructed, room - estimateTokens(reminder(text)))
   const content = reminder([text, ...instructions.texts].join('\n'))
@@ -71,18 +75,17 @@ const lists = new WeakMap<ToolPartition, { readonly key: string; readonly list: 
 function writeList(input: AnnounceInput): AvailableList {
   const tools = [...input.partition.deferred].sort(byName)
   const { step, text } = fit(input, input.budget, (step, lines) => {
-    const title = step === 'grouped' || step === 'servers' ? [ANNOUNCEMENT + howToRead[step]] : []
+    const title = step === 'grouped' || step === 'servers' ? [ANNOUNCEMENT + howToRead(step, input)] : []
     return availableTools([...title, ...lines(tools)].join('\n'))
   })
   const instructions = instructionsFor(input, new Set(), input.budget - estimateTokens(text))
   return { step, text: [text, ...instructions.texts].join('\n') }
 }
 
-const howToRead: Record<AnnouncementStep, string> = {
-  described: ':',
-  names: ':',
-  grouped: ' (too many for a line each; a tool of a server is called mcp__<server>__<tool>):',
-  servers: ' (too many to name; search by service, action and object to find one):',
+function howToRead(step: AnnouncementStep, { namePrefix }: AnnounceInput): string {
+  if (step === 'grouped')
+    return ` (too many for a line each; a tool of a server is called ${namePrefix}<server>__<tool>):`
+  return step === 'servers' ? ' (too many to name; search by service, action and object to find one):' : ':'
 }
 
 type Write = (step: AnnouncementStep, lines: (tools: readonly PoolTool[]) => string[]) => string
@@ -105,12 +108,12 @@ function fit(input: AnnounceInput, room: number, write: Write): { step: Announce
   return { step: 'servers', text: shortened(greatest(0, servers, (most) => isWithin(room, shortened(most)))) }
 }
 
-/** Descriptions leave room for the names of tools that are added later. */
+/** Share of the budget for descriptions, which leaves room for the names of tools that are added later. */
 const DESCRIBED_SHARE = 0.75
-/** In characters; shorter descriptions are useless. */
+/** Shortest useful description, in characters. */
 const LEAST_DESCRIPTION = 24
 
-/** Cuts all descriptions to the same length, as long as they fit. */
+/** Cuts all descriptions to the same length, the longest that fits. */
 function fitDescribed(input: AnnounceInput, room: number, write: Write): string | undefined {
   const least = Math.min(LEAST_DESCRIPTION, input.descriptions)
   const cutAt = (limit: number) =>
@@ -144,7 +147,7 @@ function firstOf(lines: readonly string[], most: number): string[] {
 function listed(tools: readonly PoolTool[], step: AnnouncementStep, input: AnnounceInput): string[] {
   if (step === 'names') return tools.map(({ name }) => name)
   const groups = [...byServer(tools)]
-  if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members))
+  if (step === 'grouped') return groups.map(([server, members]) => grouped(server, members, input.namePrefix))
   return groups.map(([server, members]) => counted(server, members.length, input.servers.get(server)))
 }
 
@@ -162,12 +165,14 @@ function described({ name, tool }: PoolTool, limit: number): string {
   return tool.description ? `${name}: ${oneLine(tool.description, limit)}` : name
 }
 
-/** Lists short names if the prefix `mcp__<server>__` can be added back; full names otherwise. */
-function grouped(server: string, members: readonly PoolTool[]): string {
-  const prefix = /^mcp__.*?__/.exec(members[0]?.name ?? '')?.[0] ?? ''
-  if (server === '' || prefix === '') return members.map(({ name }) => name).join(', ')
-  const short = members.map(({ name }) => (name.startsWith(prefix) ? name.slice(prefix.length) : name))
-  return `${prefix.slice('mcp__'.length, -'__'.length)}: ${short.join(', ')}`
+/** Lists short names if what they start with, `mcp__<server>__`, can be added back; full names otherwise. */
+function grouped(server: string, members: readonly PoolTool[], namePrefix: string): string {
+  const first = members[0]?.name ?? ''
+  const end = first.startsWith(namePrefix) ? first.indexOf('__', namePrefix.length) : -1
+  if (server === '' || end < 0) return members.map(({ name }) => name).join(', ')
+  const start = first.slice(0, end + '__'.length)
+  const short = members.map(({ name }) => (name.startsWith(start) ? name.slice(start.length) : name))
+  return `${first.slice(namePrefix.length, end)}: ${short.join(', ')}`
 }
 
 function counted(server: string, count: number, known: Server | undefined): string {
@@ -182,7 +187,7 @@ function gone(names: readonly string[], step: AnnouncementStep): string[] {
   return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]
 }
 
-/** Instructions of servers that were not announced yet, as far as they fit (A6). */
+/** Returns instructions of servers that were not announced yet, as far as they fit (A6). */
 function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
   const announced: { server: string; text: string }[] = []
   let left = room
@@ -204,7 +209,7 @@ function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, 
   return { texts: announced.map(({ text }) => text), servers: announced.map(({ server }) => server) }
 }
 
-/** Quotes a server's text, so that it can neither open nor close a tag of ours. */
+/** Quotes a server's text, so that it can neither open nor close one of Toolshelf's tags. */
 function harmless(text: string): string {
   const lines = cleanText(text).split(/\r?\n/)
   return lines.map((line) => `> ${line.replace(/<(?=[\s/]*(system|available|loaded))/gi, '‹')}`).join('\n')

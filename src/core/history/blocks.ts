@@ -1,4 +1,4 @@
-// Helpers to read messages and blocks of unknown shape.
+// Reads messages and blocks of unknown shape.
 // Implements L3.
 import type { Block, Message, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
@@ -9,16 +9,18 @@ export function messageBlocks(message: Message | undefined): readonly Block[] {
   return Array.isArray(content) ? content.filter(isBlock) : []
 }
 
+/** Returns whether a value is a content block. */
 export function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null
 }
 
-/** Whether a message is a system message that adds or removes tools. */
+/** Returns whether a message is a system message that adds or removes tools. */
 export function isToolChange(message: Message): boolean {
   if (message?.role !== 'system') return false
   return messageBlocks(message).some(({ type }) => type === 'tool_addition' || type === 'tool_removal')
 }
 
+/** Creates a text block. */
 export function textBlock(text: string): TextBlock {
   return { type: 'text', text }
 }

@@ -19,7 +19,7 @@ export type Facts = {
   readonly announced: Set<string>
   /** Servers whose instructions were announced. */
   readonly instructed: Set<string>
-  /** The ids of calls of our own search tool. */
+  /** The ids of calls of the shelf's own search tool. */
   readonly searchCalls: Set<string>
   /** The calls that the next results can answer; other results are not sent (C5). */
   readonly open: OpenCalls
@@ -51,13 +51,13 @@ export function loadedOtherwise({ loaded, means }: Facts, ...seen: readonly Mean
   return [...loaded].filter((name) => !seen.some((one) => means.get(name)?.has(one)))
 }
 
-/** Returns the names that blocks in the history refer to: a request with these blocks needs the definitions. */
+/** Returns the names that blocks in the history refer to; a request with these blocks needs their definitions. */
 export function referredNames({ means }: Facts): string[] {
   const refers = (set: Set<Means>) => set.has('reference') || set.has('addition') || set.has('mentioned')
   return [...means].filter(([, set]) => refers(set)).map(([name]) => name)
 }
 
-/** Whether leaving this message out would lose a load, a removal or an announcement. */
+/** Returns whether leaving this message out would lose a load, a removal or an announcement. */
 export function carriesState(message: Message, searchCalls: Set<string>, searchName: string): boolean {
   const facts = { ...noFacts(), searchCalls: new Set(searchCalls) }
   visit(facts, message, searchName)
@@ -68,9 +68,9 @@ export function carriesState(message: Message, searchCalls: Set<string>, searchN
 export type FoldedHistory = {
   /** The host's messages, by identity. */
   hostMessages: Message[]
-  /** The same with our notes in place, also those that the host did not keep. Requests are built from these. */
+  /** The same with the shelf's notes in place, also those that the host did not keep. Requests are built from these. */
   entries: Message[]
-  /** Our notes among the entries. */
+  /** The shelf's notes among the entries. */
   placed: Placed[]
   facts: Facts
   /** The blocks of the newest message when it was read. */
@@ -84,8 +84,8 @@ type Placed = { readonly note: Message; readonly anchor: Message; isCarried: boo
 export type Anchors = WeakMap<Message, Message[]>
 
 /**
- * Continues reading where the last call stopped (L4). Messages are recognised by identity: a host that changes an old message
- * must replace the object.
+ * Continues reading where the last call stopped (L4). Messages are recognised by identity: a host that changes an old
+ * message must replace the object.
  */
 export function follow(
   known: FoldedHistory | undefined,
@@ -127,7 +127,7 @@ export function appendNote(
   else Object.assign(history, follow(undefined, history.hostMessages, anchors, searchName))
 }
 
-/** Finds our note that a message of the host is, unchanged or as a copy with a breakpoint. */
+/** Finds the shelf's note that a message of the host is, unchanged or as a copy with a breakpoint. */
 function carriedNote({ placed }: FoldedHistory, message: Message): Placed | undefined {
   const key = noteKey(message)
   if (key === undefined) return undefined
@@ -205,7 +205,7 @@ function visit(facts: Facts, message: Message, searchName: string): void {
   }
 }
 
-/** Adjacent replies are one turn; its calls can be answered only in the next user turn. */
+/** Tracks turns: adjacent replies are one, and its calls can be answered only in the next user turn. */
 function followTurns(facts: Facts, { role }: Message): void {
   if (role === 'assistant') facts.replies++
   if (role !== 'assistant' && role !== 'user') return
@@ -213,7 +213,10 @@ function followTurns(facts: Facts, { role }: Message): void {
   facts.isReplying = role === 'assistant'
 }
 
-/** A boundary restores what was loaded (C3), but not what was announced, so that names are announced again (A3). */
+/**
+ * Reads a note. A boundary restores what was loaded (C3), but not what was announced, so that names are announced again
+ * (A3).
+ */
 function visitNotes(facts: Facts, message: Message): void {
   const boundary = readBoundary(message)
   if (boundary) {
@@ -262,7 +265,7 @@ function visitReply(facts: Facts, block: Block, searchName: string): void {
   }
 }
 
-/** `tool_addition` and `tool_removal`, by reference (`name`) or by value (`definition`). */
+/** Reads `tool_addition` and `tool_removal`, by reference (`name`) or by value (`definition`). */
 function visitChange(facts: Facts, block: Block): void {
   const tool = block.tool as Block | null | undefined
   const definition = tool?.definition as Block | null | undefined

@@ -39,20 +39,22 @@ export type BoundaryNote = {
   }
 }
 
-/** Keeps the model from stopping after a bare reference (N3). */
+/** Text after references, which keeps the model from stopping after a bare one (N3). */
 export const TOOL_LOADED = 'Tool loaded.'
 
-/** The user message in front of a tool change that lost its own. */
+/** The text of a user message in front of a tool change that has lost its own. */
 export const TOOLS_CHANGED = 'The set of tools has changed.'
 
-/** How every announcement begins. */
+/** The beginning of every announcement. */
 export const ANNOUNCEMENT = 'Deferred tools'
 
 const SEARCH_NOTE = 'Tool search: '
 const REMINDER = 'system-reminder'
 const AVAILABLE = 'available-deferred-tools'
 
+/** Wraps a text in the tag of reminders. */
 export const reminder = (text: string): string => inTag(REMINDER, text)
+/** Wraps a text in the tag of the list of names. */
 export const availableTools = (text: string): string => inTag(AVAILABLE, text)
 
 /** Returns the tag that contains the names, for the search tool's description (A5). */
@@ -60,10 +62,12 @@ export function placeOfNames(announce: 'delta' | 'prepend'): string {
   return `<${announce === 'delta' ? REMINDER : AVAILABLE}>`
 }
 
+/** Creates a note that announces names. */
 export function writeDelta(fields: Omit<DeltaNote, 'type' | 'role'>): DeltaNote {
   return { type: 'deferred_tools_delta', role: 'user', ...fields }
 }
 
+/** Creates the note of a compaction. */
 export function writeBoundary(fields: Pick<BoundaryNote, 'content' | 'compactMetadata'>): BoundaryNote {
   return { type: 'system', subtype: 'compact_boundary', role: 'user', ...fields }
 }
@@ -83,16 +87,17 @@ export function takeRemark(block: Block): { remark: string | undefined; rest: Bl
 /** Formats a remark about a search for the model. */
 export const searchNote = (text: string): string => SEARCH_NOTE + text
 
+/** Returns whether a text is an announcement. */
 export function isAnnouncement(text: string): boolean {
   return text.startsWith(`<${REMINDER}>\n${ANNOUNCEMENT}`)
 }
 
-/** Whether we wrote the text beside references; such text is not moved (N4). */
+/** Returns whether the shelf wrote the text beside references; such text is not moved (N4). */
 export function isOurText(text: string): boolean {
   return text === TOOL_LOADED || text.startsWith(SEARCH_NOTE) || isAnnouncement(text)
 }
 
-/** Whether a request contains the text only because tools are deferred: announcements, remarks and reminders. */
+/** Returns whether a request contains the text only because tools are deferred: announcements, remarks and reminders. */
 export function isDeferralNote(text: string): boolean {
   return (
     isOurText(text) ||
@@ -111,6 +116,7 @@ export function describedNote(names: readonly string[]): string {
   return `<loaded-tools definitions>\n${names.join('\n')}\n</loaded-tools>`
 }
 
+/** Reads a loaded note at the start of a result; returns undefined if there is none. */
 export function readLoadedNote(content: unknown): { names: string[]; withDefinitions: boolean } | undefined {
   const first = Array.isArray(content) ? (content[0] as Block | undefined)?.text : content
   if (typeof first !== 'string') return undefined
@@ -118,6 +124,7 @@ export function readLoadedNote(content: unknown): { names: string[]; withDefinit
   return match ? { names: (match[2] ?? '').split('\n'), withDefinitions: match[1] !== undefined } : undefined
 }
 
+/** Returns the message if it is a note that announces names. */
 export function readDelta(message: Message): DeltaNote | undefined {
   return message.type === 'deferred_tools_delta' ? (message as DeltaNote) : undefined
 }
@@ -129,7 +136,7 @@ export function readBoundary(message: Message): string[] | undefined {
   return [...new Set([...strings(metadata?.loadOrder), ...strings(metadata?.preCompactDiscoveredTools)])]
 }
 
-/** Removes our fields from a message; returns undefined if nothing is left to send. */
+/** Removes the shelf's fields from a message; returns undefined if nothing is left to send. */
 export function withoutNoteFields(message: Message): Message | undefined {
   const isNote = message.type === 'deferred_tools_delta' || message.subtype === 'compact_boundary'
   if (!isNote) return message
@@ -137,6 +144,7 @@ export function withoutNoteFields(message: Message): Message | undefined {
   return role === undefined || content === undefined || content === null ? undefined : { role, content }
 }
 
+/** Returns how many announcements a compaction kept. */
 export function keptDeltas(message: Message): number {
   const kept = (message.compactMetadata as { keptDeltas?: unknown } | null | undefined)?.keptDeltas
   return typeof kept === 'number' ? kept : 0
@@ -153,13 +161,14 @@ export function noteKey(message: Message): string | undefined {
 
 const OUR_CALL = 'toolshelf_'
 
-/** Returns the id of a search that we make in place of the model. */
+/** Returns the id of a search that the shelf makes in place of the model. */
 export const ourCallId = (number: number): string => `${OUR_CALL}${number}`
 
 function isOurCall(id: unknown): boolean {
   return typeof id === 'string' && id.startsWith(OUR_CALL)
 }
 
+/** Returns the strings in a list of unknown values. */
 export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

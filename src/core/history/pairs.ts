@@ -6,7 +6,7 @@
 import type { Block, Message } from '../types.ts'
 import { isBlock, messageBlocks, textBlock } from './blocks.ts'
 
-/** Text in place of a result that is no longer in the history. */
+/** Replaces a result that is no longer in the history. */
 const MISSING_RESULT = 'The result of this call is no longer in the conversation.'
 
 /** The calls of the newest reply, and the provider's own searches that have no result yet. */
@@ -15,6 +15,7 @@ export type OpenCalls = {
   readonly searches: Set<unknown>
 }
 
+/** Returns an empty set of open calls. */
 export function noOpenCalls(): OpenCalls {
   return { calls: new Set(), searches: new Set() }
 }
@@ -65,6 +66,7 @@ export function keepBlocks(message: Message, isKept: (block: Block) => boolean):
   return kept.every(isThinking) ? undefined : { ...message, content: kept }
 }
 
+/** Returns whether a block is thinking, redacted or not. */
 export function isThinking(block: unknown): boolean {
   return isBlock(block) && (block.type === 'thinking' || block.type === 'redacted_thinking')
 }

@@ -1,4 +1,4 @@
-// The format of the API's errors (wire 11).
+// Defines the format of the API's errors (wire 11).
 // Implements wire 11.
 
 /** The error with which the API would refuse a request. */
@@ -18,6 +18,7 @@ export type ApiError = {
 /** A reason to refuse a request, before it becomes an `ApiError`. */
 export type Refusal = { readonly message: string; readonly code?: string; readonly isTooLarge?: boolean }
 
+/** Converts a refusal to the API's error. */
 export function toApiError(refusal: Refusal, requestId: string): ApiError {
   const { message, code, isTooLarge = false } = refusal
   const details = code === undefined ? {} : { details: { error_code: code } }

@@ -1,6 +1,5 @@
 // The oracle: a model of the Messages API's server side, to test against and to serve from.
 
-export { entryOf, isDeferred, kindOf, nameOf } from './catalogue.ts'
 export type { ApiError } from './error.ts'
 export {
   areNames,
@@ -14,8 +13,9 @@ export { withoutUnknown } from './known.ts'
 export { extendsPrefix, type PrefixCheck } from './prefix.ts'
 export { changeIn, isChange, isReference, mayChangeView, referencesIn } from './references.ts'
 export { countTokens, renderRequest, visibleTools } from './render.ts'
-export { hasCacheMarks, MEDIA_CHARACTERS, readingOf } from './size.ts'
+export { hasCacheMarks, MEDIA_CHARACTERS, readingApart, readingOf } from './size.ts'
 export { signThinking, THINKING_BINDING, thinkingPrefix } from './thinking.ts'
+export { entryOf, isDeferred, kindOf, nameOf } from './tool-entries.ts'
 export { blocksOf, isDirective, pathOf } from './turns.ts'
 export { type ValidateOptions, validateRequest } from './validate.ts'
 export { type Revealed, type Segment, type Walk, type WalkStep, walkRequest } from './walk.ts'

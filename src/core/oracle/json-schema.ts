@@ -1,6 +1,7 @@
 // Validates schemas of JSON Schema draft 2020-12 as the API does: each keyword has one kind of value; others are ignored.
 import { isFields } from '../../lib/index.ts'
 
+/** The kind of value that a keyword takes. */
 export type KeywordKind =
   | ('schema' | 'schemas' | 'named schemas' | 'named dependencies' | 'named names')
   | ('text' | 'flag' | 'number' | 'positive number' | 'count' | 'names' | 'list' | 'types')
@@ -24,13 +25,14 @@ const rows: readonly (readonly [KeywordKind, string])[] = [
   ['types', 'type'],
 ]
 
+/** Keywords with the kinds of their values. */
 export const KEYWORD_KINDS: ReadonlyMap<string, KeywordKind> = new Map(
   rows.flatMap(([kind, keywords]) => words(keywords).map((keyword) => [keyword, kind] as const)),
 )
 
 const TYPES: ReadonlySet<unknown> = new Set(words('array boolean integer null number object string'))
 
-/** Whether a value is of this kind; does not check the schemas inside it. */
+/** Returns whether a value is of this kind; does not check the schemas inside it. */
 export function isOfKind(kind: KeywordKind, value: unknown): boolean {
   switch (kind) {
     case 'schema':
@@ -60,6 +62,7 @@ export function isOfKind(kind: KeywordKind, value: unknown): boolean {
   }
 }
 
+/** Returns whether a value is a list of distinct strings. */
 export function areNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && isUnique(value) && value.every((name) => typeof name === 'string')
 }
@@ -76,7 +79,7 @@ function isUnique(list: readonly unknown[]): boolean {
 /** Deeper than any hand-written schema; the API's own limit is not published. */
 export const DEEPEST_SCHEMA = 200
 
-/** Whether a value is a valid schema, including all schemas inside it. */
+/** Returns whether a value is a valid schema, including all schemas inside it. */
 export function isSchema(schema: unknown, depth = 0): boolean {
   if (typeof schema === 'boolean') return true
   if (!isFields(schema) || depth > DEEPEST_SCHEMA) return false

@@ -6,6 +6,7 @@ import { type Fields, isFields } from '../../lib/index.ts'
 import { BLOCK_FIELDS, COMMON_FIELDS, CUSTOM_FIELDS, messageFields } from './checks/index.ts'
 import { isChange } from './references.ts'
 
+/** Returns a copy of the request without unknown fields. */
 export function withoutUnknown(request: Fields): Fields {
   const { tools, messages } = request
   return {

@@ -1,7 +1,7 @@
 // Reads what a block says about tools: the names that it refers to, and the tool change that it makes.
 
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { nameOf } from './catalogue.ts'
+import { nameOf } from './tool-entries.ts'
 import { blocksOf } from './turns.ts'
 
 /** Returns the `tool_reference` blocks inside the result of a client's search or of a hosted one. */
@@ -11,7 +11,7 @@ export function referencesIn(block: Fields): readonly Fields[] {
   return listOf(fieldsOf(block.content).tool_references).filter(isFields).filter(isReference)
 }
 
-/** Whether a content item is a `tool_reference`; accepts null, which a broken history may contain. */
+/** Returns whether a content item is a `tool_reference`; accepts null, which a broken history may contain. */
 export function isReference(block: Fields | null): boolean {
   return block?.type === 'tool_reference'
 }
@@ -25,6 +25,7 @@ export type ToolChange = {
   readonly definition: Fields | undefined
 }
 
+/** Returns the tool change that a block makes. */
 export function changeIn(block: Fields): ToolChange | undefined {
   if (!isChange(block)) return undefined
   const kind = block.type === 'tool_addition' ? 'addition' : 'removal'
@@ -37,7 +38,7 @@ export function changeIn(block: Fields): ToolChange | undefined {
   return { kind, name, definition: undefined }
 }
 
-/** Whether a block can show or hide tools. */
+/** Returns whether a block can show or hide tools. */
 export function mayChangeView({ type, content }: Fields): boolean {
   if (type === 'tool_result')
     return Array.isArray(content) && content.some((item) => isReference(fieldsOf(item)))
@@ -48,6 +49,7 @@ const CHANGING: ReadonlySet<unknown> = new Set([
   ...['tool_search_tool_result', 'tool_addition', 'tool_removal', 'compaction'],
 ])
 
+/** Returns whether a block is a tool change. */
 export function isChange(block: Fields): boolean {
   return block.type === 'tool_addition' || block.type === 'tool_removal'
 }

@@ -1,10 +1,11 @@
 // Measures the length of what the model reads of a request. Builds no text, so that it is cheap enough for every request.
 
 import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
-import { entryOf, isDeferred, nameOf } from './catalogue.ts'
 import { changeIn, isReference, mayChangeView } from './references.ts'
+import { entryOf, isDeferred, nameOf } from './tool-entries.ts'
 import { blocksOf, isDirective } from './turns.ts'
 
+/** The size of what the model reads. */
 export type Reading = {
   /**
    * Characters of everything visible: tools, system, conversation, and each definition that a reference loads. JSON
@@ -18,11 +19,41 @@ export type Reading = {
 /** About 1,600 tokens, the cost of a large image. */
 export const MEDIA_CHARACTERS = 4640
 
+/** Measures a request. */
 export function readingOf(request: unknown): Reading {
-  const { tools, system, messages } = fieldsOf(request)
-  const declared = readTools(listOf(tools))
-  const view: View = { declared, added: new Map(), changed: new Map() }
-  let { characters } = declared
+  const view = startOf(request)
+  return { characters: charactersOf(request, view), visibleTools: visibleCount(view) }
+}
+
+/** What the model reads of a request, with the definitions apart. */
+export type ReadingApart = {
+  /** Characters of everything else. */
+  readonly characters: number
+  /** Each definition as often as it appears. */
+  readonly definitions: readonly Fields[]
+}
+
+/** Separates definitions from the rest of a request, for a count that estimates each by its own JSON. */
+export function readingApart(request: unknown): ReadingApart {
+  const view = startOf(request)
+  const first = [...view.declared.visible.values()]
+  const all = charactersOf(request, view)
+  const sizeOf = (definitions: readonly Fields[], around: number) =>
+    definitions.reduce((sum, definition) => sum + around + definitionSize(definition), 0)
+  return {
+    characters: all - sizeOf(first, FUNCTION) - sizeOf(view.revealed, FUNCTIONS),
+    definitions: [...first, ...view.revealed],
+  }
+}
+
+function startOf(request: unknown): View {
+  const declared = readTools(listOf(fieldsOf(request).tools))
+  return { declared, added: new Map(), changed: new Map(), revealed: [] }
+}
+
+function charactersOf(request: unknown, view: View): number {
+  const { system, messages } = fieldsOf(request)
+  let { characters } = view.declared
   for (const block of blocksOf(system)) characters += plainSize(block)
   const list = listOf(messages)
   const lastUser = list.findLastIndex((message) => fieldsOf(message).role === 'user')
@@ -33,7 +64,7 @@ export function readingOf(request: unknown): Reading {
     const size = quietSize(message) ?? messageSize(message, view)
     if (!isCleared) characters += size
   }
-  return { characters, visibleTools: visibleCount(view) }
+  return characters
 }
 
 /** Returns the size of a message that neither shows nor hides a tool; undefined for others. */
@@ -70,7 +101,7 @@ const readTools = oncePerFrozen((tools: readonly unknown[]): Tools => {
   return { definitions, visible, characters: characters + (isDeferring ? SCAFFOLD : 0) }
 })
 
-/** Whether a request asks for its prompt to be cached. */
+/** Returns whether a request asks for its prompt to be cached. */
 export function hasCacheMarks(request: unknown): boolean {
   const { cache_control: mark, tools, system, messages } = fieldsOf(request)
   return (
@@ -103,6 +134,8 @@ type View = {
   readonly added: Map<string, Fields>
   /** Definitions shown since the start; undefined for hidden ones. */
   readonly changed: Map<string, Fields | undefined>
+  /** Definitions shown since the start, each time that one is. */
+  readonly revealed: Fields[]
 }
 
 /** For messages that do not depend on the view. */
@@ -110,6 +143,7 @@ const NO_VIEW: View = {
   declared: { definitions: new Map(), visible: new Map(), characters: 0 },
   added: new Map(),
   changed: new Map(),
+  revealed: [],
 }
 
 function shownIn({ declared, changed }: View, name: string): Fields | undefined {
@@ -176,6 +210,7 @@ function reveal(name: string, view: View): number {
   const shown = shownIn(view, name)
   if (!definition || (shown && isSame(shown, definition))) return 0
   view.changed.set(name, definition)
+  view.revealed.push(definition)
   return FUNCTIONS + definitionSize(definition)
 }
 

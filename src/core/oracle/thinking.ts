@@ -1,6 +1,6 @@
 // Checks thinking of models that bind it to everything before it (wire 44): a block is valid only if that is unchanged.
 // Implements wire 44.
-import { bare, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
+import { fieldsOf, hash, listOf, textOf, toJson, withoutCacheControl } from '../../lib/index.ts'
 import type { Refusal } from './error.ts'
 import { type Placed, pathOf } from './turns.ts'
 import { type WalkStep, walkRequest } from './walk.ts'
@@ -60,7 +60,7 @@ function chain(request: unknown): { before: Link[]; end: string } {
     before.push({ step, prefix })
     if (isThinking(step)) continue
     const loaded = step.segments.filter((segment) => segment.kind === 'functions')
-    prefix = hash(toJson([prefix, step.role, bare(step.block), loaded]))
+    prefix = hash(toJson([prefix, step.role, withoutCacheControl(step.block), loaded]))
   }
   return { before, end: prefix }
 }

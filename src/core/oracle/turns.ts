@@ -1,6 +1,7 @@
 // Groups messages into turns as the API does: adjacent messages of one role are one turn.
 import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
 
+/** The role of a turn. */
 export type TurnRole = 'user' | 'assistant' | 'system'
 
 /** A block with its position: the index of its message in the request, and its own index there. */
@@ -11,8 +12,10 @@ export type Placed = {
   readonly block: Fields
 }
 
+/** Adjacent messages of one role. */
 export type Turn = { readonly role: TurnRole; readonly message: number; readonly blocks: readonly Placed[] }
 
+/** Groups messages into turns. */
 export function turnsOf(messages: unknown): Turn[] {
   const turns: { role: TurnRole; message: number; blocks: Placed[] }[] = []
   for (const [message, value] of listOf(messages).entries()) {
@@ -44,7 +47,7 @@ export function placedBlocks(messages: unknown, isSkipped: (message: Fields) => 
   return placed
 }
 
-/** Whether a system message only sets `output_config`; it is not shown to the model and may be anywhere. */
+/** Returns whether a system message only sets `output_config`; it is not shown to the model and may be anywhere. */
 export function isDirective(message: Fields): boolean {
   const { role, content, output_config: config } = message
   const isEmpty = content === undefined || content === '' || (Array.isArray(content) && content.length === 0)

@@ -1,9 +1,17 @@
 // Walks a request in the order in which the model reads it, and tracks which tools become visible where (wire 12–16).
 // Implements W1, wire 5, 12, 13, 14, 15, 16, 43.
 
-import { bare, type Fields, fieldsOf, listOf, textOf, toJson, without } from '../../lib/index.ts'
-import { type Entry, entriesOf, entryOf } from './catalogue.ts'
+import {
+  type Fields,
+  fieldsOf,
+  listOf,
+  textOf,
+  toJson,
+  without,
+  withoutCacheControl,
+} from '../../lib/index.ts'
 import { changeIn, isReference, mayChangeView, referencesIn, type ToolChange } from './references.ts'
+import { type Entry, entriesOf, entryOf } from './tool-entries.ts'
 import { blocksOf, type Placed, placedBlocks, type TurnRole } from './turns.ts'
 
 /** A piece of what the model sees. Each block is its own piece, so that a longer turn still has the same start. */
@@ -140,7 +148,7 @@ function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
     kind: role,
     // Built on access, as above.
     get text() {
-      return `<result>${toJson(bare(without(block, 'content')))}`
+      return `<result>${toJson(withoutCacheControl(without(block, 'content')))}`
     },
   }
   return [opening, ...inner, { kind: role, text: '</result>' }]
@@ -148,7 +156,7 @@ function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
 
 function searchSegments(role: TurnRole, block: Fields, view: View): Segment[] {
   const content = fieldsOf(block.content)
-  const open = toJson(bare({ ...block, content: without(content, 'tool_references') }))
+  const open = toJson(withoutCacheControl({ ...block, content: without(content, 'tool_references') }))
   const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
   return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
 }
@@ -179,7 +187,7 @@ function asFunction(definition: string): string {
 
 /** Returns a block as the model reads it, without `caller`. */
 function plain(block: Fields): string {
-  return block.type === 'text' ? textOf(block.text) : toJson(bare(without(block, 'caller')))
+  return block.type === 'text' ? textOf(block.text) : toJson(withoutCacheControl(without(block, 'caller')))
 }
 
 /** Returns the indices of messages with `clear_at: 'next_user_message'` that a later user message clears. */

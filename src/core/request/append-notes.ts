@@ -31,6 +31,7 @@ export function announce(
     budget: Math.floor(context.contextWindow * settings.announceShare),
     descriptions: settings.announceDescriptions,
     instructions: settings.announceInstructions,
+    namePrefix: settings.namePrefix,
     searchName: wire.searchName,
     step: history.facts.step ?? state.step,
   }
@@ -62,7 +63,7 @@ function appendDelta(
   return note ? { step: note.step } : {}
 }
 
-/** Whether the history ends in a tool change of ours; a note with the role user would have to go in front of it. */
+/** Returns whether the history ends in a tool change by the shelf, which a user note would have to precede. */
 function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
   const last = entries.at(-1)
   return last !== undefined && isToolChange(last) && placed.some(({ note }) => note === last)

@@ -6,14 +6,15 @@ import type { Context } from '../state.ts'
 import type { Definition, RequestLike } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 
+/** What the host's own request requires. */
 export type Demands = {
   /** Tools in the request itself, which are sent first and unchanged. */
   readonly tools: readonly Definition[]
   /** The tool that `tool_choice` forces. */
   readonly forced: string | undefined
-  /** Thinking is `enabled` by hand: then the API refuses a call in the last reply without thinking before it. */
+  /** Whether thinking is `enabled`: then the API refuses a call in the last reply without thinking before it. */
   readonly thinksByHand: boolean
-  /** The API has the earlier messages: the first results may answer calls that are not in this request. */
+  /** Whether the API has earlier messages: the first results may answer calls that are not in this request. */
   readonly continuesThread: boolean
 }
 
@@ -24,6 +25,7 @@ type HostFields = {
   readonly thread?: { readonly type?: unknown } | null
 }
 
+/** Reads the demands of a request. */
 export function demandsOf(request: RequestLike): Demands {
   const { tools, tool_choice: choice, thinking, thread } = request as HostFields
   return {
@@ -34,7 +36,7 @@ export function demandsOf(request: RequestLike): Demands {
   }
 }
 
-/** Returns the loaded or forced tools that a search of ours must show; none if the API would refuse that search. */
+/** Returns the loaded or forced tools that a search by the shelf must show; none if the API would refuse that search. */
 export function toShow({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
   if (demands.thinksByHand) return []
   const { forced } = demands
@@ -42,7 +44,9 @@ export function toShow({ capability }: Context, wire: Wire, facts: Facts, demand
   return [...wire.unseen(facts), ...(isAsked ? [forced] : [])]
 }
 
-/** Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search of ours can show. */
+/**
+ * Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search by the shelf can show.
+ */
 export function toSendOpenly(
   { partition }: Context,
   wire: Wire,

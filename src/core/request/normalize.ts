@@ -23,12 +23,13 @@ import { isReference } from '../oracle/index.ts'
 import type { Block, Message } from '../types.ts'
 import { rewrite, type View } from './rewrite.ts'
 
+/** The rules by which a history is normalised. */
 export type NormalizeView = View & {
   /** Nothing already sent may change, so a turn's form depends only on that turn (N5). */
   readonly bound: boolean
-  /** Results in front of the first reply answer calls of messages that the API has. */
+  /** Results in front of the first reply answer calls of messages that only the API has. */
   readonly continuesThread: boolean
-  /** Identifies the rules above: the same key means the same rules. */
+  /** Identifies these rules: the same key means the same rules. */
   readonly key: string
 }
 
@@ -37,7 +38,7 @@ export type NormalizedHistory = {
   readonly entries: readonly Message[]
   readonly key: string
   read: number
-  /** undefined in place of a message of which nothing is left. */
+  /** The normalised messages; undefined in place of a message of which nothing is left. */
   readonly out: (Message | undefined)[]
   /** Turns with references and foreign text; the text moves to the next turn. */
   readonly waiting: Turn[]
@@ -176,7 +177,10 @@ function moveWaiting(normalized: NormalizedHistory, target: number): void {
   addBlocks(normalized, target, moved)
 }
 
-/** If `bound`, only the message of the last result decides, so that text added to the turn later changes nothing. */
+/**
+ * Adds text to a turn with references if it has none. If `bound`, only the message of the last result decides, so that
+ * text added to the turn later changes nothing.
+ */
 function ensureText(normalized: NormalizedHistory, turn: Turn, bound: boolean): void {
   const target = lastResult(normalized, turn)
   const holder = normalized.out[target]

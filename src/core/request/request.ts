@@ -27,6 +27,7 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
   ? SendableItem<Item>[]
   : MessageLike[]
 
+/** The parts of a request to send. */
 export type Parts = {
   readonly tools: readonly Definition[]
   readonly messages: readonly Message[]
@@ -37,6 +38,7 @@ export type Parts = {
   readonly decision: Decision
 }
 
+/** Assembles the request to send and its headers. */
 export function assemble<Request extends RequestLike>(
   hostRequest: Request,
   context: Context,

@@ -7,11 +7,11 @@ import type { Block, Message } from '../types.ts'
 
 /** What the messages of a request may contain. */
 export type View = {
-  /** False if tool search is off: then no announcements and no notes of ours (N1, G7). */
+  /** Whether tool search is on; if not, announcements and notes are removed (N1, G7). */
   readonly open: boolean
   readonly takesReferences: boolean
   readonly takesAdditions: boolean
-  /** Whether a reference to this name resolves in this request (N2). */
+  /** Returns whether a reference to this name resolves in this request (N2). */
   readonly declares: (name: string) => boolean
   /** Returns the text of a result whose references cannot be sent. */
   readonly recall: (names: readonly string[]) => string
@@ -51,7 +51,7 @@ function rewriteResult(block: Block, view: View): Block {
   return { ...result, content: kept.length > 0 ? kept : [textBlock(sayLost(lost, view))] }
 }
 
-/** A result with references may contain nothing else: other blocks move after all results. */
+/** Moves other blocks after all results, because a result with references may contain nothing else. */
 function apart(blocks: readonly Block[]): readonly Block[] {
   const others: Block[] = []
   let isChanged = false
@@ -74,7 +74,7 @@ function sayLost(names: readonly string[], view: View): string {
   return view.takesReferences ? `Tools no longer available: ${names.join(', ')}.` : view.recall(names)
 }
 
-/** Hosted searches and `caller` are removed for back-ends that do not support references. */
+/** Removes hosted searches and `caller` for back-ends that do not support references. */
 function rewriteReply(block: Block, view: View): Block[] {
   if (block.type === 'tool_search_tool_result') return [rewriteHostedResult(block, view)]
   if (view.takesReferences) return [block]

@@ -8,6 +8,7 @@ import { loadedEarlier, type Wire } from '../wire/index.ts'
 import type { Demands } from './demands.ts'
 import type { NormalizeView } from './normalize.ts'
 
+/** Returns what the messages of this request may contain. */
 export function viewFor(
   { capability }: Context,
   wire: Wire | undefined,

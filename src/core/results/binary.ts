@@ -1,6 +1,6 @@
 // Describes base64 by what it encodes: an image, a sound, a document.
 
-/** How each type begins in base64. */
+/** First characters of each type in base64. */
 const BEGINNINGS: readonly (readonly [string, string])[] = [
   ['iVBORw0KGgo', 'PNG image'],
   ['/9j/', 'JPEG image'],
@@ -14,7 +14,7 @@ const BEGINNINGS: readonly (readonly [string, string])[] = [
   ['PD94bWw', 'XML document'],
 ]
 
-/** One phrase, such as `[base64 of a PNG image, 48,204 bytes]`. */
+/** Describes base64 in one phrase, such as `[base64 of a PNG image, 48,204 bytes]`. */
 export function describeBase64(text: string): string {
   const [, named] = /^data:([\w.+/-]{1,100});base64,/.exec(text.slice(0, 200)) ?? []
   const body = text.slice(named === undefined ? 0 : text.indexOf(',') + 1)

@@ -1,13 +1,15 @@
-// The handle by which the model names a result. It opens nothing by itself: a store returns only what its owner put
-// there, so a handle that a server writes into its output reads nothing that is not the conversation's own.
+// Converts between ids of results and the handles by which the model names them. A handle grants no access: a store
+// returns only what its owner stored, so a handle that a server writes into its output cannot read another
+// conversation's results.
 
 const PREFIX = 'result_'
 
+/** Returns the handle of a result. */
 export function handleOf(id: string): string {
   return PREFIX + id
 }
 
-/** Returns the id in what the model wrote as a handle; undefined if that is none. */
+/** Returns the id in a handle that the model wrote; undefined if it is not one. */
 export function idIn(handle: unknown): string | undefined {
   const [, id] = (typeof handle === 'string' && /^\s*(?:result[_:])?([a-z0-9]{8,64})\s*$/.exec(handle)) || []
   return id

@@ -11,7 +11,7 @@ const MAX_STEPS = 100
 const STEP =
   /^(?:\.?\[\s*(?:(?<index>-?\d{1,9})|(?<start>\d{0,9})\s*:\s*(?<end>\d{0,9})|(?<all>\*)|(?<quoted>"(?:[^"\\]|\\.){0,500}"|'[^']{0,500}'))\s*\]|\.?(?<every>\*)(?=[.[]|$)|\.?(?<key>[^.[\]"'\s][^.[\]]{0,500}))/
 
-/** The steps of a path; undefined if it cannot be read. */
+/** Parses a path; returns undefined if it is invalid. */
 function stepsOf(path: string): Step[] | undefined {
   const steps: Step[] = []
   let rest = path.trim().replace(/^\$(?=[.[]|$)/, '')
@@ -49,6 +49,7 @@ function stepOf({
 /** The value at a path, or why there is none. A slice or `[*]` makes a list of what the rest of the path finds. */
 export type Found = { readonly value: unknown } | { readonly problem: string }
 
+/** Returns the value at a path. */
 export function valueAtPath(root: unknown, path: string): Found {
   const steps = stepsOf(path)
   if (!steps)
@@ -88,7 +89,7 @@ function each(
   return values.length === 0 && failed && 'problem' in failed ? failed : { value: values }
 }
 
-/** A key may be the number of an item: `items.0`. */
+/** Returns a member by key; a key may be the index of an item, as in `items.0`. */
 function member(value: unknown, key: string): { readonly value: unknown } | undefined {
   if (Array.isArray(value)) return /^\d{1,9}$/.test(key) ? item(value, Number(key)) : undefined
   return isFields(value) && Object.hasOwn(value, key) ? { value: value[key] } : undefined

@@ -1,20 +1,20 @@
-// Puts texts on the shelf and reads them back through a store. What a library, a gateway and an agent share.
+// Stores texts and reads them back through a store, for the library, the gateways and the agent.
 import { errorMessage } from '../../lib/index.ts'
 import { idIn } from './handle.ts'
 import { type ReadInput, type ReadPart, readPart } from './read.ts'
 import { pageSizeFor, type Replacement, replacementFor, unknownHandle } from './shelve.ts'
 import type { ResultSettings } from './types.ts'
 
-/** A text to put on the shelf for an owner, in place of which at most `budget` characters are shown. */
+/** A text to store for an owner; at most `budget` characters are shown in its place. */
 export type Keeping = {
   readonly owner: string
   readonly text: string
   readonly budget: number
-  /** The tool through which the model calls others, if the reading tool is not on its list. */
+  /** The tool through which the model calls the reading tool, if that is not on its list. */
   readonly caller?: string | undefined
 }
 
-/** Stores the text and returns what stands in its place. Rejects if the store does; then the text must be sent whole. */
+/** Stores the text and returns its replacement. Rejects if the store does; then the text must be sent whole. */
 export async function shelveText(
   results: ResultSettings,
   { owner, text, budget, caller }: Keeping,
@@ -24,7 +24,7 @@ export async function shelveText(
   return replacementFor(text, id, { budget, pageSize: pageSizeFor(results.budget), caller })
 }
 
-/** Reads what a call of the reading tool asks for, or says why it cannot. */
+/** Reads what a call of the reading tool asks for, or returns why it cannot. */
 export async function readShelved(
   { store, budget }: Pick<ResultSettings, 'store' | 'budget'>,
   owner: string | undefined,

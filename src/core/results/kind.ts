@@ -2,14 +2,15 @@
 import { isFields } from '../../lib/index.ts'
 import type { ResultKind } from './types.ts'
 
-/** A text with its kind; `value` is the parsed JSON, a list for JSON Lines. */
+/** The kind of a text; `value` is the parsed JSON, a list for JSON Lines. */
 export type KnownText = { readonly kind: ResultKind; readonly value?: unknown }
 
-/** Lines that are looked at. */
+/** Lines to examine. */
 const SAMPLE_LINES = 40
-/** Characters that are looked at. */
+/** Characters to examine. */
 const SAMPLE = 20_000
 
+/** Returns the kind of a text. */
 export function resultKindOf(text: string): KnownText {
   const json = jsonIn(text)
   if (json !== undefined && typeof json === 'object' && json !== null) return { kind: 'JSON', value: json }
@@ -25,7 +26,7 @@ export function resultKindOf(text: string): KnownText {
   return { kind: isLog(lines) ? 'log' : 'text' }
 }
 
-/** Returns undefined for anything but JSON. */
+/** Parses JSON; returns undefined for anything else. */
 export function jsonIn(text: string): unknown {
   if (!/^\s*[[{"\dtfn-]/.test(text.slice(0, 1000))) return undefined
   try {
@@ -35,14 +36,14 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** A text of nothing but base64, long enough to be no word. */
+/** Returns whether a text is nothing but base64, and too long to be a word. */
 export function looksLikeBase64(text: string): boolean {
   if (text.length < 400 || !/^(?:data:[\w.+/-]+;base64,)?[A-Za-z0-9+/_-]{100}/.test(text.slice(0, 300)))
     return false
-  // Trimmed first: an expression for both would look at each line break again and again.
+  // Trims first, because one expression for both would backtrack at each line break.
   const body = text.slice(text.indexOf(',') + 1).trimEnd()
   const data = body.slice(0, body.length - (/={1,2}$/.exec(body.slice(-2))?.[0].length ?? 0))
-  // Looks for one other character: a repetition of millions of them can overflow the stack of the expression.
+  // Searches for any other character, because a repetition over millions of them can overflow the engine's stack.
   return data !== '' && !/[^A-Za-z0-9+/_\r\n-]/.test(data) && /[0-9]/.test(data.slice(0, 200))
 }
 
@@ -53,7 +54,7 @@ function tagCount(start: string): number {
   )
 }
 
-/** The values of JSON Lines: each line is a JSON object or list. */
+/** Returns the values of JSON Lines, in which each line is an object or list. */
 function recordsIn(text: string, sample: readonly string[]): unknown[] | undefined {
   const first = sample.filter((line) => line.trim() !== '')
   if (first.length < 2 || !first.every((line) => isContainer(jsonIn(line)))) return undefined
@@ -68,7 +69,7 @@ function isContainer(value: unknown): boolean {
   return isFields(value) || Array.isArray(value)
 }
 
-/** The index of the header of a Markdown table near the beginning; -1 if there is none. */
+/** Returns the index of the header of a Markdown table near the beginning; -1 if there is none. */
 export function tableStart(lines: readonly string[]): number {
   return lines.findIndex(
     (line, index) =>
@@ -80,7 +81,7 @@ export function tableStart(lines: readonly string[]): number {
 
 const DELIMITERS = ['\t', ',', ';'] as const
 
-/** The delimiter with which every line has the same number of cells; undefined if the text is no table. */
+/** Returns the delimiter with which every line has the same number of cells; undefined if the text is not a table. */
 export function delimiterOf(lines: readonly string[]): string | undefined {
   const rows = lines.filter((line) => line.trim() !== '').slice(0, 20)
   if (rows.length < 3) return undefined
@@ -90,7 +91,7 @@ export function delimiterOf(lines: readonly string[]): string | undefined {
   })
 }
 
-/** The cells of a line; delimiters inside quotes do not count. */
+/** Splits a line into cells, ignoring delimiters inside quotes. */
 export function cellsOf(row: string, delimiter: string): string[] {
   const cells: string[] = []
   let cell = ''

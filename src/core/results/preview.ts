@@ -1,23 +1,23 @@
-// Writes the preview of a long result: what it is, how much there is, and the parts that tell most, by its kind.
+// Writes the preview of a long result: its kind, its size, and its most informative parts.
 import { cleanText, cut, readableText } from '../../lib/index.ts'
 import { describeBase64 } from './binary.ts'
 import { cellsOf, delimiterOf, resultKindOf, tableStart } from './kind.ts'
 import { shapeOf, startOfJson } from './shape.ts'
 import type { ResultKind } from './types.ts'
 
-/** A preview, and what kind of text it is of. */
+/** A preview, and the kind of the text. */
 export type Preview = { readonly kind: ResultKind; readonly text: string }
 
-/** Characters of one line. */
+/** Longest line, in characters. */
 const MAX_LINE_LENGTH = 300
-/** Characters of HTML that are converted. */
+/** Characters of HTML to convert. */
 const MAX_HTML = 400_000
-/** Lines among which errors are looked for. */
+/** Lines to search for errors. */
 const MAX_LINES = 200_000
 
 /**
- * Previews a text in at most `limit` characters. Hidden characters and marks like ours are removed, because the preview
- * stands among our own words.
+ * Previews a text in at most `limit` characters. Removes hidden characters and imitations of Toolshelf's own tags,
+ * because the preview appears beside Toolshelf's own text.
  *
  * @example
  * previewOf('[{"id": 1}, {"id": 2}]', 1000) // { kind: 'JSON', text: '2 × { id: number }\n[…' }
@@ -82,7 +82,7 @@ function ofHtml(text: string, limit: number): string {
 
 const ERROR = /\b(?:error|exception|fatal|panic|traceback|failed|failure|critical|denied)\b/i
 
-/** The first and the last lines, and between them those that report errors, each with the line after it. */
+/** Shows the first and the last lines, and between them those that report errors, each with the line after it. */
 function ofLines(lines: readonly string[], limit: number): string {
   const sizes = `${count(lines.length)} lines`
   const room = limit - sizes.length - 80
@@ -116,7 +116,7 @@ function errorsIn(lines: readonly string[], start: number, end: number, limit: n
   return found
 }
 
-/** The first lines and the last one. */
+/** Shows the first lines and the last one. */
 function ends(lines: readonly string[], limit: number): string {
   const last = lines.findLast((line) => line.trim() !== '') ?? ''
   const tail = cut(last, Math.min(MAX_LINE_LENGTH, Math.floor(limit / 4)))

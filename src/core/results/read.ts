@@ -1,9 +1,9 @@
-// Reads a shelved result: by page, by lines, by a search, or by a JSON path. All pages concatenate to the exact text.
+// Reads a stored result: by page, by lines, by a search, or by a JSON path. All pages concatenate to the exact text.
 import { cut, toJson, walkJson } from '../../lib/index.ts'
 import { valueAtPath } from './json-path.ts'
 import { resultKindOf } from './kind.ts'
 
-/** What the model asks for, as it wrote it. */
+/** The model's request, as it wrote it. */
 export type ReadInput = {
   readonly handle?: unknown
   readonly page?: unknown
@@ -12,7 +12,7 @@ export type ReadInput = {
   readonly path?: unknown
 }
 
-/** A part of a result: our words about it, and the part itself. */
+/** A part of a result with a heading. */
 export type ReadPart = { readonly heading: string; readonly body: string }
 
 /** Returns the part that the input asks for, or why there is none. `pageSize` is in characters. */
@@ -34,12 +34,12 @@ export function readPart(
   return { heading: `Page ${page} of ${pages} of ${what}.${next}`, body: pageOf(body, page, pageSize) }
 }
 
-/** How many pages a text has. */
+/** Returns how many pages a text has. */
 function pageStarts(text: string, pageSize: number): number {
   return Math.ceil(text.length / pageSize)
 }
 
-/** One page, from 1. A page never ends inside of a surrogate pair. */
+/** Returns one page, counted from 1. A page never ends inside a surrogate pair. */
 function pageOf(text: string, page: number, pageSize: number): string {
   return text.slice(edge(text, (page - 1) * pageSize), edge(text, page * pageSize))
 }
@@ -55,7 +55,7 @@ function edge(text: string, at: number): number {
 
 type Selected = { readonly body: string; readonly what: string } | { readonly problem: string }
 
-/** Path first, then lines or a search in what it selects. */
+/** Applies the path first, then lines or a search to what it selects. */
 function select(text: string, { path, lines, search }: ReadInput): Selected {
   const isGiven = (value: unknown) => value !== undefined && value !== null && value !== ''
   const whole: Selected = { body: text, what: `the result, ${count(text.length)} characters` }
@@ -65,7 +65,7 @@ function select(text: string, { path, lines, search }: ReadInput): Selected {
   return isGiven(lines) ? atLines(part.body, written(lines)) : matches(part.body, written(search))
 }
 
-/** A model may write a number, or nest lists until the engine gives up. */
+/** Returns a value as text: a model may write a number, or lists nested too deeply for the engine. */
 function written(value: unknown): string {
   return typeof value === 'string' ? value : toJson(value)
 }
@@ -79,7 +79,7 @@ function atPath(text: string, path: string): Selected {
   return { body: writeValue(found.value), what: `${cut(path, 200)}` }
 }
 
-/** JSON with an item a line, so that pages and lines mean something. */
+/** Writes JSON with one item per line, which makes pages and lines useful. */
 function writeValue(value: unknown): string {
   if (typeof value === 'string') return value
   if (!Array.isArray(value) || value.length === 0) return toJson(value)
@@ -94,19 +94,19 @@ function atLines(text: string, wanted: string): Selected {
   const [start, end] = [Number(first), Math.min(Number(last), lines.length)]
   if (start < 1 || start > end)
     return { problem: `lines ${quoteInput(wanted)} do not exist; there are lines 1 to ${lines.length}` }
-  const of = lines.length === 1 ? '; it has no other lines: read it by page, search or path' : ''
+  const hint = lines.length === 1 ? '; it has no other lines: read it by page, search or path' : ''
   return {
     body: lines.slice(start - 1, end).join('\n'),
-    what: `lines ${start} to ${end} of ${count(lines.length)}${of}`,
+    what: `lines ${start} to ${end} of ${count(lines.length)}${hint}`,
   }
 }
 
 const MAX_MATCHES = 1000
-/** Characters of text around a match. */
+/** Characters of context around a match. */
 const AROUND = 150
 const MAX_SEARCH_LENGTH = 500
 
-/** Lines that contain the words, with their numbers; in JSON the values, with their paths. */
+/** Finds lines that contain the text, with their numbers; in JSON the values, with their paths. */
 function matches(text: string, search: string): Selected {
   const wanted = search.slice(0, MAX_SEARCH_LENGTH).toLowerCase()
   const { kind, value } = resultKindOf(text)
@@ -133,7 +133,7 @@ function linesWith(text: string, wanted: string): string[] {
   return found
 }
 
-/** Values whose text or key contains the words. */
+/** Finds values whose text or key contains the text. */
 function valuesWith(root: unknown, wanted: string): string[] {
   const found: string[] = []
   for (const { path, key, value } of walkJson(root, '')) {
@@ -147,7 +147,7 @@ function valuesWith(root: unknown, wanted: string): string[] {
   return found
 }
 
-/** Longer paths would fill the memory: a thousand matches below a key of a megabyte. */
+/** Longest path, to bound memory: there may be a thousand matches below a key of a megabyte. */
 const MAX_PATH_LENGTH = 1000
 
 function shownPath(path: string, key: string): string {
@@ -160,7 +160,7 @@ function around(text: string, at: number, length: number): string {
   return `${start > 0 ? '…' : ''}${part}${end < text.length ? '…' : ''}`
 }
 
-/** Models sometimes write numbers as text. */
+/** Reads a whole number, which models sometimes write as text. */
 function wholeNumber(value: unknown): number | undefined {
   const number =
     typeof value === 'number' || (typeof value === 'string' && /^\d{1,9}$/.test(value))

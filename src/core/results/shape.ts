@@ -23,7 +23,7 @@ export function shapeOf(value: unknown, depth = DEEPEST_SHAPE): string {
 
 const SAMPLE_ITEMS = 5
 
-/** The shape of a list's first items; several if they differ. */
+/** Returns the shape of a list's first items; several if they differ. */
 function itemShape(items: readonly unknown[], depth: number): string {
   const shapes = [...new Set(items.slice(0, SAMPLE_ITEMS).map((item) => shapeOf(item, depth)))]
   if (shapes.length === 1) return String(shapes[0])
@@ -39,7 +39,7 @@ function keyText(key: string): string {
 
 type Detail = { readonly items: number; readonly text: number; readonly depth: number }
 
-/** Each step shows less than the one before it. */
+/** Levels of detail; each shows less than the one before. */
 const DETAILS: readonly Detail[] = [
   { items: 20, text: 300, depth: 12 },
   { items: 10, text: 200, depth: 8 },
@@ -49,7 +49,7 @@ const DETAILS: readonly Detail[] = [
   { items: 1, text: 40, depth: 3 },
 ]
 
-/** The beginning of a value as JSON of at most `limit` characters, with what is left out counted. */
+/** Returns the beginning of a value as JSON of at most `limit` characters, and counts what is omitted. */
 export function startOfJson(value: unknown, limit: number): string {
   for (const detail of DETAILS) {
     const room = { left: limit * 2 }
@@ -60,7 +60,7 @@ export function startOfJson(value: unknown, limit: number): string {
   return cut(layOut(shortened(value, least, 2, { left: limit * 2 })), limit)
 }
 
-/** JSON with a line for each member of the outer two levels. */
+/** Writes JSON with one line per member of the outer two levels. */
 function layOut(value: unknown, levels = 2): string {
   if (levels === 0 || typeof value !== 'object' || value === null) return JSON.stringify(value)
   const isList = Array.isArray(value)

@@ -1,29 +1,32 @@
-// Replaces a text that is too long for the context by a note, with its handle, and a preview. A pure function of the text: the
-// same text has the same handle and preview wherever and whenever it is replaced.
+// Replaces a text that is too long for the context by a note with its handle, and a preview. A pure function: the same
+// text always gets the same handle and preview.
 import { handleOf } from './handle.ts'
 import { previewOf } from './preview.ts'
 import type { ResultKind, ShelvedResult } from './types.ts'
 
-/** The characters up to which a result is sent whole, by default: about 8,600 tokens of JSON. */
+/** Longest result, in characters, that is sent whole by default: about 8,600 tokens of JSON. */
 export const DEFAULT_BUDGET = 25_000
-/** The name of the tool that reads shelved results. */
+/** The name of the tool that reads stored results. */
 export const READ_TOOL = 'ReadResult'
 
 /** The share of the budget that the preview takes. */
 const PREVIEW_SHARE = 0.2
 const SHORTEST_PREVIEW = 500
 
-/** Characters that are left for the line above a page. */
+/** Characters reserved for the line above a page. */
 const HEADING = 400
 
-/** Characters of one page for a budget. With its heading it is within the budget: another gateway with the same one passes it on. */
+/**
+ * Returns the page size for a budget. A page with its heading stays within the budget, so that another gateway with the
+ * same budget passes it on.
+ */
 export function pageSizeFor(budget: number): number {
   return Math.max(SHORTEST_PREVIEW, (budget > 0 ? budget : DEFAULT_BUDGET) - HEADING)
 }
 
-/** What stands in place of a text. */
+/** What replaces a text. */
 export type Replacement = {
-  /** Our own words; the first block of the result, where no server can write. */
+  /** Toolshelf's own text: the first block of the result, where no server can write. */
   readonly note: string
   readonly preview: string
   readonly handle: string
@@ -37,15 +40,17 @@ const NAMES: { readonly [kind in ResultKind]?: string } = {
   'Markdown table': 'a Markdown table',
 }
 
+/** Options of `replacementFor`. */
 export type ReplacementOptions = {
-  /** Characters up to which results are sent whole. */
+  /** Longest result, in characters, that is sent whole. */
   readonly budget: number
-  /** That of the reading tool. */
+  /** The page size of the reading tool, in characters. */
   readonly pageSize: number
-  /** The tool through which the model calls others, if the reading tool is not on its list. */
+  /** The tool through which the model calls the reading tool, if that is not on its list. */
   readonly caller?: string | undefined
 }
 
+/** Returns the replacement of a text. */
 export function replacementFor(
   text: string,
   id: string,
@@ -69,7 +74,7 @@ The result is ${NAMES[kind] ?? kind} of ${size} characters, too long to show her
   return { note, preview, handle, kind }
 }
 
-/** What a model is told about a handle that reads nothing: unknown, expired, or another conversation's. */
+/** Returns the text for the model about an unknown handle: expired, dropped, or another conversation's. */
 export function unknownHandle(handle: unknown): string {
   const name = typeof handle === 'string' ? JSON.stringify(handle.slice(0, 80).toWellFormed()) : 'That'
   return `${name} is not on the shelf, or no longer. Call the tool that returned it again.`
@@ -77,7 +82,7 @@ export function unknownHandle(handle: unknown): string {
 
 const MAX_NAMED = 20
 
-/** Names the results that can still be read, for a summary that replaces their previews. */
+/** Lists the results that can still be read, for a summary that replaces their previews. */
 export function aboutShelved(shelved: readonly ShelvedResult[]): string {
   if (shelved.length === 0) return ''
   const lines = shelved

@@ -1,5 +1,5 @@
-// Writes a JSON schema as a short type that a model reads like TypeScript: `"open" | "closed"`, `integer(1..100)`, `{ id: string, tag?: string }[]`.
-// Says whether everything that a valid call needs is in it.
+// Writes a JSON schema as a short type that a model reads like TypeScript: `"open" | "closed"`, `integer(1..100)`, `{
+// id: string, tag?: string }[]`. Also determines whether it says all that a valid call needs.
 // Implements S17.
 import { type Fields, fieldsOf, isFields, listOf } from '../../lib/index.ts'
 
@@ -10,19 +10,20 @@ const MAX_ALTERNATIVES = 6
 const MAX_OPTIONAL = 12
 const DEEPEST = 5
 
-/** A type, and whether a valid value can be made from it alone. */
+/** A type, and whether it is enough to write a valid value. */
 export type CompactType = { readonly text: string; readonly isEnough: boolean }
 
 const ANY: CompactType = { text: 'any', isEnough: true }
-/** Stands for what is too much to write; the whole definition has it. */
+/** Marks what is too long to write; the whole definition has it. */
 const MORE = '…'
 
-/** Keywords that forbid values in ways that a type cannot say. */
+/** Keywords with constraints that a type cannot express. */
 const UNSAID = [
   ...['not', 'if', 'then', 'else', 'contains', 'patternProperties', 'propertyNames', 'unevaluatedProperties'],
   ...['dependencies', 'dependentRequired', 'dependentSchemas', 'minProperties', 'prefixItems', 'uniqueItems'],
 ]
 
+/** Writes a schema as a type. */
 export function compactType(value: unknown, root: Fields, depth = DEEPEST): CompactType {
   if (!isFields(value)) return ANY
   const schema = resolved(value, root, depth)
@@ -32,7 +33,7 @@ export function compactType(value: unknown, root: Fields, depth = DEEPEST): Comp
   return isSaid ? written : { text: written.text, isEnough: false }
 }
 
-/** Follows local references and joins `allOf`; undefined for what cannot be followed. */
+/** Follows local references and merges `allOf`; returns undefined if a reference cannot be followed. */
 function resolved(schema: Fields, root: Fields, depth: number): Fields | undefined {
   const parts = [...listOf(schema.allOf), ...(schema.$ref === undefined ? [] : [target(schema.$ref, root)])]
   if (parts.length === 0) return schema
@@ -75,7 +76,7 @@ function ofSchema(schema: Fields, root: Fields, depth: number): CompactType {
   return schema.items === undefined ? ANY : ofList(schema, root, depth)
 }
 
-/** A type beside alternatives holds for each of them. */
+/** Writes alternatives as a union; a type beside them applies to each. */
 function ofAlternatives(
   schema: Fields,
   alternatives: readonly unknown[],
@@ -89,7 +90,7 @@ function ofAlternatives(
     return inner ? compactType(join(own, inner), root, depth - 1) : { text: MORE, isEnough: false }
   })
   const all = union(shown)
-  // Any one of them is enough, and the first is the one to take.
+  // A valid value needs only one alternative, and the model takes the first.
   const isEnough = shown[0]?.isEnough === true
   return { text: shown.length < alternatives.length ? `${all.text} | ${MORE}` : all.text, isEnough }
 }
@@ -99,7 +100,7 @@ function union(types: readonly CompactType[]): CompactType {
   return { text: texts.join(' | '), isEnough: types[0]?.isEnough === true }
 }
 
-/** A long enum is cut, and says how many values it has beside those shown. */
+/** Writes an enum; cuts a long one and says how many more values it has. */
 function ofValues(values: readonly unknown[]): CompactType {
   const texts = values.slice(0, 1000).map((value) => JSON.stringify(value) ?? 'null')
   const shown = texts.filter((text) => text.length <= MAX_VALUE).slice(0, MAX_ENUM_VALUES)
@@ -129,7 +130,7 @@ function ofString({ format, minLength, maxLength, pattern }: Fields): CompactTyp
   const length = range(minLength === 0 ? undefined : minLength, maxLength)
   if (typeof pattern !== 'string') return { text: name + length, isEnough: true }
   const isShort = pattern.length <= MAX_PATTERN
-  // Models know the well-known formats, and the patterns that generators write for these are long.
+  // Models know the well-known formats, and generated patterns for these are long.
   if (!isShort && name !== 'string') return { text: name + length, isEnough: true }
   return { text: `${name}${length} matching ${isShort ? JSON.stringify(pattern) : MORE}`, isEnough: isShort }
 }
@@ -138,13 +139,13 @@ function ofNumber(type: string, schema: Fields): CompactType {
   const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf } = schema
   const least = typeof above === 'number' ? `>${above}` : minimum
   const most = typeof below === 'number' ? `<${below}` : maximum
-  // The largest safe integers are no limits that anybody meant.
+  // Generators write the largest safe integers as limits that nobody intended.
   const isMeant = (limit: unknown) => typeof limit !== 'number' || Math.abs(limit) < Number.MAX_SAFE_INTEGER
   const limits = range(isMeant(least) ? least : undefined, isMeant(most) ? most : undefined)
   return { text: type + limits, isEnough: multipleOf === undefined || multipleOf === 1 }
 }
 
-/** `(1..10)`, `(1..)`, `(..10)`, or nothing. */
+/** Writes limits as `(1..10)`, `(1..)` or `(..10)`; empty if there are none. */
 function range(least: unknown, most: unknown): string {
   const [start, end] = [least, most].map((one) =>
     typeof one === 'number' || typeof one === 'string' ? String(one) : '',
@@ -185,16 +186,18 @@ function ofObject(schema: Fields, root: Fields, depth: number): CompactType {
   }
 }
 
+/** Returns the schema of a property, if the object has it itself. */
 export function fieldOf({ properties }: Fields, name: string): unknown {
   const fields = fieldsOf(properties)
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
+/** Returns the names of required properties. */
 export function requiredNames({ required }: Fields): string[] {
   return [...new Set(listOf(required).filter((name) => typeof name === 'string'))]
 }
 
-/** Quotes a name that is not a plain identifier, so that it cannot pass for our own text. */
+/** Quotes a name that is not a plain identifier, so that it cannot imitate Toolshelf's own text. */
 export function nameText(name: string): string {
   return /^[A-Za-z_$][\w$.-]*$/.test(name) ? name : JSON.stringify(name)
 }

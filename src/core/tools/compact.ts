@@ -1,5 +1,5 @@
-// Writes a definition as a signature of a line per argument, at a fraction of the tokens of its JSON. Only where a valid call can be
-// made from the signature alone; longer texts and rare details are cut and marked with `…`.
+// Writes a definition as a signature with one line per argument, in a fraction of the tokens of its JSON. Used only if a
+// valid call can be written from the signature alone; cuts longer texts and rare details, and marks them with `…`.
 // Implements S17.
 import { fieldsOf, oncePerFrozen, oneLine, toJson } from '../../lib/index.ts'
 import type { Definition } from '../types.ts'
@@ -8,7 +8,7 @@ import { compactType, fieldOf, nameText, requiredNames } from './compact-type.ts
 const MAX_DESCRIPTION = 400
 const MAX_REMARK = 120
 const MAX_DEFAULT = 60
-/** Optional arguments with types; of further ones the names are listed. */
+/** Optional arguments to show with types; of further ones only the names. */
 const MAX_TYPED = 40
 const MAX_NAMED = 200
 

@@ -81,7 +81,7 @@ function mapFields(value: unknown, change: (value: unknown) => unknown): unknown
   return kept
 }
 
-/** Works for a property called `__proto__`, too. */
+/** Sets a field, even one called `__proto__`. */
 function set(fields: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
 }

@@ -22,19 +22,21 @@ const FROM_MCP: { readonly [field: string]: (value: unknown) => boolean } = {
   strict: (value) => typeof value === 'boolean',
 }
 
+/** A definition to send, and what had to be changed. */
 export type BuiltDefinition = {
   readonly definition: Definition
   readonly json: string
   readonly warning?: string
-  /** It contained hidden characters or our own markup, which were removed. */
+  /** Whether hidden characters or imitations of Toolshelf's own tags were removed. */
   readonly isCleaned?: boolean
-  /** Names of arguments that had to be changed. */
+  /** Argument names that had to be changed. */
   readonly names?: ArgumentNames
 }
 
-/** Characters of an MCP tool's description (H5), and of its whole definition as JSON; a host's own tools have no limits. */
+/** Longest description (H5) and definition of an MCP tool, in characters of JSON; a host's own tools have no limits. */
 export type DefinitionLimits = { readonly descriptionLimit: number; readonly definitionLimit: number }
 
+/** Builds the definition of a tool. */
 export function buildDefinition(
   tool: Tool,
   name: string,
@@ -80,8 +82,9 @@ function shortened({ name, description, input_schema }: Definition, limit: numbe
 }
 
 /**
- * The API accepts only object schemas without alternatives at the top: `true`, `{}` and schemas without a type become
- * "any object", and alternatives one object with the properties of all. Calls are validated against the original.
+ * Converts a schema for the API, which accepts only object schemas without alternatives at the top: `true`, `{}` and
+ * schemas without a type become "any object", and alternatives one object with the properties of all. Calls are
+ * validated against the original.
  */
 function objectSchema(schema: unknown): unknown {
   if (!isFields(schema)) return { type: 'object', properties: {} }

@@ -3,9 +3,10 @@
 import type { Definition } from '../types.ts'
 import { signatureOf } from './signature.ts'
 
-/** A definition, and the same as an answer shows it whole. */
+/** A tool's definition and its JSON. */
 export type FittableTool = { readonly name: string; readonly definition: Definition; readonly json: string }
 
+/** How much of each tool an answer shows. */
 export type Fitted<Tool extends FittableTool> = {
   /** Tools whose whole definition fits, best first. */
   readonly whole: readonly Tool[]
@@ -61,7 +62,7 @@ function formsOf(tool: FittableTool, text: string): Forms {
   }
 }
 
-/** Includes the name, because a note in front of the definitions lists it. */
+/** Returns the definition with the name, because a note in front of the definitions lists it. */
 function wholeForm({ name }: FittableTool, text: string): string {
   return `${name}\n${text}`
 }
@@ -86,7 +87,7 @@ function chooseDetails(forms: readonly Forms[], room: number): readonly Detail[]
   return details
 }
 
-/** Characters of a line, including its line break. */
+/** Returns the length of a line, including its line break. */
 function sizeOf(line: string | undefined): number {
   if (line === undefined) return Number.POSITIVE_INFINITY
   return line === '' ? 0 : line.length + 1

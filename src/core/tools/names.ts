@@ -25,7 +25,7 @@ export function clashName(
   return name
 }
 
-/** Whether no character of the tool's name was replaced; such a tool keeps the plain name in a clash. */
+/** Returns whether no character of the tool's name was replaced; such a tool keeps the plain name in a clash. */
 export function isExact(name: string, server: string, tool: string, prefix: string): boolean {
   return name === tool || name === `${prefix}${server}__${tool}`
 }

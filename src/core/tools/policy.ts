@@ -35,7 +35,7 @@ export function partitionTools(
   return partition
 }
 
-/** A tool's own `alwaysLoad`, for an MCP tool also in `_meta`; values of other types are ignored. */
+/** Returns a tool's own `alwaysLoad`, for an MCP tool also from `_meta`; ignores values of other types. */
 function ownAlwaysLoad(tool: Tool): boolean | undefined {
   return [tool.alwaysLoad, tool._meta?.[ALWAYS_LOAD]].find((value) => typeof value === 'boolean') as
     | boolean
@@ -96,7 +96,7 @@ type Remembered = { readonly key: string; readonly partition: ToolPartition }
 
 const remembered = new WeakMap<Pool, Remembered>()
 
-/** A key of everything that may differ between two splits of one pool. */
+/** Returns a key of everything that may differ between two splits of one pool. */
 function splitKey(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean): string {
   const always = [...servers]
     .filter(([, server]: [string, Server]) => server.alwaysLoad === true)
@@ -112,7 +112,7 @@ function splitKey(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean
 
 const asked = new WeakMap<Pool, readonly PoolTool[]>()
 
-/** Tools whose marks are functions or may change: a host may set `initializing` on the object it passed in. */
+/** Returns tools whose marks are functions or may change: a host may set `initializing` on the object it passed in. */
 function askedTools(pool: Pool): readonly PoolTool[] {
   let tools = asked.get(pool)
   if (!tools) {

@@ -7,18 +7,20 @@ import type { Pool, PoolTool, Tool } from '../types.ts'
 import { buildDefinition, type DefinitionLimits } from './definition.ts'
 import { clashName, isExact, mcpName, serverOfName } from './names.ts'
 
+/** Options of `buildPool`. */
 export type PoolOptions = Partial<DefinitionLimits> & {
   /** Names of the shelf's own tools, which no tool of the host may have. */
   readonly reserved: readonly string[]
   readonly warn: (message: string) => void
-  /** Prefix in front of an MCP tool's server; `mcp__` if left out. */
+  /** Prefix in front of an MCP tool's server. Default: `mcp__`. */
   readonly namePrefix?: string
   /** Sends names and fields unchanged; throws for a name that no back-end accepts. */
   readonly exactNames?: boolean
-  /** The tool that first got each name: it keeps the name, also while it is removed. */
+  /** The tool that first got each name; it keeps the name, even while it is removed. */
   readonly holders?: ReadonlyMap<string, PoolTool>
 }
 
+/** Builds the pool of these tools. */
 export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
   const owned = dropRepeats(
     tools.map((tool) => ownerOf(tool, options)),
@@ -50,7 +52,7 @@ type Owned = {
   readonly original: string
   /** The prefix in front of its server; undefined if the name stays as it is. */
   readonly prefix: string | undefined
-  /** The name it gets unless another tool has it. */
+  /** Its name, unless another tool has it. */
   readonly wish: string
   /** Identifies the tool by its server and own name. */
   readonly key: string
@@ -74,6 +76,7 @@ function ownerOf(tool: Tool, { namePrefix = MCP_PREFIX, exactNames = false }: Po
   return owned
 }
 
+/** Throws for a tool that is not an object with a name. */
 export function checkTool(tool: Tool): void {
   if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '') {
     const message = `a tool must be an object with a name, but was ${quote(tool)}. Remove it or give it a name.`
@@ -94,7 +97,10 @@ function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
   })
 }
 
-/** Built-ins keep their names. Among MCP tools whose names clash, the one with exactly this name keeps it. */
+/**
+ * Names all tools. Built-ins keep their names; among MCP tools whose names clash, the one with exactly this name keeps
+ * it.
+ */
 function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
   if (options.exactNames) return owned.map((one) => hostName(one, options))
   const taken = new Set(
@@ -198,7 +204,7 @@ function enter({ tool, server, original }: Owned, name: string, options: PoolOpt
   if (memo && isSameForm && isSameText) return memo.entry
   const { definition, json, warning, isCleaned, names } = buildDefinition(tool, name, isTrimmed, limits)
   if (warning) options.warn(warning)
-  // The same message for all tools of a server, so that it is reported once.
+  // Uses the same message for all tools of a server, so that it is reported once.
   if (isCleaned)
     options.warn(
       `definitions of the server ${quote(server)} contained hidden characters or marks of Toolshelf, which were removed.`,

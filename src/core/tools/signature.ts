@@ -11,8 +11,8 @@ const MAX_OPTIONAL_NAMES = 8
 const MAX_ALTERNATIVES = 4
 
 /**
- * Returns the definition in one line, such as `create(owner: string, state: "open" | "closed"; optional: body) Creates an issue.`
- * Undefined if the required arguments alone are too long for a line.
+ * Returns the definition in one line, such as `create(owner: string, state: "open" | "closed"; optional: body) Creates
+ * an issue.` Undefined if the required arguments alone are too long for a line.
  */
 export function signatureOf(definition: Definition): string | undefined {
   for (const depth of [2, 1, 0]) {
@@ -94,7 +94,7 @@ function requiredOf({ required }: Fields): string[] {
   return [...new Set(names)]
 }
 
-/** Quotes a name that is not a plain identifier, so that it cannot pass for our own text. */
+/** Quotes a name that is not a plain identifier, so that it cannot imitate Toolshelf's own text. */
 function nameText(name: string): string {
   return /^[A-Za-z_$][\w$.-]*$/.test(name) ? name : JSON.stringify(name)
 }

@@ -1,4 +1,5 @@
-// The wire `addition`: loads tools with `tool_addition` in system messages, by reference to a deferred tool or by value.
+// Implements the wire `addition`: loads tools with `tool_addition` in system messages, by reference to a deferred tool
+// or by value.
 // Implements Q5.
 import { loadedNote, loadedOtherwise, referredNames } from '../history/index.ts'
 import type { Block, PoolTool } from '../types.ts'
@@ -6,6 +7,7 @@ import { searchTool } from './own-tools.ts'
 import { reference } from './reference.ts'
 import { deferred, type MakeWire } from './wire.ts'
 
+/** Creates the wire `addition`. */
 export const addition: MakeWire = (settings, variant) => {
   const byReference = reference(settings, variant)
   const byValue = settings.additions === 'value'

@@ -1,9 +1,11 @@
-// The wire `append`, for any back-end: adds loaded tools at the end of the tools array; a note lists what was loaded.
+// Implements the wire `append`, for any back-end: adds loaded tools at the end of the tools array; a note lists what was
+// loaded.
 // Implements Q5.
 import { loadedNote } from '../history/index.ts'
 import { searchTool } from './own-tools.ts'
 import { type MakeWire, selectIt } from './wire.ts'
 
+/** Creates the wire `append`. */
 export const append: MakeWire = (settings) => ({
   name: 'append',
   searchName: settings.searchTool,

@@ -1,4 +1,5 @@
-// The wire `bridge`: two constant tools, search and call, for back-ends whose cache a growing tools array would break.
+// Implements the wire `bridge`: two constant tools, search and call, for back-ends whose cache a growing tools array
+// would break.
 // Implements Q5.
 
 import { describedNote, loadedOtherwise } from '../history/index.ts'
@@ -9,6 +10,7 @@ import type { PoolTool } from '../types.ts'
 import { callTool, searchTool } from './own-tools.ts'
 import { loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire } from './wire.ts'
 
+/** Creates the wire `bridge`. */
 export const bridge: MakeWire = (settings) => {
   const wire: Wire = {
     name: 'bridge',
@@ -37,7 +39,7 @@ export const bridge: MakeWire = (settings) => {
   return wire
 }
 
-/** All of `tools` count as loaded; the remark describes those that are not among the definitions. */
+/** Writes the answer of a search. All of `tools` count as loaded; the remark describes those without a definition. */
 function written(
   settings: Settings,
   tools: readonly PoolTool[],

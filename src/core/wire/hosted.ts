@@ -1,9 +1,11 @@
-// The wire `hosted`: the provider's own search gets every deferred tool, answers the model and loads by reference.
+// Implements the wire `hosted`: the provider's own search gets every deferred tool, answers the model and loads by
+// reference.
 // Implements Q5, Q7.
 import { hostedTool, placeholder } from './own-tools.ts'
 import { reference } from './reference.ts'
 import { deferred, type MakeWire } from './wire.ts'
 
+/** Creates the wire `hosted`. */
 export const hosted: MakeWire = (settings, variant) => ({
   ...reference(settings, variant),
   name: 'hosted',

@@ -11,6 +11,7 @@ import type { MakeWire, Wire } from './wire.ts'
 
 const wires: Record<WireName, MakeWire> = { reference, addition, append, bridge, hosted }
 
+/** Creates the wire with this name. */
 export function makeWire(name: WireName, { settings, capability }: Speaker): Wire {
   return wires[name](settings, settings.hostedSearch ?? capability.provider?.hosted?.[0] ?? 'regex')
 }

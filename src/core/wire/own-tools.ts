@@ -1,16 +1,17 @@
-// Definitions of the shelf's own tools: search, the call tool of the bridge, and the placeholder.
+// Defines the shelf's own tools: search, the call tool of the bridge, and the placeholder.
 // Implements D4, S11, Q7, A5, K4.
 import { callToolInput } from '../../lib/index.ts'
 import { placeOfNames } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Definition } from '../types.ts'
 
+/** The name of the placeholder. */
 export const PLACEHOLDER = 'DeferredToolPlaceholder'
 
 const LOADED_AT_ONCE =
   'What is found is loaded at once and callable like any other tool: no second search or select is needed.'
 
-/** The search tool; its description says where the names are announced (S11, A5). */
+/** Returns the search tool; its description says where the names are announced (S11, A5). */
 export function searchTool(settings: Settings, outcome = LOADED_AT_ONCE): Definition {
   const { searchTool: name, announce, maxResults } = settings
   const description = `Finds deferred tools and loads them, so that they can be called.
@@ -36,7 +37,7 @@ Fetch all the tools that a step needs in one search.`
   }
 }
 
-/** The tool through which the model calls every deferred tool on the wire `bridge`. */
+/** Returns the tool through which the model calls every deferred tool on the wire `bridge`. */
 export function callTool(settings: Settings): Definition {
   return {
     name: settings.callTool,
@@ -52,6 +53,7 @@ export const placeholder: Definition = Object.freeze({
   input_schema: { type: 'object', properties: {} },
 })
 
+/** Returns the provider's own search tool. */
 export function hostedTool(variant: 'bm25' | 'regex'): Definition {
   return { type: `tool_search_tool_${variant}_20251119`, name: `tool_search_tool_${variant}` }
 }

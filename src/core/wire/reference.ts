@@ -1,10 +1,12 @@
-// The wire `reference`: `defer_loading` in tools and `tool_reference` in results, which the API expands in place.
+// Implements the wire `reference`: `defer_loading` in tools and `tool_reference` in results, which the API expands in
+// place.
 // Implements S9, Q1, Q5, Q7.
 
 import { loadedOtherwise, withRemark } from '../history/index.ts'
 import { placeholder, searchTool } from './own-tools.ts'
 import { deferred, loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire } from './wire.ts'
 
+/** Creates the wire `reference`. */
 export const reference: MakeWire = (settings) => {
   const wire: Wire = {
     name: 'reference',

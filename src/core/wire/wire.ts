@@ -1,10 +1,11 @@
-// The interface of a wire: how deferred tools are declared and loaded on one kind of back-end. Everything that a wire
-// writes into a history, fold.ts must read back.
+// Defines the interface of a wire: how deferred tools are declared and loaded on one kind of back-end. Everything that a
+// wire writes into a history, fold.ts must read back.
 // Implements Q2, Q9.
 import type { Facts } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Definition, Message, PoolTool, ToolResult, WireName } from '../types.ts'
 
+/** How deferred tools are declared and loaded on one kind of back-end. */
 export type Wire = {
   readonly name: WireName
   /** The name of the search tool. */
@@ -15,13 +16,13 @@ export type Wire = {
   readonly takesReferences: boolean
   /** Messages may contain `tool_addition` and `tool_removal`. */
   readonly takesAdditions: boolean
-  /** Names of the deferred tools whose definitions the request must contain, in order. */
+  /** Returns the names of the deferred tools whose definitions the request must contain, in order. */
   declared(facts: Facts): Iterable<string>
   /** Returns the request's `tools`. */
   declare(working: Working): Definition[]
   /** Returns the result of a search: loads the tools and adds a remark (S9). `definitions` are their texts, if not JSON. */
   answer(id: string, tools: readonly PoolTool[], remark?: string, definitions?: readonly string[]): ToolResult
-  /** Loaded names whose definitions are not visible on this wire, e.g. after a compaction. */
+  /** Returns loaded names whose definitions are not visible on this wire, e.g. after a compaction. */
   unseen(facts: Facts): string[]
   /** Returns the messages that show them again. */
   reload(tools: readonly PoolTool[], id: string): Message[]
@@ -40,6 +41,7 @@ export type Working = {
   readonly unloaded: () => readonly Definition[]
 }
 
+/** Creates a wire. */
 export type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
 
 const overlaid = new WeakMap<Definition, Definition>()
@@ -69,7 +71,7 @@ export function selectIt(settings: Settings, name: string): string {
   return `Call ${settings.searchTool} with {"query": "select:${name}"}`
 }
 
-/** Text of a search result whose references were removed. */
+/** Returns the text of a search result whose references were removed. */
 export function loadedEarlier(names: readonly string[]): string {
   return `Tools loaded: ${names.join(', ')}.`
 }

@@ -1,12 +1,13 @@
-// What the inspector reads events from: recorded files, or the memory of the process itself.
+// The interface of event sources: recorded files, or the memory of the process itself.
 
-/** Some lines of JSON, each a `TraceRecord`, or the news that all recorded ones have been read. */
+/** Some lines of JSON, each a `TraceRecord`, or the notice that all recorded ones have been read. */
 export type EventBatch =
   | { readonly lines: readonly string[] }
   | {
       readonly caughtUp: { readonly events: number; readonly skipped: number; readonly broken: number }
     }
 
+/** Options of a reader. */
 export type ReadEventsOptions = {
   readonly signal: AbortSignal
   /** Leaves out what happened earlier, in ISO 8601. */

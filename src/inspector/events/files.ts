@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './feed.ts'
 import { type Log, openLog } from './log.ts'
 
+/** Options of `createFileFeed`. */
 export type FileFeedOptions = {
   /** Older events are skipped. Default: 100,000. */
   readonly maxEvents?: number
@@ -15,7 +16,9 @@ const POLL_MS = 250
 /** Lines that one batch holds. */
 const BATCH = 500
 
-/** The files need not exist yet; other processes may append to them and rotate them meanwhile. */
+/**
+ * Creates a source from files. They need not exist yet; other processes may append to them and rotate them meanwhile.
+ */
 export function createFileFeed(files: readonly string[], options: FileFeedOptions = {}): EventFeed {
   const { maxEvents = MAX_EVENTS, pollMs = POLL_MS } = options
   async function* read({ signal, since, isFollowing }: ReadEventsOptions): AsyncGenerator<EventBatch, void> {
@@ -60,7 +63,7 @@ async function closeAll(logs: readonly Log[]): Promise<void> {
   await Promise.allSettled(logs.map((log) => log.close()))
 }
 
-/** Divides the room evenly; what a short log does not need is left to the others. */
+/** Divides the limit evenly among the logs; the others get what a short log does not need. */
 async function seekNewest(logs: readonly Log[], most: number): Promise<void> {
   const counted: { log: Log; lines: number }[] = []
   for (const log of logs) counted.push({ log, lines: await log.seekBack(most) })

@@ -1,5 +1,6 @@
 // Splits chunks of bytes into lines of bounded length. A longer line is dropped, and counted, without being kept.
 
+/** Splits one stream of bytes. */
 export type LineSplitter = {
   /** Returns the lines that the chunk completes. */
   push(chunk: Uint8Array): string[]
@@ -11,6 +12,7 @@ export type LineSplitter = {
 
 const NEW_LINE = 0x0a
 
+/** Creates a splitter for lines of at most this many bytes. */
 export function createByteLineSplitter(maxBytes: number): LineSplitter {
   let kept: Buffer[] = []
   let size = 0

@@ -5,6 +5,7 @@ import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { createByteLineSplitter } from './line-splitter.ts'
 
+/** A log that is read from front to back and then followed. */
 export type Log = {
   /** Starts `most` lines before the end, or at the beginning; returns how many lines there are from there on. */
   seekBack(most: number): Promise<number>
@@ -28,7 +29,7 @@ const MAX_LINE_BYTES = 262_144
 const MAX_SIBLINGS = 100
 const NEW_LINE = 0x0a
 
-/** The file need not exist yet. Rejects if it cannot be read or is not a regular file. */
+/** Opens a log. The file need not exist yet. Rejects if it cannot be read or is not a regular file. */
 export async function openLog(path: string): Promise<Log> {
   const log = new RotatedLog(path)
   await log.open()

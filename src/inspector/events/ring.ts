@@ -4,6 +4,7 @@ import type { Trace, TraceRecord } from '../../core/index.ts'
 import { auditLine, type EventStamp, traceRecordOf } from '../../node/index.ts'
 import type { EventBatch, EventFeed, ReadEventsOptions } from './feed.ts'
 
+/** Options of `createEventRing`. */
 export type EventRingOptions = {
   /** Hides secrets in a text; called when an event is read, not when it happens. */
   readonly redact: (text: string) => string
@@ -12,6 +13,7 @@ export type EventRingOptions = {
   readonly maxCharacters?: number
 }
 
+/** A source of events that the process adds to. */
 export type EventRing = EventFeed & {
   add(record: TraceRecord): void
   /** Adds an event without making a record of it first; most events are never read. */
@@ -28,7 +30,10 @@ const MAX_CHARACTERS = 16_000_000
 /** Lines that one batch holds. */
 const BATCH = 200
 
-/** Readers keep only their position, so that a slow one costs nothing; what it missed shows as a gap in `sequence`. */
+/**
+ * Creates an empty ring. Readers keep only their position, so that a slow one costs nothing; events that it missed
+ * show as a gap in `sequence`.
+ */
 export function createEventRing(options: EventRingOptions): EventRing {
   const { redact, maxEvents = MAX_EVENTS, maxCharacters = MAX_CHARACTERS } = options
   /** The events from number `first` on; the front is emptied and cut off now and then. */
@@ -104,7 +109,7 @@ function sizeOf(event: KeptEvent): number {
 }
 
 /**
- * About the characters of an event as JSON, without its content, if it is one that every request has: it holds nothing but
+ * Estimates the characters of an event as JSON, without its content, if it is one that every request has: it holds nothing but
  * names and numbers. Infinite for others, and for those of requests that failed.
  */
 function roughSize(event: Trace): number {

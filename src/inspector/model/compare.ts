@@ -17,6 +17,7 @@ export type TurnComparison = {
   }[]
 }
 
+/** Compares two turns. */
 export function compareTurns(before: InspectedTurn, after: InspectedTurn, pools: Pools): TurnComparison {
   const [old, now] = [pools.workingSet(before), pools.workingSet(after)]
   const [seenBefore, seenAfter] = [

@@ -3,7 +3,7 @@ import { isFields, listOf } from '../../lib/index.ts'
 import type { EventModel } from './event-model.ts'
 import { createTextLines, parseLine, readEvent } from './records.ts'
 
-/** How many events a file held, and how many of its lines are none. */
+/** How many events a file held, and how many of its lines are not events. */
 export type ReadFile = { readonly events: number; readonly broken: number }
 
 const FORMAT = 'toolshelf-events'

@@ -6,6 +6,7 @@ import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './
 import { createThreads, foldThread, type Thread } from './threads.ts'
 import type { InspectedTurn } from './turn-types.ts'
 
+/** Limits of what is kept. */
 export type EventModelLimits = {
   /** Events that are kept. Default: 200,000. */
   readonly mostEvents?: number
@@ -46,6 +47,7 @@ export type EventCounts = {
   readonly refused: number
 }
 
+/** Everything that the recorded events say. */
 export type EventModel = {
   /** Takes an event; `characters` is its length as JSON. Anything that is not an event is counted and dropped. */
   add(value: unknown, characters?: number): void
@@ -60,6 +62,7 @@ export type EventModel = {
   pools(): Pools
 }
 
+/** Creates an empty model. */
 export function createEventModel(limits: EventModelLimits = {}): EventModel {
   const { mostEvents = 200_000, mostCharacters = 200_000_000 } = limits
   const threads = createThreads({ mostEvents, mostCharacters })

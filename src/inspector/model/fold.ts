@@ -23,6 +23,7 @@ export type ConversationFold = {
   readonly running: Map<string, InspectedCall>
 }
 
+/** Returns a conversation without events. */
 export function emptyFold(): ConversationFold {
   return { turns: [], kind: '', client: '', user: '', running: new Map() }
 }

@@ -1,4 +1,4 @@
-// Public API of inspector/model: pure, for the page and for programs.
+// Exports of inspector/model for other folders; all of it is pure.
 export { compareTurns, type TurnComparison } from './compare.ts'
 export { addEventFile, type ReadFile } from './event-file.ts'
 export {

@@ -1,4 +1,4 @@
-// Sums of all conversations: spending over time, and how often each tool was used.
+// Adds up all conversations: spending over time, and how often each tool was used.
 import { fullName } from '../../lib/index.ts'
 import type { EventModel } from './event-model.ts'
 import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
@@ -16,7 +16,9 @@ const DAY = 24 * HOUR
 /** Lengths of spans that people can read on an axis. */
 const LENGTHS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY, 28 * DAY, 364 * DAY]
 
-/** InspectedSpending in spans of equal length, at most so many, without gaps between the first and the last. */
+/**
+ * Returns the spending in spans of equal length, at most this many, without gaps between the first and the last.
+ */
 export function spendingOverTime(model: EventModel, mostSpans = 60): readonly SpendingSpan[] {
   const turns = model.conversations().flatMap(({ id }) => model.turns(id))
   const times = turns.map(({ time }) => Date.parse(time))
@@ -34,6 +36,7 @@ export function spendingOverTime(model: EventModel, mostSpans = 60): readonly Sp
   return sums.map((spending, at) => ({ start: (origin + at) * milliseconds, milliseconds, spending }))
 }
 
+/** Adds up the spending of all conversations. */
 export function totalSpending(model: EventModel): InspectedSpending {
   return model.conversations().reduce((sum, { spending }) => addSpending(sum, spending), NO_SPENDING)
 }
@@ -42,10 +45,10 @@ export function totalSpending(model: EventModel): InspectedSpending {
 export type ToolUses = { found: number; loaded: number; calls: number; failures: number; lastTime: string }
 
 /**
- * Uses of tools; `of` finds them by name. An agent calls `mcp__github__create_issue` what the gateway calls
+ * Counts the uses of tools; `get` finds them by name. An agent calls `mcp__github__create_issue` what the gateway calls
  * `github__create_issue`: both are the same tool.
  */
-export function toolUses(model: EventModel): { of(name: string): ToolUses | undefined } {
+export function toolUses(model: EventModel): { get(name: string): ToolUses | undefined } {
   const uses = new Map<string, ToolUses>()
   const used = (name: string, time: string) => {
     const known = uses.get(fullName(name)) ?? { found: 0, loaded: 0, calls: 0, failures: 0, lastTime: '' }
@@ -63,5 +66,5 @@ export function toolUses(model: EventModel): { of(name: string): ToolUses | unde
         if (call.outcome === 'failed') known.failures++
       }
     }
-  return { of: (name) => uses.get(fullName(name)) }
+  return { get: (name) => uses.get(fullName(name)) }
 }

@@ -28,6 +28,7 @@ export type Pools = {
   latest(): readonly SetTool[]
 }
 
+/** Creates an empty collection. */
 export function createPools(): Pools {
   const parts = new Map<string, Part>()
   const pools = new Map<string, { readonly parts: readonly string[]; readonly time: string }>()

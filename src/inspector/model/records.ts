@@ -1,4 +1,4 @@
-// Reads events as they come from a stream or a file: anything may be in them, so that every field is checked when it is read.
+// Reads events from a stream or a file. They may contain anything, so every field is checked when it is read.
 import { type Fields, isFields, listOf, textOf } from '../../lib/index.ts'
 
 /** An event of which only the fields that order it are known. */
@@ -20,22 +20,23 @@ export function readEvent(value: unknown): EventRecord | undefined {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
-/** The order of events: by time, then as their process counted them. */
+/** Orders events by time, then as their process counted them. */
 export function compareEvents(one: EventRecord, other: EventRecord): number {
   if (one.time !== other.time) return one.time < other.time ? -1 : 1
   return one.processId - other.processId || one.sequence - other.sequence
 }
 
+/** Returns a finite number; undefined for anything else. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-/** The number, or 0. */
+/** Returns the number, or 0. */
 export function amountOf(value: unknown): number {
   return numberOf(value) ?? 0
 }
 
-/** The texts of a list; what is not a text is left out. */
+/** Returns the texts of a list; drops other values. */
 export function stringsOf(value: unknown): readonly string[] {
   const list = listOf(value)
   return list.every((one) => typeof one === 'string') ? (list as readonly string[]) : list.map(textOf)

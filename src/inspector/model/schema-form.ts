@@ -1,4 +1,4 @@
-// A form for the input of a tool, from its JSON schema. What a form cannot show (choices between objects, recursion) is
+// Derives a form for the input of a tool from its JSON schema. What a form cannot show (choices between objects, recursion) is
 // a field for JSON, so that every input can be written.
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { numberOf, stringsOf } from './records.ts'
@@ -11,6 +11,7 @@ type Described = {
   readonly start: string
 }
 
+/** A field of a form. */
 export type FormField = Described &
   (
     | { readonly kind: 'text'; readonly format: string }
@@ -160,7 +161,7 @@ function resolved(schema: Fields, root: Fields, steps = DEEPEST): Fields {
   return schema
 }
 
-/** What a form shows at first. */
+/** Returns what a form shows at first. */
 export function valueFor(field: FormField): FormValue {
   if (field.kind === 'object')
     return Object.fromEntries(field.fields.map(({ name, field: inner }) => [name, valueFor(inner)]))
@@ -170,8 +171,9 @@ export function valueFor(field: FormField): FormValue {
   return typeof start === 'string' ? start : field.start
 }
 
-/** What is wrong with an entry, and where. */
+/** A problem with an entry, and where it is. */
 export type FormProblem = { readonly path: string; readonly message: string }
+/** The input, and what is wrong with it. */
 export type BuiltValue = { readonly value: unknown; readonly problems: readonly FormProblem[] }
 
 /** Returns the input that was entered; what is left empty is left out. */

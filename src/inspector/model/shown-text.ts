@@ -1,22 +1,23 @@
-// Splits text of strangers into parts that can be shown: what would steer a terminal, hide or turn the direction of
+// Splits untrusted text into parts that can be shown: what would control a terminal, hide or reverse the direction of
 // writing becomes a mark that says what it is.
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
 // biome-ignore-all lint/suspicious/noMisleadingCharacterClass: each character counts for itself
 import { cut } from '../../lib/index.ts'
 
+/** A part of a text. */
 export type TextPart = {
   readonly text: string
   /** What the mark stands for; undefined for plain text. */
   readonly mark?: string
 }
 
-/** A sequence that steers a terminal. */
+/** A sequence that controls a terminal. */
 const SEQUENCE =
   /(?:\u001b\[|\u009b)[\d;:?<=>]*[ -/]*[@-~]?|\u001b[\]PX^_][^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/u
 /** Joiners that emoji and scripts need. */
 const NEEDED =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=[\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Sinhala}])[\u200c\u200d]/u
-/** Characters that do not show or that turn other text. Tabs and line breaks stay. */
+/** Characters that are invisible or reverse other text. Tabs and line breaks stay. */
 const UNSHOWN =
   /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\u034f\u115f\u1160\u3164\uffa0\u{E0100}-\u{E01EF}]/u
 const HIDDEN = new RegExp(
@@ -26,7 +27,7 @@ const HIDDEN = new RegExp(
 
 const MAX_SEQUENCE_LENGTH = 40
 
-/** Parts of the text, in order. Joined, the plain parts and the marked originals are the text. */
+/** Splits a text. Joined, the plain parts and the marked originals are the text. */
 export function shownParts(text: string): readonly TextPart[] {
   const parts: TextPart[] = []
   let start = 0

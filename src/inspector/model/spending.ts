@@ -1,8 +1,8 @@
-// What turns cost, and what they would have cost without tool search: tokens, money, round trips and the prompt cache.
+// Computes what turns cost, and would have cost without tool search: tokens, money, round trips and the prompt cache.
 import { type Price, priceOf, priceOfPrompt } from '../../core/figures/index.ts'
 import type { InspectedTurn, Usage } from './turn-types.ts'
 
-/** Sums over turns. Tokens are input tokens; what the cache held counts among them. */
+/** Sums over turns. Tokens are input tokens, cached ones included. */
 export type InspectedSpending = {
   readonly turns: number
   /** Tokens as they were, and as they would have been with every definition in every request. */
@@ -20,6 +20,7 @@ export type InspectedSpending = {
   readonly pricedTurns: number
 }
 
+/** Zero. */
 export const NO_SPENDING: InspectedSpending = {
   turns: 0,
   tokensWith: 0,
@@ -33,6 +34,7 @@ export const NO_SPENDING: InspectedSpending = {
   pricedTurns: 0,
 }
 
+/** Adds two sums. */
 export function addSpending(one: InspectedSpending, other: InspectedSpending): InspectedSpending {
   return {
     turns: one.turns + other.turns,
@@ -53,6 +55,7 @@ function onlySearched({ searches, calls, samplings }: InspectedTurn): boolean {
   return searches.length > 0 && calls.length === 0 && samplings.at(-1)?.stopReason !== 'end_turn'
 }
 
+/** Computes the spending of one turn. */
 export function spendingOf(turn: InspectedTurn): InspectedSpending {
   const usages = turn.samplings.flatMap(({ usage }) => usage ?? [])
   const cached = {
@@ -119,7 +122,7 @@ function moneyOf(turn: InspectedTurn, usages: readonly Usage[], saved: number, i
   return { dollarsWith, dollarsWithout, pricedTurns: 1 }
 }
 
-/** Definitions stand at the start of the prompt: they are read from the cache where it held, and written where it did not. */
+/** Adds the definitions' tokens at the front of the prompt: read from the cache where it held, else written to it. */
 function withDefinitions(usage: Usage, tokens: number): Usage {
   if (usage.cacheRead > 0) return { ...usage, cacheRead: usage.cacheRead + tokens }
   if (usage.cacheWrite1h > 0) return { ...usage, cacheWrite1h: usage.cacheWrite1h + tokens }

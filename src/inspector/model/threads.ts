@@ -15,6 +15,7 @@ export type Thread = {
 
 type OpenThread = Thread & { kept: Kept[]; isOrdered: boolean }
 
+/** The events of all conversations. */
 export type Threads = {
   add(event: EventRecord, characters: number): void
   /** The thread with all of its events in order; undefined if there is none. */
@@ -25,11 +26,13 @@ export type Threads = {
   readonly dropped: number
 }
 
+/** Limits of what is kept. */
 export type ThreadLimits = { readonly mostEvents: number; readonly mostCharacters: number }
 
 /** The share of the limits beyond which events are dropped: dropping takes time, so it is done rarely. */
 const SLACK = 1.25
 
+/** Creates an empty collection. */
 export function createThreads(limits: ThreadLimits): Threads {
   const threads = new Map<string, OpenThread>()
   const sums = { kept: 0, characters: 0, dropped: 0 }
@@ -125,7 +128,7 @@ function order(thread: OpenThread): void {
   Object.assign(thread, newThread(sorted.filter(isFirst)))
 }
 
-/** The thread's turns so far: folds what came since the last time. */
+/** Returns the thread's turns so far; folds the events that came since the last time. */
 export function foldThread(thread: Thread): ConversationFold {
   for (; thread.folded < thread.kept.length; thread.folded++)
     foldEvent(thread.fold, thread.kept[thread.folded]!.event)

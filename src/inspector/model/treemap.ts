@@ -1,8 +1,9 @@
 // Lays out areas in proportion to values, as square as possible (Bruls, Huizing and van Wijk: "Squarified Treemaps").
 
+/** A rectangle. */
 export type Area = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
-/** An area for each value, in the order of the values; values that are not above 0 get none. */
+/** Returns an area for each value, in the order of the values; values that are not above 0 get none. */
 export function squarify(values: readonly number[], area: Area): readonly (Area | undefined)[] {
   const placed = new Array<Area | undefined>(values.length).fill(undefined)
   const order = values.map((value, index) => ({ value, index })).filter(({ value }) => value > 0)

@@ -1,4 +1,4 @@
-// What a conversation is made of, as the page shows it.
+// Types of the parts of a conversation, as the page shows them.
 
 /** One request of the model, or one search with its calls where requests are not seen (MCP). */
 export type InspectedTurn = {
@@ -29,6 +29,7 @@ export type InspectedTurn = {
   readonly notes: { readonly time: string; readonly kind: string; readonly text: string }[]
 }
 
+/** How many of all definitions the model sees. */
 export type DefinitionShare = {
   readonly visible: number
   readonly total: number
@@ -36,6 +37,7 @@ export type DefinitionShare = {
   readonly tokensWithout: number
 }
 
+/** Whether the cached prefix held, and what broke it. */
 export type InspectedPrefix = {
   readonly isKept: boolean
   readonly causes: readonly InspectedCause[]
@@ -53,6 +55,7 @@ export type InspectedCause = {
   readonly after: string | undefined
 }
 
+/** A search of the model. */
 export type InspectedSearch = {
   readonly time: string
   readonly query: string
@@ -64,6 +67,7 @@ export type InspectedSearch = {
   readonly hits: readonly { readonly name: string; readonly score: number | undefined }[]
 }
 
+/** A call of the model. */
 export type InspectedCall = {
   readonly id: string
   readonly name: string

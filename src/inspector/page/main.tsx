@@ -1,4 +1,4 @@
-// Starts the page.
+// Entry point of the page: creates the state and draws the frame.
 import { render } from 'preact'
 import {
   AppContext,
@@ -19,7 +19,7 @@ takeKeyFromAddress()
 applyTheme(storedTheme())
 const client = createClient()
 const app = createApp(client)
-// A snapshot without a recording has its costs to show.
+// A snapshot without a recording has nothing to show but costs.
 if (client.snapshot?.events.length === 0 && location.hash === '') location.replace(linkTo('costs'))
 const root = document.getElementById('app')
 if (!root) throw new Error('the page has no element "app"')

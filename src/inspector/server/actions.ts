@@ -5,6 +5,7 @@ import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
 import { actionsOf, serverView, statusOf } from './server-views.ts'
 import type { InspectedServers } from './types.ts'
 
+/** Runs an action and returns the server after it. */
 export async function runAction(servers: InspectedServers, input: Fields): Promise<ServerView> {
   const name = readText(input.server, 'server', MAX_NAME_LENGTH)
   const status = statusOf(servers, name)

@@ -12,15 +12,16 @@ import type { InspectedServers } from './types.ts'
 /** Characters of JSON that a result may have. */
 const MAX_CHARACTERS = 1_000_000
 
+/** Runs a call of the page and returns its result. */
 export async function tryTool(servers: InspectedServers, input: Fields): Promise<CallView> {
   const { shelf, host, trace } = servers
   const name = readText(input.tool, 'tool', MAX_NAME_LENGTH)
   const entry = shelf.partition().pool.byName.get(name)
   if (entry?.server === undefined) throw new InspectorFailure(404, `there is no tool "${cut(name, 100)}"`)
-  const given = input.input ?? {}
-  if (!isFields(given)) throw new InspectorFailure(400, '"input" must be an object')
-  const use = { type: 'tool_use', id: `inspector-${randomUUID()}`, name, input: given } as const
-  const problems = validateInput(entry.definition.input_schema, given)
+  const callInput = input.input ?? {}
+  if (!isFields(callInput)) throw new InspectorFailure(400, '"input" must be an object')
+  const use = { type: 'tool_use', id: `inspector-${randomUUID()}`, name, input: callInput } as const
+  const problems = validateInput(entry.definition.input_schema, callInput)
   if (problems.length > 0)
     throw new InspectorFailure(
       400,
@@ -35,7 +36,7 @@ export async function tryTool(servers: InspectedServers, input: Fields): Promise
   const subject = { id: use.id, name, server }
   const startedAt = performance.now()
   const passed = () => Math.round(performance.now() - startedAt)
-  trace?.({ type: 'call', ...subject, content: given })
+  trace?.({ type: 'call', ...subject, content: callInput })
   try {
     const output = await host.call(server, original, own as Fields, { questionHandler: NOBODY })
     trace?.(resultEvent(subject, output.isError ? 'failed' : 'done', output.content, passed()))
@@ -46,7 +47,7 @@ export async function tryTool(servers: InspectedServers, input: Fields): Promise
   }
 }
 
-/** The page cannot show what a server asks in the middle of a call. */
+/** Refuses questions of servers in the middle of a call, which the page cannot show. */
 const NOBODY: QuestionHandler = {
   ask: async (method) => {
     throw new Error(`the inspector cannot answer ${method}; call the tool from a client`)

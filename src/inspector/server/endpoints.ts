@@ -14,12 +14,14 @@ import { serverViews } from './server-views.ts'
 import { toolPieces } from './tool-views.ts'
 import type { InspectedServers, InspectorOptions } from './types.ts'
 
+/** A request to an endpoint. */
 export type EndpointCall = {
   readonly request: Request
   readonly query: URLSearchParams
   readonly input: Fields
 }
 
+/** An endpoint of the page. */
 export type Endpoint = {
   readonly method: 'GET' | 'POST'
   readonly run: (call: EndpointCall) => Promise<Response>
@@ -30,7 +32,10 @@ const MAX_STREAMS = 32
 /** Tokens of the window that shares are shown of. */
 const WINDOW = 200_000
 
-/** @param closing - Ends the streams when the process ends. */
+/**
+ * Creates the table, by path.
+ * @param closing - Ends the streams when the process ends.
+ */
 export function createEndpointTable(
   options: InspectorOptions,
   closing: AbortSignal,

@@ -1,4 +1,4 @@
-// Exports recorded events as a file for others: without secrets, without what conversations say, and without the name of
+// Exports recorded events as a file that can be shared: without secrets, content of conversations, and the name of
 // the home folder. What was replaced is counted, so that a person sees it before the file leaves.
 import type { TraceRecord } from '../../core/index.ts'
 import { toJson, without } from '../../lib/index.ts'
@@ -6,7 +6,10 @@ import { auditLine } from '../../node/index.ts'
 import type { ExportView } from '../api.ts'
 import type { InspectorOptions } from './types.ts'
 
-/** @param conversations - Their ids; all if undefined. Events of no conversation, such as those of servers, always count. */
+/**
+ * Yields the lines of the file.
+ * @param conversations - Their ids; all if undefined. Events of no conversation, such as those of servers, always count.
+ */
 export async function* exportEvents(
   { feed, redact, home }: InspectorOptions,
   conversations: readonly string[] | undefined,
@@ -15,7 +18,7 @@ export async function* exportEvents(
   const wanted = conversations && new Set(conversations)
   const counted = { secrets: 0, homes: 0, contents: 0 }
   const hide = (text: string) => (home ? redact(text).replaceAll(home, '~') : redact(text))
-  /** Texts may be looked at several times, so that only the finished line can be counted. */
+  /** Counts in the finished line, because texts may be replaced several times before. */
   const exported = (record: TraceRecord) => {
     const line = auditLine(record, { redact: hide })
     const before = toJson(without(record, 'content'))

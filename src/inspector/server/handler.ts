@@ -1,4 +1,4 @@
-// Answers the inspector's requests: refuses what comes from elsewhere, serves the page, and passes the rest to the
+// Answers the inspector's requests: refuses other hosts and origins, serves the page, and passes the rest to the
 // endpoints.
 
 import { promisify } from 'node:util'
@@ -28,7 +28,7 @@ const MAX_HELD_BYTES = 8_000_000
 const MAX_POSTS = 8
 
 /**
- * Creates the handler of the inspector's page and endpoints. Files need no key, as they say nothing; every endpoint does.
+ * Creates the handler of the inspector's page and endpoints. Files need no key, because they contain no data; every endpoint does.
  *
  * A page of another origin can neither read an answer nor send the key: it would need to ask first, and is refused.
  */

@@ -1,4 +1,4 @@
-// The headers of the inspector's answers: nothing but its own files runs, loads or is sent anywhere.
+// Sets the headers of the inspector's responses: the content security policy allows only its own files.
 
 const POLICY = [
   "default-src 'none'",
@@ -31,6 +31,7 @@ export function respond(
   return new Response(body, { status, headers: { ...HEADERS, 'content-type': type, ...more } })
 }
 
+/** Creates a JSON response. */
 export function respondJson(
   value: unknown,
   status = 200,
@@ -39,10 +40,11 @@ export function respondJson(
   return respond(JSON.stringify(value), JSON_TYPE, status, more)
 }
 
+/** Content type of JSON. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
- * A response that is written piece by piece, only as fast as it is read.
+ * Creates a response that is written piece by piece, only as fast as it is read.
  * @param stop - Called when the reader has left, to end a generator that is waiting.
  */
 export function respondPieces(

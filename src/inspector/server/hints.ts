@@ -15,6 +15,7 @@ const MAX_HINT_LENGTH = 500
 /** A lock that is older belongs to a process that was killed. */
 const MAX_HOLD_MS = 10_000
 
+/** Returns the change that a hint would make, or makes it if it is confirmed. */
 export async function saveHint(servers: InspectedServers, input: Fields): Promise<HintView> {
   const { shelf, configs, editable = [] } = servers
   const name = readText(input.tool, 'tool', MAX_NAME_LENGTH)

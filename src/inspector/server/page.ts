@@ -1,4 +1,4 @@
-// The inspector's HTML: around its files, or with everything inside for a page without a process.
+// Renders the inspector's HTML: with links to its files, or with everything inlined for a page without a process.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -61,7 +61,7 @@ ${BODY}
 `
 }
 
-/** JSON that cannot end the element it stands in, begin a comment or another element, or hide a line. */
+/** Returns JSON that cannot end its element, begin a comment or another element, or hide a line. */
 function embeddedJson(value: unknown): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(value).replace(/[<>&\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, escaped)

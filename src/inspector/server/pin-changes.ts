@@ -1,4 +1,4 @@
-// What the user decides about definitions that differ from the accepted ones.
+// Accepts or holds definitions that differ from the accepted ones, as the user decides.
 import { cut, type Fields } from '../../lib/index.ts'
 import type { PinChange, ServerView } from '../api.ts'
 import { InspectorFailure, MAX_NAME_LENGTH, readNames, readText } from './read-input.ts'
@@ -19,7 +19,7 @@ export async function changePins(servers: InspectedServers, input: Fields): Prom
   const known = await originalNames(servers, server, names)
   if (input.action === 'accept') await refuseUnseen(servers, server, kind, names, input.versions)
   await (input.action === 'accept' ? pins.accept(server, known, kind) : pins.hold(server, known, kind))
-  // Comparing anew makes an accepted tool usable, or holds one back, at once.
+  // Listing the tools again makes the decision effective at once.
   if (status.state === 'connected') await host.refresh(server).catch(() => {})
   return serverView(servers, server)
 }

@@ -1,5 +1,5 @@
-// The search playground: a query against all tools with every ranker side by side, why each hit was found, and where a
-// tool stands that should have been first. Nothing is loaded, learned or saved.
+// The search playground: runs a query against all tools with every ranker, explains each hit, and returns the rank of a
+// tool that should have been first. Nothing is loaded, learned or saved.
 import type { PoolTool, Rank } from '../../core/index.ts'
 import { cut, errorMessage, type Fields, isFields, textOf } from '../../lib/index.ts'
 import {
@@ -29,6 +29,7 @@ const LIMIT = 10
 const MAX_HITS = 50
 const MAX_DESCRIPTION_LENGTH = 300
 
+/** Runs a search of the page. */
 export async function searchPlayground({ shelf }: InspectedServers, input: Fields): Promise<SearchView> {
   const query = readText(input.query, 'query', MAX_QUERY_LENGTH).trim()
   if (query === '') throw new InspectorFailure(400, '"query" is empty')
@@ -111,7 +112,7 @@ async function ranked(ranker: RankerName, { tools, query, limit, expected }: Que
   if (found.failure !== undefined) throw found.failure
   const milliseconds = passed()
   const isAmong = found.hits.some(({ tool }) => tool === expected)
-  // How far behind it is counts, too; the first hits stay as a search with this limit ranks them.
+  // Finds the rank of the expected tool beyond the limit; the first hits stay as a search with this limit ranks them.
   const all =
     expected && !isAmong ? await findWithScores(rank, tools, query, { limit: tools.length, notify }) : found
   const place = all.hits.findIndex(({ tool }) => tool === expected)

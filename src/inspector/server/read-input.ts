@@ -1,5 +1,6 @@
-// Reads the input of endpoints: what is wrong becomes a failure with a status and a message.
+// Validates the input of endpoints; throws a failure with a status and a message.
 
+/** Thrown to answer a request with an error. */
 export class InspectorFailure extends Error {
   readonly status: number
 
@@ -9,7 +10,7 @@ export class InspectorFailure extends Error {
   }
 }
 
-/** Throws unless the value is text of at most so many characters. */
+/** Returns the value; throws unless it is text of at most this many characters. */
 export function readText(value: unknown, name: string, most: number): string {
   if (typeof value !== 'string') throw new InspectorFailure(400, `"${name}" must be text`)
   if (value.length > most)
@@ -17,16 +18,17 @@ export function readText(value: unknown, name: string, most: number): string {
   return value
 }
 
-/** The same for a value that may be left out. */
+/** Returns the value or undefined; throws unless it is text of at most this many characters. */
 export function readOptionalText(value: unknown, name: string, most: number): string | undefined {
   return value === undefined || value === null ? undefined : readText(value, name, most)
 }
 
-/** Throws unless the value is a list of short texts. */
+/** Returns the value; throws unless it is a list of short texts. */
 export function readNames(value: unknown, name: string, most = 10_000): readonly string[] {
   if (!Array.isArray(value) || value.length > most)
     throw new InspectorFailure(400, `"${name}" must be a list of at most ${most} names`)
   return value.map((one) => readText(one, name, MAX_NAME_LENGTH))
 }
 
+/** Characters of the longest name. */
 export const MAX_NAME_LENGTH = 1000

@@ -1,4 +1,4 @@
-// A definition that differs from the accepted one, as readable text.
+// Renders a definition that differs from the accepted one as readable text.
 import { cut, hash, spellOutInvisible, toJson } from '../../lib/index.ts'
 import type { ListedTool } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
@@ -7,6 +7,7 @@ import { MAX_NAME_LENGTH } from './read-input.ts'
 
 const MAX_TEXT_LENGTH = 40_000
 
+/** Returns the change as the page shows it. */
 export function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
   const { kind, name, before, after, isWhole } = change
   return {
@@ -36,7 +37,7 @@ function printed(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2)
 }
 
-/** A name as the page shows it and sends it back. */
+/** Returns a name as the page shows it and sends it back. */
 export function shownName(name: string): string {
   return cut(spellOutInvisible(name), MAX_NAME_LENGTH)
 }

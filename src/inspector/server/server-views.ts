@@ -1,6 +1,6 @@
-// The servers as the page shows them: state, costs, what changed, and what is wrong with their texts. All of it bounded:
-// servers are strangers.
-import { estimateTokens } from '../../core/index.ts'
+// Builds the page's view of servers: state, costs, what changed, and what is wrong with their texts. All of it is bounded,
+// because servers are untrusted.
+import { definitionTokens } from '../../core/index.ts'
 import { cleanText, cut } from '../../lib/index.ts'
 import { describeTransport } from '../../mcp/config/index.ts'
 import type { ListedTool, ServerStatus } from '../../mcp/index.ts'
@@ -16,6 +16,7 @@ const MAX_LOG_LENGTH = 16_000
 const MAX_FINDINGS = 200
 const MAX_CHANGES = 500
 
+/** Returns the views of all servers. */
 export async function serverViews(servers: ShownServers): Promise<ServerView[]> {
   const changes = await changesOf(servers)
   const costs = costsOf(servers)
@@ -25,12 +26,13 @@ export async function serverViews(servers: ShownServers): Promise<ServerView[]> 
   ]
 }
 
-/** The view of one server. Throws for a name that is not configured. */
+/** Returns the view of one server. Throws for a name that is not configured. */
 export async function serverView(servers: ShownServers, name: string): Promise<ServerView> {
   const status = statusOf(servers, name)
   return viewOf(status, servers, await changesOf(servers), costsOf(servers))
 }
 
+/** Returns the status of a server. Throws for a name that is not configured. */
 export function statusOf({ host }: ShownServers, name: string): ServerStatus {
   const status = host.status().find((one) => one.name === name)
   if (!status) throw new InspectorFailure(404, `no server "${cut(name, 100)}" is configured`)
@@ -42,9 +44,10 @@ type Costs = ReadonlyMap<string, { tokens: number; alwaysLoaded: number; tools: 
 function costsOf({ shelf }: ShownServers): Costs {
   const { pool, deferredNames } = shelf.partition()
   const costs = new Map<string, { tokens: number; alwaysLoaded: number; tools: number }>()
-  for (const { name, server = '', json } of pool.tools) {
+  for (const tool of pool.tools) {
+    const { name, server = '' } = tool
     const cost = costs.get(server) ?? { tokens: 0, alwaysLoaded: 0, tools: 0 }
-    const tokens = estimateTokens(json)
+    const tokens = definitionTokens(tool)
     cost.tokens += tokens
     cost.tools++
     if (!deferredNames.has(name)) cost.alwaysLoaded += tokens
@@ -127,7 +130,7 @@ function finding(one: {
   return { tool: tool === null ? null : shown(tool), level, reason, excerpt: shown(excerpt) }
 }
 
-/** What can be done with a server in its state. */
+/** Returns what can be done with a server in its state. */
 export function actionsOf({ state, config }: ServerStatus, canLogin: boolean): ServerAction[] {
   if (state === 'disabled') return []
   const { transport } = config
@@ -139,7 +142,7 @@ export function actionsOf({ state, config }: ServerStatus, canLogin: boolean): S
   return state === 'pending' ? login : ['start', ...login]
 }
 
-/** One line of foreign text. */
+/** Cleans one line of untrusted text. */
 function shown(text: string): string {
   return cut(cleanText(text), MAX_LINE_LENGTH)
 }

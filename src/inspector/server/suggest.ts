@@ -12,11 +12,12 @@ const WINNERS = 3
 const MAX_WORDS = 8
 const MAX_HINT_LENGTH = 120
 const MAX_SUGGESTIONS = 5
-/** A change that does not lift the tool among so many is not worth saving. */
+/** A change that does not lift the tool to at least this rank is not suggested. */
 const WORTHWHILE = 50
 /** Milliseconds after which no further candidate is tried. */
 const MAX_TRIAL_MS = 3000
 
+/** Returns the changes that help, best first. */
 export async function suggestChanges(
   tools: readonly PoolTool[],
   query: string,

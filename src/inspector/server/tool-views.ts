@@ -1,5 +1,5 @@
-// The tools of all servers as the page shows them, written piece by piece: there may be ten thousand.
-import { estimateTokens, type PoolTool } from '../../core/index.ts'
+// Builds the page's view of all tools, in pieces, since there may be ten thousand.
+import { definitionTokens, type PoolTool } from '../../core/index.ts'
 import { cut, textOf } from '../../lib/index.ts'
 import type { ToolView } from '../api.ts'
 import { shownName } from './readable-change.ts'
@@ -11,6 +11,7 @@ const MAX_SCHEMA_LENGTH = 100_000
 /** Tools that one piece holds. */
 const PIECE = 100
 
+/** Yields the JSON of all tools in pieces. */
 export async function* toolPieces(servers: ShownServers | undefined): AsyncGenerator<string, void> {
   const tools = servers?.shelf.partition().pool.tools ?? []
   yield '['
@@ -21,20 +22,20 @@ export async function* toolPieces(servers: ShownServers | undefined): AsyncGener
   yield ']'
 }
 
-/** All tools at once, for a page without a process. */
+/** Returns all tools at once, for a page without a process. */
 export function toolViews(servers: ShownServers): ToolView[] {
   return servers.shelf.partition().pool.tools.map((tool) => toolView(tool, servers))
 }
 
 function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
-  const { name, server, original, hint, definition, json } = entry
+  const { name, server, original, hint, definition } = entry
   return {
     name,
     server: server ?? null,
     original: shownName(original),
     description: cut(textOf(definition.description), MAX_DESCRIPTION_LENGTH),
     hint: cut(hint, MAX_DESCRIPTION_LENGTH),
-    tokens: estimateTokens(json),
+    tokens: definitionTokens(entry),
     isAlwaysLoaded: !shelf.partition().deferredNames.has(name),
     isReadOnly: host.isReadOnly({ id: '', name, input: {} }),
     inputSchema: boundedSchema(definition.input_schema),

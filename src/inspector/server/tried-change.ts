@@ -1,6 +1,7 @@
-// A tool as it would be with another hint, description or name, to see how searches would rank it.
+// Changes a tool's hint, description or name for one search, to see how it would rank.
 import type { PoolTool } from '../../core/index.ts'
 
+/** Texts to try. */
 export type TriedChange = { readonly hint?: string; readonly description?: string; readonly alias?: string }
 
 /** Returns the list with the tool changed; the same list if nothing changes. */

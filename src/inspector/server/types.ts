@@ -1,4 +1,4 @@
-// What the process gives to the inspector: where events come from, and the servers that it may show and use.
+// Types of what a process passes to the inspector: the source of events, and the servers that it may show and use.
 import type { Shelf, TraceListener } from '../../core/index.ts'
 import type { GatewaySettings } from '../../mcp/config/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
@@ -43,6 +43,7 @@ export type ShownServers = Pick<
   readonly host: Pick<McpHost, 'status' | 'isReadOnly'>
 }
 
+/** Options of `createInspector`. */
 export type InspectorOptions = {
   readonly version: string
   readonly source: Exclude<About['source'], 'snapshot'>

@@ -1,7 +1,8 @@
-// The difference between two versions of a text that was edited in one place, as a unified diff.
+// Renders the difference between two versions of a text that was edited in one place as a unified diff.
 
 const CONTEXT = 3
 
+/** Returns the diff; empty if the texts are the same. */
 export function unifiedDiff(name: string, before: string, after: string): string {
   if (before === after) return ''
   const [old, young] = [linesOf(before), linesOf(after)]

@@ -1,21 +1,22 @@
-// Stores on disk what each server listed last, so that search works before a server is up and a lazy server need not
-// start for it.
+// Stores on disk what each server listed last, so that search works before a server is up and without starting a lazy
+// server.
 import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
-/** What a server lists besides its tools. */
+/** The kinds of lists that a server has besides its tools. */
 export type ListKind = 'prompts' | 'resources' | 'resourceTemplates' | 'skills'
 
-/** A list as it is stored on disk. */
+/** A list as stored on disk. */
 export type KeptList = {
   readonly entries: readonly unknown[]
   /** Time (epoch milliseconds) until which the server says the list stays the same; 0 if it does not say. */
   readonly freshUntil: number
 }
 
+/** The stored lists of a server, by kind. */
 export type KeptLists = { readonly [kind in ListKind]?: KeptList }
 
 /** A server's definitions, stored as the server sent them; validated on reading like the server's own answer. */
@@ -27,25 +28,27 @@ export type CachedServer = {
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: { readonly [name: string]: unknown }
   readonly instructions: string | undefined
-  /** The server spoke only the older protocol, so that probing for the newer one can be skipped for a while. */
+  /** Whether the server speaks only the older protocol, so that probing for the newer one can be skipped for a while. */
   readonly isLegacy: boolean
 }
 
+/** What servers listed in earlier runs. */
 export type DefinitionCache = {
-  /** Returns undefined for a server that is unknown or was configured differently then. Never rejects. */
+  /** Returns the entry of a server; undefined if it is unknown or was configured differently then. Never rejects. */
   read(config: ServerConfig): Promise<(CachedServer & { readonly age: number }) | undefined>
   write(config: ServerConfig, server: CachedServer): Promise<void>
 }
 
 const VERSION = 2
 
-/** `$XDG_CACHE_HOME/toolshelf/definitions`, else `~/.cache/toolshelf/definitions`. */
+/** Returns `$XDG_CACHE_HOME/toolshelf/definitions`, else `~/.cache/toolshelf/definitions`. */
 export function defaultCacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
   const { XDG_CACHE_HOME: cache } = environment
   const base = cache !== undefined && isAbsolute(cache) ? cache : join(homedir(), '.cache')
   return join(base, 'toolshelf', 'definitions')
 }
 
+/** Opens the cache in a folder. */
 export function openDefinitionCache(
   folder: string,
   notify: (message: string) => void,
@@ -60,7 +63,7 @@ export function openDefinitionCache(
         const text = await readFile(join(folder, `${entryNameOf(config, key)}.json`), 'utf8')
         return parseEntry(text, now())
       } catch {
-        // Missing or broken: the server will be asked instead.
+        // Missing or broken: the server lists its definitions instead.
         return undefined
       }
     },
@@ -84,7 +87,7 @@ export function openDefinitionCache(
 }
 
 /**
- * Undefined for an entry of another version; throws for a broken one.
+ * Parses an entry; returns undefined for one of another version, and throws for a broken one.
  * @internal
  */
 export function parseEntry(text: string, now: number): Awaited<ReturnType<DefinitionCache['read']>> {
@@ -93,7 +96,10 @@ export function parseEntry(text: string, now: number): Awaited<ReturnType<Defini
   return { ...server, age: now - at }
 }
 
-/** @internal */
+/**
+ * Writes an entry as text.
+ * @internal
+ */
 export function printEntry(server: CachedServer, now: number): string {
   return JSON.stringify({ version: VERSION, at: now, server })
 }
@@ -128,7 +134,7 @@ export function recallServers(
 const KEY_FILE = 'key'
 const KEY_BYTES = 32
 
-/** If several processes create it at the same time, the first one wins. */
+/** Creates the key of this folder. If several processes do so at the same time, the first one wins. */
 async function makeKey(folder: string): Promise<Buffer> {
   const path = join(folder, KEY_FILE)
   await writeFile(path, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx' }).catch(

@@ -1,10 +1,10 @@
-// Keeps definitions of servers in a store that replicas share, so that a new replica knows them at once.
+// Stores definitions of servers in a store that replicas share, so that a new replica knows them at once.
 import { randomBytes } from 'node:crypto'
 import { errorMessage } from '../../lib/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import { type DefinitionCache, entryNameOf, parseEntry, printEntry } from './definition-cache.ts'
 
-/** A server that nobody used for so long is forgotten. */
+/** Milliseconds after which a server that nobody uses is forgotten. */
 const MAX_AGE_MS = 30 * 24 * 60 * 60 * 1000
 const KEY_BYTES = 32
 const KEY = 'definitions-key'
@@ -17,7 +17,7 @@ export function openStoredDefinitions(
 ): DefinitionCache {
   let key: Buffer | undefined
 
-  /** One random key for all replicas: whoever creates it first wins. */
+  /** Returns the random key of all replicas, which the first one creates. */
   async function keyFor(): Promise<Buffer> {
     if (key) return key
     const made = randomBytes(KEY_BYTES).toString('base64')
@@ -32,7 +32,7 @@ export function openStoredDefinitions(
         const found = await store.get(`definitions/${entryNameOf(config, await keyFor())}`)
         return found && parseEntry(found.value, now())
       } catch {
-        // Missing, broken or out of reach: the server will be asked instead.
+        // Missing, broken or unreachable: the server lists its definitions instead.
         return undefined
       }
     },

@@ -1,7 +1,8 @@
 // Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
 // rest is used.
 
-import { readFile, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
@@ -14,7 +15,7 @@ import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './
 import { type Machine, thisMachine } from './places.ts'
 import { readServer } from './server.ts'
 
-/** What `readConfig` read: the servers, the gateway's settings, and what was wrong. */
+/** The result of `readConfig`: the servers, the gateway's settings, and problems. */
 export type Config = {
   readonly servers: readonly ServerConfig[]
   readonly settings: GatewaySettings
@@ -27,7 +28,7 @@ export type Config = {
 export type ConfigText = {
   readonly file: string
   readonly text: string
-  /** The file belongs to the project folder: settings that only the user may decide are ignored in it. */
+  /** Whether the file belongs to the project folder: settings that only the user may decide are ignored in it. */
   readonly isProject: boolean
 }
 
@@ -52,6 +53,10 @@ export async function readConfig(
   return { servers: chosen, settings, ...(Object.keys(lint).length > 0 ? { lint } : {}), problems }
 }
 
+/** Each server takes memory, and most of them a process. */
+const MAX_SERVERS = 1000
+
+/** The entries of one file. */
 export type FileEntries = {
   readonly file: string
   readonly entries: readonly ServerEntry[]
@@ -70,9 +75,13 @@ export async function readEntries(source: string | ConfigText, machine: Machine)
   const found = isProject
     ? withoutUserKeys(findServers(document.value, path, machine))
     : findServers(document.value, path, machine)
+  if (found.entries.length > MAX_SERVERS) {
+    const message = `it has ${found.entries.length} servers; at most ${MAX_SERVERS} are allowed. Run several gateways with fewer servers each.`
+    return { file: path, entries: [], settings: {}, problems: [{ file: path, message }] }
+  }
   const gateway = readGateway(isFields(document.value) ? document.value.gateway : undefined)
   const root = fieldsOf(document.value)
-  // Other clients may have a key of this name.
+  // Other clients' files may have a key of this name for something else.
   const lint = readLint(isOwnFile(root, path) ? fieldsOf(root.lint) : {})
   const messages = [...gateway.problems, ...lint.problems]
   const problems = [...found.problems, ...messages.map((message) => ({ message }))]
@@ -143,26 +152,35 @@ function secondOf(first: string, file: string): string {
 type Document = { readonly value?: unknown; readonly problem?: string }
 
 async function readDocument(file: string): Promise<Document> {
-  let text: string
   try {
     const found = await stat(file)
-    // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) has a writer at the
-    // other end.
+    // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) always has a writer.
     if (found.isFIFO() && !/^\/(dev|proc)\//.test(file))
       return { problem: 'it is a named pipe. Use a regular file.' }
-    if (found.size > MAX_BYTES)
-      return {
-        problem: `it has ${found.size} bytes, more than ${MAX_BYTES}. Move the servers to a smaller file.`,
-      }
-    text = await readFile(file, 'utf8')
+    if (found.isCharacterDevice() || found.isBlockDevice())
+      return { problem: 'it is a device. Use a regular file.' }
+    const text = found.size > MAX_BYTES ? undefined : await readText(file)
+    if (text !== undefined) return documentIn(text, file)
+    return { problem: `it has more than ${MAX_BYTES / 1_000_000} MB. Move the servers to a smaller file.` }
   } catch (error) {
     return { problem: unreadable(file, error) }
   }
-  return documentIn(text, file)
 }
 
 /** Clients that store their history in the same file reach some megabytes. */
 const MAX_BYTES = 64_000_000
+
+/** Returns undefined for more than `MAX_BYTES` bytes: a pipe may never end, and a file may grow. */
+async function readText(file: string): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MAX_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
 
 function documentIn(text: string, file: string): Document {
   return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { isKeyLike } from '../redact/index.ts'
 import type { RemoteConfig, StdioConfig } from '../types.ts'
 
-/** Returns the program, with its first argument where that says more, or the host. */
+/** Returns the program, with its first argument if that says more, or the host. */
 export function describeTransport(transport: StdioConfig | RemoteConfig): string {
   if (transport.kind !== 'stdio') return hostOf(transport.url)
   const program = basename(transport.command)

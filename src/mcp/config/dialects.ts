@@ -1,17 +1,17 @@
-// Translates a server entry of another client into the keys of our own file. Expands nothing, so that the result can be
-// written to a file.
+// Translates a server entry of another client into the keys of Toolshelf's own file. Expands no references, so that the
+// result can be written to a file.
 import { type Fields, isFields } from '../../lib/index.ts'
 
 type Respell = (value: unknown) => Fields
 
 const deny: Respell = (value) => ({ deny: value })
-/** In other clients an empty list of tools allows none. */
+/** Converts a list of allowed tools; in other clients an empty one allows none. */
 const allow: Respell = (value) =>
   Array.isArray(value) && value.length === 0 ? { deny: ['*'] } : { allow: value }
 const url: Respell = (value) => ({ url: value })
 const type: Respell = (value) => ({ type: typeName(value) })
 
-/** Keys of other clients, and keys of ours that other clients fill differently. */
+/** Keys of other clients, and Toolshelf's own keys that other clients use differently. */
 const spellings: { readonly [key: string]: Respell } = {
   type,
   transport: type,
@@ -35,7 +35,7 @@ const spellings: { readonly [key: string]: Respell } = {
   enabled: (value) => ({ disabled: typeof value === 'boolean' ? !value : value }),
   enabled_tools: allow,
   disabled_tools: deny,
-  // opencode gives the command as a list, older Zed as an object, Copilot the tools as a list
+  // opencode has the command as a list, older Zed as an object, Copilot the tools as a list
   environment: (value) => ({ env: value }),
   command: commands,
   tools: (value) => (Array.isArray(value) ? allow(value) : { tools: value }),
@@ -58,8 +58,10 @@ const unsupported: { readonly [key: string]: string } = {
   auth: 'these settings are not used; Toolshelf signs in with a registration of its own.',
 }
 
+/** Keys that only other clients use. */
 export const foreignKeys: readonly string[] = Object.keys(spellings)
 
+/** Translates an entry; reports keys that are not supported. */
 export function translate(entry: Fields): { readonly fields: Fields; readonly problems: readonly string[] } {
   const fields = new Map<string, unknown>()
   const problems: string[] = []
@@ -76,7 +78,7 @@ export function translate(entry: Fields): { readonly fields: Fields; readonly pr
   return { fields: Object.fromEntries(fields), problems }
 }
 
-/** Codex's `auth = "oauth"` and opencode's `oauth: false` ask for what happens anyway. */
+/** Returns whether an unsupported key matters: Codex's `auth = "oauth"` and opencode's `oauth: false` are the default. */
 function isInUse(key: string, value: unknown): boolean {
   return key === 'oauth' || key === 'auth' ? isFields(value) : value !== false
 }
@@ -103,7 +105,7 @@ function commands(value: unknown): Fields {
   return { command: path, args, env }
 }
 
-/** Timeouts are milliseconds, but Zed and others use seconds: small values are read as seconds. */
+/** Converts a timeout: they are milliseconds, but Zed and others use seconds, so small values are read as seconds. */
 function timeouts(value: unknown): Fields {
   if (isFields(value)) return { connectTimeout: value.startup, callTimeout: value.request }
   return { callTimeout: typeof value === 'number' && value < 1000 ? value * 1000 : value }
@@ -115,7 +117,7 @@ function referencesTo(variables: Fields): Fields {
   return Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, `\${${variable}}`]))
 }
 
-/** References to variables of our own environment that the server should get; empty for those not set. */
+/** Returns references to variables of Toolshelf's environment that the server should get; empty for those not set. */
 function passedOn(variables: readonly unknown[]): Fields {
   const names = variables.map((variable) => (isFields(variable) ? variable.name : variable))
   return Object.fromEntries(names.map((name) => [String(name), `\${${name}:-}`]))

@@ -6,7 +6,7 @@ import type { JsonMember, MemberSpan, Parsed } from './json.ts'
 /** A server entry to write: its name and its keys. */
 export type NewEntry = { readonly name: string; readonly fields: Fields }
 
-/** Returns the edits that take members out of the object at `path`, and put `entry` in place of the first. */
+/** Returns the edits that remove members from the object at `path`, and replace the first by `entry`. */
 export function editMembers(
   text: string,
   parsed: Parsed,
@@ -40,20 +40,20 @@ function spanAt({ value, spans }: Parsed, path: readonly string[]): MemberSpan {
   return span
 }
 
-/** A comment between the member and its comma stays. */
+/** Removes a member; keeps a comment between it and its comma. */
 function withoutMember(text: string, { start, end, comma }: JsonMember): Edit[] {
   if (comma === undefined) return [removal(text, start, end)]
   if (text.slice(end, comma).trim() === '') return [removal(text, start, comma + 1)]
   return [removal(text, start, end), { start: comma, end: comma + 1, text: '' }]
 }
 
-/** If the last member had no comma, the one that is last now must not have one either. */
+/** Removes the comma of the member that is last now, if the one that was last had none. */
 function withoutLastComma(last: JsonMember | undefined, kept: JsonMember | undefined): Edit[] {
   if (last?.comma !== undefined || kept?.comma === undefined) return []
   return [{ start: kept.comma, end: kept.comma + 1, text: '' }]
 }
 
-/** Indented like the member that it replaces, or on one line if that one was. */
+/** Writes an entry with the indentation of the member that it replaces, or on one line if that one was. */
 function written(text: string, { start, value, end }: JsonMember, { name, fields }: NewEntry): string {
   const old = text.slice(value, end)
   const key = `${JSON.stringify(name)}: `
@@ -65,7 +65,7 @@ function written(text: string, { start, value, end }: JsonMember, { name, fields
   return key + JSON.stringify(fields, null, unit).replaceAll('\n', ending + indent)
 }
 
-/** JSON on one line, with spaces between its parts. */
+/** Returns JSON on one line, with spaces between its parts. */
 export function onOneLine(value: unknown): string {
   return JSON.stringify(value, null, 1).replace(/\n */g, ' ')
 }

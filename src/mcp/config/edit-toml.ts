@@ -5,10 +5,12 @@ import { type Statement, tomlStatements } from './toml-statements.ts'
 
 const KEY = 'mcp_servers'
 
-/** The text taken out, and the edits that take it out and put `entry` in its place. */
+/** The removed text, and the edits that remove it and put `entry` in its place. */
 export type TomlEdits = { readonly edits: readonly Edit[]; readonly removed: string; readonly added: string }
 
-/** `isWhole`: all servers of the file move, so that a table of all of them may go, too. */
+/**
+ * Returns the edits; `isWhole` if all servers of the file move, so that the table of all of them may be removed, too.
+ */
 export function editTables(
   text: string,
   names: ReadonlySet<string>,
@@ -29,7 +31,7 @@ export function editTables(
 
 type Region = { start: number; end: number }
 
-/** Comments within a table go with it; those in front of a header stay. */
+/** Returns the regions to remove. Comments within a table are removed with it; those in front of a header stay. */
 function regionsOf(
   text: string,
   statements: readonly Statement[],
@@ -48,7 +50,7 @@ function regionsOf(
   return regions
 }
 
-/** As a table, or as a key if a header would take in the keys that follow. */
+/** Writes an entry as a table, or as a key if a header would capture the keys that follow. */
 function written({ name, fields }: NewEntry, first: Statement, ending: string): string {
   const key = keyOf(name)
   const pairs = Object.entries(fields).map(([field, value]) => `${keyOf(field)} = ${tomlValue(value)}`)
@@ -61,7 +63,7 @@ function keyOf(name: string): string {
   return /^[\w-]+$/.test(name) && !/[^\x20-\x7e]/.test(name) ? name : quoted(name)
 }
 
-/** Values of an entry are texts, flags and lists of texts, which TOML writes as JSON does. */
+/** Writes a value of an entry (text, flag or list of texts), which TOML spells like JSON. */
 function tomlValue(value: unknown): string {
   return typeof value === 'string' ? quoted(value) : onOneLine(value).replaceAll('\u007f', '\\u007f')
 }

@@ -1,5 +1,6 @@
-// Edits of a text by offset, and the whitespace that a removal takes along.
+// Applies edits to a text by offset, and finds the white space that a removal includes.
 
+/** The replacement of a range of a text. */
 export type Edit = { readonly start: number; readonly end: number; readonly text: string }
 
 /** Returns the text with all edits applied. The edits must not overlap. */

@@ -3,7 +3,9 @@ import { closestNames, type Fields, isFields } from '../../lib/index.ts'
 
 /** A type of value: its name for messages, and a function that returns the value if it matches. */
 export type FieldType<Value> = { readonly is: string; readonly read: (value: unknown) => Value | undefined }
+/** Types by key. */
 export type FieldTypes = { readonly [key: string]: FieldType<unknown> }
+/** The values that a table of types reads. */
 export type Values<Table extends FieldTypes> = {
   readonly [key in keyof Table]?: Table[key] extends FieldType<infer Value> ? Value : never
 }
@@ -22,6 +24,7 @@ type ReadOptions = {
   readonly decisive?: readonly string[]
 }
 
+/** Reads the keys of an object by a table of types. */
 export function readKeys<Table extends FieldTypes>(
   kinds: Table,
   fields: Fields,
@@ -45,6 +48,7 @@ export function readKeys<Table extends FieldTypes>(
   return { values: Object.fromEntries(values) as Values<Table>, wrong, problems }
 }
 
+/** Returns the message about an unknown key, with the most similar known one. */
 export function unknownKey(key: string, known: readonly string[]): string {
   const [near] = closestNames(key, known, 1)
   return `unknown key ${JSON.stringify(key.slice(0, 80))}${near ? `; did you mean "${near}"?` : '.'} It is ignored.`
@@ -52,22 +56,25 @@ export function unknownKey(key: string, known: readonly string[]): string {
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 
+/** A string. */
 export const text: FieldType<string> = {
   is: 'a text',
   read: (value) => (typeof value === 'string' ? value : undefined),
 }
 
+/** A boolean. */
 export const flag: FieldType<boolean> = {
   is: 'true or false',
   read: (value) => (typeof value === 'boolean' ? value : undefined),
 }
 
-/** Accepts numbers and booleans and converts them to strings. */
+/** A list of strings; converts numbers and booleans. */
 export const texts: FieldType<readonly string[]> = {
   is: 'a list of texts',
   read: (value) => (Array.isArray(value) && value.every(isWord) ? value.map(String) : undefined),
 }
 
+/** An object of strings; converts numbers and booleans. */
 export const textsByName: FieldType<{ readonly [name: string]: string }> = {
   is: 'an object of texts',
   read(value) {
@@ -81,7 +88,7 @@ export const textsByName: FieldType<{ readonly [name: string]: string }> = {
 
 const LEVELS = ['off', 'warning', 'error'] as const
 
-/** Levels by the id of a rule. */
+/** An object with a level for each rule. */
 export const levelsByName: FieldType<{ readonly [name: string]: (typeof LEVELS)[number] }> = {
   is: 'an object of "off", "warning" or "error"',
   read(value) {
@@ -94,16 +101,19 @@ export const levelsByName: FieldType<{ readonly [name: string]: (typeof LEVELS)[
   },
 }
 
+/** A positive number of milliseconds. */
 export const milliseconds: FieldType<number> = {
   is: 'a number of milliseconds above 0',
   read: (value) => (typeof value === 'number' && value > 0 ? Math.min(value, MAX_TIMER_MS) : undefined),
 }
 
+/** An object. */
 export const fieldsKind: FieldType<Fields> = {
   is: 'an object',
   read: (value) => (isFields(value) ? value : undefined),
 }
 
+/** Returns the type of whole numbers from `least` on. */
 export function wholeNumber(least: number): FieldType<number> {
   return {
     is: `a whole number from ${least}`,
@@ -111,6 +121,7 @@ export function wholeNumber(least: number): FieldType<number> {
   }
 }
 
+/** Returns the type of these words. */
 export function oneOf<Word extends string>(...words: readonly Word[]): FieldType<Word> {
   return {
     is: `one of ${words.map((word) => `"${word}"`).join(', ')}`,

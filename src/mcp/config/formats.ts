@@ -9,7 +9,7 @@ import { rootKeys } from './keys.ts'
 import type { Machine } from './places.ts'
 import { inputVariable, respell, type Spelling } from './references.ts'
 
-/** A server entry of a file, translated to the keys of our own file; references are not expanded yet. */
+/** A server entry of a file, translated to the keys of Toolshelf's own file; references are not expanded yet. */
 export type ServerEntry = {
   readonly name: string
   /** The keys that lead to it in its file. */
@@ -23,8 +23,10 @@ export type ServerEntry = {
   readonly inputs: { readonly [variable: string]: string }
 }
 
+/** What is wrong with an entry, or with the whole file. */
 export type EntryProblem = { readonly server?: string; readonly message: string }
 
+/** The servers in a file, and what is wrong with it. */
 export type FoundServers = {
   readonly entries: readonly ServerEntry[]
   readonly problems: readonly EntryProblem[]
@@ -33,6 +35,7 @@ export type FoundServers = {
 /** The problem reported for a file without servers. */
 export const noServers = 'it has no MCP servers; Toolshelf looks for "mcpServers".'
 
+/** Finds the servers in a parsed file. */
 export function findServers(document: unknown, file: string, machine: Machine): FoundServers {
   if (!isFields(document)) return { entries: [], problems: [{ message: 'it is not a JSON object.' }] }
   const groups = groupsIn(document, file, machine)
@@ -78,7 +81,7 @@ function groupsIn(document: Fields, file: string, machine: Machine): readonly Gr
   ]
 }
 
-/** Claude Code stores some servers per project: those of the current folder, with the folder as it is written. */
+/** Returns the servers that Claude Code stores for the current folder, with the folder as spelled in the file. */
 function projectsIn({ projects }: Fields, folder: string): [string, unknown][] {
   if (!isFields(projects)) return []
   return Object.entries(projects).flatMap(([path, project]): [string, unknown][] =>
@@ -88,7 +91,7 @@ function projectsIn({ projects }: Fields, folder: string): [string, unknown][] {
   )
 }
 
-/** In opencode's file, `mcp` holds the servers by name; in others it holds settings. */
+/** Returns whether `mcp` contains servers by name, as in opencode's file; in other files it contains settings. */
 function isOpencode(mcp: unknown): mcp is Fields {
   const isServer = (value: unknown) => isFields(value) && ['local', 'remote'].includes(String(value.type))
   return isFields(mcp) && mcp.servers === undefined && Object.values(mcp).some(isServer)
@@ -141,11 +144,12 @@ function readGroup(
 
 const vsCodeKeys = ['servers', 'mcp.servers']
 
-/** In VS Code, `http` means SSE too. */
+/** Removes the type `http`, which in VS Code includes SSE. */
 function leavingHttpOpen(fields: Fields): Fields {
   return fields.type === 'http' ? { ...fields, type: 'auto' } : fields
 }
 
+/** Keys whose values may contain references. */
 export const withReferences: readonly string[] = ['command', 'args', 'env', 'cwd', 'url', 'headers']
 
 function respellFields(
@@ -176,12 +180,12 @@ export function mapTexts<Value>(value: Value, change: (text: string) => string):
   return recordOf(Object.entries(value).map(([name, item]) => [name, changed(item)])) as Value
 }
 
-/** Whether a file is ours rather than another client's. */
+/** Returns whether a file is Toolshelf's own rather than another client's. */
 export function isOwnFile({ gateway }: Fields, file: string): boolean {
   return basename(file) === 'toolshelf.json' || gateway !== undefined
 }
 
-/** Unknown keys are reported only for our own file: other clients keep other settings beside their servers. */
+/** Reports unknown keys, only in Toolshelf's own file: other clients have other settings beside their servers. */
 function rootProblems(document: Fields, file: string, groups: number): EntryProblem[] {
   const known = Object.keys(rootKeys)
   const unknown = isOwnFile(document, file) ? Object.keys(document).filter((key) => !known.includes(key)) : []

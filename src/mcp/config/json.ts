@@ -28,6 +28,7 @@ export type MemberSpan = {
   readonly close: number
 }
 
+/** A parsed value, and where its objects are in the text. */
 export type Parsed = { readonly value: unknown; readonly spans: ReadonlyMap<object, MemberSpan> }
 
 type Cursor = {
@@ -43,7 +44,7 @@ const space = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y
 const quoted = /"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y
 const bare = /[-+.\w]+/y
 
-/** Throws an error whose message gives the position and what is wrong there. */
+/** Parses a text; throws an error that gives the position and what is wrong there. */
 export function parseJson(text: string): Parsed {
   const cursor: Cursor = { text, at: 0, depth: 0, spans: new Map() }
   const value = readValue(cursor)

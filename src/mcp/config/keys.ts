@@ -1,4 +1,5 @@
-// All keys of our own file, with their types and defaults. docs/toolshelf.schema.json describes the same for editors.
+// Defines all keys of Toolshelf's own file, with their types and defaults. docs/toolshelf.schema.json describes the same
+// for editors.
 import type { Fields } from '../../lib/index.ts'
 import type { LintSettings } from '../types.ts'
 import {
@@ -14,8 +15,10 @@ import {
   wholeNumber,
 } from './fields.ts'
 
+/** Keys of the file. */
 export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind, lint: fieldsKind }
 
+/** Keys of a server. */
 export const serverKeys = {
   type: oneOf('stdio', 'http', 'sse', 'auto'),
   command: text,
@@ -42,12 +45,16 @@ export const serverKeys = {
   credentials: oneOf('user'),
 }
 
+/** Keys of a tool. */
 export const toolKeys = { alwaysLoad: flag, hint: text, lint: fieldsKind, resultBudget: wholeNumber(0) }
 
+/** Keys of `lint`. */
 export const lintKeys = { rules: levelsByName, budget: fieldsKind }
 
+/** Keys of a lint budget. */
 export const budgetKeys = { tokens: wholeNumber(1), tools: wholeNumber(1) }
 
+/** Keys of `gateway`. */
 export const gatewayKeys = {
   mode: oneOf('auto', 'list', 'bridge'),
   onChange: oneOf('report', 'hold'),
@@ -59,20 +66,22 @@ export const gatewayKeys = {
   scripts: flag,
 }
 
+/** Default timeouts of a server, in milliseconds. */
 export const serverDefaults = { connectTimeout: 60_000, callTimeout: 120_000 }
 
+/** Settings of the gateway. */
 export type GatewaySettings = {
   /** How tools are shown: `auto` decides by the client's capabilities. */
   readonly mode: 'auto' | 'list' | 'bridge'
   /** What to do with a tool, a prompt or instructions that changed since first seen. */
   readonly onChange: 'report' | 'hold'
-  /** The most characters that the instructions of all servers may take together. */
+  /** Maximum characters of the instructions of all servers together. */
   readonly instructions: number
   /** How many servers connect at the same time. */
   readonly concurrency: number
   /** Whether searches learn from the calls that follow them. */
   readonly learn: boolean
-  /** Characters up to which a result is passed on whole; a longer one is put on the shelf. 0 passes all on whole. */
+  /** Longest result, in characters, that is passed on whole; longer ones are stored. 0 passes all on whole. */
   readonly resultBudget: number
   /** Whether clients in `bridge` mode get CallTools, which makes several calls in one. */
   readonly batches: boolean
@@ -80,6 +89,7 @@ export type GatewaySettings = {
   readonly scripts: boolean
 }
 
+/** Default settings of the gateway. */
 export const gatewayDefaults: GatewaySettings = {
   mode: 'auto',
   onChange: 'report',
@@ -91,7 +101,7 @@ export const gatewayDefaults: GatewaySettings = {
   scripts: false,
 }
 
-/** The gateway settings of a file, without the defaults. */
+/** Reads the gateway settings of a file, without the defaults. */
 export function readGateway(value: unknown): {
   readonly settings: Partial<GatewaySettings>
   readonly problems: readonly string[]
@@ -103,7 +113,7 @@ export function readGateway(value: unknown): {
   return { settings: values, problems: problems.map((problem) => `in "gateway", ${problem}`) }
 }
 
-/** What `toolshelf doctor --ci` checks, of a file, a server or a tool. */
+/** Reads what `toolshelf doctor --ci` checks, from a file, a server or a tool. */
 export function readLint(fields: Fields): {
   readonly settings: LintSettings
   readonly problems: readonly string[]

@@ -1,5 +1,5 @@
-// Takes servers out of a client's file and puts one entry in their place, and the other way round. Every result is
-// parsed and compared, so that a text which cannot be edited safely is refused.
+// Moves servers out of a client's file and puts one entry in their place, and back. Parses and compares every result, so
+// that a text that cannot be edited safely is refused.
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
 import { type Fields, isFields } from '../../lib/index.ts'
@@ -11,6 +11,7 @@ import { parseJson } from './json.ts'
 /** A part of a file with servers, before and after a move. In JSON it is the object at `path`. */
 export type MovedPart = { readonly path: readonly string[]; readonly before: string; readonly after: string }
 
+/** The changed text, and the parts that changed. */
 export type Moved = { readonly text: string; readonly parts: readonly MovedPart[] }
 
 /**
@@ -30,7 +31,7 @@ export function moveServers(
   if (named) group?.set(named.name, named.fields)
   const changed = move(groupsOf(servers), named)
   const result = parse(changed.text)
-  // In TOML the last server takes its table with it.
+  // In TOML, removing the last server removes the table of all servers.
   if (group?.size === 0 && isFields(result.value) && path.length === 1 && !(path[0]! in result.value))
     objectAt(wanted, [])?.delete(path[0]!)
   if (!isDeepStrictEqual(withoutMaps(wanted), result.value))
@@ -52,20 +53,20 @@ export function restoreServers(text: string, parts: readonly MovedPart[]): strin
 
 type Group = { readonly path: readonly string[]; readonly names: ReadonlySet<string> }
 
-/** A text that was parsed, so that a large one is parsed once. */
+/** A parsed text, so that a large one is parsed once. */
 type Document = {
   readonly value: unknown
   readonly parse: (text: string) => Document
   readonly move: (groups: readonly Group[], entry: NewEntry | undefined) => Change
-  /** Throws if the part is not as the move left it. */
+  /** Returns the text with the part restored; throws if the part is not as the move left it. */
   readonly restore: (part: MovedPart) => string
-  /** The text of the object at `path`. */
+  /** Returns the text of the object at `path`. */
   readonly textAt: (path: readonly string[]) => string
 }
 
 type Change = {
   readonly text: string
-  /** The parts that changed, given the changed text. */
+  /** Returns the parts that changed, given the changed text. */
   readonly partsOf: (changed: Document) => readonly MovedPart[]
 }
 
@@ -97,8 +98,8 @@ function readJson(text: string): Document {
 }
 
 /**
- * Returns whether a part says what was written, perhaps in another layout: clients rewrite their files when they start.
- * One with comments must be the same text, because a comment is somebody's edit.
+ * Returns whether a part has the same content as written, perhaps in another layout: clients rewrite their files when they
+ * start. A part with comments must be the same text, because a comment is somebody's edit.
  */
 function isReformatted(current: string, written: string): boolean {
   if (current === written) return true
@@ -138,7 +139,7 @@ function readToml(text: string): Document {
 
 const tomlIn = (text: string) => plain(parseToml(text.replace(/^\uFEFF/, '')))
 
-/** The servers of a text, without those of the part `taken`. */
+/** Returns the servers of a text, without those of the part `taken`. */
 function serversOf(text: string, taken = ''): Fields {
   const servers = (tomlIn(text) as Fields).mcp_servers
   const other = serversIn(taken)
@@ -146,7 +147,7 @@ function serversOf(text: string, taken = ''): Fields {
   return Object.fromEntries(own.filter(([name]) => !Object.hasOwn(other, name)))
 }
 
-/** The servers of a part: tables of their own, or keys that stood in the table of all servers. */
+/** Returns the servers of a part: separate tables, or keys that were in the table of all servers. */
 function serversIn(part: string): Fields {
   const { mcp_servers: servers, ...keys } = tomlIn(part) as Fields
   return { ...keys, ...(isFields(servers) ? servers : {}) }
@@ -183,7 +184,7 @@ function freeName(name: string, group: Nested | undefined): string {
   return free
 }
 
-/** A document as nested maps, which take any name. */
+/** A document as nested maps, which allow any name. */
 type Nested = Map<string, unknown>
 
 function withoutServers(document: unknown, servers: readonly (readonly string[])[]): unknown {
@@ -217,7 +218,7 @@ function withoutMaps(value: unknown): unknown {
   return Object.fromEntries([...value].map(([key, item]) => [key, withoutMaps(item)]))
 }
 
-/** A copy of plain objects alone: those of the TOML parser have no prototype, and would differ by that. */
+/** Copies with plain objects: those of the TOML parser have no prototype, which would count as a difference. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (!isFields(value) || value instanceof Date) return value

@@ -1,4 +1,4 @@
-// Knows where each client keeps its server configuration, and where ours is.
+// Lists where each client stores its server configuration, and where Toolshelf's own is.
 // Implements H1, H7.
 import { realpathSync } from 'node:fs'
 import { access } from 'node:fs/promises'
@@ -13,14 +13,15 @@ export type Machine = {
   readonly folder: string
   readonly platform: NodeJS.Platform
   readonly environment: Environment
-  /** How to start this Toolshelf without `PATH`: Node and our script, both absolute. */
+  /** How to start this Toolshelf without `PATH`: the absolute paths of Node and the script. */
   readonly program?: readonly [node: string, script: string]
 }
 
+/** A configuration file of a client. */
 export type ConfigPlace = {
   readonly client: string
   readonly file: string
-  /** It belongs to the current folder, so someone else may have written it. */
+  /** Whether it belongs to the current folder, so that someone else may have written it. */
   readonly isProject: boolean
 }
 
@@ -32,7 +33,7 @@ export function thisMachine(): Machine {
   return script === undefined ? machine : { ...machine, program: [process.execPath, script] }
 }
 
-/** The script that runs, with symbolic links such as npm's `bin` resolved. */
+/** Returns the running script, with symbolic links such as npm's `bin` resolved. */
 function ownScript(): string | undefined {
   try {
     return realpathSync(process.argv[1] ?? '')
@@ -41,7 +42,7 @@ function ownScript(): string | undefined {
   }
 }
 
-/** Falls back to the temporary folder if the user has no home, or the current folder was deleted. */
+/** Returns a folder; the temporary one if the user has no home, or the current folder was deleted. */
 function folderOf(find: () => string): string {
   try {
     return find()
@@ -92,7 +93,10 @@ function userPlaces(machine: Machine): Place[] {
   ]
 }
 
-/** Windows redirects the folder of a packaged (MSIX) Claude Desktop; the app does not read the ordinary one then. */
+/**
+ * Returns the folders of Claude Desktop. Windows redirects that of a packaged (MSIX) app, which then does not read the
+ * ordinary one.
+ */
 function claudeDesktopFolders(machine: Machine): string[] {
   const { join } = pathsOf(machine)
   const ordinary = join(applicationFolder(machine), 'Claude')
@@ -118,19 +122,19 @@ function projectPlaces(machine: Machine): Place[] {
   ]
 }
 
-/** Where `toolshelf import` writes to and `toolshelf mcp` reads from. */
+/** Returns the file that `toolshelf import` writes and `toolshelf mcp` reads. */
 export function ownConfigFile(machine: Machine): string {
   return pathsOf(machine).join(configFolder(machine), 'toolshelf', 'toolshelf.json')
 }
 
-/** The user's own configuration, used in every folder. A gateway that a client starts reads nothing else. */
+/** Returns the user's own configuration, used in every folder. A gateway that a client starts reads nothing else. */
 export function userConfigFiles(machine: Machine): readonly string[] {
   return [ownConfigFile(machine)]
 }
 
 /**
- * Files of the current folder that configure servers. Whoever wrote the folder wrote them: start, send or expand
- * nothing in them before the user has trusted their content. A file that is also the user's own is not included.
+ * Returns files of the current folder that configure servers, without the user's own. Untrusted: they came with the folder,
+ * so nothing in them may be started, sent or expanded before the user has trusted their content.
  */
 export function projectConfigFiles(machine: Machine): readonly string[] {
   const names = ['toolshelf.json', '.mcp.json']
@@ -138,6 +142,7 @@ export function projectConfigFiles(machine: Machine): readonly string[] {
   return names.map((name) => pathsOf(machine).join(machine.folder, name)).filter((file) => file !== own)
 }
 
+/** Returns the files that exist. */
 export async function existingFiles(files: readonly string[]): Promise<string[]> {
   const exists = await Promise.all(
     files.map((file) =>
@@ -152,14 +157,14 @@ export async function existingFiles(files: readonly string[]): Promise<string[]>
 
 const pathsOf = ({ platform }: Machine) => (platform === 'win32' ? win32 : posix)
 
-/** `$XDG_CONFIG_HOME`, else `~/.config`, on every system. */
+/** Returns `$XDG_CONFIG_HOME`, else `~/.config`, on every system. */
 function configFolder(machine: Machine): string {
   const { isAbsolute, join } = pathsOf(machine)
   const { XDG_CONFIG_HOME: config } = machine.environment
   return config !== undefined && isAbsolute(config) ? config : join(machine.home, '.config')
 }
 
-/** Where desktop applications keep their settings. */
+/** Returns where desktop applications store their settings. */
 function applicationFolder(machine: Machine): string {
   const { join } = pathsOf(machine)
   const { home, platform, environment } = machine

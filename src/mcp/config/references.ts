@@ -1,7 +1,8 @@
-// Expands environment references in strings, and translates other clients' spellings of references into ours.
+// Expands environment references in strings, and translates other clients' spellings of references into Toolshelf's.
 import { basename, sep } from 'node:path'
 import type { Environment } from '../../lib/index.ts'
 
+/** An expanded string. */
 export type Expanded = {
   readonly text: string
   /** Variables that are not set and have no default. */
@@ -72,7 +73,7 @@ export function bindWorkspace(text: string, folder: string): string {
 /** How a client spells references, besides the common forms. */
 export type Spelling = 'common' | 'gemini' | 'opencode'
 
-/** Translates other clients' references into our spelling. `variableFor` names the variable that replaces a VS Code input. */
+/** Translates other clients' references. `variableFor` names the variable that replaces a VS Code input. */
 export function respell(
   text: string,
   spelling: Spelling,
@@ -92,8 +93,8 @@ function inSpelling(text: string, spelling: Spelling): string {
 }
 
 /**
- * Returns the environment variable that replaces a VS Code input: its id, with the server's name in front unless the id alone says
- * what it is for. `path` must not become PATH, nor the `token` of two servers one TOKEN.
+ * Returns the environment variable that replaces a VS Code input: its id, prefixed with the server's name unless the id
+ * alone is specific. `path` must not become PATH, and the `token` of two servers must not become one TOKEN.
  */
 export function inputVariable(input: string, server: string): string {
   const id = constantCase(input)
@@ -103,11 +104,11 @@ export function inputVariable(input: string, server: string): string {
   return /^[A-Z]/.test(name) ? name : `_${name}`
 }
 
-/** Words that say what kind of value it is, or that names of system variables consist of. */
+/** Words that only name a kind of value, or that occur in names of system variables. */
 const VAGUE =
   /^(?:|\d+|U[\dA-F]{2,6}|ACCESS|ACCOUNT|ADDRESS|API|APP|AUTH|BASE|BEARER|CLIENT|CONFIG|CREDENTIALS?|DATABASE|DB|DEBUG|DIR|DIRECTORY|DISPLAY|EDITOR|EMAIL|ENDPOINT|ENV|FILE|FOLDER|HOME|HOST|HOSTNAME|HTTPS?|ID|INPUT|KEY|LANG|LEVEL|LOG|LOGIN|MODE|MODEL|MY|NAME|NODE|NO|OPTIONS|ORG|PASS|PASSWORD|PAT|PATH|PERSONAL|PORT|PROFILE|PROJECT|PROXY|PWD|REGION|ROOT|SECRET|SERVER|SHELL|TEAM|TEMP|TERM|THE|TMP|TMPDIR|TOKEN|TYPE|TZ|URI|URL|USER|USERNAME|VALUE|WORKSPACE|YOUR)$/
 
-/** `github-token` and `githubToken` are GITHUB_TOKEN; letters beyond ASCII become their code. */
+/** Converts `github-token` and `githubToken` to GITHUB_TOKEN; letters beyond ASCII become their code. */
 function constantCase(text: string): string {
   return text
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

@@ -2,7 +2,10 @@
 import { closestNames, matchesAny } from '../../lib/index.ts'
 import type { ServerConfig, ServerStatus } from '../types.ts'
 
-/** Each with the name that was probably meant. Empty while the server's tools are unknown. */
+/**
+ * Returns rules that match no tool, each with the name that was probably meant. Empty while the server's tools are
+ * unknown.
+ */
 export function idleRules({ config, tools, hidden }: ServerStatus): readonly string[] {
   const names = [...tools.map(({ name }) => name), ...hidden]
   if (names.length === 0) return []
@@ -22,7 +25,7 @@ function meant(rule: string, names: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
 }
 
-/** Whether the server's `allow` and `deny` rules let a tool through. */
+/** Returns whether the server's `allow` and `deny` rules let a tool through. */
 export function isAllowed(tool: string, { allow, deny }: Pick<ServerConfig, 'allow' | 'deny'>): boolean {
   return (allow.length === 0 || matchesAny(allow, tool)) && !matchesAny(deny, tool)
 }

@@ -11,17 +11,18 @@ import { hasUserValue, userValuesIn } from './user-values.ts'
 
 type ServerValues = Values<typeof serverKeys>
 
+/** The server of an entry, or what is wrong with it. */
 export type ReadServer = {
   readonly server: ServerConfig | undefined
   readonly problems: readonly string[]
-  /** Variables that it needs and that are not set, if it is left out for nothing else. */
+  /** Variables that are not set, if nothing else is wrong with the server. */
   readonly unset?: readonly string[]
 }
 
 /** Keys that decide which program runs: if one is invalid, the entry is rejected. */
 const decisive = ['command', 'args', 'cwd', 'url']
 
-/** `fill` expands references; a disabled server keeps its references. */
+/** Reads an entry; `fill` expands references, except for a disabled server. */
 export function readServer(
   entry: ServerEntry,
   file: string,
@@ -79,7 +80,7 @@ export function readServer(
   return { server, problems: allProblems }
 }
 
-/** A server that needs values of its user waits for one: only a gateway with users has them. */
+/** Blocks a server that needs values of its user, which only a gateway with users has. */
 function personal(
   transport: StdioConfig | RemoteConfig,
   credentials: ServerValues['credentials'],
@@ -92,7 +93,7 @@ function personal(
 
 type TransportKind = StdioConfig['kind'] | RemoteConfig['kind']
 
-/** Without a `name`, the entry has no usable transport. */
+/** The kind of transport; without a `name`, the entry has no usable one. */
 type ChosenKind = { readonly name?: TransportKind; readonly problem?: string }
 
 function chooseKind({ type, command, url }: ServerValues): ChosenKind {
@@ -112,6 +113,7 @@ function chooseKind({ type, command, url }: ServerValues): ChosenKind {
 
 type Made<Value> = { readonly value: Value; readonly problems: readonly string[] }
 
+/** Expands the references in a string. */
 export type Fill = (text: string) => Expanded
 
 function filling({ project }: ServerEntry, { folder, environment }: Machine): Fill {
@@ -119,6 +121,7 @@ function filling({ project }: ServerEntry, { folder, environment }: Machine): Fi
   return (text) => expand(text, known)
 }
 
+/** Leaves references as they are. */
 export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [], used: [] })
 
 const usedBy = (kind: TransportKind) =>
@@ -192,7 +195,7 @@ function transportProblem(transport: StdioConfig | RemoteConfig, { program }: Ma
   return isToolshelf(transport, program?.[1]) ? ownEntry : undefined
 }
 
-/** What decides which program runs, or which host is asked. */
+/** Returns what decides which program runs, or which host is contacted. */
 function wordsOf(transport: StdioConfig | RemoteConfig): readonly string[] {
   if (transport.kind !== 'stdio') return [transport.url]
   return [transport.command, ...transport.args, transport.cwd ?? '']
@@ -201,9 +204,9 @@ function wordsOf(transport: StdioConfig | RemoteConfig): readonly string[] {
 /** The problem reported for an entry that starts the gateway. */
 export const ownEntry = 'it is Toolshelf itself; it is left out.'
 
-/** A gateway among its own servers would start itself endlessly. */
+/** Returns whether a command starts this gateway, which would start itself endlessly. */
 function isToolshelf({ command, args }: StdioConfig, script: string | undefined): boolean {
-  // Words of one argument count, as in `sh -c "toolshelf mcp"`; our own script's path may hold spaces.
+  // Splits arguments into words, as in `sh -c "toolshelf mcp"`; the script's own path may contain spaces.
   const words = [command, ...args].flatMap((word) => (word === script ? [word] : word.split(/\s+/)))
   const isProgram = (word: string) =>
     word === script ||
@@ -212,7 +215,7 @@ function isToolshelf({ command, args }: StdioConfig, script: string | undefined)
   return words.some((word, index) => isProgram(word) && words[index + 1] === 'mcp')
 }
 
-/** A command without a slash is searched in PATH. */
+/** Resolves a command; one without a slash is searched in PATH. */
 function commandAt(command: string, base: string, home: string): string {
   return /[\\/]/.test(command) ? pathAt(command, base, home) : command
 }

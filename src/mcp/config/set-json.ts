@@ -26,7 +26,7 @@ function nested(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
 }
 
-/** Written like the members that are there: each on its own line, or all on one. */
+/** Writes a member like the existing ones: each on its own line, or all on one. */
 function inserted(text: string, span: MemberSpan, key: string, value: unknown): string {
   const { open, close, end, isEmpty, hasComma, members } = span
   const name = `${JSON.stringify(key)}: `
@@ -44,7 +44,7 @@ function inserted(text: string, span: MemberSpan, key: string, value: unknown): 
   return `${head}${`\n${lines}\n${outer}`.replaceAll('\n', lineEnding(text))}${text.slice(close)}`
 }
 
-/** The indentation of the first line that has one. */
+/** Returns the indentation of the first indented line. */
 function unitOf(text: string): string {
   return /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
 }

@@ -1,7 +1,8 @@
-// Splits TOML into its statements with their places in the text, so that single tables can be edited. The values
-// themselves are read by the TOML parser.
+// Splits TOML into statements with their positions in the text, so that single tables can be edited. The TOML parser
+// reads the values.
 import { parse as parseToml } from 'smol-toml'
 
+/** A header or a key with its value. */
 export type Statement = {
   /** The keys of the table that contains it. */
   readonly table: readonly string[]
@@ -24,7 +25,7 @@ const restOfLine = /[ \t]*(?:#[^\n]*)?(?:\r?\n|$)/y
 const token =
   /"""(?:\\[\s\S]|[^\\])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[[{]|[\]}]|\r?\n|[^"'#[\]{}\r\n]+|[\s\S]/y
 
-/** Throws an error that names the line if the text is not valid TOML. */
+/** Returns the statements; throws an error that names the line if the text is not valid TOML. */
 export function tomlStatements(text: string): Statement[] {
   const statements: Statement[] = []
   let at = 0

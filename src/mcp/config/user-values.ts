@@ -1,4 +1,4 @@
-// References to values of a user, `${user:NAME}`: which a server has, and a configuration with them filled in.
+// Finds references to values of a user, `${user:NAME}`, and fills them in.
 import type { RemoteConfig, ServerConfig, StdioConfig } from '../types.ts'
 import { recordOf } from './fields.ts'
 
@@ -6,23 +6,23 @@ const USER_VALUE = /\$\{user:([A-Za-z_]\w*)\}/g
 
 type Transport = StdioConfig | RemoteConfig
 
-/** The names of the values that a server needs of each user, without duplicates. */
+/** Returns the names of the values that a server needs of each user, without duplicates. */
 export function userValuesIn(transport: Transport): readonly string[] {
   const texts = Object.values(settingsOf(transport))
   return [...new Set(texts.flatMap((text) => [...text.matchAll(USER_VALUE)].map(([, name = '']) => name)))]
 }
 
-/** Whether a text refers to a value of a user. */
+/** Returns whether a text refers to a value of a user. */
 export function hasUserValue(text: string): boolean {
   return text.search(USER_VALUE) >= 0
 }
 
-/** Where values of users are filled in: nothing that decides which program or which host gets them. */
+/** Returns the settings in which users' values are filled in: none that decides which program or host gets them. */
 function settingsOf(transport: Transport): { readonly [name: string]: string } {
   return transport.kind === 'stdio' ? transport.env : transport.headers
 }
 
-/** Fills in the values of a user, which are then hidden wherever they appear. All of them must be there. */
+/** Fills in the values of a user, which are then hidden wherever they appear. All of them must be present. */
 export function fillUserValues(
   config: ServerConfig,
   values: { readonly [name: string]: string },

@@ -1,4 +1,5 @@
-// Adds servers to our own file and removes them: keeps the existing text, comments included, and replaces the file atomically.
+// Adds servers to Toolshelf's own file and removes them: keeps the existing text, including comments, and replaces the
+// file atomically.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
@@ -9,6 +10,7 @@ import { lineEnding } from './edits.ts'
 import { type MemberSpan, parseJson } from './json.ts'
 import { moveServers } from './move.ts'
 
+/** Entries with their names. */
 export type NamedFields = readonly (readonly [name: string, fields: Fields])[]
 
 /** Returns the names of the servers in a text. Throws an error that says what is wrong with it. */
@@ -62,10 +64,10 @@ export async function writePrivately(file: string, content: string | Buffer): Pr
   await replaceFile(target, content, { mode: 0o600 })
 }
 
-/** Who may use a file, and whose it is. */
+/** Permissions and owner of a file. */
 export type FileRights = { readonly mode: number; readonly uid?: number; readonly gid?: number }
 
-/** Replaces a file atomically; the new one has exactly these rights. Does not follow symbolic links. */
+/** Replaces a file atomically, with exactly these permissions. Does not follow symbolic links. */
 export async function replaceFile(
   file: string,
   content: string | Buffer,
@@ -76,7 +78,7 @@ export async function replaceFile(
     const handle = await open(temporary, 'wx', 0o600)
     try {
       await handle.writeFile(content)
-      // Only root may give a file away, and only root finds one here that is not its own.
+      // Only root may change the owner, and only root can encounter a file of another owner here.
       if (uid !== undefined && gid !== undefined) await handle.chown(uid, gid).catch(() => {})
       await handle.chmod(mode)
       await handle.sync()

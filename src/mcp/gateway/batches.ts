@@ -1,4 +1,4 @@
-// CallTools: several calls of servers' tools in one request of the client.
+// Implements CallTools: several calls of servers' tools in one request of the client.
 import { setMaxListeners } from 'node:events'
 import { BATCH_TOOL, callToolsTool, readBatch, runBatch } from '../../core/index.ts'
 import { errorMessage, toJson } from '../../lib/index.ts'

@@ -10,7 +10,7 @@ const NEEDED: { readonly [method: string]: string } = {
   'roots/list': 'roots',
 }
 
-/** The capabilities forwarded to servers: what they may request, and the extensions that pass through. */
+/** Returns the capabilities to forward to servers: what they may request, and the extensions that pass through. */
 export function capabilitiesOf(server: Server, envelope?: Fields): Fields {
   const given = (envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {}) as Fields
   const asked = new Set(Object.values(NEEDED))
@@ -21,11 +21,12 @@ export function capabilitiesOf(server: Server, envelope?: Fields): Fields {
   }
 }
 
-/** Whether the client renders MCP App pages. */
+/** Returns whether the client renders MCP App pages. */
 export function showsPages({ extensions }: Fields): boolean {
   return ((extensions ?? {}) as Fields)[PAGES] !== undefined
 }
 
+/** Returns whether the client can answer requests of this method. */
 export function canAnswer(capabilities: Fields, method: string): boolean {
   const needed = NEEDED[method]
   return needed !== undefined && capabilities[needed] !== undefined

@@ -1,19 +1,26 @@
-// The session of one client: the tools on its list, and the handling of its calls.
+// Implements the session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../../core/index.ts'
 import { CALL_TOOL, dropOldest, type Fields, fieldsOf, SEARCH_TOOL } from '../../lib/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import { DISCOVER_SKILLS, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
+import type { PageTools } from '../lists/index.ts'
+import {
+  type Addresses,
+  addressMeta,
+  addressOutput,
+  alwaysLoaded,
+  listedTool,
+  PAGE_KEYS,
+  sendable,
+  versionOf,
+} from '../lists/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
-import { type Addresses, addressMeta, addressOutput, PAGE_KEYS } from './addresses.ts'
 import { BATCH_TOOL, callInBatch, gatewayBatchTool } from './batches.ts'
 import type { CallWay, InnerCalls } from './inner-calls.ts'
-import { alwaysLoaded, listedTool, versionOf } from './listed-tool.ts'
 import type { LoadedTools } from './loaded-tools.ts'
-import type { PageTools } from './page-tools.ts'
 import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
-import { sendable } from './sendable.ts'
 import {
   aboutDropped,
   aboutFailed,
@@ -36,56 +43,62 @@ import {
   type TraceOfClient,
 } from './traced-clients.ts'
 
+/** The tools and calls of one client. */
 export type ClientSession = {
   readonly mode: () => ListingMode
-  /** Returns the client's tools: our own, the always-loaded ones, and those its searches found. */
+  /** Returns the client's tools: the gateway's own, the always-loaded ones, and those its searches found. */
   tools(options?: { readonly withPageTools?: boolean }): Fields[]
   /** Changes when the list changes. */
   version(): string
-  /** Returns every failure as a result that the model can act on; rejects only with a server's own JSON-RPC error. */
+  /**
+   * Runs a call. Returns every failure as a result that the model can act on; rejects only with a server's own JSON-RPC
+   * error.
+   */
   call(name: string, input: unknown, options: CallOptions): Promise<CallOutput>
 }
 
+/** Options of `createClientSession`. */
 export type ClientSessionOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses
   readonly mode: () => ListingMode
-  /** Names of the servers configured now. */
+  /** Returns the names of the servers configured now. */
   readonly servers: () => readonly string[]
   readonly loaded: LoadedTools
   readonly pageTools: PageTools
-  /** Calls a server; questions to the user that the call needs may be asked there. */
+  /** Calls a server, which may ask the user questions during the call. */
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
-  /** Takes over what other replicas loaded for this client. */
+  /** Adopts what other replicas loaded for this client. */
   readonly refresh?: (() => Promise<void>) | undefined
   /** Called at each search. */
   readonly onSearch: () => void
-  /** Keeps long results; undefined if all are passed on whole. */
+  /** Stores long results; undefined if all are passed on whole. */
   readonly results: ShelvedResults | undefined
-  /** Offers CallTools to clients in `bridge` mode; the others call their tools at the same time by themselves. */
+  /** Whether to offer CallTools to clients in `bridge` mode; others run several calls at the same time themselves. */
   readonly hasBatches: boolean
   /** Runs scripts; undefined if they are switched off. */
   readonly scripts: Scripts | undefined
   readonly skills: SkillShelf
   /** Whether the client's next request can be recognised as its own. */
   readonly isRecognised: boolean
-  /** The user that the client acts for; undefined where there are none. */
+  /** The user that the client acts for; undefined if the gateway has no users. */
   readonly user: User | undefined
   readonly usage: UsageMeter | undefined
-  /** Whether there is a tool of this name that the user may not see; for the audit. */
+  /** Returns whether there is a tool of this name that the user may not see; for the audit. */
   readonly isHidden: (name: string) => boolean
-  /** Where the events of a call go. */
+  /** Returns the listener for the events of a call. */
   readonly traceOf: TraceOfClient
-  /** The client as it calls itself. */
+  /** The client's own name and version. */
   readonly identity: CallingClient['identity']
 }
 
-/** Names whose whole definitions the client has seen; above this number the oldest are forgotten. */
+/** Most names of tools whose definitions the client has seen to remember; beyond this the oldest are forgotten. */
 const MAX_SEEN = 5000
 
+/** Creates the session of a client. */
 export function createClientSession(options: ClientSessionOptions): ClientSession {
   return new GatewayClientSession(options)
 }
@@ -157,7 +170,7 @@ class GatewayClientSession implements ClientSession {
     } catch (error) {
       options.signal?.throwIfAborted()
       const { message, cause } = error as Error
-      // The client gets a server's own error with its code and data.
+      // Passes a server's own error on, with its code and data.
       if (cause instanceof ProtocolError) throw cause
       return failWith(message)
     }
@@ -188,7 +201,7 @@ class GatewayClientSession implements ClientSession {
     return sayText(listFound(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
   }
 
-  /** Counts a search; returns what the model gets in place of its answer if the user has none left. */
+  /** Counts a search; returns a refusal for the model if the user has reached the limit. */
   async #countSearch(name: string, trace: TraceListener | undefined): Promise<CallOutput | undefined> {
     const { user, usage } = this.#options
     const refusal = user && (await usage?.take(user, 'searches'))
@@ -200,7 +213,7 @@ class GatewayClientSession implements ClientSession {
     dropOldest(this.#seen, MAX_SEEN)
   }
 
-  /** What batches and scripts need to make ordinary calls. */
+  /** Returns what batches and scripts need to make ordinary calls. */
   #innerCalls(): InnerCalls {
     const { shelf, host, traceOf } = this.#options
     return {
@@ -229,14 +242,15 @@ class GatewayClientSession implements ClientSession {
     way: CallWay = {},
   ): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
-    // Its server may still be connecting: a search waits for it, within limits. Nobody asked for it, so no event tells of it.
+    // Its server may still be connecting: a search waits for it, within limits. It reports no event, because the model
+    // did not ask for it.
     if (!shelf.partition().pool.byName.has(name))
       await shelf.search({ query: `select:${name}` }, { trace: () => {} })
     const { pool, deferredNames } = shelf.partition()
     const entry = pool.byName.get(name)
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
-    // The host refuses it and gives the reason.
+    // The host refuses it with the reason.
     if (held) return sendable(await this.#callServer(held, input, options))
     const reason = !entry && this.#options.isHidden(name) ? 'rights' : undefined
     const refuse = (text: string) =>
@@ -260,7 +274,7 @@ class GatewayClientSession implements ClientSession {
     return sendable(way.isWhole ? output : await this.#fit(output, entry, options, way.isListed === true))
   }
 
-  /** Puts a long result on the shelf, unless a page of an MCP App shows it. */
+  /** Stores a long result, unless a page of an MCP App shows it. */
   async #fit(
     output: CallOutput,
     { name, server = '', tool }: PoolTool,
@@ -277,7 +291,10 @@ class GatewayClientSession implements ClientSession {
     })
   }
 
-  /** A client in `list` mode gets ReadResult with its first long result; in `bridge` mode CallTool calls it. */
+  /**
+   * Returns how results are stored. In `list` mode the client gets ReadResult with its first long result; in `bridge`
+   * mode CallTool calls it.
+   */
   #shelving(options: CallOptions) {
     const isBridge = this.mode() === 'bridge'
     const onShelved = () => {
@@ -286,7 +303,7 @@ class GatewayClientSession implements ClientSession {
     return { ...this.#clientOf(options), caller: isBridge ? CALL_TOOL : undefined, onShelved }
   }
 
-  /** Answers a call of a tool for skills; a long text goes to the shelf of results. */
+  /** Answers a call of a tool for skills; stores a long text like a long result. */
   async #useSkill(name: string, input: unknown, options: CallOptions): Promise<CallOutput | undefined> {
     const { skills, results, isRecognised, traceOf } = this.#options
     if (!skills.tools().some((tool) => tool.name === name)) return undefined
@@ -314,7 +331,7 @@ class GatewayClientSession implements ClientSession {
     return this.#options.user?.profile.resultBudget
   }
 
-  /** A call that may come from a page of an MCP App instead of the model. */
+  /** Runs a call that may come from a page of an MCP App instead of the model. */
   async #callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
     const { shelf, pageTools } = this.#options
     const isKnown = shelf.partition().pool.byName.has(name)
@@ -334,7 +351,7 @@ class GatewayClientSession implements ClientSession {
     return addressOutput(output, server, addresses)
   }
 
-  /** The always-loaded tools, then those that searches found. */
+  /** Returns the always-loaded tools, then those that searches found. */
   #shown(): PoolTool[] {
     const { shelf, loaded } = this.#options
     const { immediate, pool } = shelf.partition()
@@ -346,7 +363,7 @@ class GatewayClientSession implements ClientSession {
 /** Milliseconds that a search waits for servers to refresh stale lists. */
 const MAX_REFRESH_MS = 1000
 
-/** Whether a page of an MCP App shows the tool's results; it needs them whole. */
+/** Returns whether a page of an MCP App shows the tool's results; it needs them whole. */
 function hasPage({ _meta = {} }: Tool): boolean {
   return PAGE_KEYS.some((key) => key in _meta) || fieldsOf(_meta.ui).resourceUri !== undefined
 }

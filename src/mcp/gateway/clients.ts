@@ -1,12 +1,13 @@
 // Decides which clients get `list` mode: those that accept new tools in the middle of a turn and send them to the model
-// unchanged. The protocol does not declare this, so the table holds what was observed; all other clients get two
+// unchanged. The protocol does not declare this, so the table lists what was observed; all other clients get two
 // constant tools. Claude Code defers new tools, however they are marked, if the model does not support additions in
 // mid-conversation.
 import type { ListingMode } from '../greeting/index.ts'
 
-/** By the client's `clientInfo.name`. */
+/** Values of `clientInfo.name`. */
 const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])
 
+/** Returns the mode for a client. */
 export function modeFor(
   clientName: string | undefined,
   forced: ListingMode | 'auto',

@@ -1,51 +1,53 @@
-// Tracks which clients are connected, and finds the one that a question outside of a call can go to.
+// Tracks connected clients, and finds the one that can answer a question outside of a call.
 import type { Server } from '@modelcontextprotocol/server'
+import { sendable } from '../lists/index.ts'
 import type { QuestionHandler } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
-import { sendable } from './sendable.ts'
 
+/** The clients that are connected now. */
 export type ConnectedClients = {
   add(client: Server): void
   delete(client: Server): void
-  /** Notes a client without a session: it counts even if it called long ago. */
-  sawStateless(): void
-  /** The only client there has been; undefined if there is none, or more than one. */
-  only(): Server | undefined
-  /** Whether any client has come yet. */
+  /** From now on no client is the sole one: others may come without a session, or to another replica. */
+  disableSoleClient(): void
+  /** Returns the only connected client; undefined if there is none, or may be more than one. */
+  soleClient(): Server | undefined
+  /** Returns whether a client may be there to hear something. */
   hasAny(): boolean
   all(): readonly Server[]
-  /** Answers what servers ask outside of calls. */
+  /** Answers questions that servers ask outside of calls. */
   readonly questionHandler: QuestionHandler
 }
 
-/** Milliseconds: a person may need time to answer. */
+/** Milliseconds to wait for an answer, which a person may need. */
 const MAX_ANSWER_MS = 600_000
 
+/** Creates an empty set of clients. */
 export function createConnectedClients(): ConnectedClients {
   const connected = new Set<Server>()
-  let hadStateless = false
+  let mayHaveOthers = false
 
-  function only(): Server | undefined {
+  function soleClient(): Server | undefined {
     const [first, ...others] = connected
-    return others.length === 0 && !hadStateless ? first : undefined
+    return others.length === 0 && !mayHaveOthers ? first : undefined
   }
 
   return {
     add: (client) => void connected.add(client),
     delete: (client) => void connected.delete(client),
-    sawStateless() {
-      hadStateless = true
+    disableSoleClient() {
+      mayHaveOthers = true
     },
-    only,
-    hasAny: () => connected.size > 0 || hadStateless,
+    soleClient,
+    hasAny: () => connected.size > 0 || mayHaveOthers,
     all: () => [...connected],
     questionHandler: {
       get client() {
-        return only()
+        return soleClient()
       },
       // Servers read the roots when they start; all other questions belong to a call.
       async ask(method, params) {
-        const client = only()
+        const client = soleClient()
         if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
         if (!client || !canAnswer(capabilitiesOf(client), method))
           throw new Error(`no client supports ${method}`)

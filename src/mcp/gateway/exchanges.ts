@@ -1,12 +1,12 @@
-// Handles a call in which a server asks its client something. The client sees one request that is answered with a
+// Handles a call in which a server asks its client a question. The client sees one request that is answered with a
 // question and sent again with the answer; the server sees one uninterrupted call.
 
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
+import { sendable } from '../lists/index.ts'
 import { isReplicaId, RemoteCallError, type RemoteCalls } from '../replicas/index.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
-import { sendable } from './sendable.ts'
 
 /** The parts of the SDK's request context that a round of a call uses. */
 export type Round = {
@@ -15,23 +15,26 @@ export type Round = {
   readonly requestState: () => unknown
 }
 
+/** The calls in which servers may ask questions. */
 export type Exchanges = {
-  /** Runs the work, or resumes the one that waits for this round's answers. */
+  /** Runs the work, or resumes the work that waits for this round's answers. */
   run<Result>(round: Round, caller: Caller, work: Work<Result>): Promise<Result>
 }
 
+/** The client that makes a call. */
 export type Caller = {
   /** Shared by all calls of one client. */
   readonly client: object
   /** Identifies the user and the client; only they may answer. */
   readonly owner: string
-  /** Ends with each question, because the client's request ends then. */
+  /** Whether the client's request ends with each question. */
   readonly isStateless: boolean
   readonly capabilities: Fields
   readonly canAnswer: (method: string) => boolean
   readonly onProgress: (progress: Progress) => void
 }
 
+/** The work of a call; it gets a handler for the server's questions. */
 export type Work<Result> = (
   questionHandler: QuestionHandler,
   signal: AbortSignal,
@@ -49,14 +52,24 @@ type Question = {
 /** Limits how long a call waits for a client that never answers. */
 const MAX_WAIT_MS = 600_000
 
+/**
+ * Questions that a client with a session gets at once, the rest in the next rounds. The SDK adds a listener to one signal for
+ * each, and Node warns about more than ten.
+ */
+const MAX_AT_ONCE = 10
+
 const ASKS = Symbol('asks')
 
 /** This replica, and its calls of others. */
 export type ExchangePeers = { readonly id: string; readonly calls: RemoteCalls }
 
-/** @param peers - Continues calls that other replicas run; undefined if there are none. */
+/**
+ * Creates the exchanges of a gateway.
+ *
+ * @param peers - Continues calls that other replicas run; undefined if there are none.
+ */
 export function createExchanges(peers?: ExchangePeers): Exchanges {
-  /** Calls whose client is answering a question; their outcome waits for it. */
+  /** Calls whose client is answering a question, which must return before the call can end. */
   const open: OpenExchanges = { byState: new Map(), prefix: peers ? `${peers.id}.` : '' }
 
   function find(state: string, owner: string): Exchange {
@@ -90,7 +103,7 @@ export function createExchanges(peers?: ExchangePeers): Exchanges {
 
 type OpenExchanges = {
   readonly byState: Map<string, Exchange>
-  /** Names this replica in the states of its exchanges. */
+  /** Identifies this replica in the states of its exchanges. */
   readonly prefix: string
 }
 
@@ -139,7 +152,7 @@ class Exchange {
     this.#finished.then(close, close)
   }
 
-  /** Waits until the work is done or asks something: then the client gets the question and returns with the answer. */
+  /** Waits until the work is done or asks a question, which the client gets and answers with its next request. */
   async follow(
     { signal }: Pick<Round, 'signal'>,
     caller: Pick<Caller, 'isStateless' | 'onProgress'>,
@@ -155,13 +168,14 @@ class Exchange {
     this.#onProgress = () => {}
     if (caller.isStateless) this.#release()
     this.#awaitAnswers()
+    const asked = caller.isStateless ? this.#asked : this.#asked.slice(0, MAX_AT_ONCE)
     const inputRequests = Object.fromEntries(
-      this.#asked.map(({ key, method, params }) => [key, { method, params }]),
+      asked.map(({ key, method, params }) => [key, { method, params }]),
     )
     return inputRequired({ inputRequests: inputRequests as never, requestState: this.#id })
   }
 
-  /** Gives the client's answers to the questions that wait for them. */
+  /** Passes the client's answers to the questions that wait for them. */
   deliver(responses: Fields): void {
     clearTimeout(this.#expiry)
     this.#open.byState.delete(this.#id)
@@ -175,7 +189,7 @@ class Exchange {
     }
   }
 
-  /** @param early - Answers that a client, expecting the questions, sent with the call. */
+  /** Returns the handler of the server's questions. @param early - Answers that the client already sent with the call. */
   #askerFor({ client, capabilities, canAnswer }: Caller, early: Fields): QuestionHandler {
     return {
       client,
@@ -194,7 +208,7 @@ class Exchange {
     }
   }
 
-  /** The signal of the newest round aborts the work, also while the client is answering a question. */
+  /** Aborts the work when the newest round's signal aborts, even while the client is answering a question. */
   #obey(signal: AbortSignal): void {
     const abort = () => {
       this.#open.byState.delete(this.#id)
@@ -218,7 +232,7 @@ class Exchange {
     this.#expiry.unref()
   }
 
-  /** Drops the questions that the client has not received yet. */
+  /** Rejects the questions that the client has not received yet. */
   #close(): void {
     this.#release()
     if (!this.#open.byState.has(this.#id)) this.#refuseAll(new Error('the call has ended'))

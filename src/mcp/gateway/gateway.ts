@@ -1,4 +1,5 @@
-// The MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are shared.
+// Implements the MCP gateway: one MCP server in front of many. Each client has its own session; the servers behind are
+// shared.
 
 import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
@@ -7,6 +8,7 @@ import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
+import { createAddresses, versionOf } from '../lists/index.ts'
 import type { PersonalHosts } from '../personal/index.ts'
 import {
   createRemoteCalls,
@@ -17,14 +19,12 @@ import {
   type SharedSession,
 } from '../replicas/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
-import { createAddresses } from './addresses.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { createClientSession } from './client-session.ts'
 import { modeFor } from './clients.ts'
 import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
-import { versionOf } from './listed-tool.ts'
 import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
@@ -42,15 +42,15 @@ import { type ClientView, createViews } from './views.ts'
 
 /** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
-  /** Made with `shelfOptions`. */
+  /** The shelf, created with `shelfOptions`. */
   readonly shelf: Shelf
-  /** Creates the host; the given handler answers servers that ask outside of a call. */
+  /** Creates the host; the handler answers servers that ask questions outside of a call. */
   readonly makeHost: (questionHandler: QuestionHandler) => McpHost
   /** `list` adds found tools to the client's list, `bridge` calls them through `CallTool`; `auto` decides by client. */
   readonly mode?: ListingMode | 'auto'
-  /** Awaited before a call, so that what the shelf needs can be loaded late. */
+  /** Awaited before a call, to load late what the shelf needs. */
   readonly ready?: () => Promise<unknown>
-  /** The most loaded tools on a client's list in `list` mode. */
+  /** Limits of loaded tools on a client's list in `list` mode. */
   readonly loadedTools?: LoadedToolsLimits
   /** Starts a conversation of events for a client and returns their listener; without it none are built. */
   readonly openTrace?: OpenTrace | undefined
@@ -60,7 +60,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly batches?: boolean
   /** Offers `RunScript`, small programs over the tools; `true` for the default limits. Default: false. */
   readonly scripts?: boolean | GatewayScripts
-  /** How skills are searched, and which are offered besides those of servers. */
+  /** How to search skills, and which to offer besides those of servers. */
   readonly skills?: GatewaySkills | undefined
   /** Counts the searches of users who have a limit; without it none are limited. */
   readonly usage?: UsageMeter | undefined
@@ -71,9 +71,9 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly store?: StateStore | undefined
   /** The servers for which each user has credentials of their own. */
   readonly personal?: PersonalHosts | undefined
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify?: (message: string) => void
-  /** Counts searches, calls and requests for `/metrics`; default: its own. */
+  /** Counts searches, calls and requests for `/metrics`. Default: new counters. */
   readonly metrics?: McpMetrics
 }
 
@@ -81,18 +81,18 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
 export type McpGateway = {
   readonly host: McpHost
   /**
-   * A server for one client: of one connection, or of one request where the protocol has no connections.
+   * Creates a server for one client: for one connection, or for one request if the protocol has no connections.
    * @internal
    */
   serve(client: ClientKind): Server
-  /** Stateless clients have no server to notify: this callback is notified instead, of what the user sees. */
+  /** Calls the listener at changes that the user can see, for stateless clients, which have no server to notify. */
   readonly onChange: (listener: (event: HostEvent) => void, user?: User) => () => void
   /**
-   * Identifies what a user sees: the same for users with the same rights, and without a user.
+   * Returns an id of what a user sees, the same for users with the same rights.
    * @internal
    */
   readonly viewId: (user: User | undefined) => string
-  /** URIs as clients know them. */
+  /** Returns a URI as clients see it. */
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
   readonly clients: () => number
@@ -107,20 +107,23 @@ export type McpGateway = {
 }
 
 /**
- * This process among its replicas, and its calls of the others.
+ * This replica, and its calls to the others.
  * @internal
  */
 export type ReplicaPeers = Replica & { readonly calls: RemoteCalls }
 
-/** @internal */
+/**
+ * How a client is connected, and who it acts for.
+ * @internal
+ */
 export type ClientKind = {
-  /** The client speaks the newer protocol, which has no sessions. */
+  /** Whether the client speaks the newer protocol, which has no sessions. */
   readonly isStateless: boolean
-  /** It stays connected anyway, and can be notified of changes. */
+  /** Whether it stays connected anyway, and can be notified of changes. */
   readonly isLasting?: boolean
-  /** Where a single request comes from, if only one client can come from there. */
+  /** Identifies the client of a single request, if only one client can have this origin. */
   readonly origin?: string
-  /** Who the client acts for: decides what it sees. Without a user it sees everything. */
+  /** The user that the client acts for, who determines what it sees. Without a user it sees everything. */
   readonly user?: User | undefined
   /** The client's session, if other replicas serve it too. */
   readonly shared?: SharedSession | undefined
@@ -137,14 +140,14 @@ export type ClientKind = {
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
   const peers = options.store && createPeers(options.store, options.notify)
-  // Clients of other replicas are not connected here: none can count as the only one.
-  if (peers) clients.sawStateless()
+  // Other replicas may have clients, so none counts as the only one.
+  if (peers) clients.disableSoleClient()
   const host = options.makeHost(clients.questionHandler)
   const parts = createSharedParts(options, host, clients, peers)
   const { addresses, subscriptions, logLevels, urlElicitations, viewOf } = parts
   const stopLogs = reportToOperator(
     host,
-    (event) => event.client === undefined && clients.only() === undefined && clients.hasAny(),
+    (event) => event.client === undefined && clients.soleClient() === undefined && clients.hasAny(),
     options.notify,
   )
 
@@ -172,7 +175,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 /** Calls the listener at changes that a sessionless client can see. */
 function onViewChange(view: ClientView, listener: (event: HostEvent) => void): () => void {
   const { servers, shelf, pageTools, skills } = view
-  /** Everything that such a client lists; our own tools name the servers. */
+  /** Returns everything that such a client lists; the gateway's own tools name the servers. */
   const immediateTools = () =>
     `${servers().join()} ${shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()} ${skills.tools().length}`
   let listed = immediateTools()
@@ -193,7 +196,7 @@ function createPeers(store: StateStore, notify: McpGatewayOptions['notify']): Re
 
 type SharedParts = ReturnType<typeof createSharedParts>
 
-/** What all clients of a gateway share. */
+/** Creates what all clients of a gateway share. */
 function createSharedParts(
   options: McpGatewayOptions,
   host: McpHost,
@@ -222,8 +225,8 @@ function createSharedParts(
     hasBatches: options.batches === true,
     scripts: createScripts(options.scripts ?? false),
     traceOf: createTracedClients(options.openTrace),
-    /** A log message goes to the client in whose call it was written; outside of calls only to a sole client. */
-    isLogFor: (client: Server, event: LogEvent) => client === (event.client ?? clients.only()),
+    /** Sends a log message to the client in whose call it was written; outside of calls only to a sole client. */
+    isLogFor: (client: Server, event: LogEvent) => client === (event.client ?? clients.soleClient()),
   }
 }
 
@@ -234,20 +237,20 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
   const view = parts.viewOf(user)
   const { host, shelf } = view
   const forced = user?.profile.listing ?? options.mode ?? 'auto'
-  // What servers ask or log outside of calls must not go to whichever user is alone at that moment.
-  if (isStateless || user) clients.sawStateless()
+  // Questions and logs outside of calls must not go to whichever user happens to be the only one connected.
+  if (isStateless || user) clients.disableSoleClient()
   const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
   const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
   const relisting = createRelisting(
     () => clientSession.version(),
     async (isOwn) => {
-      // Where the client's stream is, the same servers tell of the same changes.
+      // The replica with the client's stream hears of the same changes from the same servers.
       if (isOwn || !shared || shared.hasStream()) await server.sendToolListChanged().catch(() => {})
     },
   )
   const loaded = createLoadedTools(options.loadedTools)
   const { refresh, save } = shareList(shared, loaded, shelf)
-  // A client that cannot be recognised by its next request could not read what is kept for it.
+  // A client whose next request cannot be recognised could not read what is stored for it.
   const isRecognised = !isStateless || isLasting || origin !== undefined
   const clientSession = createClientSession({
     ...parts,
@@ -297,7 +300,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
   return server
 }
 
-/** Keeps a client's list of tools equal at all replicas; without others there is nothing to do. */
+/** Keeps a client's list of tools equal at all replicas; does nothing without others. */
 function shareList(
   shared: SharedSession | undefined,
   loaded: LoadedTools,
@@ -316,7 +319,7 @@ function shareList(
   }
 }
 
-/** Lets the client's results, pages and answers follow it to other replicas. */
+/** Makes the client's results, pages and answers available to other replicas. */
 function shareSession(
   shared: SharedSession,
   client: Server,

@@ -5,12 +5,13 @@ import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import type { ClientIdentity } from '../../core/index.ts'
 import { dropOldest, type Fields, fieldsOf } from '../../lib/index.ts'
 
+/** The clients of the sessionless protocol. */
 export type Identities = {
   /** Returns the same object for the same client. */
   of(origin: string, envelope: Fields | undefined): object
 }
 
-/** How a client calls itself in a request of the sessionless protocol. */
+/** Returns the client's own name and version in a request of the sessionless protocol. */
 export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | undefined {
   const { name, version } = fieldsOf(envelope?.[CLIENT_INFO_META_KEY])
   if (typeof name !== 'string') return undefined
@@ -19,6 +20,7 @@ export function clientInfoIn(envelope: Fields | undefined): ClientIdentity | und
 
 const MAX_KNOWN = 1000
 
+/** Creates an empty set of clients. */
 export function createIdentities(): Identities {
   const known = new Map<string, object>()
   return {

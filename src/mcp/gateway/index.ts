@@ -1,7 +1,6 @@
 // Exports of mcp/gateway for other folders.
 export { createMcpGateway, type McpGateway, type McpGatewayOptions } from './gateway.ts'
-export { type HttpGateway, type HttpOptions, runOnHttp } from './http.ts'
-export { createMcpMetrics, type McpMetrics } from './mcp-metrics.ts'
+export { createMcpMetrics, GATEWAY, type McpMetrics } from './mcp-metrics.ts'
 export type { GatewayScripts } from './scripts.ts'
 export { shelfOptions } from './shelf-options.ts'
 export type { GatewayResults } from './shelved-results.ts'

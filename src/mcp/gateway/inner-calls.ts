@@ -1,4 +1,4 @@
-// The vocabulary of calls within a call: what batches and scripts need to make ordinary ones.
+// Defines calls within a call: what batches and scripts need to make ordinary ones.
 import { BATCH_TOOL, type PoolTool, READ_TOOL, type Shelf, type TraceListener } from '../../core/index.ts'
 import { CALL_TOOL, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
 import { SCRIPT_TOOL } from '../../sandbox/index.ts'
@@ -6,14 +6,15 @@ import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
 
 /** How a call is made. */
 export type CallWay = {
-  /** The client calls the tool as its own list defines it, output schema included. */
+  /** Whether the client calls the tool as its own list defines it, including its output schema. */
   readonly isListed?: boolean
-  /** The result is not put on the shelf: it does not go to the model. */
+  /** Whether the result stays whole, because it does not go to the model. */
   readonly isWhole?: boolean
   /** Called for a valid call before it runs; rejects to refuse it. */
   readonly permit?: (tool: PoolTool) => Promise<void>
 }
 
+/** Makes ordinary calls on behalf of a batch or script. */
 export type InnerCalls = {
   readonly shelf: Shelf
   readonly host: McpHost
@@ -24,20 +25,21 @@ export type InnerCalls = {
 
 const OWN = [SEARCH_TOOL, CALL_TOOL, READ_TOOL, BATCH_TOOL, SCRIPT_TOOL]
 
-/** Rejects calls of the gateway's own tools, which answer to the client alone. */
+/** Rejects calls of the gateway's own tools, which only the client may call. */
 export function refuseOwnTool(name: string, caller: string): void {
   if (OWN.includes(name)) throw new Error(`${name} cannot be called in ${caller}; call it by itself.`)
 }
 
+/** The progress of many calls as one. */
 export type CallProgress = {
-  /** For the call with this number: what its server reports. */
+  /** Returns the progress listener for the call with this index. */
   readonly report: (index: number) => (progress: Progress) => void
   readonly end: (index: number) => void
 }
 
 /**
- * Reports many calls as one: a call that has ended counts one, a call that runs as much as its server says it has done.
- * The sum never falls, as the protocol wants it.
+ * Reports the progress of many calls as one: a finished call counts one, a running call the share that its server reports.
+ * The sum never decreases, as the protocol requires.
  */
 export function progressOf(onProgress: CallOptions['onProgress'], total: number | undefined): CallProgress {
   const shares = new Map<number, number>()

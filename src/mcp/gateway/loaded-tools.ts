@@ -2,9 +2,10 @@
 // make room for new ones, and return when they are called.
 // Implements S17.
 
-import { estimateTokens, type PoolTool } from '../../core/index.ts'
+import { definitionTokens, type PoolTool } from '../../core/index.ts'
 import { dropOldest } from '../../lib/index.ts'
 
+/** Limits of the tools that searches put on a client's list. */
 export type LoadedToolsLimits = {
   /** Above these, a search drops tools that were not used for `unusedMs`. */
   readonly tools: number
@@ -23,36 +24,39 @@ const loadedToolsLimits: LoadedToolsLimits = {
   unusedMs: 600_000,
 }
 
+/** The tools that searches put on a client's list. */
 export type LoadedTools = {
-  /** In loading order. */
+  /** Returns the names in loading order. */
   names(): readonly string[]
   has(name: string): boolean
   /** Adds what a search found. Drops tools only here, because the list changes anyway. */
   add(tools: readonly PoolTool[]): LoadedToolsChange
   /** Records a call of a tool and reloads it if it was dropped. Returns true if the list has changed. */
   use(tool: PoolTool): boolean
-  /** Whether a result of the client was put on the shelf, so that its list has ReadResult. */
+  /** Returns whether a result of the client was stored, so that its list has ReadResult. */
   hasShelved(): boolean
-  /** Records that a result was put on the shelf. Returns true if it is the first. */
+  /** Records that a result was stored. Returns true if it is the first. */
   shelve(): boolean
-  /** Returns what changed since the last time, for those who share the list. */
+  /** Returns the changes since the last call, for replicas that share the list. */
   takeChanges(): LoadedToolsDelta
-  /** Takes over the list that others share; tools that are not in `find` yet count as empty. */
+  /** Adopts the list that replicas share; tools that `find` does not know yet count as empty. */
   restore(shared: SharedList, find: (name: string) => PoolTool | undefined): void
 }
 
 /** The part of a client's list that replicas share. */
 export type SharedList = { readonly tools: readonly string[]; readonly hasShelved: boolean }
 
-/** Adds the changes to a list that others may have changed meanwhile. */
+/** Applies the changes to a list that others may have changed meanwhile. */
 export type LoadedToolsDelta = <List extends SharedList>(list: List) => List
 
+/** What a search changed in the list. */
 export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
 
 type Entry = { readonly tokens: number; readonly usedAt: number }
 
 const MAX_REMEMBERED = 1000
 
+/** Creates an empty list. */
 export function createLoadedTools(
   limits: LoadedToolsLimits = loadedToolsLimits,
   now: () => number = () => performance.now(),
@@ -62,9 +66,10 @@ export function createLoadedTools(
   const gone = new Set<string>()
   const changes = createListChanges()
 
-  const load = ({ name, json }: PoolTool) => {
+  const load = (tool: PoolTool) => {
+    const { name } = tool
     if (!entries.has(name)) changes.add(name)
-    entries.set(name, { tokens: estimateTokens(json), usedAt: now() })
+    entries.set(name, { tokens: definitionTokens(tool), usedAt: now() })
   }
 
   /** Drops unused tools, then as many others as necessary; never a tool of the search that needs the room. */
@@ -123,7 +128,7 @@ export function createLoadedTools(
       entries.clear()
       for (const name of changes.appliedTo(tools)) {
         const known = before.get(name)
-        const tokens = known?.tokens || estimateTokens(find(name)?.json ?? '')
+        const tokens = known?.tokens || definitionTokens(find(name) ?? { json: '' })
         entries.set(name, { tokens, usedAt: known?.usedAt ?? now() })
         gone.delete(name)
       }

@@ -1,8 +1,9 @@
-// Tracks the log level that each client wants. Servers get the lowest level that any client wants.
+// Tracks the log level that each client wants. Sets servers to the lowest of them.
 import type { McpHost } from '../types.ts'
 
+/** The log levels of all clients. */
 export type LogLevels = {
-  /** A client that has set no level gets `info` and above. */
+  /** Adds a client; until it sets a level it gets `info` and above. */
   join(client: object): void
   set(client: object, level: string): void
   isWanted(client: object, level: string): boolean
@@ -13,6 +14,7 @@ export type LogLevels = {
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 const INFO = LEVELS.indexOf('info')
 
+/** Creates the levels of a gateway's clients. */
 export function createLogLevels(host: McpHost): LogLevels {
   const wishes = new Map<object, number>()
   /** The level sent to each server since it connected. */
@@ -31,7 +33,7 @@ export function createLogLevels(host: McpHost): LogLevels {
     for (const { name, state, capabilities } of host.status()) {
       if (state !== 'connected' || !capabilities.logging || sentLevels.get(name) === lowest) continue
       sentLevels.set(name, lowest)
-      host.request(name, 'logging/setLevel', { level: LEVELS[lowest] }).catch(() => {}) // It logs as it likes.
+      host.request(name, 'logging/setLevel', { level: LEVELS[lowest] }).catch(() => {}) // The server may not support it.
     }
   }
 

@@ -1,4 +1,4 @@
-// What the MCP gateway counts for `/metrics`, under the names that the Messages gateway uses too.
+// Defines what the MCP gateway counts for `/metrics`, under the names that the Messages gateway also uses.
 import { createMetricRegistry, type MetricRegistry, requestSeries, storeSeries } from '../../operate/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 
@@ -31,10 +31,11 @@ export function createMcpMetrics(): McpMetrics {
   return createMetricRegistry<keyof typeof series>(series)
 }
 
+/** The value of the label `gateway`. */
 export const GATEWAY = 'mcp'
 const STATES = ['idle', 'pending', 'connected', 'failed', 'disabled'] as const
 
-/** Reads the servers' states whenever metrics are asked for. */
+/** Reads the servers' states whenever metrics are scraped. */
 export function reportServers(metrics: McpMetrics, host: McpHost): void {
   metrics.read('toolshelf_servers', () => {
     const states = host.status().map(({ state }) => state)

@@ -4,13 +4,12 @@ import type { McpHost } from '../types.ts'
 import type { LogEvent } from './updates.ts'
 
 const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'alert', 'emergency'])
-/** Per server. */
+/** Messages per server. */
 const MAX_PER_MINUTE = 10
 const MINUTE = 60_000
 
 /**
- * Reports the servers' warnings and errors that go to no client, a few per minute; until the returned function is
- * called.
+ * Reports the servers' warnings and errors that go to no client, a few per minute, until the returned function is called.
  */
 export function reportToOperator(
   host: McpHost,

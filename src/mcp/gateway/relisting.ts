@@ -1,21 +1,29 @@
-// Delays the answer to a search until the client has fetched the new list, because a client builds its next request
-// from the list it has. A client that never fetches it is not waited for again until it does.
+// Delays the answer to a search until the client has fetched the new list, because a client builds its next request from
+// the list it has. A client that does not fetch it is not waited for again until it does.
 
+/** Notifies a client of its changed list. */
 export type Relisting = {
   /** Notifies the client that the list has changed, unless it has the current one. */
   notify(): Promise<void>
   /** Notifies too; resolves when the client has fetched the new list, or seems not to fetch it. */
   announce(): Promise<void>
-  /** The client requests the list, or has just connected. */
+  /** Records that the client has requested the list, or has just connected. */
   listed(): void
 }
 
 const MAX_WAIT_MS = 5000
-/** Time for the client to process our answer: about as long as it took to ask, because both wait for its event loop. */
+/**
+ * Milliseconds for the client to process the list: about as long as its request took, because both wait for its event
+ * loop.
+ */
 const SHORTEST_DIGESTION = 50
 const MAX_DIGESTION_MS = 1000
 
-/** @param send - Notifies the client; `isOwn` if its own search or call changed the list. */
+/**
+ * Creates the notifications of one client.
+ *
+ * @param send - Notifies the client; `isOwn` if its own search or call changed the list.
+ */
 export function createRelisting(list: () => string, send: (isOwn: boolean) => Promise<void>): Relisting {
   const waiting = new Set<() => void>()
   let isHeard = true
@@ -34,7 +42,7 @@ export function createRelisting(list: () => string, send: (isOwn: boolean) => Pr
     notify: () => notify(false),
     async announce() {
       if (!isHeard) return notify(true)
-      // A client may ask before our own notification counts as sent.
+      // A client may request the list before the notification counts as sent.
       const heard = new Promise<void>((resolve) => {
         const giveUp = setTimeout(() => {
           isHeard = false

@@ -9,26 +9,26 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
+import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
+import { sendable } from '../lists/index.ts'
 import type { SharedSession } from '../replicas/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
 import type { Exchanges, Work } from './exchanges.ts'
 import { clientInfoIn } from './identities.ts'
-import type { PageTools } from './page-tools.ts'
 import type { Relisting } from './relisting.ts'
-import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
-import { sendable } from './sendable.ts'
 import type { SkillShelf } from './skills.ts'
 
 type Request = ServerContext['mcpReq']
 
+/** Options of `answerRequests`. */
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
   /** The user that the client acts for; undefined if the gateway has no users. */
   readonly userId: string | undefined
-  /** The client that makes this request; the same object for all requests of one client. */
+  /** Returns the client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
   readonly clientSession: ClientSession
@@ -40,7 +40,7 @@ export type RequestOptions = {
   readonly ready: (() => Promise<unknown>) | undefined
   /** The session, if other replicas serve it too. */
   readonly shared?: SharedSession | undefined
-  /** Takes over what other replicas loaded for this client. */
+  /** Adopts what other replicas loaded for this client. */
   readonly refresh?: (() => Promise<void>) | undefined
 }
 
@@ -57,7 +57,9 @@ export function answerRequests(options: RequestOptions): void {
 type RequestContext = {
   /** Starts the servers with the first request: the client's capabilities are known only then. */
   readonly begin: (request: Request) => void
-  /** How long a client may cache a list: not at all while more tools are expected. Only in the newer protocol. */
+  /**
+   * Returns how long a client may cache a list: not at all while more tools are expected. Only in the newer protocol.
+   */
   readonly fresh: () => { readonly ttlMs: number; readonly cacheScope: 'private' } | object
   /**
    * Runs a call during which a server may ask something. A call continues when its client disconnects, so their number
@@ -209,15 +211,15 @@ function answerPromptRequests(
   })
 }
 
-/** Concurrent calls of one session. */
+/** Most concurrent calls of one session. */
 const MAX_RUNNING = 500
-/** Milliseconds. Clients that listen are notified of changes earlier. */
+/** Milliseconds that clients may cache lists; those that listen are notified of changes earlier. */
 const FRESH_FOR = 60_000
 const MAX_REFRESH_MS = 5000
 
 /**
- * The client's `_meta` to forward; progress tokens are separate on each side. The trace context of an HTTP request is
- * added unless the message has its own.
+ * Returns the client's `_meta` to forward, without its progress token. Adds the trace context of the HTTP request unless the
+ * message has its own.
  */
 function metaOf({ _meta }: Request, http: ServerContext['http']): Pick<CallOptions, 'meta'> {
   const headers = http?.req?.headers
@@ -237,7 +239,7 @@ function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   }
 }
 
-/** The client gets a server's own error. */
+/** Throws a server's own error, so that the client gets it. */
 function ownError(error: unknown): never {
   const { cause } = error as Error
   throw cause instanceof ProtocolError ? cause : error

@@ -1,5 +1,5 @@
-// RunScript: a small program over the servers' tools, in one request of the client. Each of its calls is an ordinary
-// call; by default only tools run that are known to read only.
+// Implements RunScript: a small program that calls the servers' tools, in one request of the client. Each of its calls
+// is an ordinary call; by default it may call only tools that are known to read only.
 import { mcpName, type PoolTool } from '../../core/index.ts'
 import { cleanText, errorMessage, type Fields, fieldsOf, quote, textOf } from '../../lib/index.ts'
 import {
@@ -19,14 +19,16 @@ import { type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 
 export { SCRIPT_TOOL }
 
-/** How the gateway runs scripts. */
+/** Options of scripts. */
 export type GatewayScripts = {
   /** Limits in place of the defaults. */
   readonly limits?: Partial<ScriptLimits>
 }
 
+/** Runs scripts. */
 export type Scripts = ScriptRunner
 
+/** Creates the runner of scripts; returns undefined if they are switched off. */
 export function createScripts(options: boolean | GatewayScripts): Scripts | undefined {
   if (options === false) return undefined
   return createScriptRunner(options === true ? {} : options)
@@ -101,7 +103,10 @@ function callsOf(source: string, options: CallOptions, inner: InnerCalls): CallF
 
 type Plan = { readonly tool: PoolTool; readonly input: Fields; readonly source: string }
 
-/** Asks the person once per script and tool, with the whole script; returns why not, or undefined if it is allowed. */
+/**
+ * Asks the user once per script and tool, showing the whole script; returns why it is refused, or undefined if it is
+ * allowed.
+ */
 async function approve(plan: Plan, options: CallOptions, inner: InnerCalls): Promise<string | undefined> {
   const { name, server } = plan.tool
   const refusal = await ask(plan, options)
@@ -110,7 +115,7 @@ async function approve(plan: Plan, options: CallOptions, inner: InnerCalls): Pro
   return refusal
 }
 
-/** A longer script cannot be judged by a person in a dialogue. */
+/** Longest script that a person can judge in a dialogue, in characters. */
 const MAX_PLAN_LENGTH = 6000
 const MAX_INPUT_LENGTH = 1000
 
@@ -137,7 +142,7 @@ async function ask(
   }
 }
 
-/** A result as the script gets it. Structured content that only wraps the text is left out. */
+/** Returns a result as the script gets it. Omits structured content that only wraps the text. */
 function valueIn({ content, structuredContent, isError }: CallOutput): unknown {
   const text = content.map(textIn).join('\n')
   if (isError === true) throw new Error(text || 'the tool failed without saying why')

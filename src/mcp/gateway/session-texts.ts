@@ -1,11 +1,11 @@
-// The texts of a client session: what searches found, which tools are held back, and why a call failed.
+// Writes the texts of a client session: what searches found, which tools are held back, and why a call failed.
 import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
 import { CALL_TOOL, cut, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
 import type { CallOutput, McpHost } from '../types.ts'
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
 
-/** Tools held back because their definition has changed. */
+/** Returns the tools held back because their definition has changed. */
 export function heldTools(host: McpHost): Held[] {
   return host
     .status()
@@ -16,6 +16,7 @@ export function heldTools(host: McpHost): Held[] {
 
 const MAX_HELD = 5
 
+/** Returns the text about tools that are held back. */
 export function aboutHeld(held: readonly Held[]): string {
   if (held.length === 0) return ''
   const names = held.slice(0, MAX_HELD).map(({ name }) => name)
@@ -25,6 +26,7 @@ export function aboutHeld(held: readonly Held[]): string {
 
 const MAX_DROPPED_NAMED = 10
 
+/** Returns the text about tools that were dropped from the list. */
 export function aboutDropped(names: readonly string[]): string {
   if (names.length === 0) return ''
   const rest = names.length - MAX_DROPPED_NAMED
@@ -32,7 +34,7 @@ export function aboutDropped(names: readonly string[]): string {
   return `No longer in your tool list, because they were not used: ${shown}; ${SEARCH_TOOL} brings them back.`
 }
 
-/** Models sometimes write the arguments as a JSON string. */
+/** Reads the input of CallTool, whose arguments models sometimes write as a JSON string. */
 export function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
   const { name, arguments: given = {} } = (input ?? {}) as Fields
   if (typeof name !== 'string') return undefined
@@ -49,6 +51,7 @@ function parse(text: string): unknown {
   }
 }
 
+/** Returns the answer of a search in `bridge` mode. */
 export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
   const isWhole = tools.every(({ json }, index) => json === definitions[index])
   const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
@@ -56,6 +59,7 @@ export function describeFound({ tools, definitions }: SearchOutcome, remark: str
   return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
 }
 
+/** Returns the answer of a search in `list` mode. */
 export function listFound(tools: readonly PoolTool[], remark: string): string {
   const lines = tools.map(({ name, definition }) => `- ${name}: ${firstLine(definition.description)}`)
   return ['In your tool list now; call them by name:', ...lines, ...(remark ? [remark] : [])].join('\n')
@@ -69,19 +73,22 @@ function firstLine(description: unknown): string {
   return cut(line, 120)
 }
 
+/** Returns the text of a result. */
 export function textOfBlocks(result: { readonly content: readonly unknown[] } | undefined): string {
   return (result?.content ?? []).map((block) => String((block as Fields).text ?? '')).join('\n')
 }
 
+/** Creates a result with a text. */
 export function sayText(text: string): CallOutput {
   return { content: [{ type: 'text', text }] }
 }
 
+/** Creates an error result with a text. */
 export function failWith(text: string): CallOutput {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
-/** Why the server that a name begins with has no tools; undefined if none does, or it has some. */
+/** Returns why the server that a name begins with has no tools; undefined if there is none, or it has some. */
 export function aboutFailed(host: McpHost, name: string): string | undefined {
   const failed = host
     .status()

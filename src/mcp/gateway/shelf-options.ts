@@ -1,4 +1,7 @@
-// Options of the shelf behind a gateway.
+// Defines options of the shelf behind a gateway.
 
-/** Clients add a prefix of their own to tool names, and see tools only through MCP. */
+/**
+ * No prefix and no tool search of the shelf itself: clients add their own prefix to tool names, and see tools only
+ * through MCP.
+ */
 export const shelfOptions = { namePrefix: '', toolSearch: false } as const

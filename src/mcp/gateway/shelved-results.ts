@@ -1,4 +1,4 @@
-// Keeps long results of calls out of a client's context: the client gets a preview, and reads on with ReadResult.
+// Keeps long results of calls out of a client's context: the client gets a preview, and reads the rest with ReadResult.
 import { readResultTool, readShelved, shelveText, type TraceListener } from '../../core/index.ts'
 import { errorMessage, fieldsOf, textOf, toJson } from '../../lib/index.ts'
 import { type ResultOptions, resultSettings } from '../../node/results/index.ts'
@@ -15,31 +15,32 @@ export const gatewayReadTool: OwnTool = {
   _meta: ALWAYS_LOAD,
 }
 
-/** How the gateway keeps long results. */
+/** Options for long results. */
 export type GatewayResults = ResultOptions & {
-  /** Names the one client of a gateway on stdio, so that it finds its results again after a restart. */
+  /** Identifies the one client of a gateway on stdio, so that it finds its results again after a restart. */
   readonly owner?: string
 }
 
+/** Stores long results, and reads them back. */
 export type ShelvedResults = {
-  /** Returns the result as the client gets it. Errors, and what is within the budget, pass untouched. */
+  /** Returns the result as the client gets it. Errors, and results within the budget, pass unchanged. */
   fit(output: CallOutput, call: ShelvableCall): Promise<CallOutput>
   /** Answers a call of ReadResult. */
   read(client: ResultClient, input: unknown): Promise<CallOutput>
-  /** A client has disconnected: drops its results, unless it can come back under the same name. */
+  /** Drops the results of a disconnected client, unless it can return under the same name. */
   leave(client: object): void
   /** Gives a client an owner that outlives its connection; `drop` deletes the results. */
   adopt(client: object, owner: string): void
   drop(owner: string): void
 }
 
-/** Whose results they are. */
+/** The client that results belong to. */
 export type ResultClient = {
   /** The same object for all calls of one client. */
   readonly client: object
-  /** What the client calls itself. */
+  /** The client's own name. */
   readonly clientName: string
-  /** The user that the client acts for: their results belong to them, whichever client and replica they come by. */
+  /** The user that the client acts for: results belong to the user, whatever client and replica they use. */
   readonly userId?: string | undefined
 }
 
@@ -48,17 +49,18 @@ export type ShelvableCall = ResultClient & {
   readonly id: string
   readonly name: string
   readonly server: string
-  /** Characters, if the tool or its server has a budget of its own. */
+  /** Longest result, in characters, if the tool or its server has its own budget. */
   readonly budget: number | undefined
-  /** The client knows the tool's output schema, so `structuredContent` must stay as it is. */
+  /** Whether the client knows the tool's output schema, so that `structuredContent` must stay as it is. */
   readonly keepsStructure: boolean
   /** The tool through which the model calls ReadResult, if that is not on the client's list. */
   readonly caller: string | undefined
   readonly trace: TraceListener | undefined
-  /** Called when the result has been put on the shelf. */
+  /** Called when the result has been stored. */
   readonly onShelved: () => void
 }
 
+/** Creates the store of long results for a gateway. */
 export function createShelvedResults(
   { owner: fixedOwner, ...options }: GatewayResults,
   notify: (message: string) => void = () => {},
@@ -119,8 +121,8 @@ type Block = CallOutput['content'][number]
 type LongPart = { readonly text: string; readonly replacedBy: (blocks: readonly Block[]) => CallOutput }
 
 /**
- * The part of a result that exceeds the budget: its text, or else its structured content. Where the client does not know
- * its schema, long structured content is left out beside a long text; unless the text says the same, it is stored with it.
+ * Returns the part of a result that exceeds the budget: its text, or else its structured content. If the client does not
+ * know the schema, omits long structured content beside a long text, and stores it too unless the text is the same.
  */
 function longPart(output: CallOutput, budget: number, keepsStructure: boolean): LongPart | undefined {
   const { content, structuredContent, ...rest } = output
@@ -143,7 +145,7 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
   return { text: json, replacedBy: (blocks) => ({ ...rest, content: [...blocks, ...content] }) }
 }
 
-/** Whether structured content is the text and nothing else, as in `{ content: text }`. */
+/** Returns whether structured content is nothing but the text, as in `{ content: text }`. */
 function onlyWraps(structuredContent: unknown, text: string): boolean {
   const values = Object.values(fieldsOf(structuredContent))
   return values.length === 1 && typeof values[0] === 'string' && values[0].toWellFormed() === text
@@ -157,7 +159,7 @@ function isSameJson(text: string, json: string): boolean {
   }
 }
 
-/** The text of a block, or of the resource embedded in it; undefined for images, links and the like. */
+/** Returns the text of a block, or of the resource embedded in it; undefined for images, links and the like. */
 function textIn({ type, text, resource }: Block): string | undefined {
   if (type === 'text') return textOf(text)
   if (type !== 'resource') return undefined

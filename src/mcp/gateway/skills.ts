@@ -16,6 +16,7 @@ import {
   unsafeKinds,
 } from '../../lib/index.ts'
 import { DISCOVER_SKILLS, discoverSkillsTool, type OwnTool, readSkillTool } from '../greeting/index.ts'
+import type { Addresses } from '../lists/index.ts'
 import {
   type OfferedSkill,
   offersSkills,
@@ -24,11 +25,10 @@ import {
   serverSkills,
 } from '../skills/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
-import type { Addresses } from './addresses.ts'
 
-/** How the gateway offers skills. */
+/** Options of skills. */
 export type GatewaySkills = {
-  /** Ranks skills for a search; by words alone if left out. */
+  /** Ranks skills for a search. Default: by words alone. */
   readonly rank?: Rank
   /** Skills besides those of servers: of folders on this machine and of a remote index. */
   readonly others?: () => Promise<readonly OfferedSkill[]>
@@ -36,9 +36,9 @@ export type GatewaySkills = {
 
 /** The skills of one gateway, for all of its clients. */
 export type SkillShelf = {
-  /** The tools for skills; none while no server offers skills and there are no others. */
+  /** Returns the tools for skills; none while no server offers skills and there are no others. */
   tools(): readonly OwnTool[]
-  /** Answers a call of one of the tools; undefined for any other tool. */
+  /** Answers a call of one of the tools; returns undefined for any other tool. */
   call(name: string, input: unknown, options: SkillCallOptions): Promise<CallOutput | undefined>
   /** Answers `skills/list`: all of a few skills; of many, only those that the client has found. */
   list(client: object): readonly Fields[]
@@ -46,6 +46,7 @@ export type SkillShelf = {
   get(uri: string, options: CallOptions): Promise<Fields>
 }
 
+/** Options of a call of a tool for skills. */
 export type SkillCallOptions = CallOptions & {
   /** The same object for all calls of one client. */
   readonly client: object
@@ -54,16 +55,17 @@ export type SkillCallOptions = CallOptions & {
 }
 
 const MAX_FOUND = 8
-/** Skills that a client lists whole: a client may show each to its model. */
+/** Most skills to list at once, because a client may show each to its model. */
 const MAX_LISTED = 20
-/** Characters of JSON of all entries. */
+/** Maximum characters of JSON of all entries. */
 const MAX_CHARACTERS = 2_000_000
-/** Skills that a client has found; above this number the oldest are forgotten. */
+/** Most skills that a client has found to remember; beyond this the oldest are forgotten. */
 const MAX_REMEMBERED = 200
 const MAX_LINE_LENGTH = 240
 const MAX_TEXT_LENGTH = 100_000
 const MAX_FILES = 30
 
+/** Creates the skills of a gateway. */
 export function createSkillShelf(
   host: McpHost,
   addresses: Addresses,
@@ -133,7 +135,7 @@ export function createSkillShelf(
   }
 }
 
-/** Which skills each client has found, by name. */
+/** Remembers which skills each client has found, by name. */
 function createDiscovered() {
   const byClient = new WeakMap<object, Set<string>>()
   return {
@@ -162,7 +164,7 @@ function invalid(uri: string, reason: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `"${oneLine(uri, 500)}" ${reason}`)
 }
 
-/** The first entries that fit into one message. */
+/** Returns the first entries that fit into one message. */
 function withinSize(entries: readonly Fields[]): readonly Fields[] {
   let size = 0
   return entries.filter((entry) => {
@@ -178,7 +180,7 @@ function entryOf(host: McpHost, { server, uri }: ServerSkill): SkillEntry | unde
   return skills?.find((entry) => entry.uri === uri)
 }
 
-/** The entry with URIs that lead through the gateway. Front matter must stay as it is, or is not shown at all. */
+/** Returns the entry with URIs that lead through the gateway; undefined if its front matter would have to be changed. */
 function listable(entry: SkillEntry | undefined, server: string, { uri }: Addresses): Fields | undefined {
   if (!entry || unsafeKinds(toJson(entry.frontmatter)).length > 0) return undefined
   const { resources } = entry
@@ -203,7 +205,7 @@ function rememberEntries() {
   }
 }
 
-/** A skill as a tool that can be ranked. */
+/** Converts a skill to a tool that can be ranked. */
 function toEntry({ name, description }: OfferedSkill): PoolTool {
   const tool = { name, description }
   return {

@@ -5,15 +5,15 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import type { InitializeRequest } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
 
-/** Bytes of one message; the same limit as for servers. */
+/** Longest message in bytes; the same limit as for servers. */
 const MAX_MESSAGE_LENGTH = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Options of `runOnStdio`. */
 export type StdioOptions = {
-  /** Where the client writes; stdin by default. */
+  /** Where the client writes. Default: stdin. */
   readonly input?: Readable
-  /** Where the client reads; stdout by default. */
+  /** Where the client reads. Default: stdout. */
   readonly output?: Writable
   /** The client's `initialize` request, if `answerInitialize` has already read and answered it. */
   readonly answered?: InitializeRequest | undefined

@@ -2,8 +2,10 @@
 // reconnects.
 import type { McpHost } from '../types.ts'
 
+/** A resource of a server. */
 export type Resource = { readonly server: string; readonly uri: string }
 
+/** The subscriptions of all clients. */
 export type Subscriptions = {
   add(client: object, resource: Resource): Promise<void>
   remove(client: object, resource: Resource): Promise<void>
@@ -13,9 +15,9 @@ export type Subscriptions = {
   close(): void
 }
 
-/** Resources that one client may subscribe to. */
+/** Most resources that one client may subscribe to. */
 const MAX_OF_CLIENT = 1000
-/** Characters of a URI. */
+/** Longest URI, in characters. */
 const MAX_URI_LENGTH = 10_000
 
 type Subscription = {
@@ -25,13 +27,17 @@ type Subscription = {
   readonly answered: Promise<void>
 }
 
+/** Creates the subscriptions of a gateway. */
 export function createSubscriptions(host: McpHost): Subscriptions {
   const wanted = new Map<string, Subscription>()
   /** Keys of each client's subscriptions. */
   const ofClients = new Map<object, Set<string>>()
   const away = new Set<string>()
 
-  /** Whether the host has the server. Its own error would name all servers, also those that the client's user may not see. */
+  /**
+   * Returns whether the host has the server. The host's own error would name all servers, even those that the user may
+   * not see.
+   */
   const isShared = ({ server }: Resource) => host.status().some(({ name }) => name === server)
 
   const send = async (method: string, { server, uri }: Resource) => {
@@ -43,7 +49,7 @@ export function createSubscriptions(host: McpHost): Subscriptions {
     if (event.status.state !== 'connected') away.add(event.server)
     else if (away.delete(event.server)) {
       for (const { resource } of wanted.values())
-        if (resource.server === event.server) send('subscribe', resource).catch(() => {}) // It may be gone by now.
+        if (resource.server === event.server) send('subscribe', resource).catch(() => {}) // The resource may be gone by now.
     }
   })
 
@@ -91,7 +97,7 @@ export function createSubscriptions(host: McpHost): Subscriptions {
     leave(client) {
       for (const key of [...(ofClients.get(client) ?? [])]) {
         const { resource } = wanted.get(key) ?? {}
-        if (resource) remove(client, resource).catch(() => {}) // So is the server.
+        if (resource) remove(client, resource).catch(() => {}) // The server may be gone.
       }
     },
     close: stop,

@@ -1,4 +1,4 @@
-// Gives each client of the gateway one conversation of events, and reports its list and its calls.
+// Opens one conversation of events for each client of the gateway, and reports its list and its calls.
 import { randomUUID } from 'node:crypto'
 import {
   type CallOutcome,
@@ -28,7 +28,7 @@ export type CallingClient = {
   readonly userId?: string | undefined
 }
 
-/** Opens the conversation of a client with its first call. */
+/** Returns a function that opens the conversation of a client with its first call. */
 export function createTracedClients(openTrace: OpenTrace | undefined): TraceOfClient {
   if (!openTrace) return () => undefined
   const known = new WeakMap<object, ConversationListener>()
@@ -67,13 +67,13 @@ export function createListReport(): (trace: TraceListener, listed: ListedTools) 
   }
 }
 
-/** The valid `traceparent` of a call's `_meta`. */
+/** Returns the valid `traceparent` of a call's `_meta`. */
 function traceparentOf({ meta }: CallOptions): string | undefined {
   const given = meta?.traceparent
   return traceIdOf(given) === undefined ? undefined : String(given)
 }
 
-/** What is reported about a call that a server runs. */
+/** What is reported about a call to a server. */
 export type TracedCall = {
   readonly trace: ConversationListener | undefined
   readonly name: string
@@ -107,7 +107,7 @@ export async function runTraced<Output extends CallOutput>(
 }
 
 function withParent(options: CallOptions, { traceparent }: ChildSpan): CallOptions {
-  // The state belongs to the context that it came with.
+  // Drops `tracestate`, which belongs to the replaced parent.
   const { tracestate, ...meta } = options.meta ?? {}
   const state = traceparentOf(options) === undefined || tracestate === undefined ? {} : { tracestate }
   return { ...options, meta: { ...meta, ...state, traceparent } }

@@ -1,15 +1,15 @@
-// Notifications for connected clients, and the requests by which clients choose them.
+// Sends notifications to connected clients, and handles the requests by which clients choose them.
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText } from '../../lib/index.ts'
+import type { Addresses, ResourcesAndPrompts } from '../lists/index.ts'
+import { sendable } from '../lists/index.ts'
 import type { SessionState, SharedSession } from '../replicas/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
-import type { Addresses } from './addresses.ts'
 import type { LogLevels } from './log-levels.ts'
 import type { Relisting } from './relisting.ts'
-import type { ResourcesAndPrompts } from './resources-and-prompts.ts'
-import { sendable } from './sendable.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
+/** Options of the notifications. */
 export type UpdateOptions = {
   readonly server: Server
   readonly host: McpHost
@@ -23,9 +23,10 @@ export type UpdateOptions = {
   readonly shared?: SharedSession | undefined
 }
 
+/** A log message of a server. */
 export type LogEvent = Extract<HostEvent, { type: 'log' }>
 
-/** A client that has disconnected misses the notification. */
+/** Ignores a failed notification: a client that has disconnected misses it. */
 const ignoreFailure = (sent: Promise<void>) => void sent.catch(() => {})
 
 /** Notifies a client of changed lists until the returned function is called. */

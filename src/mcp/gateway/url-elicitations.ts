@@ -7,6 +7,7 @@ import type { Fields } from '../../lib/index.ts'
 import { dropOldest } from '../../lib/index.ts'
 import type { McpHost, QuestionHandler } from '../types.ts'
 
+/** Handles calls that require a visit to a URL. */
 export type UrlElicitations = {
   /** Runs a call to `server` on behalf of a client. */
   run<Output>(server: string, caller: ElicitationCaller, call: () => Promise<Output>): Promise<Output>
@@ -15,6 +16,7 @@ export type UrlElicitations = {
   close(): void
 }
 
+/** The client that makes a call. */
 export type ElicitationCaller = {
   readonly client: Server
   readonly isStateless: boolean
@@ -54,7 +56,7 @@ export function createUrlElicitations(host: McpHost, retries: readonly number[] 
     }
   }
 
-  /** Resolves when the server reports one of them as done, or after the given milliseconds. */
+  /** Resolves when the server reports one of them as done, or after `limit` milliseconds. */
   async function done(server: string, elicitations: readonly Elicitation[], limit: number): Promise<void> {
     const keys = elicitations.map(({ id }) => keyOf(server, id))
     await new Promise<void>((resolve) => {

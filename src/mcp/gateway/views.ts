@@ -1,16 +1,21 @@
-// What a client sees of the gateway: everything, or what the rights of its user leave. Users with the same rights share one
-// view, with one search index.
+// Creates what a client sees of the gateway: everything, or what its user has the right to see. Users with the same
+// rights share one view, with one search index.
 
 import type { Shelf } from '../../core/index.ts'
 import { dropOldest } from '../../lib/index.ts'
 import { type Rights, rightsOf, type User } from '../../users/index.ts'
+import type { Addresses } from '../lists/index.ts'
+import {
+  createPageTools,
+  createResourcesAndPrompts,
+  type PageTools,
+  type ResourcesAndPrompts,
+  visibleAddresses,
+  visibleHost,
+} from '../lists/index.ts'
 import type { PersonalHosts, UserLayer } from '../personal/index.ts'
 import type { McpHost } from '../types.ts'
-import type { Addresses } from './addresses.ts'
-import { createPageTools, type PageTools } from './page-tools.ts'
-import { createResourcesAndPrompts, type ResourcesAndPrompts } from './resources-and-prompts.ts'
 import { createSkillShelf, type GatewaySkills, type SkillShelf } from './skills.ts'
-import { visibleAddresses, visibleHost } from './visible-host.ts'
 
 /** The parts of the gateway that answer a client, as its user sees them. */
 export type ClientView = {
@@ -19,25 +24,26 @@ export type ClientView = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses
-  /** Names of the servers configured now. */
+  /** Returns the names of the servers configured now. */
   readonly servers: () => readonly string[]
   readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly pageTools: PageTools
   readonly skills: SkillShelf
-  /** Whether there is a tool of this name that the user may not see; for the audit. */
+  /** Returns whether there is a tool of this name that the user may not see; for the audit. */
   readonly isHidden: (name: string) => boolean
 }
 
+/** Options of `createViews`. */
 export type ViewOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses
   readonly skills: GatewaySkills | undefined
-  /** Finds the servers of users with credentials of their own. */
+  /** Finds the servers of users with their own credentials. */
   readonly personal?: Pick<PersonalHosts, 'layerFor'> | undefined
 }
 
-/** Views that are remembered; above this number the least recently used are made anew. */
+/** Views to cache; beyond this the least recently used are created again. */
 const MAX_VIEWS = 200
 /** The id of the view without rights. */
 const EVERYTHING = ''

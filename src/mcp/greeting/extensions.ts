@@ -4,7 +4,7 @@ import { isReservedKey } from '../protocol/index.ts'
 import { offersSkills, SKILLS } from '../skills/index.ts'
 import type { KnownServer } from '../types.ts'
 
-/** The MCP Apps extension: a server's pages are shown to the user. */
+/** The MCP Apps extension, with which servers show pages to the user. */
 export const PAGES = 'io.modelcontextprotocol/ui'
 
 /**
@@ -21,7 +21,10 @@ export function extensionsOf(servers: readonly KnownServer[]): Fields {
   }
 }
 
-/** Vendor extensions and MCP Apps. Other MCP extensions need requests of their own or concern a single connection. */
+/**
+ * Returns vendor extensions and MCP Apps. Other MCP extensions define requests of their own or concern a single
+ * connection.
+ */
 export function passableExtensions(extensions: unknown): Fields {
   if (typeof extensions !== 'object' || extensions === null || Array.isArray(extensions)) return {}
   const passable = Object.entries(extensions).filter(([name]) => name === PAGES || !isReservedKey(name))

@@ -13,15 +13,16 @@ export type Greeting = {
   readonly instructions: string
 }
 
+/** Options of the gateway's greeting. */
 export type GreetingOptions = {
   readonly version?: string
-  /** Total characters of instructions. */
+  /** Maximum characters of instructions. */
   readonly instructions?: number
-  /** The client speaks the newer protocol, which has no sessions. */
+  /** Whether the client speaks the newer protocol, which has no sessions. */
   readonly isStateless?: boolean
 }
 
-/** `servers` as known from earlier runs: the status of a host after `recall()`, or the result of `recallServers`. */
+/** Builds the greeting; `servers` are known from earlier runs: the status of a host after `recall()`, or `recallServers`. */
 export function greetingFor(
   servers: readonly KnownServer[],
   { version = '0.1.0', instructions: budget = 4096, isStateless = false }: GreetingOptions = {},
@@ -44,6 +45,7 @@ export function greetingFor(
   }
 }
 
+/** A client's `initialize` request. */
 export type InitializeRequest = {
   readonly jsonrpc: '2.0'
   readonly id: string | number
@@ -66,7 +68,7 @@ export function answerInitialize(
   const chunks: Buffer[] = []
   let size = 0
 
-  /** The request and what came after it; without a request, the whole input. */
+  /** Returns the request and what came after it; without a request, the whole input. */
   function takeRequest(): { request?: InitializeRequest; rest: Buffer } {
     const all = Buffer.concat(chunks)
     const end = all.indexOf('\n')
@@ -107,7 +109,7 @@ export function answerInitialize(
 
 const OVER = ['end', 'close', 'error'] as const
 
-/** Returns undefined for a request that the SDK might answer differently. */
+/** Parses a request; returns undefined for one that the SDK might answer differently. */
 function requestIn(line: string): InitializeRequest | undefined {
   try {
     const request = JSON.parse(line)
@@ -126,6 +128,6 @@ function requestIn(line: string): InitializeRequest | undefined {
       Object.keys({ ...others, ...unknown }).length === 0
     return isOrdinary ? request : undefined
   } catch {
-    return undefined // It is no request, and the SDK says so.
+    return undefined // Not a request: the SDK reports that.
   }
 }

@@ -2,6 +2,7 @@
 
 import { cleanText, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
 
+/** What instructions say about a server. */
 export type ServerDescription = {
   readonly name: string
   readonly description: string | undefined
@@ -10,6 +11,7 @@ export type ServerDescription = {
 
 const CUT = '… [cut]'
 
+/** Writes the instructions for a client's model. */
 export function joinInstructions(servers: readonly ServerDescription[], budget: number): string {
   const head = `The tools of these services are behind ${SEARCH_TOOL}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
   const speaking = servers.filter(({ instructions }) => instructions?.trim())
@@ -26,14 +28,14 @@ export function joinInstructions(servers: readonly ServerDescription[], budget: 
   return parts.join('').toWellFormed()
 }
 
-/** A shorter excerpt of a text is useless. */
+/** Shortest useful excerpt of a text, in characters. */
 const SHORTEST = 80
 
 function line({ name, description }: ServerDescription): string {
   return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
 }
 
-/** A high surrogate left over at a cut. */
+/** A high surrogate at the end of a cut text. */
 const HALF = /[\uD800-\uDBFF]$/
 
 function cut(text: string, most: number): string {

@@ -1,10 +1,13 @@
 // Defines the gateway's own tools as an MCP client sees them.
 import { CALL_TOOL, callToolInput, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
 
+/** The name of the tool that finds skills. */
 export const DISCOVER_SKILLS = 'DiscoverSkills'
 
+/** How found tools reach the client: on its list, or through CallTool. */
 export type ListingMode = 'list' | 'bridge'
 
+/** A tool of the gateway itself, as clients list it. */
 export type OwnTool = {
   readonly name: string
   readonly title: string
@@ -22,7 +25,7 @@ const AFTERWARDS: { readonly [mode in ListingMode]: string } = {
   bridge: `The answer holds the definitions of the tools it found. Call one with ${CALL_TOOL}.`,
 }
 
-/** Uses the configured names of the servers, so that this text does not change with the servers' state. */
+/** Returns the search tool. Its text names the configured servers, so that it does not change with their state. */
 export function gatewaySearchTool(mode: ListingMode, servers: readonly string[]): OwnTool {
   return {
     name: SEARCH_TOOL,
@@ -47,6 +50,7 @@ Fetch all the tools that a step needs in one search.`,
   }
 }
 
+/** The tool that calls a found tool. */
 export const gatewayCallTool: OwnTool = {
   name: CALL_TOOL,
   title: 'Call a found tool',
@@ -56,6 +60,7 @@ export const gatewayCallTool: OwnTool = {
   _meta: ALWAYS_LOAD,
 }
 
+/** The tool that finds skills. */
 export const discoverSkillsTool: OwnTool = {
   name: DISCOVER_SKILLS,
   title: 'Search skills',
@@ -70,6 +75,7 @@ export const discoverSkillsTool: OwnTool = {
   _meta: ALWAYS_LOAD,
 }
 
+/** The tool that reads a skill. */
 export const readSkillTool: OwnTool = {
   name: 'Skill',
   title: 'Read a skill',

@@ -1,21 +1,22 @@
 // Limits the tools that are always loaded: tools that a server marks itself have a budget, and even tools that the user
-// configured are limited to a list that clients can read (H9). The rest must be searched for.
+// configured are limited to a list that clients can read (H9). The rest are found by searching.
 // Implements H9.
-import { estimateTokens } from '../../core/index.ts'
+import { definitionTokens } from '../../core/index.ts'
 import type { ListedTool, ServerConfig } from '../types.ts'
 
 /** Limits for always-loaded tools. */
 export type AlwaysLoadLimits = {
-  /** Marked by one server with `_meta["anthropic/alwaysLoad"]`. */
+  /** Tools that one server marks with `_meta["anthropic/alwaysLoad"]`. */
   readonly toolsPerServer: number
   readonly tokensPerServer: number
-  /** Marked by all servers together. */
+  /** Tools that all servers together mark. */
   readonly tools: number
   readonly tokens: number
-  /** In total, including what the user configured: characters of JSON. */
+  /** Characters of JSON in total, including what the user configured. */
   readonly totalCharacters: number
 }
 
+/** The default limits. */
 export const alwaysLoadLimits: AlwaysLoadLimits = {
   toolsPerServer: 10,
   tokensPerServer: 5000,
@@ -27,16 +28,16 @@ export const alwaysLoadLimits: AlwaysLoadLimits = {
 /** A server with the tools that it lists now. */
 export type ServerTools = { readonly config: ServerConfig; readonly tools: readonly ListedTool[] }
 
+/** The tools of a server that are not always loaded despite their marks. */
 export type AlwaysLoadRefusal = {
-  /** Own names of the tools that must be searched for despite their marks. */
+  /** Names of the tools on their server. */
   readonly tools: ReadonlySet<string>
   /** Why, and what to do; undefined if the user configured it. */
   readonly reason: string | undefined
 }
 
 /**
- * Returns the refusals by server. Servers are processed in the order of the configuration, so that the result is
- * deterministic.
+ * Returns the refusals by server. Processes servers in the order of the configuration, so that the result is deterministic.
  */
 export function refuseMarks(
   servers: readonly ServerTools[],
@@ -83,7 +84,7 @@ function createBudget(tools: number, size: number) {
 
 const MARK = 'anthropic/alwaysLoad'
 
-/** Who marked the tool as always loaded; undefined if nobody did. */
+/** Returns who marked the tool as always loaded; undefined if nobody did. */
 function markedBy(
   { name, _meta }: ListedTool,
   { alwaysLoad, tools }: ServerConfig,
@@ -100,12 +101,14 @@ type Size = { readonly tokens: number; readonly characters: number }
 
 const sizes = new WeakMap<ListedTool, Size>()
 
-/** Tokens that the tool costs the model, and characters that it takes in the list. */
+/** Returns the tokens that the tool costs the model, and its characters in the list. */
 function measure(tool: ListedTool): Size {
   let size = sizes.get(tool)
   if (!size) {
     const { name, description, inputSchema } = tool
-    const tokens = estimateTokens(JSON.stringify({ name, description, inputSchema }))
+    const tokens = definitionTokens({
+      json: JSON.stringify({ name, description, input_schema: inputSchema }),
+    })
     size = { tokens, characters: JSON.stringify(tool).length }
     sizes.set(tool, size)
   }

@@ -3,8 +3,9 @@ import type { DefinitionChange, Verdict } from '../pins/index.ts'
 import { isFileOf, type SkillEntry } from '../skills/index.ts'
 import type { HostEvent, ListedTool } from '../types.ts'
 
+/** Options of `createChangeGuard`. */
 export type ChangeGuardOptions = {
-  /** If undefined, nothing is remembered. */
+  /** Remembers definitions; without it, no change is detected. */
   readonly pins: PinChecker | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
@@ -15,7 +16,7 @@ export type ChangeGuardOptions = {
   readonly recheck: (server: string) => void
   /** Called when prompts that were held back can be used again. */
   readonly onPrompts: (server: string) => void
-  /** The same for skills. */
+  /** Called when skills that were held back can be used again. */
   readonly onSkills: (server: string) => void
 }
 
@@ -28,8 +29,9 @@ export type PinChecker = {
   ): Promise<Pick<Verdict, 'changed'>>
 }
 
+/** Compares the definitions of servers with those first seen. */
 export type ChangeGuard = {
-  /** Own names of the tools to hold back. */
+  /** Returns the names of the tools to hold back. */
   tools(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>>
   /** Returns the instructions to use: with `hold`, the accepted ones. */
   instructions(server: string, text: string | undefined): Promise<string | undefined>
@@ -38,7 +40,7 @@ export type ChangeGuard = {
   isPromptHeld(server: string, name: unknown): boolean
   /** Filters skills to those that may be used; with `hold`, none whose texts have no digests. */
   skills(server: string, entries: readonly SkillEntry[]): Promise<readonly SkillEntry[]>
-  /** Whether the URI is a file of a skill that is held back. */
+  /** Returns whether the URI is a file of a skill that is held back. */
   isSkillHeld(server: string, uri: unknown): boolean
 }
 
@@ -49,10 +51,11 @@ type Held = {
   readonly skills: Map<string, ListedTool>
 }
 
-/** The most entries that a list can have. */
+/** Most entries that a list can have. */
 const MAX_HELD = 50_000
 const MAX_NAMED = 5
 
+/** Creates the guard of a host. */
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
   return new Guard(options)
 }
@@ -201,7 +204,7 @@ function newHeld(): Held {
   return { tools: new Set(), isInstructed: false, prompts: new Map(), skills: new Map() }
 }
 
-/** A skill in the shape of a tool; its files with their digests become the input schema. */
+/** Converts a skill to the shape of a tool; its files with their digests become the input schema. */
 function skillItem({ uri, frontmatter, resources }: SkillEntry): ListedTool {
   const { name, description, ...others } = frontmatter
   return { name: uri, title: name, description, inputSchema: { frontmatter: others, files: resources } }

@@ -1,4 +1,4 @@
-// Types of the connection to one server: its methods, its view and its options.
+// Defines the connection to one server: its methods, its view and its options.
 
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import type { Fields } from '../../lib/index.ts'
@@ -17,13 +17,14 @@ import type {
 import type { KnownLists } from './server-lists.ts'
 import type { HostTimeouts } from './timers.ts'
 
+/** The connection to one server, across its sessions. */
 export type Connection = {
   readonly view: () => ConnectionView
-  /** The configuration without its secrets. */
+  /** Returns the configuration without its secrets. */
   readonly shownConfig: () => ServerConfig
   /** Reads what an earlier run stored about the server, except its tools. */
   recall(): Promise<unknown>
-  /** Shows the stored tools, too. */
+  /** Like `recall`, and shows the stored tools. */
   prime(): Promise<void>
   start(): Promise<void>
   /** Connects now, unless it is connected. Rejects with the reason of a failure. */
@@ -41,7 +42,7 @@ export type Connection = {
   close(): Promise<void>
 }
 
-/** What is known about the server now. */
+/** What is known about a server now. */
 export type ConnectionView = {
   readonly state: ServerState
   readonly reason: string | undefined
@@ -58,7 +59,7 @@ export type ConnectionView = {
   readonly stderr: string
 } & KnownLists
 
-/** The view of a server before anything is known about it. */
+/** Returns the view of a server before anything is known about it. */
 export function emptyView(config: ServerConfig): ConnectionView {
   return {
     state: config.disabled ? 'disabled' : 'pending',
@@ -82,6 +83,7 @@ export function emptyView(config: ServerConfig): ConnectionView {
   }
 }
 
+/** Options of `createConnection`. */
 export type ConnectionOptions = {
   readonly config: ServerConfig
   readonly clientInfo: { readonly name: string; readonly version: string }
@@ -97,7 +99,7 @@ export type ConnectionOptions = {
   readonly onTools: () => Promise<void>
   /** `client`: the client whose call it belongs to; undefined outside of calls, and if it is ambiguous. */
   readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify: (message: string) => void
   /** Called when prompts, resources, resource templates or skills have changed. */
   readonly onList: (list: 'prompts' | 'resources' | 'skills') => void

@@ -4,11 +4,11 @@
 import { cleanText, type Fields } from '../../lib/index.ts'
 import {
   CallError,
-  complaint,
+  failureMessage,
   isAnswer,
   isUndelivered,
   SessionError,
-  withLastWords,
+  withLastLine,
 } from '../protocol/index.ts'
 import { createRedactor, type Redactor, redactLists, watchTokens } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
@@ -22,9 +22,10 @@ import { createServerQuestions, type ServerQuestions } from './questions.ts'
 import { createServerRecord, type ServerRecord } from './server-record.ts'
 import { type Backoff, createBackoff, createTimers } from './timers.ts'
 
-/** Requests, besides tool calls, during which a server may ask its client something. */
+/** Requests, besides tool calls, during which a server may ask its client questions. */
 const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
 
+/** Creates the connection to a server, without connecting yet. */
 export function createConnection(options: ConnectionOptions): Connection {
   return new ServerConnection(options)
 }
@@ -183,7 +184,7 @@ class ServerConnection implements Connection {
     return this.#lifecycle.session()
   }
 
-  /** The text without secrets and without characters that could harm a terminal. */
+  /** Returns the text without secrets and without characters that could control a terminal. */
   readonly #printable = (text: string) => cleanText(this.#redactor.text(text))
 
   async #showCached(): Promise<void> {
@@ -193,7 +194,7 @@ class ServerConnection implements Connection {
     if (this.#config.lazy) this.#record.report({ state: 'idle' })
   }
 
-  /** Joins the attempt under way, or begins one. */
+  /** Joins the attempt in progress, or starts one. */
   #connect(isUrgent: boolean): Promise<ServerSession> {
     const phase = this.#lifecycle.phase()
     if ('opening' in phase) return phase.opening
@@ -269,7 +270,7 @@ class ServerConnection implements Connection {
     this.#scheduleStop()
   }
 
-  /** The session in use has ended: a lazy server waits for the next call, others are connected again. */
+  /** Handles the end of the session in use: a lazy server waits for the next call, others are reconnected. */
   #end(session: ServerSession, message: string, output: string): void {
     if (this.#session !== session) return
     const [reason, stderr] = [this.#redactor.text(message), this.#redactor.text(output)]
@@ -277,13 +278,13 @@ class ServerConnection implements Connection {
     this.#record.update({ pid: undefined })
     if (!this.#config.lazy) this.#fail(reason, stderr)
     else if (this.#lifecycle.apply({ type: 'stopped' }))
-      this.#record.report({ state: 'idle', reason: withLastWords(reason, stderr), stderr })
+      this.#record.report({ state: 'idle', reason: withLastLine(reason, stderr), stderr })
   }
 
   /** Retries later, except a lazy server whose tools are known: the next call connects to it. */
   #fail(reason: string, stderr: string): void {
     if (!this.#lifecycle.apply({ type: 'failed' })) return
-    this.#record.report({ state: 'failed', reason: withLastWords(reason, stderr), stderr })
+    this.#record.report({ state: 'failed', reason: withLastLine(reason, stderr), stderr })
     if (this.#config.lazy && this.#record.view().tools.length > 0) return
     const retry = () => {
       if (this.#lifecycle.phase().state === 'failed') this.#connect(false).catch(() => {})
@@ -310,7 +311,7 @@ class ServerConnection implements Connection {
     this.#inFlight++
     this.#timers.cancel('idle')
     let session: ServerSession | undefined
-    // A server may ask questions only from here on: neither its start nor its lists are part of a call.
+    // A server may ask questions only from here on, because neither its start nor its lists are part of a call.
     const attempt = (target: ServerSession) =>
       isCall
         ? this.#questions.during(handler, isGivenUp, (questionHandler) => work(target, questionHandler))
@@ -336,7 +337,7 @@ class ServerConnection implements Connection {
   }
 
   #explain(error: unknown, session: ServerSession | undefined): string {
-    return complaint(this.#config.name, error, this.#printable((error as Error).message), {
+    return failureMessage(this.#config.name, error, this.#printable((error as Error).message), {
       isOpen: this.#session !== undefined,
       wasOpen: session !== undefined,
       reason: this.#record.view().reason,
@@ -345,7 +346,7 @@ class ServerConnection implements Connection {
 
   /** Closes the session in use; the next call opens another. */
   #stop(session: ServerSession): void {
-    // Closed only after the transition, so that its end does not count as a failure.
+    // Closes only after the transition, so that its end does not count as a failure.
     const stopping = Promise.resolve().then(() => session.close())
     this.#lifecycle.apply({ type: 'stopped', stopping })
   }

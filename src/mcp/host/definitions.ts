@@ -1,12 +1,13 @@
-// Validates a server's tool list entry by entry: an invalid definition is repaired or dropped, and the others are used.
+// Validates a server's tool list entry by entry: repairs or drops invalid definitions, and uses the others.
 
-import { estimateTokens } from '../../core/index.ts'
+import { definitionTokens } from '../../core/index.ts'
 import { cut } from '../../lib/index.ts'
 import { createSlices } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { headerFault } from '../protocol/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 
+/** The valid tools of a list, and what is wrong with it. */
 export type ReadTools = {
   readonly tools: readonly ListedTool[]
   readonly problems: readonly ToolProblem[]
@@ -14,21 +15,22 @@ export type ReadTools = {
   readonly listed: readonly unknown[]
 }
 
+/** Options of `readListedTools`. */
 export type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
   /** Removes secrets from an entry. */
   readonly clean: (entry: unknown) => unknown
-  /** This connection sends some arguments as headers, too. */
+  /** Whether this connection sends some arguments as headers, too. */
   readonly mirrorsArguments?: boolean | undefined
 }
 
 const LARGE_TOKENS = 20_000
-/** Characters of JSON: search reads all of it. */
+/** Longest definition in characters of JSON, because search reads all of it. */
 const MAX_DEFINITION_LENGTH = 2_000_000
 const MAX_NAME_LENGTH = 200
 /** Maximum number of tools per server by default; tools hidden by rules do not count. */
 export const MAX_TOOLS = 5000
-/** Characters of JSON stored for the next start, limited so that reading them does not block. */
+/** Most characters of JSON to store for the next start, so that reading them does not block. */
 const MAX_KEPT = 4_000_000
 const MAX_PROBLEMS = 200
 
@@ -101,12 +103,15 @@ function tooMany(count: number, limit: number): ToolProblem {
   return { tool: 'all', kind: 'limited', message }
 }
 
-/** Tasks are an agreement between a client and one server, so they are not passed on. */
+/**
+ * Returns whether a tool runs only as a task. Tasks are an agreement between a client and one server, so they are not
+ * passed on.
+ */
 function isTaskOnly({ execution }: Partial<ListedTool>): boolean {
   return (execution as { taskSupport?: unknown } | undefined)?.taskSupport === 'required'
 }
 
-/** Length of the JSON; undefined if it is nested too deeply to be serialised. */
+/** Returns the length of the JSON; undefined if it is nested too deeply to be serialised. */
 function lengthOf(entry: unknown): number | undefined {
   try {
     return JSON.stringify(entry)?.length ?? 0
@@ -115,7 +120,7 @@ function lengthOf(entry: unknown): number | undefined {
   }
 }
 
-/** Returns the same object if nothing had to be repaired. */
+/** Repairs a definition; returns the same object if nothing was wrong. */
 function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) => void): ListedTool {
   const repaired = (message: string) => report({ tool: tool.name, kind: 'repaired', message })
   let mended = tool
@@ -141,7 +146,8 @@ function mend(tool: ListedTool, length: number, report: (problem: ToolProblem) =
     mended = rest as ListedTool
   }
   if (length < LARGE_TOKENS) return mended
-  const tokens = estimateTokens(JSON.stringify([tool.description, tool.inputSchema]))
+  const { name, description, inputSchema } = mended
+  const tokens = definitionTokens({ json: JSON.stringify({ name, description, input_schema: inputSchema }) })
   if (tokens > LARGE_TOKENS) {
     const message = `its definition takes about ${tokens} tokens each time it is loaded`
     report({ tool: tool.name, kind: 'large', message })

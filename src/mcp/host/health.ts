@@ -1,12 +1,14 @@
 // Pings an inactive server to check that it still answers. Only in the older protocol: the newer one has no ping.
+// Implements H6.
 import type { ServerSession } from '../session/index.ts'
 import type { HostTimeouts } from './timers.ts'
 
+/** Options of `watchHealth`. */
 export type HealthOptions = {
   readonly session: ServerSession
   readonly times: HostTimeouts
   readonly later: (task: () => unknown, milliseconds: number) => unknown
-  /** A call is running: its own timeout detects a dead server. */
+  /** Returns whether a call is running, whose own timeout detects a dead server. */
   readonly isBusy: () => boolean
   readonly isOver: () => boolean
   readonly onSilence: () => void
@@ -14,6 +16,7 @@ export type HealthOptions = {
 
 const MAX_MISSES = 2
 
+/** Pings the server regularly until the session is over. */
 export function watchHealth({ session, times, later, isBusy, isOver, onSilence }: HealthOptions): void {
   if (!session.isLegacy) return
   let misses = 0

@@ -3,7 +3,7 @@
 import type { Fields } from '../../lib/index.ts'
 import type { HostEvent } from '../types.ts'
 
-/** Returns undefined for a notification that listeners do not need. */
+/** Returns the event of a notification; undefined if listeners do not need it. */
 export function eventOf(
   server: string,
   method: string,
@@ -28,14 +28,16 @@ export function eventOf(
   }
 }
 
+/** Options of `untilNot`. */
 export type WaitOptions = {
   readonly signal: AbortSignal
   /** Milliseconds; no limit if undefined. */
   readonly timeout: number | undefined
 }
 
+/** The listeners of a host. */
 export type Listeners = {
-  /** Returns the function that removes the listener. */
+  /** Adds a listener; returns a function that removes it. */
   add(listener: (event: HostEvent) => void): () => void
   /** Calls every listener; reports those that throw. */
   emit(event: HostEvent): void
@@ -46,6 +48,7 @@ export type Listeners = {
   clear(): void
 }
 
+/** Creates an empty set of listeners. */
 export function createListeners(notify: (message: string) => void): Listeners {
   const listeners = new Set<(event: HostEvent) => void>()
   return {

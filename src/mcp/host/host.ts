@@ -23,7 +23,7 @@ import type { PinChecker } from './change-guard.ts'
 import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
 import { createListeners, type Listeners } from './host-events.ts'
-import { heldBack, isPinned, type Member, pinnedFirst, whyNot } from './member.ts'
+import { heldBack, isPinned, type Member, pinnedFirst, whyUnavailable } from './member.ts'
 import { Members } from './members.ts'
 import { defaultTimeouts, type HostTimeouts } from './timers.ts'
 
@@ -33,23 +33,25 @@ export type McpHostOptions = {
   readonly shelf: Shelf
   /** The servers, as `readConfig` returns them. */
   readonly servers: readonly ServerConfig[]
-  /** Where definitions are stored between runs; false stores none. */
+  /** Where to store definitions between runs; false stores none. */
   readonly cacheFolder?: string | false
-  /** Used instead of a cache in `cacheFolder`. */
+  /** Replaces the cache in `cacheFolder`. */
   readonly cache?: DefinitionCache
   /** Ignores definitions stored by earlier runs, but stores new ones. */
   readonly isCacheIgnored?: boolean
   /** How many servers start at a time. */
   readonly concurrency?: number
-  /** Remembers definitions, so that later changes are noticed. */
+  /** Remembers definitions, so that later changes are detected. */
   readonly pins?: PinChecker
   /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. */
   readonly onChange?: 'report' | 'hold'
   /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
-  /** Answers what servers ask in a call that has no handler of its own; outside of calls, only `roots/list`. */
+  /**
+   * Answers questions of servers during calls that have no handler of their own; outside of calls, only `roots/list`.
+   */
   readonly questionHandler?: QuestionHandler
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify?: (message: string) => void
   /** The name and version that servers see. */
   readonly clientInfo?: { readonly name: string; readonly version: string }
@@ -76,7 +78,7 @@ export function createMcpHost(options: McpHostOptions): McpHost {
   return bindMethods(new ServerHost(options))
 }
 
-/** Characters of a URI that an error message repeats. */
+/** Longest URI in an error message, in characters. */
 const MAX_SHOWN_LENGTH = 500
 
 class ServerHost implements McpHost {
@@ -161,7 +163,7 @@ class ServerHost implements McpHost {
 
   async call(server: string, tool: string, input: Fields, options: CallOptions = {}): Promise<CallOutput> {
     const member = this.#members.get(server)
-    if (member.hidden.has(tool) || member.held.has(tool)) throw new Error(whyNot(member, tool))
+    if (member.hidden.has(tool) || member.held.has(tool)) throw new Error(whyUnavailable(member, tool))
     return underWay(member, member.connection.call(tool, input, options))
   }
 
@@ -178,7 +180,7 @@ class ServerHost implements McpHost {
     return { ...result, prompts: await guard.prompts(server, result.prompts) }
   }
 
-  /** Returns an entry that a server gives, unless it is invalid or changed and held back. */
+  /** Returns an entry of a server, unless it is invalid or changed and held back. */
   async #reviewed(server: string, skill: unknown): Promise<SkillEntry> {
     const { entries, problems } = readSkillEntries([skill])
     const [entry] = entries
@@ -227,7 +229,7 @@ class ServerHost implements McpHost {
 
   async freshen({ timeout }: { timeout: number }): Promise<void> {
     const all = Promise.all(this.#members.all().map(({ connection }) => connection.freshen()))
-    await withTimeout(all, timeout, 'late').catch(() => {}) // It comes with the next access.
+    await withTimeout(all, timeout, 'late').catch(() => {}) // The next access gets it.
   }
 
   listen(listener: (event: HostEvent) => void): () => void {
@@ -258,8 +260,8 @@ function underWay<Value>({ calls }: Member, answered: Promise<Value>): Promise<V
 }
 
 /**
- * Thousands of definitions take a while: yields to the event loop after each server, so that clients get answers
- * meanwhile.
+ * Runs the work for each server in turn, and yields to the event loop after each, because thousands of definitions take a
+ * while and clients need answers meanwhile.
  */
 async function eachInTurn(
   members: readonly Member[],

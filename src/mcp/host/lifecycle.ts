@@ -1,6 +1,7 @@
-// The states of the connection to one server, and the only transitions between them.
+// Defines the states of the connection to one server, and the only transitions between them.
 import type { ServerSession } from '../session/index.ts'
 
+/** The state of a connection, with its session. */
 export type ConnectionPhase =
   /** No session. `stopping` resolves when the previous one has closed. */
   | { readonly state: 'idle'; readonly stopping?: Promise<void> }
@@ -9,6 +10,7 @@ export type ConnectionPhase =
   | { readonly state: 'failed' }
   | { readonly state: 'closed' }
 
+/** What happened to a connection. */
 export type ConnectionTransition =
   /** An attempt to connect has begun. */
   | { readonly type: 'connect'; readonly opening: Promise<ServerSession> }
@@ -33,17 +35,19 @@ const TRANSITIONS: {
   closed: {},
 }
 
+/** The current state of a connection. */
 export type Lifecycle = {
   phase(): ConnectionPhase
-  /** The session in use; undefined in every state but `ready`. */
+  /** Returns the session in use; undefined in every state but `ready`. */
   session(): ServerSession | undefined
   isClosed(): boolean
   /** Aborted once the connection is closed. */
   readonly signal: AbortSignal
-  /** Changes the state; returns false, and changes nothing, where the table has no such transition. */
+  /** Changes the state; returns false, and changes nothing, if the table has no such transition. */
   apply(transition: ConnectionTransition): boolean
 }
 
+/** Creates a lifecycle in the state `idle`. */
 export function createLifecycle(): Lifecycle {
   const closing = new AbortController()
   let phase: ConnectionPhase = { state: 'idle' }

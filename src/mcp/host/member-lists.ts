@@ -1,5 +1,5 @@
-// Publishes what a server lists: its tools to the shelf, its prompts, skills and instructions to clients; what changed since it was
-// first seen may be held back.
+// Publishes what a server lists: its tools to the shelf, its prompts, skills and instructions to clients. May hold back
+// what changed since it was first seen.
 import { isDeepStrictEqual } from 'node:util'
 import type { Server, Shelf } from '../../core/index.ts'
 import { unsafeKinds } from '../../lib/index.ts'
@@ -12,6 +12,7 @@ import { type ChangeGuard, createChangeGuard, type PinChecker } from './change-g
 import { describeMember, type Member } from './member.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 
+/** Options of `MemberLists`. */
 export type MemberListsOptions = {
   readonly shelf: Shelf
   readonly pins?: PinChecker
@@ -21,7 +22,7 @@ export type MemberListsOptions = {
   readonly emit: (event: HostEvent) => void
   /** Runs a task later, unless the host is closed first. */
   readonly later: (task: () => void) => void
-  /** The member of this name that is configured now. */
+  /** Returns the member of this name that is configured now. */
   readonly find: (server: string) => Member | undefined
 }
 
@@ -33,6 +34,7 @@ const CORE_STATE: { readonly [state in ServerState]: Server['state'] } = {
   disabled: 'disabled',
 }
 
+/** The lists of all servers of a host. */
 export class MemberLists {
   readonly guard: ChangeGuard
   readonly #publisher: Publisher
@@ -82,7 +84,7 @@ export class MemberLists {
     return this.#publisher.arrange(servers)
   }
 
-  /** Publishes one list of tools after the other, so that the latest wins. */
+  /** Publishes lists of tools one after the other, so that the latest wins. */
   publish(member: Member): Promise<void> {
     const listed = member.connection.view().tools
     member.publishing = member.publishing
@@ -122,7 +124,7 @@ export class MemberLists {
     this.#options.emit({ type: 'skills', server: name })
   }
 
-  /** Tells the shelf the state and the instructions of a server. */
+  /** Sets the state and the instructions of a server on the shelf. */
   showServer(member: Member): void {
     if (!this.#isHere(member)) return
     const { config, connection, instructions } = member
@@ -143,7 +145,7 @@ export class MemberLists {
     })
   }
 
-  /** Cached texts were compared when they arrived; with `hold`, some may have been accepted since. */
+  /** Shows cached texts, which were compared when they arrived; with `hold`, some may have been accepted since. */
   async recall(member: Member): Promise<void> {
     await member.connection.recall()
     const { instructions, prompts, skills = [] } = member.connection.view()

@@ -1,10 +1,11 @@
-// One server of a host: its connection, and which of its tools, prompts and instructions may be used.
+// Defines one server of a host: its connection, and which of its tools, prompts and instructions may be used.
 
 import { isForModel } from '../protocol/index.ts'
 import type { SkillEntry } from '../skills/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
 import type { Connection } from './connection-types.ts'
 
+/** One server of a host. */
 export type Member = {
   readonly config: ServerConfig
   readonly connection: Connection
@@ -12,7 +13,7 @@ export type Member = {
   held: ReadonlySet<string>
   /** Tools that only pages may call. */
   pageTools: readonly ListedTool[]
-  /** Some of its listed tools are left out because of a limit. */
+  /** Whether some of its listed tools are left out because of a limit. */
   isLimited: boolean
   publishing: Promise<void>
   /** Calls and other requests in flight. */
@@ -25,10 +26,11 @@ export type Member = {
   skills: readonly SkillEntry[] | undefined
   /** How many lists of prompts and skills are being compared with those first seen. */
   comparing: number
-  /** The operator was already notified that its instructions were cleaned. */
+  /** Whether the operator was already notified that its instructions were cleaned. */
   isNoted: boolean
 }
 
+/** Creates the member of a server that has listed nothing yet. */
 export function newMember(config: ServerConfig, connection: Connection): Member {
   return {
     config,
@@ -47,6 +49,7 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
   }
 }
 
+/** Returns the status of a member. */
 export function describeMember(
   { config, connection, hidden, held, pageTools, instructions, prompts, skills, comparing }: Member,
   limits: readonly ToolProblem[],
@@ -69,19 +72,23 @@ export function describeMember(
   }
 }
 
-export function whyNot({ config, hidden }: Member, tool: string): string {
+/** Returns why a tool cannot be called. */
+export function whyUnavailable({ config, hidden }: Member, tool: string): string {
   if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
   return heldBack(config.name, `"${tool}" of "${config.name}"`)
 }
 
+/** Returns the message about something that is held back. */
 export function heldBack(server: string, what: string): string {
   return `${what} is held back: it changed since it was first seen. Look at it with "toolshelf pins show ${server}" and allow it with "toolshelf pins accept ${server}".`
 }
 
+/** Sorts members with always-loaded tools first. */
 export function pinnedFirst(a: Member, b: Member): number {
   return Number(isPinned(b)) - Number(isPinned(a))
 }
 
+/** Returns whether a member has tools that are always loaded. */
 export function isPinned({ config: { alwaysLoad, tools } }: Member): boolean {
   return alwaysLoad === true || Object.values(tools).some((tool) => tool.alwaysLoad === true)
 }

@@ -1,4 +1,4 @@
-// The servers of a host: who they are, and how they join and leave while it runs.
+// Manages the servers of a host, which may join and leave while it runs.
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '../../lib/index.ts'
 import { withTimeout } from '../../node/index.ts'
@@ -10,6 +10,7 @@ import { eventOf } from './host-events.ts'
 import { type Member, newMember } from './member.ts'
 import { MemberLists } from './member-lists.ts'
 
+/** Options of `Members`. */
 export type MembersOptions = Pick<
   McpHostOptions,
   'shelf' | 'pins' | 'onChange' | 'alwaysLoad' | 'authorize' | 'questionHandler' | 'clientInfo' | 'limits'
@@ -17,12 +18,13 @@ export type MembersOptions = Pick<
   Pick<ConnectionOptions, 'cache' | 'limit' | 'times'> & {
     readonly capabilities: () => Fields
     readonly notify: (message: string) => void
-    /** Reports to the listeners of the host. */
+    /** Passes events to the host's listeners. */
     readonly emit: (event: HostEvent) => void
     /** Runs a task later, unless the host is closed first. */
     readonly later: (task: () => void) => void
   }
 
+/** The servers of a host. */
 export class Members {
   /** What the servers list, and which of it may be used. */
   readonly lists: MemberLists
@@ -45,7 +47,7 @@ export class Members {
     return this.#members.get(server)
   }
 
-  /** Throws an error that names the servers there are. */
+  /** Returns a member; throws an error that names the servers there are. */
   get(server: string): Member {
     const member = this.#members.get(server)
     if (member) return member
@@ -53,10 +55,10 @@ export class Members {
     throw new Error(`unknown server "${server}"; configured: ${names || 'none'}`)
   }
 
-  /** False once its server has been reconfigured or removed. */
+  /** Returns false once its server has been reconfigured or removed. */
   readonly isHere = (member: Member): boolean => this.#members.get(member.config.name) === member
 
-  /** Takes other servers; those whose entry is unchanged stay as they are. Returns the members that are new. */
+  /** Replaces the servers; keeps those whose entry is unchanged. Returns the new members. */
   async replace(servers: readonly ServerConfig[]): Promise<Member[]> {
     const before = new Map(this.#members)
     this.#members.clear()

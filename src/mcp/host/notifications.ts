@@ -1,8 +1,10 @@
-// Forwards a server's notifications at a bounded rate: changes of lists and resources are coalesced, and excess log
-// messages are dropped.
+// Forwards a server's notifications at a limited rate: coalesces changes of lists and resources, and drops excess log
+// messages.
+// Implements H4, H6.
 
 import type { Fields } from '../../lib/index.ts'
 
+/** Options of `createNotifications`. */
 export type NotificationOptions = {
   /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
   readonly refresh: number
@@ -14,8 +16,10 @@ export type NotificationOptions = {
   readonly deliver: (method: string, params: Fields, client: object | undefined) => void
 }
 
+/** A list whose changes servers report. */
 export type ListName = 'tools' | 'prompts' | 'resources'
 
+/** Forwards the notifications of one server. */
 export type Notifications = {
   hear(method: string, params: Fields, client: object | undefined): void
 }
@@ -28,9 +32,10 @@ const LOG_BURST = 100
 const LOGS_PER_SECOND = 10
 /** Milliseconds between two updates of one resource. */
 const UPDATE_GAP = 200
-/** Resources that may have a pending update; updates of further ones are dropped until there is room. */
+/** Resources that may have a pending update; drops updates of further ones until there is room. */
 const MAX_UPDATED = 1000
 
+/** Creates the forwarding for one server. */
 export function createNotifications(options: NotificationOptions): Notifications {
   const { refresh, later, relist, now = () => performance.now(), deliver } = options
   const lists = new Map<string, () => void>(
@@ -85,7 +90,7 @@ export function createNotifications(options: NotificationOptions): Notifications
   }
 }
 
-/** A token bucket: returns true and takes a token while there is one. */
+/** Creates a token bucket: a function that takes a token and returns true while there is one. */
 export function createBucket(most: number, perMillisecond: number, now: () => number): () => boolean {
   let left = most
   let last = now()

@@ -1,4 +1,4 @@
-// Forwards the progress of a call at a bounded rate; the last progress before the end is never lost.
+// Forwards the progress of a call at a limited rate; never loses the last progress before the end.
 import type { CallOptions, Progress } from '../types.ts'
 import { createBucket } from './notifications.ts'
 

@@ -7,6 +7,7 @@ import { isAllowed } from '../config/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
 
+/** Options of `createPublisher`. */
 export type PublisherOptions = {
   readonly shelf: Shelf
   readonly limits: AlwaysLoadLimits
@@ -15,12 +16,13 @@ export type PublisherOptions = {
   readonly onTools: (server: string) => void
 }
 
+/** Publishes tools to a shelf. */
 export type Publisher = {
   /** Replaces a server's tools on the shelf; resolves when they are there. */
   publish(config: ServerConfig, tools: readonly ListedTool[]): Promise<void>
   /** Sets the configured servers and their order; removes the tools of all others. */
   arrange(servers: readonly ServerConfig[]): Promise<void>
-  /** The limits that apply to a server's tools. */
+  /** Returns the limits that apply to a server's tools. */
   problems(server: string): readonly ToolProblem[]
 }
 
@@ -33,6 +35,7 @@ type Entry = {
 
 const NO_REFUSAL: AlwaysLoadRefusal = { tools: new Set(), reason: undefined }
 
+/** Creates the publisher of a shelf. */
 export function createPublisher(
   servers: readonly ServerConfig[],
   { shelf, limits, notify, onTools }: PublisherOptions,
@@ -48,7 +51,7 @@ export function createPublisher(
 
   async function publishNow(config: ServerConfig, tools: readonly ListedTool[]): Promise<void> {
     const known = entries.get(config.name)
-    // Meanwhile it may have been reconfigured or removed.
+    // The server may have been reconfigured or removed meanwhile.
     if (known?.config !== config) return
     entries.set(config.name, { ...known, tools })
     await shelveChanged(new Set([config.name]))
@@ -133,12 +136,13 @@ function isSameRefusal(one: AlwaysLoadRefusal, other: AlwaysLoadRefusal): boolea
   return one.tools.size === other.tools.size && [...one.tools].every((name) => other.tools.has(name))
 }
 
+/** A tool on the shelf, with its original definition. */
 export type ShelvedTool = Tool & { readonly listed: ListedTool }
 
 /**
  * Converts a listed tool for the shelf. Its ranking hints and marks come from the configuration, and from `_meta` only
  * within limits: a server must not promote its own tools.
- * @param isRefused - It must be searched for despite its marks (always-load.ts).
+ * @param isRefused - Whether it is not always loaded despite its marks (always-load.ts).
  */
 export function toShelvedTool(
   listed: ListedTool,

@@ -7,8 +7,9 @@ import { type ClientCall, callContext } from '../protocol/index.ts'
 import type { QuestionHandler, ServerConfig } from '../types.ts'
 import { createBucket } from './notifications.ts'
 
+/** The questions of one server. */
 export type ServerQuestions = {
-  /** Makes a call; if nobody can answer questions in it, `work` gets no handler. */
+  /** Runs a call; if nobody can answer questions in it, `work` gets no handler. */
   during<Value>(
     questionHandler: QuestionHandler | undefined,
     /** Whether the server has not answered and may still be working. */
@@ -17,17 +18,20 @@ export type ServerQuestions = {
   ): Promise<Value>
   /** Answers a question that arrives outside of a call's own exchange, as in the older protocol. */
   answer(method: string, params: Fields, signal?: AbortSignal): Promise<Fields>
-  /** The client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous. */
+  /**
+   * Returns the client whose call an arriving message belongs to; undefined outside of calls, and if it is ambiguous.
+   */
   owner(): object | undefined
   /**
-   * An error may send the user to pages (-32042), which are questions too. Returns the same error under the server's
-   * name, outside of a call without the pages; or a refusal.
+   * Reviews an error that may send the user to pages (-32042), which are questions too. Returns the same error under the
+   * server's name, without the pages if it is outside of a call; or a refusal.
    */
   review(error: unknown): unknown
-  /** Capabilities without those that this server may not use. */
+  /** Returns the capabilities without those that this server may not use. */
   allowed(capabilities: Fields): Fields
 }
 
+/** Options of `createServerQuestions`. */
 export type QuestionOptions = {
   readonly config: ServerConfig
   /** Answers `roots/list` outside of calls, and questions in a call that has no handler of its own. */
@@ -37,20 +41,22 @@ export type QuestionOptions = {
   readonly notify: (message: string) => void
 }
 
-/** Questions to the user or to their model, by method; the configuration can deny each by this name. */
+/** Kinds of questions to the user or to their model, by method; the configuration can deny each kind. */
 const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
   'elicitation/create': 'elicitation',
   'sampling/createMessage': 'sampling',
 }
 
+/** Most questions that a server may ask in one call. */
 export const MAX_PER_CALL = 10
+/** Most questions that a server may ask in a minute. */
 export const MAX_PER_MINUTE = 30
 const MINUTE = 60_000
 const ROOTS_BURST = 200
 const ROOTS_PER_SECOND = 5
-/** Milliseconds for which a server may still ask about a call that was cancelled, or log about one that has ended. */
+/** Milliseconds in which a server may still ask about a call that was cancelled, or log about one that has ended. */
 const AFTERMATH = 30_000
-/** Clients whose last call is remembered. */
+/** Most clients whose last call is remembered. */
 const MAX_ENDS = 100
 
 const URL_ELICITATION_REQUIRED = -32042
@@ -59,13 +65,14 @@ type OpenCall = ClientCall & {
   readonly owner: object
   /** Handlers of one client may answer for each other. */
   readonly client: object | undefined
-  /** Its beginning among the beginnings and ends of all calls. */
+  /** The position of its start among the starts and ends of all calls. */
   readonly order: number
   /** Answers what the server asks in this call. */
   readonly questionHandler: QuestionHandler | undefined
   asked: number
 }
 
+/** Creates the questions of one server. */
 export function createServerQuestions(options: QuestionOptions): ServerQuestions {
   return new Questions(options)
 }
@@ -121,7 +128,7 @@ class Questions implements ServerQuestions {
   owner(): object | undefined {
     const call = this.#callNow()
     if (!call || callContext.getStore() === call) return call?.client
-    // A local server does not say which call a message belongs to: it may be a late one of a call that ended during this one.
+    // A local server does not say which call a message belongs to: it may belong to a call that ended during this one.
     for (const [client, { order, at }] of this.#ends)
       if (client !== call.client && order > call.order && Date.now() - at < AFTERMATH) return undefined
     return call.client
@@ -188,7 +195,7 @@ class Questions implements ServerQuestions {
     setTimeout(() => this.#givenUp.delete(call), AFTERMATH).unref()
   }
 
-  /** The call that a message came in answer to; else the call of the only client calling now. */
+  /** Returns the call that a message responds to; else the call of the only client calling now. */
   #callNow(): OpenCall | undefined {
     const own = callContext.getStore() as OpenCall | undefined
     if (own?.owner === this) return this.#running.has(own) ? own : undefined
@@ -214,7 +221,7 @@ class Questions implements ServerQuestions {
     return questionHandler.ask(method, named, signal, key)
   }
 
-  /** Roots need no user interaction, but a flood of requests would still reach the client. */
+  /** Forwards a request for roots. It needs no user interaction, but a flood would still reach the client. */
   #askRoots(questionHandler: QuestionHandler, ...question: Question): Promise<Fields> {
     if (!this.#mayAskRoots()) throw new Error('too many requests for roots; try again later')
     return questionHandler.ask(...question)
@@ -290,7 +297,10 @@ function namedQuestion(
   }
 }
 
-/** Clients show the user the whole request before a model gets it; the model reads it too. */
+/**
+ * Names the server in a sampling request, which clients show the user in full before a model gets it, and which the
+ * model reads too.
+ */
 function namedSampling(server: string, params: Fields, shown: (text: string) => string): Fields {
   const { systemPrompt } = params
   const from = `This request comes from the MCP server "${oneLine(server, 60)}".`
@@ -311,8 +321,8 @@ function pageAt(server: string, url: unknown): URL {
 }
 
 /**
- * The data of an error that sends the user to pages (-32042), named likewise; pages that cannot be shown, or may not be
- * asked for, are left out.
+ * Returns the data of an error that sends the user to pages (-32042), under the server's name and without pages that
+ * cannot be shown or may not be requested.
  */
 function namedElicitations(
   server: string,

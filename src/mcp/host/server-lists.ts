@@ -8,7 +8,7 @@ import { SKILLS } from '../skills/index.ts'
 type ListSource = {
   readonly method: string
   readonly capability: 'prompts' | 'resources'
-  /** Needed besides the capability. */
+  /** An extension that is needed besides the capability. */
   readonly extension?: string
 }
 
@@ -27,9 +27,10 @@ export type KnownLists = { readonly [kind in ListKind]: readonly unknown[] | und
   readonly hasListed: boolean
 }
 
+/** The lists of one server. */
 export type ServerLists = {
   known(): KnownLists
-  /** The lists to store for the next start. */
+  /** Returns the lists to store for the next start. */
   kept(): KeptLists
   /** Restores the lists that an earlier run stored. */
   recall(kept: KeptLists | undefined): void
@@ -37,24 +38,24 @@ export type ServerLists = {
   refresh(session: ServerSession, reason: RefreshReason): Promise<void>
 }
 
-/** The server has connected, a client reads the lists, or the server reports a change. */
+/** Why to refresh: the server has connected, a client reads the lists, or the server reports a change. */
 export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
 
+/** Options of `createServerLists`. */
 export type ServerListsOptions = {
   /** Removes secrets from entries before they are shown and stored. */
   readonly clean: (entries: readonly unknown[]) => readonly unknown[]
   readonly onChange: (list: 'prompts' | 'resources' | 'skills') => void
 }
 
-/** Milliseconds. One slow server must not delay the lists of the others. */
+/** Milliseconds; a slow server must not delay the lists of the others. */
 const MAX_LISTING_MS = 10_000
 /** Milliseconds after which a list that failed is requested again. */
 const PAUSE_AFTER_FAILURE = 30_000
-/**
- * Characters per list. The lists of all servers form one message, and some clients disconnect at a message of 10 MB.
- */
+/** Characters per list. The lists of all servers form one message, and some clients disconnect at a message of 10 MB. */
 const MAX_CHARACTERS = 2_000_000
 
+/** Creates the lists of a server, all unknown. */
 export function createServerLists({ clean, onChange }: ServerListsOptions): ServerLists {
   const lists = new Map<ListKind, KeptList>()
   const listing = new Map<ListKind, Promise<void>>()
@@ -65,7 +66,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   const isFresh = (kind: ListKind) => (lists.get(kind)?.freshUntil ?? 0) > Date.now()
   const hasJustFailed = (kind: ListKind) => Date.now() - (failedAt.get(kind) ?? 0) < PAUSE_AFTER_FAILURE
 
-  /** A list without a time-to-live stays valid until the server reports a change. */
+  /** Returns whether to refresh a list; one without a time-to-live stays valid until the server reports a change. */
   function isDue(kind: ListKind, reason: RefreshReason): boolean {
     if (reason === 'connected') return !isFresh(kind)
     if (reason !== 'accessed') return SOURCES[kind].capability === reason
@@ -89,12 +90,12 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       failedAt.delete(kind)
       set(kind, found)
     } catch {
-      // Some servers declare capabilities that they do not have. The known list stays.
+      // Some servers declare capabilities that they do not have. Keeps the known list.
       failedAt.set(kind, Date.now())
     }
   }
 
-  /** Runs one refresh at a time; callers meanwhile share the next one. */
+  /** Runs one refresh at a time; concurrent callers share the next one. */
   function refreshOne(kind: ListKind, session: ServerSession): Promise<void> {
     const running = listing.get(kind)
     if (!running) {
@@ -136,7 +137,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   }
 }
 
-/** The same list stays the same object: others remember it by identity, and may be comparing it just now. */
+/** Returns the old object for an equal list, because others cache it by identity and may be comparing it right now. */
 function sameOrNew(before: readonly unknown[], now: readonly unknown[]): readonly unknown[] {
   return JSON.stringify(before) === JSON.stringify(now) ? before : now
 }
@@ -148,12 +149,12 @@ function isOffered({ capability, extension }: ListSource, { capabilities }: Serv
 
 const NOTHING: Listed = { entries: [], isCut: false, ttlMs: undefined }
 
-/** Time at which a list with this time-to-live becomes stale; 0, which is always in the past, without one. */
+/** Returns when a list with this time-to-live becomes stale; 0, which is always in the past, without one. */
 export function freshUntil(ttlMs: number | undefined): number {
   return ttlMs === undefined || !(ttlMs > 0) ? 0 : Date.now() + Math.min(ttlMs, MAX_FRESH_MS)
 }
 
-/** Upper limit for a server's time-to-live. */
+/** Longest time-to-live that a server may set. */
 const MAX_FRESH_MS = 7 * 24 * 3_600_000
 
 function cut(entries: readonly unknown[]): readonly unknown[] {
@@ -165,7 +166,7 @@ function cut(entries: readonly unknown[]): readonly unknown[] {
   })
 }
 
-/** Length of the JSON; undefined if it is nested too deeply to be serialised. */
+/** Returns the length of the JSON; undefined if it is nested too deeply to be serialised. */
 function lengthOf(entry: unknown): number | undefined {
   try {
     return JSON.stringify(entry)?.length ?? 0

@@ -4,6 +4,7 @@ import type { CachedServer, DefinitionCache } from '../cache/index.ts'
 import type { ServerConfig } from '../types.ts'
 import { createServerLists, freshUntil, type ServerLists, type ServerListsOptions } from './server-lists.ts'
 
+/** What one server has listed. */
 export type ServerMemory = {
   /** Prompts, resources and templates. */
   readonly lists: ServerLists
@@ -11,9 +12,9 @@ export type ServerMemory = {
   recall(): Promise<Recalled | undefined>
   /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
   setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined): void
-  /** Whether the stored tools belong to this server and are still fresh. */
+  /** Returns whether the stored tools belong to this server and are still fresh. */
   isFreshFor(info: CachedServer['info']): boolean
-  /** Whether the tools' time-to-live has expired. */
+  /** Returns whether the tools' time-to-live has expired. */
   isStale(): boolean
   /** Stores everything for the next start. */
   keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists'>): void
@@ -21,13 +22,16 @@ export type ServerMemory = {
   written(): Promise<unknown>
 }
 
+/** What an earlier run stored, and how long ago, in milliseconds. */
 export type Recalled = CachedServer & { readonly age: number }
 
+/** Options of `createServerMemory`. */
 export type ServerMemoryOptions = ServerListsOptions & {
   readonly config: ServerConfig
   readonly cache: DefinitionCache | undefined
 }
 
+/** Creates the memory of a server. */
 export function createServerMemory({ config, cache, ...options }: ServerMemoryOptions): ServerMemory {
   const lists = createServerLists(options)
   let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info'> | undefined
@@ -42,7 +46,7 @@ export function createServerMemory({ config, cache, ...options }: ServerMemoryOp
     return kept
   }
 
-  /** Writes one after another, so that an older state never replaces a newer one. */
+  /** Writes one state after another, so that an older one never replaces a newer one. */
   async function writeLatest(): Promise<void> {
     const latest = unwritten
     unwritten = undefined

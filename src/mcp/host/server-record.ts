@@ -1,5 +1,5 @@
-// Everything known about one server: what it says about itself, its tools, and what earlier runs stored on disk. The last
-// good list outlives every failure.
+// Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
+// The last good list outlives every failure.
 import { type Redactor, redactEntries } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
 import type { ToolProblem } from '../types.ts'
@@ -8,16 +8,19 @@ import { readListedTools } from './definitions.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { createServerMemory, type Recalled } from './server-memory.ts'
 
-/** How long a stored note that a server speaks only the older protocol is trusted. */
+/** How long to trust a stored note that a server speaks only the older protocol. */
 const LEGACY_NOTE_MS = 7 * 24 * 3_600_000
 
+/** Everything known about one server. */
 export type ServerRecord = ReturnType<typeof createServerRecord>
 
+/** Options of `createServerRecord`. */
 export type ServerRecordOptions = Pick<
   ConnectionOptions,
   'config' | 'cache' | 'onState' | 'onTools' | 'onList'
 > & { readonly redactor: Redactor; readonly lifecycle: Lifecycle }
 
+/** Creates the record of a server. */
 export function createServerRecord(options: ServerRecordOptions) {
   const { config, cache, redactor, lifecycle } = options
   let view = emptyView(config)
@@ -74,14 +77,14 @@ export function createServerRecord(options: ServerRecordOptions) {
       return recalled
     },
     showCachedTools: ({ tools }: Recalled) => showTools({ entries: tools, isCut: false }, true),
-    /** Whether the stored tools are still fresh, so that this session need not list them. */
+    /** Returns whether the stored tools are still fresh, so that this session need not list them. */
     hasFreshTools: (session: ServerSession) => memory.isFreshFor(selfDescription(session, redactor).info),
     describe(session: ServerSession, startMilliseconds: number): void {
       const { protocol, pid } = session
       isKnownLegacy = session.isLegacy
       update({ ...selfDescription(session, redactor), protocol, pid, startMilliseconds, stderr: '' })
     },
-    /** Takes a new list of tools; without one, the last list is still valid. */
+    /** Sets a new list of tools; without one, the last list is still valid. */
     async setTools(listed: Listed | undefined): Promise<void> {
       if (listed) memory.setTools(await showTools(listed, false), view.info, listed.ttlMs)
       else {
@@ -94,7 +97,7 @@ export function createServerRecord(options: ServerRecordOptions) {
 
 type ToolList = Pick<Listed, 'entries' | 'isCut'>
 
-/** The tools of a list with secrets hidden, the entries to store, and what is wrong with them. */
+/** Returns the tools of a list with secrets hidden, the entries to store, and what is wrong with them. */
 async function readToolList({ entries, isCut }: ToolList, options: ServerRecordOptions) {
   const { config, redactor, lifecycle } = options
   const read = await readListedTools(entries, {
@@ -105,7 +108,7 @@ async function readToolList({ entries, isCut }: ToolList, options: ServerRecordO
   return { ...read, problems: isCut ? [truncatedList(entries.length), ...read.problems] : read.problems }
 }
 
-/** What a server says about itself, with secrets hidden. */
+/** Returns a server's description of itself, with secrets hidden. */
 function selfDescription(
   { info, capabilities, instructions }: ServerSession,
   redactor: Redactor,

@@ -1,18 +1,19 @@
-// The times of a host, and timers that never keep the process alive: those of one connection, cancelled together, and the
-// delay between retries.
+// Defines the timeouts of a host, and timers that never keep the process alive: those of one connection, cancelled
+// together, and the delay between retries.
+// Implements H4.
 
 /** Timeouts and intervals of a host, in milliseconds. */
 export type HostTimeouts = {
   /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. */
   readonly firstRetryMs: number
   readonly maxRetryMs: number
-  /** A lazy server without calls for this long is stopped. */
+  /** Time without calls after which a lazy server is stopped. */
   readonly idleMs: number
   /** Interval between health checks of an inactive server. */
   readonly healthIntervalMs: number
   /** Timeout of a health check. */
   readonly pingTimeoutMs: number
-  /** A server that is still starting after this time no longer holds up the next one. */
+  /** Time after which a server that is still starting no longer delays the next one. */
   readonly startSlotMs: number
   /** Shortest interval between two refreshes of a list that keeps changing. */
   readonly refreshMs: number
@@ -22,6 +23,7 @@ export type HostTimeouts = {
   readonly drainMs: number
 }
 
+/** The default timeouts. */
 export const defaultTimeouts: HostTimeouts = {
   firstRetryMs: 1000,
   maxRetryMs: 300_000,
@@ -34,6 +36,7 @@ export const defaultTimeouts: HostTimeouts = {
   drainMs: 60_000,
 }
 
+/** The timers of one connection. */
 export type Timers = {
   /** Runs the task once, unless `clear` is called first. A later timer of the same name replaces an earlier one. */
   start(task: () => unknown, milliseconds: number, name?: string): void
@@ -43,6 +46,7 @@ export type Timers = {
 
 type Timer = ReturnType<typeof setTimeout>
 
+/** Creates an empty set of timers. */
 export function createTimers(): Timers {
   const timers = new Map<unknown, Timer>()
   const cancel = (key: unknown) => {
@@ -70,14 +74,16 @@ export function createTimers(): Timers {
 /** A connection that lasts this many times the previous delay counts as recovered; a shorter one as flapping. */
 const RECOVERED_AFTER_DELAYS = 10
 
+/** Delays between attempts to connect. */
 export type Backoff = {
-  /** Milliseconds to wait before the next attempt: doubles with each failure, with 25 % jitter. */
+  /** Returns the milliseconds to wait before the next attempt: doubles with each failure, with 25 % jitter. */
   nextDelay(): number
   connected(): void
   /** Starts over with the shortest delay if the connection lasted long enough. */
   disconnected(): void
 }
 
+/** Creates delays from `first` to `longest` milliseconds. */
 export function createBackoff(first: number, longest: number): Backoff {
   let failures = 0
   let delay = 0

@@ -8,7 +8,7 @@ import {
   type StoredOAuthTokens,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { oneLine } from '../../lib/index.ts'
+import { oneLine, replaceLiterals } from '../../lib/index.ts'
 import { boundedFetch } from '../session/index.ts'
 import type { AuthProvider } from '../types.ts'
 import {
@@ -18,7 +18,7 @@ import {
   openCredentials,
 } from './credentials.ts'
 
-/** A login that is kept elsewhere than in a file. */
+/** A login that is stored elsewhere than in a file. */
 type KeptLogin = {
   readonly server: string
   readonly file: CredentialFile
@@ -26,7 +26,7 @@ type KeptLogin = {
   readonly command: string
 }
 
-/** Where the login of a server is kept. */
+/** Where the login of a server is stored. */
 export type OAuthOptions = CredentialOptions | KeptLogin
 
 /**
@@ -123,24 +123,31 @@ function needsLogin(server: string, why?: string, command = `toolshelf login ${s
 const MAX_REQUEST_MS = 20_000
 const fetchUpTo = boundedFetch(32_000_000)
 
-/** A response that never comes or never ends must not block others that wait for the same tokens. */
+/**
+ * Fetches with a timeout, so that a response that never comes or ends does not block others that wait for the same
+ * tokens.
+ */
 export const briefFetch: typeof fetch = (input, init) => {
   const bound = AbortSignal.timeout(MAX_REQUEST_MS)
   return fetchUpTo(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, bound]) : bound })
 }
 
 /**
- * The error on one line, without secrets that a server may have sent back.
+ * Returns the error on one line, without secrets that a server may have sent back.
  * @internal
  */
 export function describeOAuthError(error: unknown, stored?: Credentials): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string } }
   const { tokens, client } = stored ?? {}
-  const secrets = [tokens?.access_token, tokens?.refresh_token, tokens?.id_token, client?.client_secret]
+  const secrets = [
+    tokens?.access_token,
+    tokens?.refresh_token,
+    tokens?.id_token,
+    client?.client_secret,
+  ].flatMap((secret) => secret ?? [])
   const text = (message === 'fetch failed' ? cause?.code : undefined) ?? message ?? String(error)
-  const shown = secrets.reduce<string>(
-    (rest, secret) => (secret ? rest.replaceAll(secret, '[hidden]') : rest),
-    text,
+  return oneLine(
+    replaceLiterals(text, secrets, () => '[hidden]'),
+    400,
   )
-  return oneLine(shown, 400)
 }

@@ -1,26 +1,29 @@
-// A local HTTP server that receives the browser's redirect after a login: it takes one answer and closes.
+// Runs a local HTTP server that receives the browser's redirect after a login: it takes one answer and closes.
 
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isSecret, OptionError } from '../../node/index.ts'
 
+/** A server that waits for the redirect. */
 export type Callback = {
   readonly url: string
-  /** The parameters of the one answer that has our state. */
+  /** The parameters of the one answer with the expected state. */
   readonly answer: Promise<URLSearchParams>
   close(): void
 }
 
+/** Options of `listenForCallback`. */
 export type CallbackOptions = {
   readonly state: string
-  /** Any free port by default. */
+  /** The port. Default: any free one. */
   readonly port?: number
-  /** Milliseconds; five minutes by default. */
+  /** Milliseconds. Default: five minutes. */
   readonly timeout?: number
   readonly signal?: AbortSignal
 }
 
+/** Starts the server. */
 export async function listenForCallback({
   state,
   port = 0,

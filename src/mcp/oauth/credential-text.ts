@@ -1,7 +1,7 @@
-// What a stored login is: its parts, its name and its text, wherever it is kept.
+// Defines a stored login: its parts, its name and its text, wherever it is stored.
 import { createHash } from 'node:crypto'
 
-/** A login as it is stored. Its parts are the SDK's own, whose types stay out of the package's. */
+/** A login as stored. Its parts have the SDK's types, which are not exported. */
 export type Credentials = {
   readonly server: string
   readonly url: string
@@ -14,9 +14,9 @@ export type Credentials = {
   readonly discovery: { readonly authorizationServerUrl: string }
 }
 
-/** Where the login to one server is kept. */
+/** The stored login to one server. */
 export type CredentialFile = {
-  /** Undefined if there are none. An unreadable file is set aside and reported. */
+  /** Returns the login; undefined if there is none. Sets an unreadable file aside and reports it. */
   read(): Promise<Credentials | undefined>
   write(credentials: Omit<Credentials, 'server' | 'url'>): Promise<void>
   remove(): Promise<void>
@@ -24,18 +24,21 @@ export type CredentialFile = {
   alone<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
+/** Returns the name of a login's file: a readable part, and a hash of server and URL. */
 export function credentialName(server: string, url: string): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([server, url]))
     .digest('hex')
     .slice(0, 24)
-  return `${readable(server)}-${hash}`
+  return `${safeFileName(server)}-${hash}`
 }
 
-export function readable(server: string): string {
+/** Returns the part of a server's name that is safe in a file name. */
+export function safeFileName(server: string): string {
   return server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
 }
 
+/** Parses a stored login; returns undefined if the text is not one. */
 export function parseCredentials(text: string): Credentials | undefined {
   try {
     return readCredentials(JSON.parse(text))
@@ -44,9 +47,7 @@ export function parseCredentials(text: string): Credentials | undefined {
   }
 }
 
-/**
- * Returns a login as it was stored; undefined if the value is none.
- */
+/** Returns the value as a login; undefined if it is not one. */
 export function readCredentials(value: unknown): Credentials | undefined {
   const found = value as Partial<Credentials> | null | undefined
   const texts = [

@@ -6,12 +6,13 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { lockFile } from '../../node/index.ts'
 import type { StateStore } from '../../store/index.ts'
-import { type CredentialFile, credentialName, parseCredentials, readable } from './credential-text.ts'
+import { type CredentialFile, credentialName, parseCredentials, safeFileName } from './credential-text.ts'
 import { openStoredCredentials, storedAddresses } from './stored-credentials.ts'
 
+/** Options of `openCredentials`. */
 export type CredentialOptions = {
   readonly folder: string
-  /** Keeps logins in a store that replicas share, in place of the folder. */
+  /** Stores logins in a store that replicas share, instead of the folder. */
   readonly store?: StateStore | undefined
   readonly server: string
   readonly url: string
@@ -22,7 +23,7 @@ export type CredentialOptions = {
 
 export type { CredentialFile, Credentials } from './credential-text.ts'
 
-/** `$XDG_STATE_HOME/toolshelf/tokens`, else `~/.local/state/toolshelf/tokens`. */
+/** Returns `$XDG_STATE_HOME/toolshelf/tokens`, else `~/.local/state/toolshelf/tokens`. */
 export function defaultTokenFolder(
   environment: { readonly [name: string]: string | undefined } = process.env,
 ): string {
@@ -31,7 +32,10 @@ export function defaultTokenFolder(
   return join(base, 'toolshelf', 'tokens')
 }
 
-/** @internal */
+/**
+ * Opens the stored login to a server.
+ * @internal
+ */
 export function openCredentials(options: CredentialOptions): CredentialFile {
   const { folder, store, server, url, notify } = options
   if (store) return openStoredCredentials({ ...options, store })
@@ -68,7 +72,7 @@ export function openCredentials(options: CredentialOptions): CredentialFile {
   }
 }
 
-/** The URLs under which a server has logins: more than one if its configuration changed. */
+/** Returns the URLs for which a server has logins: more than one if its configuration changed. */
 export async function loggedInAddresses(
   folder: string,
   server: string,
@@ -79,7 +83,7 @@ export async function loggedInAddresses(
     if (error.code !== 'ENOENT') throw error
     return []
   })
-  const own = names.filter((name) => name.startsWith(`${readable(server)}-`) && name.endsWith('.json'))
+  const own = names.filter((name) => name.startsWith(`${safeFileName(server)}-`) && name.endsWith('.json'))
   const found = await Promise.all(
     own.map(async (name) => parseCredentials((await readText(join(folder, name))) ?? '')),
   )

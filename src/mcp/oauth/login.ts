@@ -25,12 +25,13 @@ import { briefFetch, createOAuth, describeOAuthError } from './authorize.ts'
 import { listenForCallback } from './callback.ts'
 import { type CredentialFile, openCredentials } from './credentials.ts'
 
+/** Options of `login`. */
 export type LoginOptions = {
   readonly config: ServerConfig
   readonly folder: string
-  /** Where the login is kept in place of the folder. */
+  /** Where to store the login instead of the folder. */
   readonly store?: StateStore | undefined
-  /** Where the login is kept in place of both. */
+  /** Where to store the login instead of both. */
   readonly file?: CredentialFile | undefined
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly print: (text: string) => void
@@ -41,26 +42,28 @@ export type LoginOptions = {
   readonly port?: number
   /** A client ID registered by the server's owner; by default, Toolshelf registers itself. */
   readonly client?: { readonly id: string; readonly secret?: string }
-  /** Requested in addition to what the server demands. */
+  /** Scopes to request in addition to what the server demands. */
   readonly scope?: string
   /** Milliseconds until the login is abandoned. */
   readonly timeout?: number
   readonly signal?: AbortSignal
 }
 
+/** How a login ended. */
 export type LoginResult = {
   readonly tools: number
   /** False if the server is open to everyone and has no login. */
   readonly isLoggedIn: boolean
 }
 
+/** Logs in to a server; rejects if the login fails or is cancelled. */
 export async function login(options: LoginOptions): Promise<LoginResult> {
   const { config, folder, store, notify } = options
   const { name: server, transport } = config
   if (transport.kind === 'stdio') throw new Error(`"${server}" runs on this machine and needs no login`)
   const credentials = { folder, store, server, url: transport.url, notify }
   try {
-    const asked = await knock(options)
+    const asked = await connectWithoutToken(options)
     if (asked.tools !== undefined && !(await hasLogin(transport.url)))
       return { tools: asked.tools, isLoggedIn: false }
     await authorize(options, new URL(transport.url), asked, options.file ?? openCredentials(credentials))
@@ -79,7 +82,7 @@ export async function login(options: LoginOptions): Promise<LoginResult> {
 type Asked = { readonly tools?: number; readonly scope?: string; readonly resourceMetadataUrl?: URL }
 
 /** Connects without a token: the server either accepts it or says which login it requires. */
-async function knock(options: LoginOptions): Promise<Asked> {
+async function connectWithoutToken(options: LoginOptions): Promise<Asked> {
   let asked: Asked | undefined
   const listener: AuthProvider = {
     token: async () => undefined,
@@ -96,7 +99,7 @@ async function knock(options: LoginOptions): Promise<Asked> {
   }
 }
 
-/** Some servers let everyone list their tools and require a login only for calls. */
+/** Returns whether a server has a login: some let everyone list their tools and require it only for calls. */
 async function hasLogin(url: string): Promise<boolean> {
   try {
     const found = await discoverOAuthServerInfo(url, { fetchFn: briefFetch })
@@ -232,7 +235,7 @@ async function countTools(
   }
 }
 
-/** Shortens foreign text to one line; text that may come from an attacker is not shown at all. */
+/** Shortens an error to one line; does not show text that may come from an attacker. */
 function explain(error: unknown): string {
   if (error instanceof IssuerMismatchError)
     return 'its authorization server goes by another name (issuer) than the one expected; nothing was stored'

@@ -9,15 +9,16 @@ import type { StateStore } from '../../store/index.ts'
 import { briefFetch, describeOAuthError } from './authorize.ts'
 import { type Credentials, loggedInAddresses, openCredentials } from './credentials.ts'
 
+/** Options of `logout`. */
 export type LogoutOptions = {
   readonly folder: string
-  /** Where logins are kept in place of the folder. */
+  /** Where logins are stored instead of the folder. */
   readonly store?: StateStore | undefined
   readonly server: string
   readonly notify: (message: string) => void
 }
 
-/** Returns how many logins there were. All are deleted, even if the server could not be reached. */
+/** Deletes all logins of a server, even if the server could not be reached; returns how many there were. */
 export async function logout({ folder, store, server, notify }: LogoutOptions): Promise<number> {
   const addresses = await loggedInAddresses(folder, server, store)
   for (const url of addresses) {

@@ -1,11 +1,12 @@
-// Keeps logins in a store that replicas share. One of them refreshes tokens at a time; the others then read the new ones.
+// Stores logins in a store that replicas share. One of them refreshes tokens at a time; the others then read the new
+// ones.
 import type { StateStore } from '../../store/index.ts'
 import {
   type CredentialFile,
   type Credentials,
   credentialName,
   parseCredentials,
-  readable,
+  safeFileName,
 } from './credential-text.ts'
 
 /** Options of `openStoredCredentials`. */
@@ -19,18 +20,21 @@ export type StoredCredentialOptions = {
 }
 
 const PREFIX = 'login/'
-/** Milliseconds for which a login is used without asking the store again, so that most requests need no store. */
+/** Milliseconds for which a login is cached, so that most requests need no store. */
 const FRESH_MS = 5000
-/** Renewed while a refresh runs, which takes up to 20 s; a replica that died holds it no longer than this. */
+/** Milliseconds after which the lock of a dead replica expires; renewed while a refresh runs, which takes up to 20 s. */
 const LOCK_MS = 15_000
 const LOCK_WAIT_MS = 60_000
 
-/** @internal */
+/**
+ * Opens the login to a server in the store.
+ * @internal
+ */
 export function openStoredCredentials(options: StoredCredentialOptions): CredentialFile {
   const { store, server, url, notify, now = Date.now } = options
   const key = PREFIX + credentialName(server, url)
   let known: { readonly credentials: Credentials | undefined; readonly at: number } | undefined
-  /** Work under the lock reads what is really there. */
+  /** Number of holders of the lock, which read without the cache. */
   let locked = 0
 
   function remember(credentials: Credentials | undefined): Credentials | undefined {
@@ -53,7 +57,7 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
       if (locked > 0) return fetchNow()
       if (known && now() - known.at < FRESH_MS) return known.credentials
       return fetchNow().catch((error: unknown) => {
-        // While the store is away, the last login still works at its server, and a server without one still needs none.
+        // While the store is unreachable, uses what was last known: the login, or that there is none.
         if (known) return known.credentials
         throw error
       })
@@ -88,9 +92,9 @@ export function openStoredCredentials(options: StoredCredentialOptions): Credent
   }
 }
 
-/** The URLs under which a server has logins in the store. */
+/** Returns the URLs for which a server has logins in the store. */
 export async function storedAddresses(store: StateStore, server: string): Promise<string[]> {
-  const entries = await store.list(`${PREFIX}${readable(server)}-`)
+  const entries = await store.list(`${PREFIX}${safeFileName(server)}-`)
   const found = entries.map(({ value }) => parseCredentials(value))
   return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
 }

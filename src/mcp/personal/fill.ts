@@ -1,12 +1,12 @@
-// Completes the configuration of a personal server with what its user has stored, or says what is missing.
+// Completes the configuration of a personal server with its user's stored credentials, or says what is missing.
 import { CredentialError, type UserCredentials } from '../../users/credentials/index.ts'
 import { fillUserValues, userValuesIn } from '../config/index.ts'
 import type { ServerConfig } from '../types.ts'
 
-/** What is known of a user's credentials for a server; an error if they cannot be read. */
+/** A user's credentials for a server; an error if they cannot be read. */
 export type FoundCredentials = UserCredentials | Error | undefined
 
-/** Personal servers start at their first use and stop when they are idle. */
+/** Returns the configuration of a user's server, which starts at its first use and stops when idle. */
 export function serverForUser(config: ServerConfig, user: string, found: FoundCredentials): ServerConfig {
   const { blocked: _, ...own } = config
   const lazy = { ...own, lazy: true }
@@ -21,11 +21,11 @@ export function serverForUser(config: ServerConfig, user: string, found: FoundCr
 
 function aboutMissing(server: string, user: string, names: readonly string[]): string {
   const [first = ''] = names
-  const command = ['toolshelf credentials set', word(user), word(server), first].join(' ')
+  const command = ['toolshelf credentials set', shellWord(user), shellWord(server), first].join(' ')
   return `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not set for you; the operator of the gateway sets a value with: ${command}`
 }
 
-/** A word of a command line; ids of users may contain any character. */
-export function word(text: string): string {
+/** Quotes a word for a command line; ids of users may contain any character. */
+export function shellWord(text: string): string {
   return /^[\w@.+:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -1,12 +1,13 @@
-// Joins the host that all users share with the host of one user's own servers, so that a gateway sees one.
+// Joins the host that all users share with the host of one user's own servers, so that the gateway sees one host.
 import type { Shelf, ToolUse } from '../../core/index.ts'
 import type { CallOptions, HostEvent, McpHost } from '../types.ts'
 
+/** Options of `joinHosts`. */
 export type JoinedHostOptions = {
   readonly shared: McpHost
   readonly sharedShelf: Shelf
   readonly own: McpHost
-  /** The tools of both. */
+  /** The shelf with the tools of both. */
   readonly shelf: Shelf
   readonly isOwn: (server: string) => boolean
   /** Resolves when the user's servers are configured; never rejects. */
@@ -18,12 +19,13 @@ export type JoinedHostOptions = {
 /** A host, and whether someone uses it. */
 export type JoinedHost = {
   readonly host: McpHost
-  /** Whether calls are under way or clients listen. */
+  /** Returns whether calls are running or clients listen. */
   isInUse(): boolean
-  /** Calls of the user's own servers that are under way. */
+  /** Returns the number of running calls of the user's own servers. */
   inFlight(): number
 }
 
+/** Joins the two hosts. */
 export function joinHosts(options: JoinedHostOptions): JoinedHost {
   const { shared, own, shelf, isOwn, ready, onUse } = options
   const both = [shared, own]
@@ -101,7 +103,7 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
   return { host, isInUse: () => calls > 0 || listeners > 0, inFlight: () => calls }
 }
 
-/** The name on the shared shelf of a tool that a call names: where names clash, a user's shelf may have another. */
+/** Returns the name of a called tool on the shared shelf; if names clash, it may differ on the user's shelf. */
 function sharedName({ shelf, sharedShelf }: JoinedHostOptions, call: ToolUse): string | undefined {
   const { server, original } = shelf.resolve(call)
   return sharedShelf.tools().find((tool) => tool.server === server && tool.original === original)?.name

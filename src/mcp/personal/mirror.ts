@@ -1,17 +1,22 @@
-// Keeps the tools and servers of one shelf on another as well, for users who have tools of their own besides.
+// Copies the tools and servers of one shelf to another, for users who also have tools of their own.
 import type { Shelf, Tool } from '../../core/index.ts'
 
+/** Keeps the copy up to date. */
 export type Mirror = {
-  /** Takes over what changed: of one server, or of all. */
+  /** Copies changes of one server, or of all. */
   sync(server?: string): void
 }
 
 type Grouped = ReadonlyMap<string, readonly Tool[]>
 
-/** Grouped once for all mirrors of a shelf: a pool is immutable. */
+/** Tools by server, grouped once for all mirrors of a shelf, since a pool is immutable. */
 const groups = new WeakMap<object, Grouped>()
 
-/** @param isOwn - Whether a server belongs to the other shelf alone. */
+/**
+ * Creates the mirror.
+ *
+ * @param isOwn - Returns whether a server belongs to the target shelf alone.
+ */
 export function mirrorShelf(from: Shelf, to: Shelf, isOwn: (server: string) => boolean): Mirror {
   const shown = new Map<string, readonly Tool[]>()
 

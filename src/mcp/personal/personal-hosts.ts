@@ -1,5 +1,5 @@
-// The servers for which each user has credentials of their own: per user a host of these servers, joined with the shared
-// one. Servers start at their first use; idle ones stop, the oldest first where there are too many.
+// Manages servers for which each user has their own credentials: one host per user with these servers, joined with the
+// shared one. Servers start at their first use; idle ones stop, the oldest first if there are too many.
 import type { Shelf } from '../../core/index.ts'
 import { errorMessage } from '../../lib/index.ts'
 import type { CredentialStore } from '../../users/credentials/index.ts'
@@ -26,13 +26,13 @@ export type PersonalHostsOptions = {
     readonly servers: readonly ServerConfig[]
     readonly authorize: (config: ServerConfig) => AuthProvider | undefined
   }) => McpHost
-  /** Connections and processes at a time, of all users together; 200 by default. */
+  /** Connections and processes at a time, of all users together. Default: 200. */
   readonly maxConnections?: number
-  /** Users whose servers are remembered while they do nothing; 200 by default. */
+  /** Inactive users whose servers are remembered. Default: 200. */
   readonly maxUsers?: number
   /** Milliseconds until credentials that could not be read are read again. */
   readonly retryMs?: number
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify?: (message: string) => void
 }
 
@@ -43,7 +43,7 @@ export type UserLayer = { readonly id: string; readonly shelf: Shelf; readonly h
 export type PersonalHosts = {
   /** Returns what a user sees; undefined if there are no personal servers that they may see. */
   layerFor(user: User): UserLayer | undefined
-  /** Names of the personal servers. */
+  /** Returns the names of the personal servers. */
   names(): readonly string[]
   /** Replaces the personal servers. */
   configure(servers: readonly ServerConfig[]): void
@@ -51,7 +51,7 @@ export type PersonalHosts = {
 }
 
 /**
- * Creates the hosts of users with credentials of their own.
+ * Creates the hosts of users with their own credentials.
  *
  * @example
  * const personal = createPersonalHosts({ servers, credentials, shared: host, sharedShelf: shelf, makeShelf, makeHost })
@@ -154,7 +154,7 @@ class Layer implements UserLayer {
   readonly #nextUse: () => number
   readonly #mirror: Mirror
   readonly #stops: (() => void)[]
-  /** Fills one after the other: the last one wins. */
+  /** Resolves when the last update of credentials is done; they run one after the other. */
   #filling: Promise<void>
   #retry: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
@@ -201,7 +201,7 @@ class Layer implements UserLayer {
     return this.own.status().flatMap(({ name, state }) => (state === 'connected' ? [name] : []))
   }
 
-  /** Reads the credentials again: servers whose values changed are opened anew, once their calls are answered. */
+  /** Reads the credentials again; reopens servers whose values changed, once their calls are answered. */
   refill(): Promise<void> {
     this.#filling = this.#filling.then(() => this.#fill())
     return this.#filling

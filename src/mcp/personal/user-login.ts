@@ -1,10 +1,10 @@
-// The login of one user to a remote server, kept among the user's encrypted credentials.
+// Reads and writes the login of one user to a remote server, stored among the user's encrypted credentials.
 import type { CredentialStore } from '../../users/credentials/index.ts'
 import { type CredentialFile, createOAuth, readCredentials } from '../oauth/index.ts'
 import type { AuthProvider, ServerConfig } from '../types.ts'
-import { word } from './fill.ts'
+import { shellWord } from './fill.ts'
 
-/** Returns what authorizes requests of a user; undefined for a server that needs no login. */
+/** Returns a provider that authorizes a user's requests; undefined for a server that needs no login. */
 export function storedLogin(
   { name, transport }: ServerConfig,
   user: string,
@@ -16,11 +16,11 @@ export function storedLogin(
   return createOAuth({
     server: name,
     file: loginFile(credentials, user, { server: name, url: transport.url }, true),
-    command: `toolshelf login ${word(name)} --user ${word(user)}`,
+    command: `toolshelf login ${shellWord(name)} --user ${shellWord(user)}`,
   })
 }
 
-/** Where a user's login to a server is read and written. */
+/** Opens the stored login of a user to a server. */
 export function loginFile(
   credentials: CredentialStore,
   user: string,
@@ -30,7 +30,7 @@ export function loginFile(
   return {
     async read() {
       const found = readCredentials((await credentials.read(user, server))?.login)
-      // A login at another address is not used for this one.
+      // Ignores a login for another URL.
       return found?.server === server && found.url === url ? found : undefined
     },
     write: (login) =>

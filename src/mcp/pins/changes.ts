@@ -3,14 +3,15 @@ import { cut, isContainer, spellOutInvisible, walkJson } from '../../lib/index.t
 import type { ListedTool } from '../types.ts'
 import { pinnedParts } from './fingerprint.ts'
 
-/** Undefined if there is nothing at that path. */
+/** A path at which two definitions differ; a text is undefined if there is nothing at that path. */
 export type Difference = {
-  /** `description`, `inputSchema.properties.path.default` … */
+  /** The path, such as `description` or `inputSchema.properties.path.default`. */
   readonly where: string
   readonly before: string | undefined
   readonly after: string | undefined
 }
 
+/** Returns the differences of two definitions. */
 export function differences(before: ListedTool, after: ListedTool): Difference[] {
   const [old, young] = [placesOf(before), placesOf(after)]
   const changed = [...young].filter(([where, text]) => old.get(where) !== text)
@@ -21,7 +22,7 @@ export function differences(before: ListedTool, after: ListedTool): Difference[]
   ]
 }
 
-/** The paths that differ, on one line: `description, inputSchema.properties.path.default and 3 more`. */
+/** Lists the paths that differ, on one line: `description, inputSchema.properties.path.default and 3 more`. */
 export function outline(found: readonly Difference[], most = 3): string {
   const rest = found.length - most
   const named = found.slice(0, most).map(({ where }) => spellOutInvisible(where))
@@ -32,7 +33,7 @@ const MAX_LINES = 12
 const MAX_LINE_LENGTH = 160
 const CONTEXT = 40
 
-/** Removed lines (`- …`) and added lines (`+ …`), without the common start and end. */
+/** Returns removed lines (`- …`) and added lines (`+ …`), without the common start and end. */
 export function differenceLines({ before, after }: Difference): string[] {
   const [old, young] = [linesOf(before), linesOf(after)]
   const shortest = Math.min(old.length, young.length)
@@ -74,7 +75,7 @@ function placesOf(tool: ListedTool): Map<string, string> {
   return places
 }
 
-/** Lists of strings and numbers, such as `required` and `enum`, are compared as one value. */
+/** Returns whether a list of strings and numbers, such as `required` or `enum`, is compared as one value. */
 function isShort(value: object): boolean {
   return Array.isArray(value) ? !value.some(isContainer) : Object.keys(value).length === 0
 }

@@ -9,7 +9,7 @@ const PARTS = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'a
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
-/** The parts of a definition that count, including the mark that makes a tool always loaded. */
+/** Returns the parts of a definition that count, including the mark that makes a tool always loaded. */
 export function pinnedParts(tool: ListedTool): { readonly [part: string]: unknown } {
   const meta = tool._meta
   const mark = typeof meta === 'object' && meta !== null ? meta[ALWAYS_LOAD] : undefined
@@ -19,7 +19,7 @@ export function pinnedParts(tool: ListedTool): { readonly [part: string]: unknow
   }
 }
 
-/** SHA-256 in hexadecimal digits. The order of keys does not matter; the order of lists does. */
+/** Returns a SHA-256 in hexadecimal. The order of keys does not matter; the order of lists does. */
 export function fingerprint(tool: ListedTool): string {
   const hash = createHash('sha256')
   for (const value of Object.values(pinnedParts(tool))) hash.update(written(value ?? null))

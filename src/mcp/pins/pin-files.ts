@@ -8,44 +8,51 @@ import type { ListedTool } from '../types.ts'
 /** What can be pinned: tools, prompts, a server's instructions and skills, by their URI. */
 export type PinKind = 'tool' | 'prompt' | 'instructions' | 'skill'
 
+/** The accepted version of a definition, and newer ones. */
 export type Pin = {
-  /** A tool if left out. */
+  /** The kind of definition. Default: a tool. */
   readonly kind?: Exclude<PinKind, 'tool'>
   readonly name: string
   readonly accepted: Seen
-  /** The definition that was accepted before, so that accepting can be taken back. */
+  /** The definition that was accepted before, so that accepting can be undone. */
   readonly previous?: Seen
   /** The newest definition, if it differs. */
   readonly newest?: Seen
-  /** The server no longer lists it. It stays pinned, so that removing and re-adding a tool does not accept a change. */
+  /**
+   * Whether the server no longer lists it. It stays pinned, so that removing and re-adding a tool does not accept a
+   * change.
+   */
   readonly isMissing?: true
 }
 
+/** A version of a definition. */
 export type Seen = {
   readonly hash: string
   /** When it was first seen, or when the first pending change was seen. */
   readonly since: string
-  /** Undefined if it is too large to be stored. */
+  /** The definition; undefined if it is too large to be stored. */
   readonly definition?: ListedTool
 }
 
-/** By `pinKey`. */
+/** Pins by `pinKey`. */
 export type PinnedTools = ReadonlyMap<string, Pin>
 
+/** Returns the key of a pin. */
 export function pinKey(kind: PinKind, name: string): string {
   return `${kind} ${name}`
 }
 
+/** The stored pins of all servers. */
 export type PinFiles = {
-  /** Undefined for an unknown server. Like all of these, never rejects. */
+  /** Returns the pins of a server; undefined for an unknown one. Like all of these methods, never rejects. */
   read(server: string): Promise<PinnedTools | undefined>
   write(server: string, pins: PinnedTools): Promise<void>
-  /** Returns false if there was nothing to delete. */
+  /** Deletes the pins of a server; returns false if there were none. */
   remove(server: string): Promise<boolean>
   all(): Promise<ReadonlyMap<string, PinnedTools>>
   /** Runs the work while no other process changes the server's file. */
   alone<Result>(server: string, work: () => Promise<Result>): Promise<Result>
-  /** Tells other processes that somebody decided about a server's pins. */
+  /** Notifies other processes that the user decided about a server's pins. */
   announce?(server: string): Promise<void>
 }
 
@@ -54,6 +61,7 @@ const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions', 'skill'])
 /** Characters of definitions in one file; beyond it, only hashes are stored. */
 const MAX_CHARACTERS = 4_000_000
 
+/** Opens the pins in a folder; without one they are kept in memory. */
 export function openPinFiles(folder: string | undefined, notify: (message: string) => void): PinFiles {
   return new PinFolder(folder, notify)
 }
@@ -175,7 +183,7 @@ class PinFolder implements PinFiles {
 /** Milliseconds; reading and writing a file takes far less. */
 const MAX_HOLD_MS = 5000
 
-/** If no lock can be created, no file can be written either. */
+/** Locks a file; returns undefined if no lock can be created, because no file can be written then either. */
 async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -185,15 +193,24 @@ async function lock(path: string): Promise<(() => Promise<void>) | undefined> {
   }
 }
 
-/** @internal */
+/**
+ * The content of a file.
+ * @internal
+ */
 export type PinFile = { readonly version: number; readonly server: string; readonly tools: readonly Pin[] }
 
-/** @internal */
+/**
+ * Returns the pins of a file by key.
+ * @internal
+ */
 export function pinsByKey({ tools }: PinFile): PinnedTools {
   return new Map(tools.map((pin) => [pinKey(pin.kind ?? 'tool', pin.name), pin]))
 }
 
-/** A readable part, and a hash for names that differ only in characters that a file name cannot contain. */
+/**
+ * Returns the file name of a server: a readable part, and a hash, since names may differ only in characters that a file
+ * name cannot contain.
+ */
 function fileNameOf(server: string): string {
   const readable = server.replace(/[^A-Za-z0-9-]+/g, '_').slice(0, 40)
   return `${readable}-${createHash('sha256').update(server).digest('hex').slice(0, 16)}.json`
@@ -206,13 +223,13 @@ async function replace(path: string, text: string): Promise<void> {
     await writeFile(temporary, text, { mode: 0o600, flush: true })
     await rename(temporary, path)
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {}) // The error that counts is the one before.
+    await rm(temporary, { force: true }).catch(() => {}) // The error above is the one to report.
     throw error
   }
 }
 
 /**
- * One line per tool, so that files are easy to compare.
+ * Writes one line per tool, so that files are easy to compare.
  * @internal
  */
 export function printPins(server: string, pins: PinnedTools): string {
@@ -230,7 +247,10 @@ function withoutDefinitions({ accepted, newest, previous: _, ...pin }: Pin): Pin
   return { ...pin, accepted: bare(accepted), ...(newest && { newest: bare(newest) }) }
 }
 
-/** @internal */
+/**
+ * Parses a file; throws if it is not valid.
+ * @internal
+ */
 export function parsePins(text: string): PinFile {
   const file = JSON.parse(text) as PinFile
   if (file?.version !== VERSION) throw new Error('it is of another version')

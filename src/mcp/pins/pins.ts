@@ -1,5 +1,5 @@
-// Pins definitions: remembers each tool, prompt, skill and instruction text of a server as it was first seen or last accepted,
-// and reports what is different now.
+// Pins definitions: remembers each tool, prompt, skill and instruction text of a server as it was first seen or last
+// accepted, and reports what is different now.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { StateStore } from '../../store/index.ts'
@@ -8,13 +8,14 @@ import { fingerprint, pinnedParts } from './fingerprint.ts'
 import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Seen } from './pin-files.ts'
 import { openStoredPins } from './stored-pins.ts'
 
+/** A definition that differs from the accepted one. */
 export type DefinitionChange = {
   readonly kind: PinKind
   /** Name of the tool or prompt, URI of the skill; `instructions` for instructions. */
   readonly name: string
-  /** As it was accepted. */
+  /** The accepted definition. */
   readonly before: ListedTool
-  /** As it was last seen. */
+  /** The definition last seen. */
   readonly after: ListedTool
   /** When the difference was first seen, in ISO format. */
   readonly since: string
@@ -22,8 +23,9 @@ export type DefinitionChange = {
   readonly isWhole: boolean
 }
 
+/** How a server's definitions differ from its pins. */
 export type Verdict = {
-  /** Reported every time until they are accepted. */
+  /** Changed definitions. Reported every time until they are accepted. */
   readonly changed: readonly DefinitionChange[]
   /** New since the last check, on a server that had pins. Reported once. */
   readonly added: readonly string[]
@@ -31,6 +33,7 @@ export type Verdict = {
   readonly removed: readonly string[]
 }
 
+/** The pins of a server. */
 export type PinnedServer = {
   readonly server: string
   /** Names of its pinned tools. */
@@ -42,23 +45,27 @@ export type PinnedServer = {
   readonly changed: readonly DefinitionChange[]
 }
 
-/** Definitions as they were first seen, to notice changes. */
+/** Definitions as first seen, to detect changes. */
 export type Pins = {
   /** Pins what is new of one kind and reports what changed. The caller decides what to do about a change. */
   judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
-  /** Accepts the newest definitions, of all or of the named ones, of one kind or of all; returns the names of what changed. */
+  /**
+   * Accepts the newest definitions, of all or of the named ones, of one kind or of all; returns the names of what
+   * changed.
+   */
   accept(server: string, names?: readonly string[], kind?: PinKind): Promise<readonly string[]>
-  /** Takes back that changes of one kind were accepted; returns the names of those that were. */
+  /** Undoes accepting changes of one kind; returns the names of those that were accepted. */
   hold(server: string, names: readonly string[], kind?: PinKind): Promise<readonly string[]>
-  /** Returns false if the server had no pins. */
+  /** Deletes the pins of a server; returns false if it had none. */
   forget(server: string): Promise<boolean>
   list(): Promise<readonly PinnedServer[]>
 }
 
+/** Options of `openPins`. */
 export type PinsOptions = {
-  /** If undefined, pins are kept in memory only. */
+  /** Where to store pins; undefined keeps them in memory only. */
   readonly folder: string | undefined
-  /** Keeps pins in a store that replicas share, in place of the folder. */
+  /** Stores pins in a store that replicas share, instead of the folder. */
   readonly store?: StateStore | undefined
   readonly now?: () => number
   /** Called with problems of the files; nothing here ever rejects. */
@@ -74,7 +81,9 @@ const SLICE_TOOLS = 20
 
 const none: PinnedTools = new Map()
 
-/** `$XDG_STATE_HOME/toolshelf/pins`, else `~/.local/state/toolshelf/pins`; undefined for a user without a home. */
+/**
+ * Returns `$XDG_STATE_HOME/toolshelf/pins`, else `~/.local/state/toolshelf/pins`; undefined for a user without a home.
+ */
 export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const { XDG_STATE_HOME: state } = environment
   if (state !== undefined && isAbsolute(state)) return join(state, 'toolshelf', 'pins')
@@ -95,7 +104,7 @@ export function openPins({ folder, store, now = Date.now, notify = () => {} }: P
   const files = store ? openStoredPins(store, notify) : openPinFiles(folder, notify)
   const stamp = () => new Date(now()).toISOString()
   let last: Promise<unknown> = Promise.resolve()
-  /** Runs one change after the other, so that what was read is still valid when it is written. */
+  /** Runs one change after the other, so that what was read is still current when it is written. */
   const inTurn = <Result>(server: string, work: () => Promise<Result>): Promise<Result> => {
     const result = last.then(() => files.alone(server, work))
     last = result.catch(() => {})
@@ -148,7 +157,7 @@ export function openPins({ folder, store, now = Date.now, notify = () => {} }: P
   }
 }
 
-/** Compares only servers that have pins: pinning one for the first time is left to the gateway. */
+/** Returns a checker that compares only servers that have pins; the gateway pins others for the first time. */
 export function comparePinned(pins: Pins): Pick<Pins, 'judge'> {
   const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
   const nothing: Verdict = { changed: [], added: [], removed: [] }
@@ -202,10 +211,12 @@ function compare(
 }
 
 type Listed = { readonly tool: ListedTool; readonly hash: string }
-/** A server may list a name twice: every definition counts. */
+/** Definitions with the same name: a server may list a name twice, and every definition counts. */
 type SameName = [Listed, ...Listed[]]
 
-/** Works in slices: the fingerprints of thousands of tools must not block the event loop. */
+/**
+ * Groups definitions by name, in slices, because the fingerprints of thousands of tools must not block the event loop.
+ */
 async function byName(tools: readonly ListedTool[]): Promise<ReadonlyMap<string, SameName>> {
   const groups = new Map<string, SameName>()
   for (const [index, tool] of tools.entries()) {
@@ -245,7 +256,7 @@ function see({ tool, hash }: Listed, since: string): Seen {
   return { hash, since, ...(definition && { definition }) }
 }
 
-/** A definition that changes again keeps the time of its first change. */
+/** Updates the newest version; one that changes again keeps the time of its first change. */
 function renew(newest: Seen | undefined, other: Listed, at: string): Seen {
   return newest?.hash === other.hash ? newest : see(other, newest?.since ?? at)
 }
@@ -265,13 +276,13 @@ function changeOf(pin: Pin, live?: ListedTool): DefinitionChange | undefined {
   )
 }
 
-/** The parts that count, if they are small enough to be stored. */
+/** Returns the parts that count, if they are small enough to be stored. */
 function small(tool: ListedTool): ListedTool | undefined {
   const definition = pinnedParts(tool) as ListedTool
   try {
     return JSON.stringify(definition).length <= MAX_DEFINITION_LENGTH ? definition : undefined
   } catch {
-    return undefined // Too deep to be written, or a circle.
+    return undefined // Nested too deeply, or cyclic.
   }
 }
 

@@ -1,16 +1,19 @@
-// Keeps pins in a store that replicas share: what is accepted at one of them is accepted at all.
+// Stores pins in a store that replicas share: what the user accepts at one of them is accepted at all.
 import { errorMessage } from '../../lib/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import { type PinFiles, type PinnedTools, parsePins, pinsByKey, printPins } from './pin-files.ts'
 
-/** Carries the name of a server about whose pins somebody decided. */
+/** The channel for names of servers about whose pins the user decided. */
 const CHANNEL = 'pins'
 const PREFIX = 'pins/'
 const LOCK_MS = 10_000
 
-/** @internal */
+/**
+ * Opens the pins in a store.
+ * @internal
+ */
 export function openStoredPins(store: StateStore, notify: (message: string) => void): PinFiles {
-  /** As they were last read or written: they count while the store is away. */
+  /** The pins as last read or written, which apply while the store is unreachable. */
   const known = new Map<string, PinnedTools>()
   let hasTold = false
 
@@ -20,7 +23,7 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
     hasTold = true
   }
 
-  /** Broken pins count as none: the server's definitions are pinned again. */
+  /** Parses pins; broken ones count as none, so that the server's definitions are pinned again. */
   const read = (server: string, text: string) =>
     parseOr(text, (reason) =>
       notify(`the stored pins of "${server}" are broken (${reason}); its tools are pinned again.`),
@@ -76,7 +79,7 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
           return running
         })
       } catch (error) {
-        // Without the store there is nobody to exclude; what was begun is not run twice.
+        // Without the store no lock is possible. Work that has already begun is not run twice.
         if (running) return running
         tellOnce(error)
         return work()

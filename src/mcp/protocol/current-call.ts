@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** A call of a client, from its request to its end. */
 export type ClientCall = {
-  /** The server has answered a call that was cancelled: it will not ask about it any more. */
+  /** Called when the server has answered a cancelled call: it will not ask about it any more. */
   answered(): void
 }
 

@@ -1,9 +1,9 @@
 // Exports of mcp/protocol for other folders.
 
-export { CallError, complaint, isAnswer, isUndelivered } from './call-error.ts'
+export { CallError, failureMessage, isAnswer, isUndelivered } from './call-error.ts'
 export { type ClientCall, callContext, currentCall } from './current-call.ts'
 export { isReservedKey, passableMeta, withPassableMeta } from './meta.ts'
 export { headerFault } from './param-headers.ts'
-export { ENDED, moreRights, reasonFor, withLastWords } from './reasons.ts'
+export { ENDED, missingRights, reasonFor, withLastLine } from './reasons.ts'
 export { SessionError } from './session-error.ts'
 export { isForModel, isForPages } from './visibility.ts'

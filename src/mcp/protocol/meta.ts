@@ -6,7 +6,7 @@ const RESERVED = /^(?:[^./]+\.)?(?:modelcontextprotocol|mcp)[./]/i
 const TRACE_CONTEXT: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'baggage'])
 const MAX_META_LENGTH = 65_536
 
-/** True for a name that belongs to MCP itself. */
+/** Returns whether a name belongs to MCP itself. */
 export function isReservedKey(key: string): boolean {
   return RESERVED.test(key)
 }
@@ -32,7 +32,7 @@ function isShortTrace([key, value]: readonly [string, unknown]): boolean {
   return TRACE_CONTEXT.has(key) && typeof value === 'string' && value.length <= MAX_META_LENGTH / 8
 }
 
-/** Infinite for a value that is nested too deeply to be serialised. */
+/** Returns the length of the JSON; infinite for a value that is nested too deeply to be serialised. */
 function lengthOf(value: unknown): number {
   try {
     return JSON.stringify(value).length

@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs'
 import type { ServerConfig } from '../types.ts'
 
-/** Start of the message for a process that ended by itself. */
+/** The start of the message about a process that ended by itself. */
 export const ENDED = 'the process '
 
+/** Returns why a connection failed, and what to do. */
 export function reasonFor(
   error: unknown,
   ending: string | undefined,
@@ -34,7 +35,7 @@ function hostOf(url: string): string {
   }
 }
 
-/** `fetch failed` says nothing; the actual error is in its cause. */
+/** Returns the message of an error's cause, because `fetch failed` says nothing. */
 function causeOf(error: unknown): string {
   const { message, code, cause } = error as { message?: string; code?: string; cause?: unknown }
   return cause ? causeOf(cause) : message || code || String(error)
@@ -45,18 +46,22 @@ function isUnauthorized(error: unknown): boolean {
   return name === 'UnauthorizedError' || status === 401
 }
 
-/** The server chooses the scope, and users and models run commands they read: a scope with shell syntax is left out. */
-export function moreRights(server: string, scope = ''): string {
+/**
+ * Returns the message about missing permissions. Omits a scope with shell syntax: the server chooses it, and users and
+ * models run commands they read.
+ */
+export function missingRights(server: string, scope = ''): string {
   const isHarmless = /^[\w.:/,+ -]{1,500}$/.test(scope)
   return `It needs more permissions: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
 }
 
-export function withLastWords(reason: string, stderr: string): string {
+/** Adds the last line of stderr to a reason. */
+export function withLastLine(reason: string, stderr: string): string {
   const words = lastLine(stderr)
   return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
 }
 
-/** The line that explains the failure: below a stack trace there are only frames and the Node version. */
+/** Returns the line that explains the failure: below a stack trace there are only frames and the Node version. */
 function lastLine(text: string): string {
   const lines = text
     .split('\n')

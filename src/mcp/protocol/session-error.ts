@@ -1,4 +1,4 @@
-// The error of a session that could not be opened, in a file of its own so that the SDK is not loaded for it.
+// Defines the error of a session that could not be opened. A separate file, so that using it does not load the SDK.
 
 /** The session could not be opened; the message is for users. */
 export class SessionError extends Error {

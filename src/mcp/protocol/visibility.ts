@@ -2,12 +2,12 @@
 import type { Fields } from '../../lib/index.ts'
 import type { ListedTool } from '../types.ts'
 
-/** False for a tool that only pages may call: `_meta.ui.visibility` without "model". */
+/** Returns false for a tool that only pages may call: `_meta.ui.visibility` without "model". */
 export function isForModel(tool: ListedTool): boolean {
   return visibilityOf(tool)?.includes('model') ?? true
 }
 
-/** False for a tool that pages may not call. */
+/** Returns false for a tool that pages may not call. */
 export function isForPages(tool: ListedTool): boolean {
   return visibilityOf(tool)?.includes('app') ?? true
 }

@@ -14,9 +14,9 @@ export type Secrets = ReadonlySet<string>
 type Source = 'setting' | 'word'
 
 const MAX_DEPTH = 20
-/** Characters from which on a line of a multi-line value is a secret of its own. */
+/** A line of a multi-line value with this many characters or more is a secret by itself. */
 const SHORTEST_LINE = 16
-/** Headers whose values are usually no secrets. */
+/** Headers whose values are usually not secret. */
 const PUBLIC_HEADERS =
   /^(?:accept(?:-.*)?|content-.*|user-agent|cache-control|host|connection|origin|referer|mcp-.*)$/i
 
@@ -86,7 +86,10 @@ function decodedBase64(value: string): string | undefined {
   return /^(?:[\t\n\r]|[^\p{Cc}\ufffd]){6,}$/u.test(decoded) ? decoded : undefined
 }
 
-/** A public header may still hold a key: `User-Agent: x (key …)`, `Referer: https://x?token=…`. */
+/**
+ * Adds the secrets of a header; even a public one may contain a key: `User-Agent: x (key …)`, `Referer:
+ * https://x?token=…`.
+ */
 function takeHeader(name: string, value: string, secrets: Set<string>): void {
   const isPublic = PUBLIC_HEADERS.test(name) && !isSecretName(name)
   take(value, name, isPublic ? 'word' : 'setting', secrets)
@@ -137,7 +140,7 @@ const SETTINGS = /^(?:env|environment|headers?|http_headers)$/i
 
 /**
  * Collects the secret parts of a URL: user and password, values of query and fragment, key-like parts of the path.
- * Parsed by hand, because passwords often contain characters that a URL must not. Returns false if it is no URL.
+ * Parsed by hand, because passwords often contain characters that a URL must not. Returns false if it is not a URL.
  */
 function takeAddress(value: string, secrets: Set<string>): boolean {
   const match = /^(?:jdbc:)?[a-z][a-z0-9+.-]*:\/\/([^\s]*)$/is.exec(value)
@@ -240,7 +243,7 @@ const HEADER = /^([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$/s
 /** Flags whose value is `user:password`. */
 const USER_FLAG = /^(?:-u|--user|--userpwd|--basic-auth|--proxy-user|--credentials?)$/
 
-/** Whether it is `Name: value`; without the space only if the name says secret or begins with `x-`. */
+/** Returns whether a text is `Name: value`; without the space only if the name says secret or begins with `x-`. */
 function isHeader(name: string, whole: string): boolean {
   return (
     !/^[a-z][a-z0-9+.-]*:\/\//i.test(whole) &&

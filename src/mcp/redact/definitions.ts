@@ -20,8 +20,8 @@ export function redactEntries(entries: readonly unknown[], redactor: Redactor): 
     try {
       return redactTexts(entry, '', redactor)
     } catch {
-      // Too deeply nested to walk. An entry that can still be serialised might leak a secret, so it is removed; one that
-      // cannot is dropped later, with a message.
+      // Nested too deeply to walk. Removes an entry that can still be serialised, because it might leak a secret; others are
+      // dropped later, with a message.
       return isWritable(entry) ? undefined : entry
     }
   })
@@ -65,7 +65,7 @@ function isWritable(entry: unknown): boolean {
   }
 }
 
-/** An argument may be called `name` or `type`: then its value is a schema. */
+/** Returns whether a value is the schema of an argument that is called `name` or `type`. */
 function isSchemaOf(key: string, value: unknown): boolean {
   return (
     key !== 'enum' && key !== 'const' && typeof value === 'object' && value !== null && !Array.isArray(value)

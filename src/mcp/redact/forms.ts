@@ -2,13 +2,13 @@
 // Implements H8.
 import type { Pattern } from './matcher.ts'
 
-/** Characters of a piece: output with this many consecutive characters of a long secret is hidden. */
+/** Length of a piece: output with this many consecutive characters of a long secret is hidden. */
 const PIECE = 12
-/** Characters from which on a secret is also hidden piece by piece. */
+/** Secrets with this many characters or more are also hidden piece by piece. */
 const SHORTEST_IN_PIECES = 16
 /** From this many patterns on, no more pieces are added. */
 const MAX_PATTERNS = 50_000
-/** Shorter secrets are not looked for in base64 and hex, where they would match by chance. */
+/** Shorter secrets are not searched for in base64 and hex, where they would match by chance. */
 const SHORTEST_BASE64 = 6
 
 /** Returns the patterns for all forms of these secrets. */

@@ -1,13 +1,16 @@
 // Finds many literal strings in one pass, case-insensitively, even if line breaks, terminal sequences or invisible
 // characters split them.
-import { SEQUENCES, UNSEEN } from '../../lib/index.ts'
+// Implements H8.
+import { INVISIBLE_CHARACTER, TERMINAL_SEQUENCES } from '../../lib/index.ts'
 
+/** A string to find. */
 export type Pattern = {
   readonly text: string
   /** Matched case-sensitively, and extended to the whole run of base64 characters around it. */
   readonly isBase64?: boolean
 }
 
+/** A range of a text. */
 export type Range = { readonly start: number; readonly end: number }
 
 /** Finds the ranges of a text that match a pattern, in order, merged if they touch. */
@@ -17,6 +20,7 @@ export type Matcher = (text: string) => readonly Range[]
 const PREFIX = 3
 const SLOTS = 1 << 16
 
+/** Creates a matcher for many patterns. */
 export function createMatcher(patterns: readonly Pattern[]): Matcher {
   const find = createFinder(patterns.map((pattern) => ({ pattern, folded: fold(pattern.text).text })))
   // Wrapping a line at a blank inside a secret removes the blank, so secrets with blanks are also searched without any.
@@ -53,7 +57,7 @@ function createFinder(patterns: readonly FoldedPattern[]): ((text: Folded) => Ra
     const found: Range[] = []
     /** End of the last matched run of base64: matches inside it are skipped. */
     let taken = 0
-    // The codes of the characters at `at` and behind it: each is read once.
+    // The codes of the characters at `at` and after it; each is read once.
     let [first, second] = [read.charCodeAt(0), read.charCodeAt(1)]
     for (let at = 0; at + PREFIX <= read.length; at++) {
       const third = read.charCodeAt(at + 2)
@@ -103,12 +107,15 @@ function joined(ranges: readonly Range[]): Range[] {
 }
 
 /** What may split a secret: colour codes, line breaks with the blanks after them, and invisible characters. */
-const PARTING = new RegExp(`\\u001b\\[[\\d;?]*[ -/]*[@-~]|[\\r\\n]+[ \\t]*|${UNSEEN.source}`, 'gu')
+const PARTING = new RegExp(
+  `\\u001b\\[[\\d;?]*[ -/]*[@-~]|[\\r\\n]+[ \\t]*|${INVISIBLE_CHARACTER.source}`,
+  'gu',
+)
 /**
  * `PARTING` and all other terminal sequences. Texts with escapes are searched both ways, because what looks like the end
  * of a sequence may be the first character of a secret.
  */
-const WITH_SEQUENCES = new RegExp(`${SEQUENCES.source}|${PARTING.source}`, 'gu')
+const WITH_SEQUENCES = new RegExp(`${TERMINAL_SEQUENCES.source}|${PARTING.source}`, 'gu')
 /** `WITH_SEQUENCES` and all blanks. */
 const WITH_BLANKS = new RegExp(`${WITH_SEQUENCES.source}|\\s`, 'gu')
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these begin terminal sequences

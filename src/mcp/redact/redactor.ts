@@ -22,7 +22,7 @@ import { createMatcher, type Matcher, type Range } from './matcher.ts'
 export type Redactor = {
   /** Returns the text with every secret replaced by `[hidden]`; longer than a million characters, it is cut. */
   text(text: string): string
-  /** Whether the text contains a secret. */
+  /** Returns whether the text contains a secret. */
   hasSecret(text: string): boolean
   /**
    * Returns a copy of plain data with secrets hidden in its strings and keys. Undefined if the data cannot be serialised
@@ -34,13 +34,16 @@ export type Redactor = {
    * characters from the messages. Changes and returns the same error.
    */
   error(error: unknown): unknown
-  /** The configuration with its secrets hidden, every value of `env` and `headers` among them, and no `variables`. */
+  /**
+   * Returns the configuration with its secrets hidden, including every value of `env` and `headers`, and without
+   * `variables`.
+   */
   config(): ServerConfig
   /** Adds a secret learned later, such as the token of a login: the last 20 of at least eight characters count. */
   add(secret: string): void
 }
 
-/** What replaces a secret. */
+/** Replaces a secret. */
 export const HIDDEN = '[hidden]'
 /** Longer texts are cut before the search; longer data is not returned at all. */
 const MAX_CHARACTERS = 1_000_000
@@ -54,7 +57,7 @@ export function createRedactor(config: ServerConfig): Redactor {
   let matcher: Matcher | undefined
   let shown: ServerConfig | undefined
 
-  /** Creates the matcher at first use, and anew after a secret was added. */
+  /** Creates the matcher at first use, and again after a secret was added. */
   function match(text: string): readonly Range[] {
     matcher ??= createMatcher(patternsFor([...collectSecrets(config), ...learned]))
     return matcher(text)

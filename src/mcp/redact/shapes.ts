@@ -1,12 +1,12 @@
 // Decides by its name and its shape whether a value is a secret.
 import { splitName } from '../../lib/index.ts'
 
-/** Characters of the shortest hidden setting under a secret's name: hiding shorter ones would garble other texts. */
+/** Shortest setting to hide under a secret's name, in characters: hiding shorter ones would garble other texts. */
 const SHORTEST_NAMED = 4
-/** The same under any other name. */
+/** Shortest setting to hide under any other name. */
 const SHORTEST = 6
 
-/** Whether the name of a variable, header, flag, parameter or JSON key says that its value is a secret. */
+/** Returns whether the name of a variable, header, flag, parameter or JSON key says that its value is a secret. */
 export function isSecretName(name: string): boolean {
   const words = splitName(name)
   if (isPublicName(name)) return false
@@ -28,7 +28,7 @@ const PUBLIC_ENDINGS = new Set(
 )
 
 /**
- * Whether a value given as a setting (`env`, `headers`, `${}`, `NAME=value`) must be hidden: everything of six
+ * Returns whether a value given as a setting (`env`, `headers`, `${}`, `NAME=value`) must be hidden: everything of six
  * characters or more (four under a secret's name) that looks like a key or is not harmless. Unless the name says secret,
  * short words and numbers stay too, and identifiers under a public name.
  */
@@ -41,14 +41,14 @@ export function isSecretSetting(value: string, name: string): boolean {
   )
 }
 
-/** Whether a bare word of a command line looks like a secret. */
+/** Returns whether a bare word of a command line looks like a secret. */
 export function isSecretWord(word: string): boolean {
   return isKeyLike(word) || (SELF_NAMED.test(word) && word.length >= 8 && !isHarmless(word))
 }
 
 const SELF_NAMED = /secret|token|passw|api[-_]?key|credential/i
 
-/** Whether a word looks generated: it has a vendor's prefix, or a part that is dense (see `isDense`). */
+/** Returns whether a word looks generated: it has a vendor's prefix, or a part that is dense (see `isDense`). */
 export function isKeyLike(word: string): boolean {
   if (word.length < 10 || /\s/.test(word) || isProgramPath(word)) return false
   if (VENDOR.test(word)) return true
@@ -72,7 +72,7 @@ function isProgramPath(word: string): boolean {
   return /^[@./~]|^[A-Za-z]:[\\/]/.test(word) && !word.split(/[@/\\.:_-]+/).some(isDense)
 }
 
-/** Whether a value is harmless under any name: a common word, region, host, path, date or version without a dense part. */
+/** Returns whether a value is harmless under any name: a common word, region, host, path, date or version, nothing dense. */
 export function isHarmless(value: string): boolean {
   if (COMMON_WORDS.has(value.toLowerCase())) return true
   return HARMLESS_SHAPES.some((shape) => shape.test(value)) && !value.split(/[^A-Za-z0-9]+/).some(isDense)

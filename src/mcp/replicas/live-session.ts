@@ -1,4 +1,4 @@
-// One session that is live at this replica, linked with the same session at others: passes on answers, cancellations,
+// Links a session that is live at this replica with the same session at others: passes on answers, cancellations,
 // notifications and its end.
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
@@ -16,50 +16,52 @@ export type SessionLink = {
   readonly shared: SharedSession
   /** Wraps the session's transport; call it once. */
   wrap(transport: Transport, local: LocalSession): Transport
-  /** Whether the session still exists; asks the store only if messages may have been missed. */
+  /** Returns whether the session still exists; asks the store only if messages may have been missed. */
   isCurrent(): Promise<boolean>
-  /** Extends the session's life, at most ten times per life. */
+  /** Extends the session's time to live, at most ten times per period. */
   used(): void
-  /** The client has opened its stream for notifications here. */
+  /** Records that the client has opened its stream for notifications here. */
   streamOpened(): void
   /** Ends the session at all replicas. Rejects while the store is unreachable. */
   finish(): Promise<void>
-  /** The session is no longer live here; others may go on with it. */
+  /** Records that the session is no longer live here; others may continue it. */
   leave(): void
 }
 
-/** What a link needs to know of the session at this replica. */
+/** What a link needs to know about the session at this replica. */
 export type LocalSession = {
   readonly hasStream: () => boolean
-  /** The session was ended at another replica. */
+  /** Called when another replica ended the session. */
   readonly end: () => void
 }
 
 /** Messages for a stream at another replica, per second and session. */
 const MAX_SENT_PER_SECOND = 50
 
-/** Where the record of a session is. */
+/** Returns the store's key of a session's record. */
 export const sessionKey = (id: string) => `session/${id}`
 const channelOf = (id: string) => `session/${id}`
 
+/** Options of `LiveSession`. */
 export type LiveSessionOptions = {
   readonly id: string
   readonly stored: StoredSession
   readonly replica: Replica
   readonly calls: RemoteCalls
   readonly idleMs: number
-  /** Names the data of the store that the session's record is part of. */
+  /** Identifies the store's data that the session's record is part of. */
   readonly epoch: string
   /** Writes the sessions of this replica to the store if it was emptied. */
   readonly restoreAll: () => Promise<void>
   readonly onLeave: (link: LiveSession) => void
 }
 
+/** A session that is live at this replica. */
 export class LiveSession implements SessionLink {
   readonly id: string
   readonly initialize: Fields
   readonly shared: SharedSession
-  /** Messages may have been missed. */
+  /** Whether messages may have been missed. */
   isSuspect = false
   epoch: string
   readonly #options: LiveSessionOptions
@@ -118,7 +120,7 @@ export class LiveSession implements SessionLink {
       sendToStream: async (message) => {
         if (this.#maySend()) this.#post('send', { message })
       },
-      // Nobody waits for an answer to a replica that has ended.
+      // If the replica has ended, nobody waits for the answer.
       forward: (to, message) => void calls.call(to, 'message', { session: id, message }).catch(() => {}),
       cancelElsewhere: (message) => this.#post('cancel', { message }),
     })
@@ -147,7 +149,7 @@ export class LiveSession implements SessionLink {
       (isThere) => {
         if (!isThere) this.isSuspect = true
       },
-      () => {}, // The next touch comes long before the record expires.
+      () => {}, // The next extension comes long before the record expires.
     )
   }
 
@@ -204,7 +206,7 @@ export class LiveSession implements SessionLink {
   #post(type: string, body: Fields): void {
     const { replica, id } = this.#options
     const text = JSON.stringify({ type, from: replica.id, ...body })
-    replica.store.publish(channelOf(id), text).catch(() => {}) // Those who miss it look into the store.
+    replica.store.publish(channelOf(id), text).catch(() => {}) // Replicas that miss it read the store.
   }
 
   #tellListed(): void {
@@ -215,7 +217,7 @@ export class LiveSession implements SessionLink {
     replica.send(changedBy, 'listed', { session: id }).catch(() => {})
   }
 
-  /** Messages for a stream elsewhere are limited, so that a server that floods its log does not flood the store. */
+  /** Limits messages for a stream elsewhere, so that a server that floods its log does not flood the store. */
   #maySend(): boolean {
     const second = Math.floor(performance.now() / 1000)
     if (second !== this.#sentSecond) this.#sent = 0
@@ -224,7 +226,7 @@ export class LiveSession implements SessionLink {
   }
 }
 
-/** What other replicas must know at once; tools are read from the store when they are listed. */
+/** Returns what other replicas must know at once; they read tools from the store when they list them. */
 function chosenIn({ logLevel, subscriptions, pages }: SessionState): string {
   return JSON.stringify([logLevel, subscriptions, pages])
 }

@@ -1,4 +1,5 @@
-// Marks the ids of requests that a replica sends to a client, so that the answer finds the replica wherever it arrives.
+// Marks the ids of requests that a replica sends to a client, so that the answer reaches this replica wherever it
+// arrives.
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { isReplicaId } from './replica.ts'
@@ -19,7 +20,7 @@ export function markOutgoing(message: JSONRPCMessage, replica: string): JSONRPCM
   })
 }
 
-/** A message of the client that belongs to a request of a replica, with the id that the replica knows. */
+/** A client's message that belongs to a replica's request, with the id that the replica knows. */
 export type RoutedMessage = { readonly replica: string; readonly message: JSONRPCMessage }
 
 /**
@@ -40,7 +41,7 @@ export function routeIncoming(message: JSONRPCMessage): RoutedMessage | null | u
   )
 }
 
-/** The id of the client's request that a notification cancels. */
+/** Returns the id of the client's request that a notification cancels. */
 export function cancelledId(message: JSONRPCMessage): unknown {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined
   return fieldsOf(message.params).requestId

@@ -1,5 +1,5 @@
-// Calls between replicas over the messages of the store. Messages can be lost while the store reconnects, so calls and
-// outcomes are repeated until they are acknowledged, and a caller notices that the other replica has ended.
+// Implements calls between replicas over the store's messages. Messages can be lost while the store reconnects, so calls
+// and outcomes are repeated until they are acknowledged, and a caller detects that the other replica has ended.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
@@ -7,7 +7,10 @@ import type { Replica } from './replica.ts'
 
 /** Calls functions of other replicas, and serves theirs. */
 export type RemoteCalls = {
-  /** Rejects with a `RemoteCallError` if the replica has ended, the store is unreachable, or the function threw. */
+  /**
+   * Calls a function. Rejects with a `RemoteCallError` if the replica has ended, the store is unreachable, or the
+   * function threw.
+   */
   call(to: string, method: string, params: Fields, options?: RemoteCallOptions): Promise<unknown>
   /** Registers the function that answers calls of a method. */
   serve(method: string, handler: RemoteHandler): void
@@ -16,17 +19,19 @@ export type RemoteCalls = {
   close(): void
 }
 
+/** Options of a call to another replica. */
 export type RemoteCallOptions = {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: Fields) => void
 }
 
+/** Answers calls of one method. */
 export type RemoteHandler = (
   params: Fields,
   context: { readonly signal: AbortSignal; readonly onProgress: (progress: Fields) => void },
 ) => Promise<unknown>
 
-/** Why a call of another replica failed. */
+/** A call of another replica failed. */
 export class RemoteCallError extends Error {
   override readonly name = 'RemoteCallError'
   /** `gone`: the replica has ended; `unreachable`: the store does not answer; `failed`: its function threw. */
@@ -41,24 +46,24 @@ export class RemoteCallError extends Error {
   }
 }
 
-/** An error as it travels between replicas. */
+/** An error as sent between replicas. */
 export type ThrownError = {
   readonly message: string
   readonly code?: number
   readonly data?: unknown
 }
 
-/** Milliseconds. */
+/** Times in milliseconds. */
 export type RemoteCallTimes = {
-  /** Between two repetitions of a message that was not acknowledged, and two looks at a heartbeat. */
+  /** Time between two repetitions of an unacknowledged message, and between two checks of a heartbeat. */
   readonly repeatMs: number
   /** How long an outcome waits for its acknowledgement, and a call for a store that does not answer. */
-  readonly patienceMs: number
+  readonly giveUpAfterMs: number
 }
 
-const TIMES: RemoteCallTimes = { repeatMs: 3000, patienceMs: 30_000 }
+const TIMES: RemoteCallTimes = { repeatMs: 3000, giveUpAfterMs: 30_000 }
 const DRAIN_STEP_MS = 50
-/** Calls of other replicas at once. */
+/** Most concurrent calls of other replicas. */
 const MAX_SERVED = 10_000
 
 type Pending = {
@@ -157,12 +162,12 @@ class Calls implements RemoteCalls {
       fail(new RemoteCallError('gone', 'this replica is closing; call again'))
   }
 
-  /** A message that is lost is repeated. */
+  /** Sends a message; a lost one is repeated. */
   #post(to: string, type: string, body: Fields): void {
     this.#replica.send(to, type, body).catch(() => {})
   }
 
-  /** Repeats a call until it is accepted; fails it when its replica has ended. Returns how to stop that. */
+  /** Repeats a call until it is accepted; fails it when its replica has ended. Returns a function that stops this. */
   #watch(call: Pending, repeat: () => void): () => void {
     let reachedAt = Date.now()
     const timer = setInterval(async () => {
@@ -171,7 +176,7 @@ class Calls implements RemoteCalls {
         reachedAt = Date.now()
         if (!call.isAccepted) repeat()
       } catch {
-        if (Date.now() - reachedAt > this.#times.patienceMs) call.fail(unreachable())
+        if (Date.now() - reachedAt > this.#times.giveUpAfterMs) call.fail(unreachable())
       }
     }, this.#times.repeatMs)
     timer.unref()
@@ -213,7 +218,7 @@ class Calls implements RemoteCalls {
 
   /** Repeats an outcome until it is acknowledged. */
   #deliver(id: string, from: string, outcome: Fields): void {
-    const until = Date.now() + this.#times.patienceMs
+    const until = Date.now() + this.#times.giveUpAfterMs
     const again = setInterval(() => {
       const isWaiting = this.#served.has(id)
       if (isWaiting && Date.now() < until) return this.#post(from, 'outcome', outcome)

@@ -1,4 +1,5 @@
-// One of several gateway processes that serve the same clients: its id, its heartbeat, and messages between replicas.
+// Represents one of several gateway processes that serve the same clients: its id, its heartbeat, and messages between
+// replicas.
 import { randomBytes } from 'node:crypto'
 import { errorMessage, type Fields, fieldsOf } from '../../lib/index.ts'
 import type { StateStore } from '../../store/index.ts'
@@ -10,14 +11,17 @@ export type Replica = {
   readonly store: StateStore
   /** Announces this replica and listens to the others; keeps trying while the store is unreachable. */
   start(): Promise<void>
-  /** Whether the replica's heartbeat is fresh. Rejects while the store is unreachable. */
+  /** Returns whether the replica's heartbeat is fresh. Rejects while the store is unreachable. */
   isAlive(id: string): Promise<boolean>
   send(to: string, type: string, body: Fields): Promise<void>
   /** Registers the handler for messages of a type; one per type. */
   onMessage(type: string, handler: (body: Fields, from: string) => void): void
   /** Calls the listener when messages of the store may have been missed. */
   onGap(listener: () => void): () => void
-  /** Names the store's data: a different value means that the store was emptied. Rejects while it is unreachable. */
+  /**
+   * Returns an id of the store's data: a different one means that the store was emptied. Rejects while it is
+   * unreachable.
+   */
   epoch(): Promise<string>
   close(): Promise<void>
 }
@@ -25,7 +29,7 @@ export type Replica = {
 /** Options of `createReplica`. */
 export type ReplicaOptions = {
   readonly store: StateStore
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify?: ((message: string) => void) | undefined
   /** Milliseconds between two heartbeats; a replica counts as gone after three. */
   readonly heartbeatMs?: number
@@ -36,7 +40,7 @@ const MISSED_HEARTBEATS = 3
 const EPOCH = 'replicas/epoch'
 const ID = /^[0-9a-f]{24}$/
 
-/** Whether a text that a client sent can be the id of a replica. */
+/** Returns whether a text that a client sent can be the id of a replica. */
 export function isReplicaId(text: string): boolean {
   return ID.test(text)
 }
@@ -103,7 +107,7 @@ export function createReplica({
     async close() {
       isClosed = true
       clearInterval(timer)
-      const ignore = () => {} // The heartbeat ends by itself.
+      const ignore = () => {} // The heartbeat expires by itself.
       await Promise.all([stopListening?.().catch(ignore), store.delete(keyOf(id)).catch(ignore)])
     },
   }
@@ -112,7 +116,7 @@ export function createReplica({
 const keyOf = (id: string) => `replica/${id}`
 const channelOf = (id: string) => `replica/${id}`
 
-/** Reads a message of another replica; one that is not an object has no fields. */
+/** Parses a message of another replica; returns no fields if it is not an object. */
 export function parsed(text: string): Fields {
   try {
     return fieldsOf(JSON.parse(text))

@@ -1,5 +1,5 @@
-// Finds the sessions that replicas share: opens them, continues those that other replicas opened, and writes them to the
-// store again if it was emptied.
+// Manages the sessions that replicas share: opens them, continues those that other replicas opened, and writes them to
+// the store again if it was emptied.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
@@ -14,13 +14,17 @@ import { createStoredSession, type StoredRecord } from './shared-session.ts'
 export type SessionLinks = {
   /** Stores a new session. Rejects while the store is unreachable. */
   open(initialize: Fields, userId?: string): Promise<SessionLink>
-  /** Finds a user's session that another replica opened; undefined if they have none. Rejects while the store is unreachable. */
+  /**
+   * Finds a user's session that another replica opened; undefined if they have none. Rejects while the store is
+   * unreachable.
+   */
   resume(id: string, userId?: string): Promise<SessionLink | undefined>
-  /** The store was emptied a moment ago, and replicas are writing their sessions to it again. */
+  /** Returns whether the store was emptied a moment ago, and replicas are writing their sessions to it again. */
   isRestoring(): boolean
   close(): void
 }
 
+/** Options of `createSessionLinks`. */
 export type SessionLinksOptions = {
   readonly replica: Replica
   readonly calls: RemoteCalls
@@ -29,7 +33,9 @@ export type SessionLinksOptions = {
 }
 
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-/** Milliseconds that a client may take until its second request; a session that is only opened costs little. */
+/**
+ * Time to live of a session until its second request; it is short so that a session that is only opened costs little.
+ */
 const FIRST_LIFE_MS = 60_000
 /** Milliseconds after the store was emptied in which an unknown session may be one that is not restored yet. */
 const RESTORING_MS = 10_000
@@ -37,6 +43,7 @@ const RESTORED_AT_ONCE = 50
 /** Milliseconds until sessions are restored again after the store failed to take them. */
 const RETRY_MS = 500
 
+/** Creates the session links of a replica. */
 export function createSessionLinks(options: SessionLinksOptions): SessionLinks {
   return new Links(options)
 }
@@ -86,7 +93,7 @@ class Links implements SessionLinks {
       await this.#readEpoch()
       return undefined
     }
-    // Whoever else asks for it must neither prolong it nor take its place among the sessions that are live here.
+    // Another user's request must neither prolong it nor replace it among the sessions that are live here.
     if (record.userId !== userId) return undefined
     const link = await this.#join(id, { record, version: stored.version })
     link.used()
@@ -120,7 +127,7 @@ class Links implements SessionLinks {
     return session
   }
 
-  /** Restores lost sessions, again and again until the store answers; a newer gap takes over. */
+  /** Restores lost sessions, retrying until the store answers; a newer gap takes over. */
   async #recover(): Promise<void> {
     const gap = ++this.#gaps
     while (gap === this.#gaps && !this.#isClosed)
@@ -131,7 +138,7 @@ class Links implements SessionLinks {
       }
   }
 
-  /** Notices that the store has lost its data since this replica last looked. */
+  /** Detects that the store has lost its data since the last check. */
   async #readEpoch(): Promise<string> {
     const current = await this.#options.replica.epoch()
     if (this.#epoch !== undefined && this.#epoch !== current) this.#restoringUntil = Date.now() + RESTORING_MS

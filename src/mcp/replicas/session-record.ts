@@ -1,11 +1,11 @@
-// What replicas share about the session of a client: how it introduced itself, and what it has chosen since.
+// Defines what replicas share about the session of a client: its `initialize` parameters, and its choices since.
 import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
 
 /** What a client has chosen in its session. */
 export type SessionState = {
   /** Names of the tools that searches loaded, in the order of loading. */
   readonly tools: readonly string[]
-  /** A result of the client was put on the shelf. */
+  /** Whether a result of the client was stored. */
   readonly hasShelved: boolean
   readonly logLevel?: string | undefined
   /** URIs of the resources that the client subscribes to, as the client knows them. */
@@ -14,33 +14,38 @@ export type SessionState = {
   readonly pages: readonly string[]
 }
 
-/** A session as the store keeps it. */
+/** A session as stored. */
 export type SessionRecord = {
   /** Parameters of the client's `initialize` request. */
   readonly initialize: Fields
-  /** Whose session it is; undefined if the gateway has no users. */
+  /** The user of the session; undefined if the gateway has no users. */
   readonly userId?: string | undefined
-  /** Owns the session's long results. */
+  /** The owner of the session's long results. */
   readonly owner: string
   /** The replica that changed the list of tools last; it waits until the client has fetched the list. */
   readonly changedBy?: string | undefined
   readonly state: SessionState
 }
 
-/** Increases when an older version could not read the record. */
+/** Incremented when an older version could not read the record. */
 const VERSION = 1
-/** Characters of a record; one that would be longer is refused. */
+/** Longest record, in characters; a longer one is refused. */
 export const MAX_RECORD = 200_000
-/** Characters of a record when its session opens: anyone with a key can open many, and the store keeps each for a minute. */
+/**
+ * Longest record of a new session, in characters: anyone with a key can open many, and the store keeps each for a
+ * minute.
+ */
 export const MAX_NEW_RECORD = 20_000
 
+/** The state of a new session. */
 export const newSessionState: SessionState = { tools: [], hasShelved: false, subscriptions: [], pages: [] }
 
+/** Returns a record as text. */
 export function writeRecord(record: SessionRecord): string {
   return JSON.stringify({ v: VERSION, ...record })
 }
 
-/** Returns undefined for a text that is not a record, or one of a newer version. */
+/** Parses a record; returns undefined if the text is not one, or is of a newer version. */
 export function readRecord(text: string): SessionRecord | undefined {
   const { v, initialize, userId, owner, changedBy, state } = parse(text)
   if (v !== VERSION || !isFields(initialize) || typeof owner !== 'string') return undefined
@@ -53,7 +58,7 @@ export function readRecord(text: string): SessionRecord | undefined {
   }
 }
 
-/** Reads a state that another replica wrote; what is missing or wrong is empty. */
+/** Reads a state that another replica wrote; missing or invalid parts become empty. */
 export function readState(value: unknown): SessionState {
   const { tools, hasShelved, logLevel, subscriptions, pages } = fieldsOf(value)
   return {
@@ -65,7 +70,7 @@ export function readState(value: unknown): SessionState {
   }
 }
 
-/** The part of an `initialize` request that a replica needs to repeat it. */
+/** Returns the part of an `initialize` request that a replica needs to repeat it. */
 export function initializeParams(message: unknown): Fields {
   const { protocolVersion, capabilities, clientInfo } = fieldsOf(fieldsOf(message).params)
   return { protocolVersion, capabilities: capabilities ?? {}, clientInfo }

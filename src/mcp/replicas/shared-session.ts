@@ -1,5 +1,5 @@
-// The state of one session, kept in the store: read by any replica, changed by compare-and-set, so that two replicas
-// that change it at once lose nothing. While the store is unreachable the last known state counts, and changes wait.
+// Stores the state of one session: any replica reads it, and changes it by compare-and-set, so that concurrent changes
+// are not lost. While the store is unreachable the last known state applies, and changes wait.
 import type { StateStore } from '../../store/index.ts'
 import {
   MAX_RECORD,
@@ -12,10 +12,10 @@ import {
 /** The state of a session that several replicas serve. */
 export type SharedSession = {
   readonly id: string
-  /** Owns the session's long results. */
+  /** The owner of the session's long results. */
   readonly owner: string
   readonly userId: string | undefined
-  /** The last known state. */
+  /** Returns the last known state. */
   state(): SessionState
   /** Reads the newest state; returns the last known one while the store is unreachable. */
   refresh(): Promise<SessionState>
@@ -28,9 +28,9 @@ export type SharedSession = {
   onChange(listener: (state: SessionState) => void): void
   /** Calls the listener when the client ends the session at this replica. */
   onEnd(listener: () => void): void
-  /** Whether the client's stream for notifications is at this replica. */
+  /** Returns whether the client's stream for notifications is at this replica. */
   hasStream(): boolean
-  /** The client has fetched its list of tools here: tells the replica that changed the list last. */
+  /** Records that the client has fetched its list of tools here; notifies the replica that changed the list last. */
   listed(): void
   /** Calls the listener when the client has fetched, at another replica, the list that this one changed. */
   onListed(listener: () => void): void
@@ -42,24 +42,25 @@ export type StateEdit = (state: SessionState) => SessionState
 /** The record of a session with its version in the store. */
 export type StoredRecord = { readonly record: SessionRecord; readonly version: string }
 
-/** What `createStoredSession` returns: the state, and what a replica does with the record. */
+/** The shared state, and operations on its record. */
 export type StoredSession = {
   record(): SessionRecord
   state(): SessionState
-  /** Version of the last known record. */
+  /** Returns the version of the last known record. */
   version(): string
   refresh(): Promise<SessionState>
   change(edit: StateEdit): Promise<void>
-  /** `gone`: there is no record in the store; `unknown`: it is unreachable. */
+  /** Looks for the record. `gone`: there is none in the store; `unknown`: the store is unreachable. */
   check(): Promise<'there' | 'gone' | 'unknown'>
-  /** Writes the record anew after the store was emptied; does nothing if there is one. */
+  /** Writes the record again after the store was emptied; does nothing if there is one. */
   restore(): Promise<void>
-  /** Takes over what another replica sent; the list of tools is always read from the store. */
+  /** Adopts what another replica sent, except the list of tools, which is always read from the store. */
   take(state: SessionState): void
   /** Deletes the record; rejects while the store is unreachable. */
   delete(): Promise<void>
 }
 
+/** Options of `createStoredSession`. */
 export type StoredSessionOptions = {
   readonly store: StateStore
   readonly key: string
@@ -70,9 +71,10 @@ export type StoredSessionOptions = {
 
 /** Attempts to change a record that other replicas change at the same time. */
 const MAX_ATTEMPTS = 20
-/** Changes that wait for the store; further ones replace the oldest. */
+/** Changes that may wait for the store; further ones replace the oldest. */
 const MAX_WAITING = 50
 
+/** Creates the shared state of a session. */
 export function createStoredSession(options: StoredSessionOptions): StoredSession {
   return new Stored(options)
 }
@@ -106,7 +108,7 @@ class Stored implements StoredSession {
       try {
         if (await this.#read()) await this.#write()
       } catch {
-        // The store is unreachable; what is known counts.
+        // The store is unreachable; the last known state applies.
       }
       return this.state()
     })
@@ -120,7 +122,7 @@ class Stored implements StoredSession {
           `the session would need ${size} characters in the store, and may have ${MAX_RECORD}; unsubscribe from some resources`,
         )
       this.#waiting = [...this.#waiting, edit].slice(-MAX_WAITING)
-      await this.#write().catch(() => {}) // It waits for the next operation.
+      await this.#write().catch(() => {}) // The change waits for the next operation.
     })
   }
 
@@ -157,7 +159,7 @@ class Stored implements StoredSession {
     return this.#inTurn(async () => void (await store.delete(key)))
   }
 
-  /** Operations follow each other, so that this replica does not compete with itself. */
+  /** Runs operations one after the other, so that this replica does not compete with itself. */
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#queue.then(work)
     this.#queue = result.catch(() => {})
@@ -172,7 +174,7 @@ class Stored implements StoredSession {
     return { ...record, state, ...(isListChanged ? { changedBy: this.#options.replica } : {}) }
   }
 
-  /** Reads the record; false if there is none. */
+  /** Reads the record; returns false if there is none. */
   async #read(): Promise<boolean> {
     const stored = await this.#options.store.get(this.#options.key)
     const record = stored && readRecord(stored.value)
@@ -180,7 +182,7 @@ class Stored implements StoredSession {
     return record !== undefined
   }
 
-  /** Writes the changes that wait. */
+  /** Writes the waiting changes. */
   async #write(): Promise<void> {
     const { store, key, ttlMs } = this.#options
     for (let attempt = 0; attempt < MAX_ATTEMPTS && this.#waiting.length > 0; attempt++) {

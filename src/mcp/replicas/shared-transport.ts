@@ -1,17 +1,19 @@
-// Wraps the transport of a session that several replicas serve: what the client sends goes to the replica that it is
-// for, and what the client must get on its stream goes out where the stream is.
+// Wraps the transport of a session that several replicas serve: forwards each message of the client to the replica that
+// it is for, and messages for the client's stream to the replica that has the stream.
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from '@modelcontextprotocol/server'
 import { cancelledId, markOutgoing, routeIncoming } from './message-ids.ts'
 
+/** A transport that is connected with other replicas. */
 export type SharedTransport = Transport & {
-  /** Takes a message of the client that another replica received. */
+  /** Receives a message of the client from another replica. */
   deliver(message: JSONRPCMessage): void
-  /** Takes a cancellation that another replica received; ignored unless the request runs here. */
+  /** Receives a cancellation from another replica; ignores it unless the request runs here. */
   cancel(message: JSONRPCMessage): void
-  /** Sends a message of another replica on the stream that is here. */
+  /** Sends a message of another replica on the stream at this replica. */
   sendHere(message: JSONRPCMessage): Promise<void>
 }
 
+/** Options of `createSharedTransport`. */
 export type SharedTransportOptions = {
   readonly transport: Transport
   /** Id of this replica. */
@@ -25,19 +27,20 @@ export type SharedTransportOptions = {
   readonly cancelElsewhere: (message: JSONRPCMessage) => void
 }
 
-/** Notifications that every replica with the stream sends on its own, because its servers tell it. */
+/** Notifications that the replica with the stream sends itself, because it gets them from its own servers. */
 const LOCAL_ONLY: ReadonlySet<string> = new Set([
   'notifications/prompts/list_changed',
   'notifications/resources/list_changed',
   'notifications/resources/updated',
 ])
 
-/** Requests of one client whose ids are remembered. */
+/** Most requests of one client whose ids are remembered. */
 const MAX_RUNNING = 1000
 
+/** Wraps a transport. */
 export function createSharedTransport(options: SharedTransportOptions): SharedTransport {
   const { transport, replica, hasStream, sendToStream, forward, cancelElsewhere } = options
-  /** Requests of the client that run here. */
+  /** The client's requests that run at this replica. */
   const running = new Set<unknown>()
 
   function receive(message: JSONRPCMessage, extra?: MessageExtraInfo): void {
@@ -49,7 +52,8 @@ export function createSharedTransport(options: SharedTransportOptions): SharedTr
     }
     if ('method' in message && 'id' in message && running.size < MAX_RUNNING) running.add(message.id)
     const cancelled = cancelledId(message)
-    if (cancelled !== undefined && !running.has(cancelled)) cancelElsewhere(message)
+    // A cancelled request gets no response that would end it.
+    if (cancelled !== undefined && !running.delete(cancelled)) cancelElsewhere(message)
     shared.onmessage?.(message, extra)
   }
 

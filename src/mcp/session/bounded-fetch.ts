@@ -1,8 +1,10 @@
-// A fetch with limits: fails when a message is too long, slows down a flood of events, and delays reconnecting streams.
+// Implements a fetch with limits: fails when a message is too long, slows down a flood of events, and delays
+// reconnecting streams.
 // Implements H6.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBudget } from './throttle.ts'
 
+/** The clock; replaceable in tests. */
 export type FetchClock = {
   readonly now: () => number
   readonly sleep: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>

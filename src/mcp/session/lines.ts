@@ -1,21 +1,23 @@
-// Splits bytes into lines and parses each as a JSON-RPC message. Lines that are no message, such as log output, are
-// returned without one.
+// Splits bytes into lines and parses each as a JSON-RPC message. Returns other lines, such as log output, without one.
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 
+/** Reads lines from chunks. */
 export type LineReader = {
-  /** Takes a chunk; returns the lines completed by it. Throws if the unfinished line is too long. */
+  /** Returns the lines that a chunk completes. Throws if the unfinished line is too long. */
   read(chunk: Buffer): MessageLine[]
 }
 
+/** A line of output. */
 export type MessageLine = {
   readonly bytes: number
-  /** Undefined if the line is no message. */
+  /** The message; undefined if the line is not one. */
   readonly message: JSONRPCMessage | undefined
   readonly isAnswer: boolean
 }
 
 const NEWLINE = 10
 
+/** Creates a reader for lines of at most `longest` bytes. */
 export function createLineReader(longest: number): LineReader {
   let parts: Buffer[] = []
   let size = 0
@@ -67,7 +69,10 @@ function parse(line: Buffer): JSONRPCMessage | undefined {
 const OPEN = 123
 const CLOSE = 125
 
-/** Whether a line starts with `{` and ends with `}`. Checked first, because parsing a flood of invalid JSON is slow. */
+/**
+ * Returns whether a line starts with `{` and ends with `}`. Checked first, because parsing a flood of invalid JSON is
+ * slow.
+ */
 function looksLikeObject(line: Buffer): boolean {
   let start = 0
   let end = line.length - 1

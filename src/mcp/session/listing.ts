@@ -1,12 +1,14 @@
 // Reads a server's list page by page, with limits on pages, size and time.
+// Implements H4.
 
 import type { Fields } from '../../lib/index.ts'
 import { createSlices, seconds, withTimeout } from '../../node/index.ts'
 import { SilenceError } from './timeouts.ts'
 
+/** The entries of a list. */
 export type Listed = {
   readonly entries: readonly unknown[]
-  /** The list was truncated. */
+  /** Whether the list was truncated. */
   readonly isCut: boolean
   /** How long the list stays fresh: the shortest time of its pages; undefined if any page gives none. */
   readonly ttlMs: number | undefined
@@ -14,7 +16,7 @@ export type Listed = {
 
 const MAX_PAGES = 1000
 const MAX_ENTRIES = 50_000
-/** Characters of JSON: listed entries are parsed, compared and indexed. */
+/** Most characters of JSON, because entries are parsed, compared and indexed. */
 const MAX_CHARACTERS = 16_000_000
 
 /** Reads all pages of a list. `ask` requests one page; `field` holds its entries; `timeout` covers all pages. */

@@ -1,5 +1,5 @@
-// The differences of the newer protocol: a question belongs to a call, which is sent again with the answer; and client
-// capabilities are sent with each request instead of once per connection.
+// Handles the differences of the newer protocol: a question belongs to a call, which is sent again with the answer; and
+// client capabilities are sent with each request instead of once per connection.
 
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -12,6 +12,7 @@ import { passableMeta } from '../protocol/index.ts'
 import type { QuestionHandler } from '../types.ts'
 import type { SessionCallOptions } from './session.ts'
 
+/** The newer protocol of a connection. */
 export type Modern = {
   /** Sends a request, and again with the answers each time the server asks; `send` gets the parameters to add. */
   inRounds(send: (added: Fields) => Promise<Fields>, options: SessionCallOptions): Promise<Fields>
@@ -21,6 +22,7 @@ export type Modern = {
 
 const MAX_ROUNDS = 20
 
+/** Creates the newer protocol of a client. */
 export function createModern(client: Client): Modern {
   const subscriptions = new Map<string, McpSubscription>()
   const hasLogging = client.getServerCapabilities()?.logging !== undefined

@@ -4,6 +4,7 @@ import type { Fields } from '../../lib/index.ts'
 import { withPassableMeta } from '../protocol/index.ts'
 import type { CallOutput } from '../types.ts'
 
+/** Normalises a result. */
 export function readOutput({ resultType: _, isError, ...given }: Fields): CallOutput {
   const result = withPassableMeta(given)
   const blocks = result.content ?? []
@@ -28,7 +29,7 @@ function isBlock(block: unknown): block is CallOutput['content'][number] {
   return BLOCK_FIELDS.get(type)?.every((field) => typeof fields[field] === 'string') ?? false
 }
 
-/** A block as text: a string as it is, anything else as JSON. */
+/** Converts a block to text: a string as it is, anything else as JSON. */
 function asText(block: unknown): CallOutput['content'][number] {
   return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
 }

@@ -1,5 +1,5 @@
-// One session with a server: opens it, sends requests, closes it. Responses are not validated strictly: one malformed
-// field must not lose the rest.
+// Implements one session with a server: opens it, sends requests, closes it. Does not validate responses strictly,
+// because one malformed field must not lose the rest.
 // Implements H1, H4.
 
 import {
@@ -20,7 +20,7 @@ import {
   type ClientCall,
   currentCall,
   ENDED,
-  moreRights,
+  missingRights,
   passableMeta,
   reasonFor,
   SessionError,
@@ -38,35 +38,40 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { type Listed, listPages } from './listing.ts'
 import { createModern } from './modern.ts'
 import { readOutput } from './output.ts'
+import { createRefusals } from './refusals.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
 import { createTimeouts, SilenceError, type Timeouts } from './timeouts.ts'
 import { wholeResult, wrapResults } from './whole-results.ts'
 
+/** An open session. */
 export type ServerSession = {
   readonly info: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: Fields
   readonly instructions: string | undefined
   readonly protocol: string | undefined
   readonly isLegacy: boolean
-  /** The server may require some arguments as HTTP headers too: it speaks the newer protocol over HTTP. */
+  /** Whether the server may require some arguments as HTTP headers too, because it speaks the newer protocol over HTTP. */
   readonly mirrorsArguments: boolean
   readonly pid: number | undefined
-  /** The last lines that the process wrote to stderr; empty for a remote server. */
+  /** Returns the last lines that the process wrote to stderr; empty for a remote server. */
   stderr(): string
   /** Reads all pages of a list, up to a limit. */
   list(method: string, field: string, timeout: number): Promise<Listed>
   call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
+  /** Sends a notification, such as that the roots have changed; does nothing in the newer protocol, which has none. */
   notify(method: string): Promise<void>
   close(): Promise<void>
 }
 
+/** Options of a call in a session. */
 export type SessionCallOptions = CallOptions & {
   readonly timeout: number
   /** The tool as listed: a modern server over HTTP may require some arguments as headers. */
   readonly tool?: ListedTool
 }
 
+/** Options of `openServerSession`. */
 export type ServerSessionOptions = {
   readonly config: ServerConfig
   readonly clientInfo: { readonly name: string; readonly version: string }
@@ -86,6 +91,7 @@ export type ServerSessionOptions = {
   readonly onEnd: (reason: string, stderr: string) => void
 }
 
+/** Opens a session; rejects with a `SessionError` if that fails. */
 export async function openServerSession(options: ServerSessionOptions): Promise<ServerSession> {
   const { config, isKnownLegacy } = options
   const deadline = Date.now() + config.connectTimeout
@@ -133,7 +139,9 @@ function addressOf({ url }: RemoteConfig): URL {
   return new URL(url)
 }
 
-/** Whether the error is an HTTP status with which servers that speak only SSE refuse a streamable HTTP request. */
+/**
+ * Returns whether the error is an HTTP status with which servers that speak only SSE refuse a streamable HTTP request.
+ */
 function isRefusedByHttp(error: unknown): boolean {
   const cause = error instanceof SessionError ? error.cause : error
   return cause instanceof SdkHttpError && [400, 404, 405, 406, 415].includes(cause.status ?? 0)
@@ -152,7 +160,15 @@ async function connect(
   const process = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
   const timeouts = createTimeouts()
-  const client = newClient(options, timeouts, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
+  let stopped: string | undefined
+  const refusals = createRefusals((why) => {
+    stopped = `disconnected: ${why}`
+    if (process) process.stop(why)
+    else void transport.close().catch(() => {})
+  })
+  const onRequest: ServerSessionOptions['onRequest'] = (...question) =>
+    timeouts.during(() => refusals.during(() => options.onRequest(...question)))
+  const client = newClient({ ...options, onRequest }, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
   noteAnswers(transport)
   wrapResults(transport, () => client.getProtocolEra() === 'modern')
   let isOpen = false
@@ -160,7 +176,7 @@ async function connect(
   client.onclose = () => {
     if (!isOpen || isClosing) return
     options.onEnd(
-      process ? `${ENDED}${process.ending() ?? 'ended'}` : 'it closed the connection',
+      process ? `${ENDED}${process.ending() ?? 'ended'}` : (stopped ?? 'it closed the connection'),
       process?.tail() ?? '',
     )
   }
@@ -195,20 +211,17 @@ async function connect(
 }
 
 /** @param probeTimeout - Milliseconds to wait for an answer to the probe for the newer protocol. */
-function newClient(options: ServerSessionOptions, timeouts: Timeouts, probeTimeout: number): Client {
+function newClient(options: ServerSessionOptions, probeTimeout: number): Client {
   const client = new Client(options.clientInfo, {
     capabilities: options.capabilities as ClientCapabilities,
     versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeout } },
   })
   client.onerror = () => {}
-  answerServer(client, {
-    ...options,
-    onRequest: (...question) => timeouts.during(() => options.onRequest(...question)),
-  })
+  answerServer(client, options)
   return client
 }
 
-/** What a server says about itself once it is connected. */
+/** Returns what a server says about itself once it is connected. */
 function describeServer(client: Client, process: StdioTransport | undefined) {
   return {
     info: client.getServerVersion(),
@@ -226,7 +239,7 @@ function mirrorsArguments(client: Client, process: StdioTransport | undefined): 
   return client.getProtocolEra() === 'modern' && !process
 }
 
-/** The requests to a connected server. */
+/** Creates the requests to a connected server. */
 function createRequests(
   client: Client,
   timeouts: Timeouts,
@@ -268,7 +281,10 @@ function createRequests(
       const { resultType: _, ...result } = await send(method, params, options)
       return withPassableMeta(result)
     },
-    notify: (method) => client.notification({ method } as never),
+    // The newer protocol has no notifications of clients: a server reads the roots in each call that needs them.
+    notify: async (method) => {
+      if (!modern) await client.notification({ method } as never)
+    },
   }
 }
 
@@ -277,7 +293,7 @@ function explained(cause: unknown, server: string, ending: string | undefined): 
   if (cause instanceof SilenceError)
     return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
   if (cause instanceof InsufficientScopeError)
-    return new Error(`${cause.message}. ${moreRights(server, cause.requiredScope)}`, { cause })
+    return new Error(`${cause.message}. ${missingRights(server, cause.requiredScope)}`, { cause })
   if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending) return new Error(`${ENDED}${ending}`, { cause })
   return cause
 }
@@ -287,7 +303,7 @@ function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fie
   return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
 }
 
-/** Requests remembered until their response arrives; above this number the oldest is forgotten. */
+/** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
 const MAX_NOTED = 1000
 
 /** Reports to a call that its request was answered, even after the request was cancelled. */

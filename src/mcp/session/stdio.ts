@@ -1,5 +1,6 @@
 // Runs a server as a child process. Unlike the SDK's transport, it owns the whole process group, so that processes
 // started by `npx` end too, keeps the last lines of stderr, and throttles a server that floods.
+// Implements H1, H6.
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
@@ -12,29 +13,39 @@ import { createLineReader, type LineReader } from './lines.ts'
 import { createTail, type Tail } from './tail.ts'
 import { createThrottle } from './throttle.ts'
 
-/** @internal */
+/**
+ * The transport to a child process.
+ * @internal
+ */
 export type StdioTransport = Transport & {
   readonly pid: number | null
   /** Read by the SDK to see that this is a child process. */
   readonly stderr: null
-  /** The last lines that the process wrote to stderr. */
+  /** Returns the last lines that the process wrote to stderr. */
   readonly tail: () => string
-  /** How it ended, if it ended by itself. */
+  /** Returns how it ended, if it ended by itself. */
   readonly ending: () => string | undefined
+  /** Kills the process; `ending` gives the reason. */
+  readonly stop: (why: string) => void
 }
 
+/** Limits of a server process. */
 export type StdioLimits = {
   /** Bytes of one message from the server, and of messages to it that wait to be read. */
   readonly longestLine: number
   /** Milliseconds from closing its input to SIGTERM, from there to SIGKILL, and from there to giving up. */
   readonly grace: number
-  /** A server that reads nothing for this many milliseconds while its input is full is killed; 30 s by default. */
+  /** Milliseconds without reading after which a server with a full input is killed. Default: 30 s. */
   readonly stuckMs?: number
 }
 
+/** The default limits. */
 export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
 
-/** @internal */
+/**
+ * Creates the transport to a server process, without starting it yet.
+ * @internal
+ */
 export function createStdioTransport(
   config: StdioConfig,
   limits: StdioLimits = stdioLimits,
@@ -52,7 +63,7 @@ class ServerProcess implements StdioTransport {
   readonly #limits: StdioLimits
   readonly #tail: Tail
   readonly #reader: LineReader
-  /** Our requests that wait for a response. */
+  /** Requests that wait for a response. */
   readonly #asked = new Set<unknown>()
   readonly #over = deferred()
   #child: ChildProcess | undefined
@@ -81,6 +92,10 @@ class ServerProcess implements StdioTransport {
 
   ending(): string | undefined {
     return this.#ending
+  }
+
+  stop(why: string): void {
+    this.#stop(why)
   }
 
   start(): Promise<void> {
@@ -147,7 +162,7 @@ class ServerProcess implements StdioTransport {
     return new Error(`the process ${this.#ending ?? 'is not running'}`)
   }
 
-  /** A pipe breaks before its process is known to have ended: waits for that, so that the error can say how it ended. */
+  /** Waits for the end of a process whose pipe broke, so that the error can say how it ended. */
   async #onceEnded(error: unknown): Promise<never> {
     const isBroken = !this.#isOver && this.#child?.stdin?.writable !== true
     if (isBroken) await Promise.race([this.#over.promise, wait(BROKEN_PIPE_MS)])
@@ -175,7 +190,7 @@ class ServerProcess implements StdioTransport {
     return unasked
   }
 
-  /** The SDK delivers notifications slightly later than responses, which would lose the last progress. */
+  /** Delivers a message; delays answers a little, because the SDK delays notifications and would lose the last progress. */
   #deliver(message: JSONRPCMessage, isAnswer: boolean): void {
     if (isAnswer && this.#moment) void this.#moment.then(() => this.onmessage?.(message))
     else this.onmessage?.(message)
@@ -185,7 +200,10 @@ class ServerProcess implements StdioTransport {
     })
   }
 
-  /** A server may be busy with calls of others: it is killed only if it reads nothing at all. */
+  /**
+   * Returns the error for a full input. Kills the server only if it reads nothing at all: it may be busy with other
+   * calls.
+   */
   #full(bytes: number): Error {
     const { stuckMs = STUCK_MS } = this.#limits
     if (performance.now() - this.#readAt > stuckMs) return this.#stop('it no longer reads its input')
@@ -258,7 +276,7 @@ function hear(stream: Readable, take: (chunk: Buffer) => number): void {
   })
 }
 
-/** CPU time, not the time that passes: on a busy machine that would be other programs' time. */
+/** Returns CPU time rather than elapsed time, which on a busy machine includes that of other programs. */
 function millisecondsOf({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1000
 }
@@ -272,7 +290,7 @@ async function sweep(group: number): Promise<void> {
   watchdog.release(group)
 }
 
-/** Returns false if the process group no longer exists. */
+/** Signals a process group; returns false if it no longer exists. */
 function killGroup(group: number, signal: NodeJS.Signals): boolean {
   if (process.platform === 'win32') return false
   try {

@@ -1,14 +1,15 @@
 // Keeps the last lines that a process wrote to stderr: bounded, and safe to show.
 import { cleanText } from '../../lib/index.ts'
 
+/** The last lines of an output. */
 export type Tail = { add(chunk: Buffer): void; text(): string }
 
 const MAX_CHARACTERS = 8_192
 const MAX_LINES = 20
-/** Bytes kept in front of what is shown, so that a secret that begins there is still found whole. */
+/** Bytes to keep in front of what is shown, so that a secret that begins there is still found whole. */
 const MARGIN = 8_192
 
-/** `redact` hides secrets before anything is cut; otherwise half of one could remain. */
+/** Creates an empty tail; `redact` hides secrets before cutting, since otherwise half of one could remain. */
 export function createTail(redact: (text: string) => string = (text) => text): Tail {
   let kept: Buffer = Buffer.alloc(0)
   let isCut = false

@@ -2,6 +2,7 @@
 // fills up, and the server waits instead of slowing down others.
 // Implements H6.
 
+/** Counts a server's unsolicited output. */
 export type Throttle = {
   /** Adds to the count; returns the milliseconds to stop reading, 0 for none. */
   spend(bytes: number, milliseconds: number): number
@@ -10,10 +11,11 @@ export type Throttle = {
 const BURST_BYTES = 4_000_000
 const BYTES_PER_MILLISECOND = 256
 const BURST_TIME = 100
-/** A tenth of our CPU time. */
+/** Share of the CPU time that a server may cost. */
 const TIME_PER_MILLISECOND = 0.1
 const MAX_PAUSE_MS = 5000
 
+/** Creates the throttle of one server. */
 export function createThrottle(now: () => number): Throttle {
   const bytes = createBudget(BURST_BYTES, BYTES_PER_MILLISECOND)
   const time = createBudget(BURST_TIME, TIME_PER_MILLISECOND)
@@ -27,7 +29,7 @@ export function createThrottle(now: () => number): Throttle {
   }
 }
 
-/** A token bucket that may be overdrawn; returns the milliseconds until it no longer is. */
+/** Creates a token bucket that may be overdrawn; it returns the milliseconds until it no longer is. */
 export function createBudget(most: number, refill: number): (passed: number, spent: number) => number {
   let left = most
   return (passed, spent) => {

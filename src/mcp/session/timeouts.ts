@@ -4,6 +4,7 @@
 import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { CallOptions } from '../types.ts'
 
+/** The timeouts of a session's requests. */
 export type Timeouts = {
   /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
   limit<Value>(
@@ -14,6 +15,7 @@ export type Timeouts = {
   during<Value>(answer: () => Promise<Value>): Promise<Value>
 }
 
+/** The server neither answered nor reported progress in time. */
 export class SilenceError extends Error {
   readonly limit: number
   constructor(limit: number) {
@@ -24,6 +26,7 @@ export class SilenceError extends Error {
 
 const MAX_TIMER_MS = 2 ** 31 - 1
 
+/** Creates the timeouts of a session. */
 export function createTimeouts(): Timeouts {
   /** Functions that restart each request's timeout. */
   const renewals = new Set<() => void>()

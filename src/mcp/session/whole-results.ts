@@ -1,5 +1,5 @@
-// Results as the server sent them. For the newer protocol, the SDK refuses a whole result because of one wrong field; so it
-// gets an empty result that is valid for every request, and the real one inside.
+// Preserves results as the server sent them. For the newer protocol, the SDK refuses a whole result because of one wrong
+// field; so it gets an empty result that is valid for every request, with the real one inside.
 import type { Transport } from '@modelcontextprotocol/client'
 import { dropOldest, type Fields, fieldsOf, isFields } from '../../lib/index.ts'
 
@@ -14,7 +14,7 @@ const METHODS: ReadonlySet<string> = new Set([
   'completion/complete',
 ])
 
-/** Requests remembered until their response arrives; above this number the oldest is forgotten. */
+/** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
 const MAX_REMEMBERED = 1000
 
 const WHOLE = 'toolshelf/whole'
@@ -52,7 +52,7 @@ export function wrapResults(transport: Transport, isModern: () => boolean): void
   }
 }
 
-/** The result that the server sent. */
+/** Returns the result that the server sent. */
 export function wholeResult(result: unknown): Fields {
   const fields = fieldsOf(result)
   return isFields(fields[WHOLE]) ? fields[WHOLE] : fields

@@ -1,12 +1,12 @@
-// Reads the entries of `skills/list` and `skills/get` (SEP-2640): drops what is invalid or too large, and says why.
+// Reads the entries of `skills/list` and `skills/get` (SEP-2640): drops what is invalid or too large, and reports why.
 import { type Fields, fieldsOf, isFields, oneLine, toJson } from '../../lib/index.ts'
 import type { KnownServer } from '../types.ts'
 import { type FileUri, pathBelow, readFileUri } from './uri.ts'
 
-/** The extension by which a server offers skills. */
+/** The extension with which a server offers skills. */
 export const SKILLS = 'io.modelcontextprotocol/skills'
 
-/** Whether a server offers skills, as far as it is known; none if it is disabled. */
+/** Returns whether a server offers skills, as far as known; false if it is disabled. */
 export function offersSkills({ state, capabilities }: Pick<KnownServer, 'state' | 'capabilities'>): boolean {
   return state !== 'disabled' && fieldsOf(capabilities.extensions)[SKILLS] !== undefined
 }
@@ -23,6 +23,7 @@ export type SkillEntry = {
 /** A file of a skill. */
 export type SkillResource = { readonly uri: string; readonly digest: string; readonly size: number }
 
+/** The valid entries of a list, and why others were dropped. */
 export type ReadSkills = {
   readonly entries: readonly SkillEntry[]
   /** Why entries were dropped; at most `MAX_PROBLEMS`. */
@@ -31,19 +32,20 @@ export type ReadSkills = {
   readonly dropped: number
 }
 
+/** The name of a skill's main file. */
 export const MANIFEST = 'SKILL.md'
 /** Limits of the extension: hosts must accept skills up to these. */
 const MAX_FILES = 512
 const MAX_BYTES = 16_777_216
-/** Skills of one server. */
+/** Most skills of one server. */
 const MAX_SKILLS = 5000
 const MAX_PROBLEMS = 20
-/** Characters of the front matter as JSON. */
+/** Longest front matter, in characters of JSON. */
 export const MAX_FRONT_MATTER_LENGTH = 16_000
 const NAME = /^[\p{L}\p{N}_.-]{1,64}$/u
 const DIGEST = /^sha256:[\da-f]{64}$/
 
-/** Returns the entries that can be used; of two with the same URI neither can. */
+/** Returns the usable entries; of two with the same URI neither is usable. */
 export function readSkillEntries(listed: readonly unknown[]): ReadSkills {
   const problems: string[] = []
   let dropped = 0
@@ -71,14 +73,14 @@ export function readSkillEntries(listed: readonly unknown[]): ReadSkills {
   return { entries: [...byPath.values()].filter((entry) => entry !== undefined), problems, dropped }
 }
 
-/** The folder of a skill; its last segment is the skill's name. */
+/** Returns the folder of a skill, whose last segment is the skill's name. */
 export function folderOf(uri: string): FileUri | undefined {
   const file = readFileUri(uri)
   if (!file || file.segments.length < 2 || file.segments.at(-1) !== MANIFEST) return undefined
   return { scheme: file.scheme, segments: file.segments.slice(0, -1) }
 }
 
-/** Whether a URI is a file of the skill with this SKILL.md; an odd URI of the same scheme may be one, too. */
+/** Returns whether a URI is a file of the skill with this SKILL.md; an odd URI of the same scheme may be one, too. */
 export function isFileOf(skill: string, uri: string): boolean {
   const folder = folderOf(skill)
   const file = readFileUri(uri)
@@ -86,7 +88,7 @@ export function isFileOf(skill: string, uri: string): boolean {
   return file ? pathBelow(folder, file) !== undefined : uri.toLowerCase().startsWith(`${folder.scheme}:`)
 }
 
-/** Paths of the skill's files within its folder, with what the server lists of each. */
+/** Returns the skill's files by their paths within its folder. */
 export function filesOf({ uri, resources }: SkillEntry): ReadonlyMap<string, SkillResource> {
   const folder = folderOf(uri)
   const files = new Map<string, SkillResource>()

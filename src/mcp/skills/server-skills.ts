@@ -7,15 +7,15 @@ import { filesOf, folderOf, MANIFEST, readSkillEntries, type SkillEntry } from '
 export type OfferedSkill = {
   readonly name: string
   readonly description: string
-  /** Its folder, its URL, or the server that has it. */
+  /** Its folder, its URL, or its server. */
   readonly place: string
-  /** It comes from elsewhere than this machine; the model must discover it before it can read it. */
+  /** Whether it comes from elsewhere than this machine; the model must discover it before it can read it. */
   readonly isRemote: boolean
   /** Reads its instructions, or another of its files. */
   readonly read: (path?: string, options?: CallOptions) => Promise<string>
 }
 
-/** A skill of an MCP server. Its texts are the server's words: they grant no rights. */
+/** A skill of an MCP server. Its texts come from the server and grant no rights. */
 export type ServerSkill = OfferedSkill & {
   /** The server's configured name. */
   readonly server: string
@@ -27,11 +27,11 @@ export type ServerSkill = OfferedSkill & {
 
 /** The skills of all servers of a host. */
 export type ServerSkills = {
-  /** The skills known now; the same list while nothing changes. */
+  /** Returns the skills known now; the same list while nothing changes. */
   list(): readonly ServerSkill[]
 }
 
-/** Characters of a description. */
+/** Longest description, in characters. */
 const MAX_DESCRIPTION_LENGTH = 1024
 
 /**
@@ -64,7 +64,7 @@ export function serverSkills(host: Pick<McpHost, 'status' | 'request' | 'watchLi
 
 type Source = { readonly server: string; readonly entry: SkillEntry }
 
-/** Skills of one server with the same name get their whole path. */
+/** Names the skills; those of one server with the same name get their whole path. */
 function named(sources: readonly Source[], host: Pick<McpHost, 'request'>): ServerSkill[] {
   const shortName = ({ server, entry }: Source) => `${labelOf(server)}/${entry.frontmatter.name}`
   const counts = new Map<string, number>()
@@ -106,14 +106,14 @@ function toSkill(name: string, { server, entry }: Source, host: Pick<McpHost, 'r
   }
 }
 
-/** Reads a file; if it is not as listed, once more by the entry that the server has now, which pins may hold back. */
+/** Reads a file; if it is not as listed, tries once more with the server's current entry, which pins may hold back. */
 async function readFile(
   host: Pick<McpHost, 'request'>,
   source: Source,
   path: string,
   options: CallOptions,
 ): Promise<string> {
-  // Loaded late: parsing front matter is needed only here.
+  // Imported here, because parsing front matter is rarely needed.
   const { SkillMismatch, verifiedText } = await import('./verify.ts')
   const { server, entry } = source
   const attempt = async (current: SkillEntry) => {
@@ -134,7 +134,7 @@ async function readFile(
   }
 }
 
-/** The URI of a file that the server does not list; undefined if the path leads out of the skill. */
+/** Returns the URI of a file that the server does not list; undefined if the path leads out of the skill. */
 function dynamicUri({ uri, resources }: SkillEntry, path: string): string | undefined {
   if (resources !== 'dynamic') return undefined
   if (path === MANIFEST) return uri

@@ -1,5 +1,6 @@
 // Compares URIs of skill files by their decoded segments, so that no spelling leads out of a skill's folder.
 
+/** A URI split into scheme and segments. */
 export type FileUri = {
   readonly scheme: string
   /** Decoded; none is empty, `.` or `..`, and none contains a slash. */
@@ -11,7 +12,7 @@ const MAX_URI_LENGTH = 2000
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSAFE = /[/\\\u0000-\u001f\u007f]/
 
-/** Returns undefined for a URI that is not an ordinary path, such as `skill://a/%2e%2e/b`. */
+/** Parses a URI; returns undefined if it is not an ordinary path, such as `skill://a/%2e%2e/b`. */
 export function readFileUri(uri: unknown): FileUri | undefined {
   if (typeof uri !== 'string' || uri.length > MAX_URI_LENGTH || !uri.isWellFormed()) return undefined
   const [, scheme = '', path = ''] = FORM.exec(uri) ?? []
@@ -21,7 +22,7 @@ export function readFileUri(uri: unknown): FileUri | undefined {
   return { scheme: scheme.toLowerCase(), segments: segments as string[] }
 }
 
-/** Returns the path of a file below a folder; undefined if it is not there. */
+/** Returns the path of a file below a folder; undefined if it is not below it. */
 export function pathBelow(folder: FileUri, file: FileUri): string | undefined {
   const { length } = folder.segments
   const isBelow =

@@ -1,16 +1,16 @@
-// Checks a file of a skill against the entry that lists it: its size, its digest and, of SKILL.md, its front matter.
+// Checks a file of a skill against the entry that lists it: its size, its digest and, for SKILL.md, its front matter.
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
 import { MANIFEST, MAX_FRONT_MATTER_LENGTH, type SkillEntry, type SkillResource } from './entry.ts'
 
-/** The file is not what the entry of its skill says. */
+/** The file differs from its skill's entry. */
 export class SkillMismatch extends Error {
   override readonly name = 'SkillMismatch'
 }
 
-/** A file of a skill that was asked for. */
+/** A requested file of a skill. */
 export type WantedFile = {
   readonly path: string
   /** As the entry lists it; undefined for a skill without digests. */
@@ -20,7 +20,7 @@ export type WantedFile = {
 const FRONT_MATTER = /^\uFEFF?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
 const MAX_BYTES = 16_777_216
 
-/** Returns the text of the file, of SKILL.md without its front matter. Throws if anything differs from the entry. */
+/** Returns the text of the file, for SKILL.md without its front matter. Throws if anything differs from the entry. */
 export function verifiedText(entry: SkillEntry, { path, listed }: WantedFile, result: Fields): string {
   const bytes = bytesIn(result, path)
   if (listed && bytes.length !== listed.size)
@@ -32,7 +32,7 @@ export function verifiedText(entry: SkillEntry, { path, listed }: WantedFile, re
   return path === MANIFEST ? bodyOf(text, entry) : text
 }
 
-/** The content of the one file that was read: a server may spell its URI in another way. */
+/** Returns the content of the one file that was read, even if the server spells its URI differently. */
 function bytesIn({ contents }: Fields, path: string): Buffer {
   const [content, ...others] = Array.isArray(contents) ? contents : []
   const { text, blob } = fieldsOf(content)
@@ -71,7 +71,7 @@ function fieldsIn(yaml: string): unknown {
   }
 }
 
-/** As JSON has it. */
+/** Converts to plain JSON. */
 function plain(value: Fields): unknown {
   return JSON.parse(JSON.stringify(value))
 }

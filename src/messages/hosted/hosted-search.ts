@@ -4,16 +4,17 @@
 import type { TraceListener } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
-import type { SearchCall, Searching } from '../search-strategy.ts'
+import type { SearchCall, SearchStrategy } from '../search-strategy.ts'
 import type { MessagesRequest } from '../types.ts'
 import { type HostedRankers, hostedNames, searchHosted } from './tools.ts'
 
+/** Starts the hosted searches of a reply. */
 export async function startHosted(
   request: MessagesRequest,
   rankers: HostedRankers,
   onSearch: (names: readonly string[]) => void,
   trace?: TraceListener,
-): Promise<Searching> {
+): Promise<SearchStrategy> {
   const names = hostedNames(request)
   const content: Fields[] = []
   let open: SearchCall[] = []

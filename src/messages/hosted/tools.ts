@@ -11,14 +11,15 @@ import type { MessagesRequest } from '../types.ts'
 
 const TYPE = /^tool_search_tool_(regex|bm25)(?:_20251119)?$/
 
+/** The two kinds of hosted search tools. */
 export type Variant = 'regex' | 'bm25'
 
-/** Which hosted search tool an entry of `tools` is; undefined for any other tool. */
+/** Returns which hosted search tool an entry of `tools` is; undefined for any other tool. */
 export function variantOf(tool: Fields): Variant | undefined {
   return TYPE.exec(textOf(tool.type))?.[1] as Variant | undefined
 }
 
-/** The names of a request's hosted search tools, deferred ones included. */
+/** Returns the names of a request's hosted search tools, deferred ones included. */
 export function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string> {
   return new Set(tools.filter((tool) => variantOf(tool) !== undefined).map(nameOf))
 }
@@ -29,7 +30,7 @@ const LONGEST = { regex: 200, bm25: 500 }
 const MAX_CORPORA = 16
 const KEY = { regex: 'pattern', bm25: 'query' }
 
-/** A hosted search tool as a plain tool definition. */
+/** Returns a hosted search tool as a plain tool definition. */
 export function plainSearchTool(variant: Variant): Fields {
   const about = {
     regex: 'A Python regular expression, matched without case, such as "get_.*_data" or "weather|forecast".',
@@ -52,6 +53,7 @@ export function plainSearchTool(variant: Variant): Fields {
   }
 }
 
+/** The API's error codes of searches. */
 export type SearchErrorCode =
   | 'invalid_tool_input'
   | 'unavailable'
@@ -66,6 +68,7 @@ export type SearchContent =
     }
   | { type: 'tool_search_tool_result_error'; error_code: SearchErrorCode; error_message: string }
 
+/** A ranker for each kind of search. */
 export type HostedRankers = { readonly [variant in Variant]: Rank }
 
 /** Runs a hosted search over the deferred tools of a request. Never throws. */

@@ -1,4 +1,4 @@
-// Tells which API a client speaks.
+// Determines which API a client speaks.
 import type { IncomingHttpHeaders } from 'node:http'
 import { chatApi } from './chat.ts'
 import { messagesApi } from './messages.ts'
@@ -8,7 +8,10 @@ import type { InboundApi } from './types.ts'
 /** Paths of OpenAI's APIs. Those that the gateway does not serve are refused in OpenAI's words. */
 const OPENAI = /^\/v1\/(?:chat|completions|embeddings|responses|realtime)(?:\/|$)/
 
-/** The API of a request, by its path; where both vendors have the same, only Anthropic's clients send a version. */
+/**
+ * Returns the API of a request, by its path. Where both vendors have the same path, only Anthropic's clients send a
+ * version.
+ */
 export function apiFor(path: string, headers: IncomingHttpHeaders): InboundApi {
   if (path === responsesApi.path) return responsesApi
   if (OPENAI.test(path)) return chatApi

@@ -7,6 +7,7 @@ import { toOpenaiError } from './openai-errors.ts'
 import type { ReplyWriter } from './types.ts'
 import { urlCitationsOf } from './url-citations.ts'
 
+/** Options of `createChatWriter`. */
 export type ChatReplyOptions = {
   readonly model: string
   readonly isStream: boolean
@@ -45,6 +46,7 @@ type Completion = {
   usage: Fields
 }
 
+/** Creates the writer of one reply. */
 export function createChatWriter(options: ChatReplyOptions): ReplyWriter {
   return new ChatWriter(options)
 }

@@ -10,6 +10,7 @@ import { toThinking } from './thinking.ts'
 import { insideName } from './tool-names.ts'
 import type { InboundRequest } from './types.ts'
 
+/** Converts a request; throws a refusal if it is malformed. */
 export function readChatRequest(body: Fields): InboundRequest {
   const { model, messages, stream } = body
   if (typeof model !== 'string' || !areFields(messages))

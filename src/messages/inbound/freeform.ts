@@ -45,8 +45,9 @@ const MAX_ESCAPE_LENGTH = 12
 /** From so many characters on, the JSON does not start as a freeform call's. */
 const MAX_OPENING_LENGTH = 100
 
+/** Creates a reader for one call. */
 export function createFreeformReader(): FreeformReader {
-  /** What is not read yet, and how many characters are. */
+  /** JSON that is not read yet, and the number of characters that are. */
   let rest = ''
   let read = 0
   let text = ''

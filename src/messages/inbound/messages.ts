@@ -7,6 +7,7 @@ import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.
 import { written } from '../upstream/index.ts'
 import type { InboundApi, ReplyWriter } from './types.ts'
 
+/** Validates requests of the Messages API; needs no conversion. */
 export const messagesApi: InboundApi = {
   name: 'messages',
   path: '/v1/messages',

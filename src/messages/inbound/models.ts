@@ -10,7 +10,7 @@ export function modelsAnswer(answer: HttpAnswer, { name, error }: InboundApi): H
   return withBody(answer, { object: 'list', data: modelsIn(answer).map(toOpenaiModel) })
 }
 
-/** One model of the list; 404 if it is not there. */
+/** Returns one model of the list; 404 if it is not there. */
 export function modelAnswer(answer: HttpAnswer, { name, error }: InboundApi, id: string): HttpAnswer {
   if (answer.status !== 200) return error(answer)
   const model = modelsIn(answer).find((one) => one.id === id)

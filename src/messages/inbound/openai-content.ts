@@ -7,21 +7,22 @@ import { parseExact } from '../json/index.ts'
 /** Most messages or items, calls included, of a request that is converted: more would hold up other requests. */
 const MAX_ITEMS = 20_000
 
+/** Throws a refusal if a request has too many messages or items to convert. */
 export function refuseTooMany(field: 'messages' | 'input', count: number): void {
   if (count <= MAX_ITEMS) return
   const message = `${field}: at most ${MAX_ITEMS} messages, calls and outputs can be converted, but there are ${count}; summarize the conversation`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 
-/** A setting that must be a number; undefined if it is missing or null. */
+/** Reads a setting that must be a number; returns undefined if it is missing or null. */
 export function numberIn(body: Fields, field: 'temperature' | 'top_p'): number | undefined {
   const value = body[field] ?? undefined
   if (value === undefined || typeof value === 'number') return value
-  const message = `${field}: ${toJson(value).slice(0, 40)} is no number; send one, or leave it out`
+  const message = `${field}: ${toJson(value).slice(0, 40)} is not a number; send one, or leave it out`
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 
-/** The arguments of a call. Models write invalid ones at times; the model sees them again as text. */
+/** Parses the arguments of a call. Models write invalid ones at times; the model sees them again as text. */
 export function callInput(json: unknown): Fields {
   const text = typeof json === 'string' ? json : toJson(json ?? {})
   return inputOf(text, parseExact) ?? { invalid_arguments: text }
@@ -29,14 +30,17 @@ export function callInput(json: unknown): Fields {
 
 const DATA_URL = /^data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,/
 
-/** The source of an image or document: a URL, or the content of a data URL. */
+/** Returns the source of an image or document: a URL, or the content of a data URL. */
 export function mediaSource(url: string): Fields {
   const [start, type] = DATA_URL.exec(url) ?? []
   if (start === undefined) return { type: 'url', url }
   return { type: 'base64', media_type: type, data: url.slice(start.length) }
 }
 
-/** The Messages API wants a user to speak first; OpenAI's also take conversations that the model begins. */
+/**
+ * Adds a first user message if the model begins the conversation, which OpenAI's APIs accept and the Messages API does
+ * not.
+ */
 export function startedByUser(messages: readonly Fields[]): readonly Fields[] {
   return messages[0]?.role === 'assistant' ? [BEGINNING, ...messages] : messages
 }

@@ -22,7 +22,7 @@ const ERRORS: { readonly [type: string]: OpenaiError } = {
   api_error: { type: 'server_error', code: null },
 }
 
-/** The error object of OpenAI's APIs for a response in the Messages envelope. */
+/** Returns the error object of OpenAI's APIs for a response in the Messages envelope. */
 export function toOpenaiError({ status, body }: HttpAnswer): Fields {
   const { type, param } = errorIn(body)
   const message = reasonIn(body)

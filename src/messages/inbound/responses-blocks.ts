@@ -14,21 +14,21 @@ function isServerSearch({ type, execution }: Fields): boolean {
   return (type === 'tool_search_call' || type === 'tool_search_output') && execution !== 'client'
 }
 
-/** Whether an item is one of the model's, rather than the client's. */
+/** Returns whether an item is one of the model's, rather than the client's. */
 export function isModelItem(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'message' || type === '') return item.role === 'assistant'
   return type === 'reasoning' || isClientCall(item) || isServerSearch(item) || HOSTED_ITEM.test(type)
 }
 
-/** Whether an item is a call that the client answers. */
+/** Returns whether an item is a call that the client answers. */
 export function isClientCall(item: Fields): boolean {
   const type = textOf(item.type)
   if (type === 'tool_search_call') return !isServerSearch(item)
   return type === 'function_call' || (type.endsWith('_call') && callItemsIn(type) !== undefined)
 }
 
-/** The blocks of one turn of the model. */
+/** Returns the blocks of one turn of the model. */
 export function assistantBlocks(run: readonly Fields[], table: ToolTable): Fields[] {
   const searches: OpenSearches = new Map()
   const blocks = run.flatMap((item): Fields[] => {
@@ -52,7 +52,7 @@ export function assistantBlocks(run: readonly Fields[], table: ToolTable): Field
         return [otherBlock(item, table)]
     }
   })
-  // Thinking without anything after it says nothing to a model, and APIs refuse it.
+  // APIs refuse a reply that ends with thinking.
   const end = blocks.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
   return blocks.slice(0, end + 1)
 }
@@ -124,7 +124,7 @@ function foundBlocks(item: Fields, searches: OpenSearches, table: ToolTable): Fi
   return [...(isLost ? [lost] : []), { type: 'tool_search_tool_result', tool_use_id: id, content }]
 }
 
-/** The result of a call. */
+/** Returns the result of a call. */
 export function resultBlock(item: Fields, id: string, table: ToolTable): Fields {
   const { content, isError = false } = resultOf(item, table)
   return {

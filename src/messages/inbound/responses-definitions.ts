@@ -2,7 +2,10 @@
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { fromFreeform } from './freeform.ts'
 
-/** Description and schema of a tool that the client runs; undefined for functions and tools that OpenAI runs. */
+/**
+ * Returns the description and schema of a tool that the client runs; undefined for functions and tools that OpenAI
+ * runs.
+ */
 export function clientToolDefinition(tool: Fields): Fields | undefined {
   switch (tool.type) {
     case 'custom':

@@ -6,7 +6,7 @@ import { toOpenaiError } from './openai-errors.ts'
 /** The fields that say how a response ended. */
 export type Ending = { readonly status: string; readonly [field: string]: unknown }
 
-/** The response object at its start; `usage` and the ending come later. */
+/** Returns the response object at its start; `usage` and the ending come later. */
 export function responseHead(body: Fields, id: string, model: string, createdAt: number): Fields {
   const { reasoning, text } = body
   return {
@@ -43,12 +43,12 @@ export function responseHead(body: Fields, id: string, model: string, createdAt:
   }
 }
 
-/** What is long, and said once: not in the first events of a stream. */
+/** Returns the long fields, which only the last event of a stream repeats. */
 export function repeatedOnce({ instructions, tools }: Fields): Fields {
   return { instructions: instructions ?? null, tools: listOf(tools) }
 }
 
-/** The status for a stop reason of the Messages API. */
+/** Returns the status for a stop reason of the Messages API. */
 export function endingOf(stopReason: string): Ending {
   const reason = INCOMPLETE.get(stopReason)
   if (reason === undefined) return { status: 'completed' }
@@ -58,12 +58,12 @@ export function endingOf(stopReason: string): Ending {
 const INCOMPLETE: ReadonlyMap<string, string> = new Map([
   ['max_tokens', 'max_output_tokens'],
   ['model_context_window_exceeded', 'max_output_tokens'],
-  // The searches took all rounds of this reply; the client can go on with what there is.
+  // The searches used up all samplings of this reply; the client can continue from here.
   ['pause_turn', 'max_output_tokens'],
   ['refusal', 'content_filter'],
 ])
 
-/** The ending for an error response in the Messages envelope. */
+/** Returns the ending for an error response in the Messages envelope. */
 export function failedEnding(answer: HttpAnswer): Ending {
   const { message, code } = toOpenaiError(answer)
   return { status: 'failed', error: { code: CODES[textOf(code)] ?? code ?? 'server_error', message } }
@@ -72,7 +72,7 @@ export function failedEnding(answer: HttpAnswer): Ending {
 /** Codes that clients read in a failed response, where they differ from those in error responses. */
 const CODES: { readonly [code: string]: string } = { server_overloaded: 'server_is_overloaded' }
 
-/** OpenAI counts cached tokens as part of the input. */
+/** Converts usage. OpenAI counts cached tokens as part of the input. */
 export function toResponsesUsage(usage: Fields): Fields {
   const read = countOf(usage.cache_read_input_tokens)
   const written = countOf(usage.cache_creation_input_tokens)

@@ -9,13 +9,14 @@ import { assistantBlocks, isClientCall, isModelItem, resultBlock } from './respo
 import { fromParts } from './responses-parts.ts'
 import { namesIn, type ToolTable } from './responses-tools.ts'
 
+/** Converted items. */
 export type ItemHistory = {
   /** The texts of system and developer messages at the start. */
   readonly system: readonly string[]
   readonly messages: readonly Fields[]
 }
 
-/** An item's type; messages may omit it. */
+/** Returns an item's type; messages may omit it. */
 export function typeOf({ type, role }: Fields): string {
   return textOf(type) || (role === undefined ? '' : 'message')
 }
@@ -25,12 +26,13 @@ function isSystem(item: Fields): boolean {
   return typeOf(item) === 'message' && (item.role === 'system' || item.role === 'developer')
 }
 
-/** The index of the first item after the leading system messages and tools. */
+/** Returns the index of the first item after the leading system messages and tools. */
 export function startOf(items: readonly Fields[]): number {
   const start = items.findIndex((item) => !isSystem(item) && typeOf(item) !== 'additional_tools')
   return start < 0 ? items.length : start
 }
 
+/** Converts items. */
 export function fromItems(items: readonly Fields[], table: ToolTable): ItemHistory {
   const start = startOf(items)
   const leading = items.slice(0, start).filter(isSystem)

@@ -24,6 +24,7 @@ export type Place = {
   readonly done: (item: Fields) => string
 }
 
+/** What writers need of the reply. */
 export type OutputOptions = {
   readonly table: ToolTable
   /** The client asked for a summary of the reasoning. */
@@ -32,7 +33,7 @@ export type OutputOptions = {
   readonly place: (idPrefix: string) => Place
 }
 
-/** The writer for a block; undefined for blocks that the API cannot express. */
+/** Returns the writer for a block; undefined for blocks that the API cannot express. */
 export function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter | undefined {
   switch (block.type) {
     case 'text':

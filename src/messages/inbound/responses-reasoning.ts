@@ -6,14 +6,16 @@ import { isKeptThought, keepItem } from '../upstream/index.ts'
 /** Starts the encrypted content that holds a block of another API. */
 const BLOCK = 'toolshelf-thinking.'
 
-/** Whether a request's `reasoning` asks to see a summary of the thinking. */
+/** Returns whether a request's `reasoning` asks to see a summary of the thinking. */
 export function asksForSummary(reasoning: unknown): boolean {
   const { summary, generate_summary: older } = fieldsOf(reasoning)
   const asked = textOf(summary) || textOf(older)
   return asked !== '' && asked !== 'none'
 }
 
-/** The thinking block in a reasoning item; undefined if the item has nothing that a model could take back. */
+/**
+ * Returns the thinking block in a reasoning item; undefined if the item has nothing that a model could take back.
+ */
 export function fromReasoning(item: Fields): Fields | undefined {
   const encrypted = textOf(item.encrypted_content)
   if (encrypted === '') return undefined

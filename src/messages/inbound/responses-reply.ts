@@ -19,6 +19,7 @@ import type { ToolTable } from './responses-tools.ts'
 import type { StoredItems } from './stored-items.ts'
 import type { ReplyWriter } from './types.ts'
 
+/** Options of `createResponsesWriter`. */
 export type ResponsesReplyOptions = {
   /** The client's request. */
   readonly body: Fields
@@ -28,6 +29,7 @@ export type ResponsesReplyOptions = {
   readonly stored?: StoredItems | undefined
 }
 
+/** Creates the writer of one reply. */
 export function createResponsesWriter({ body, model, table, stored }: ResponsesReplyOptions): ReplyWriter {
   const memory = body.store === false ? undefined : stored
   const events = createEvents(body.stream === true)
@@ -41,8 +43,8 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
 
   function start(message: Fields): string {
     // Ids of remembered items are ours: those of an upstream may repeat, or be guessed by others.
-    const given = memory ? '' : textOf(message.id).replace(/^msg_/, '')
-    const suffix = given || randomUUID().replaceAll('-', '')
+    const upstreamId = memory ? '' : textOf(message.id).replace(/^msg_/, '')
+    const suffix = upstreamId || randomUUID().replaceAll('-', '')
     output.nameItems(suffix)
     usage = fieldsOf(message.usage)
     head = responseHead(body, `resp_${suffix}`, textOf(message.model) || model, createdAt)
@@ -66,7 +68,7 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
   function finish(end: Ending): string {
     if (ending) return ''
     ending = end
-    // Clients run a call once its item is done, so that one that broke off must not be.
+    // Clients run a call once its item is done, so an item that broke off must not be marked as done.
     const rest = end.status === 'failed' ? '' : output.endAll()
     if (end.status !== 'failed') memory?.keep(output.items())
     return rest + events.write(`response.${end.status}`, { response: response(end) }, stringifyExact)

@@ -12,6 +12,7 @@ import type { StoredItems } from './stored-items.ts'
 import { toThinking } from './thinking.ts'
 import type { InboundRequest } from './types.ts'
 
+/** Converts a request; throws a refusal if it is malformed. */
 export function readResponsesRequest(sent: Fields, stored?: StoredItems): InboundRequest {
   const { model } = sent
   if (typeof model !== 'string' || model === '') throw wrong('model: send the name of a model, a string')
@@ -181,7 +182,7 @@ function samplingOf(body: Fields, { thinking }: Fields): Fields {
   const { max_output_tokens: most, user, safety_identifier: safety } = body
   const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
   if (isGiven(most) && !(Number.isInteger(most) && Number(most) > 0))
-    throw wrong(`max_output_tokens: ${String(most)} is no whole number above 0`)
+    throw wrong(`max_output_tokens: ${String(most)} is not a whole number above 0`)
   const userId = textOf(safety) || textOf(user)
   const isThinking = fieldsOf(thinking).type === 'adaptive'
   return {

@@ -3,6 +3,7 @@ import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index
 import { refuseRequest } from '../errors.ts'
 import type { ToolTable } from './responses-tools.ts'
 
+/** A converted choice. */
 export type ToolChoice = {
   /** The tools that may be called, and all deferred ones. */
   readonly tools: readonly Fields[]
@@ -12,6 +13,7 @@ export type ToolChoice = {
   readonly unconvertible?: string | undefined
 }
 
+/** Converts the two fields. */
 export function fromToolChoice(
   { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
   table: ToolTable,

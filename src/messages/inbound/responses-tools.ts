@@ -73,7 +73,7 @@ function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index])
 }
 
-/** The names inside the gateway of the tools that definitions define. */
+/** Returns the names inside the gateway of the tools that definitions define. */
 export function namesIn(definitions: readonly unknown[], table: ToolTable): string[] {
   const entries = definitions.map(fieldsOf).flatMap(entriesOf)
   return [...new Set(entries.map(({ tool }) => table.insideName(tool.namespace, tool.name)))]

@@ -3,7 +3,9 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { citedRange } from '../upstream/index.ts'
 
-/** Where a source supports a text: the Messages API cites for a whole block, OpenAI for a range of characters. */
+/**
+ * A source and the range of characters that it supports; the Messages API cites for a whole block instead.
+ */
 export type UrlCitation = {
   readonly url: string
   readonly title: string
@@ -11,7 +13,7 @@ export type UrlCitation = {
   readonly end_index: number
 }
 
-/** The citations with an address, of a block that takes up this range. */
+/** Returns the citations with an address, of a block that takes up this range. */
 export function urlCitationsOf(citations: unknown, start: number, end: number): UrlCitation[] {
   return listOf(citations)
     .map(fieldsOf)

@@ -23,7 +23,9 @@ export function parseExact(json: string): unknown {
   }
 }
 
-/** Whether JSON is nested too deeply to be written again. Short texts cannot be, and are not scanned. */
+/**
+ * Returns whether JSON is nested too deeply to be written again. Short texts cannot be, and are not scanned.
+ */
 export function isDeepJson(json: string): boolean {
   if (json.length < 2 * DEEPEST) return false
   const bytes = Buffer.from(json)

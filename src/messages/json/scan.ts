@@ -10,13 +10,16 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 /** Strings up to this length are scanned byte by byte, which is faster than a native search. */
 const SHORT = 64
 
-/** The structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole text. */
+/**
+ * Thrown if the structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole
+ * text.
+ */
 export class ScanError extends Error {}
 
-/** Values are nested more than DEEPEST levels deep. */
+/** Thrown if values are nested more than DEEPEST levels deep. */
 export class DepthError extends ScanError {}
 
-/** The first offset from `at` on that is not white space. */
+/** Returns the first offset from `at` on that is not white space. */
 export function skipSpace(bytes: Buffer, at: number): number {
   let next = at
   for (let byte = bytes[next]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; ) {
@@ -25,7 +28,7 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return next
 }
 
-/** The offset after the value that starts at `start`. */
+/** Returns the offset after the value that starts at `start`. */
 export function endOfValue(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return endOfString(bytes, start)
@@ -85,20 +88,23 @@ function isDelimiter(byte: number | undefined): boolean {
   return byte === COMMA || byte === LIST_END || byte === OBJECT_END || (byte !== undefined && byte <= 0x20)
 }
 
+/** Returns whether an object starts here. */
 export function isObjectAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === OBJECT
 }
 
+/** Returns whether a list starts here. */
 export function isListAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === LIST
 }
 
+/** Returns whether a string starts here. */
 export function isStringAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === QUOTE
 }
 
 /**
- * The offset of the next item of a list or object; undefined after the last one. `at` is the offset after the opening
+ * Returns the offset of the next item of a list or object; undefined after the last one. `at` is the offset after the opening
  * bracket or after an item.
  */
 export function nextItem(bytes: Buffer, at: number, isFirst: boolean, close: ']' | '}'): number | undefined {
@@ -112,7 +118,7 @@ export function nextItem(bytes: Buffer, at: number, isFirst: boolean, close: ']'
   return start
 }
 
-/** An object member: its key and the offset of its value. */
+/** Reads an object member: its key and the offset of its value. */
 export function memberAt(bytes: Buffer, at: number): { key: string; value: number } {
   if (bytes[at] !== QUOTE) throw new ScanError(`no key at ${at}`)
   const end = endOfString(bytes, at)

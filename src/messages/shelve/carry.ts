@@ -32,12 +32,12 @@ function placeCode({ at, thoughts }: SearchPlace): string {
   return at.toString(36) + (thoughts > 0 ? `T${thoughts.toString(36)}` : '')
 }
 
-/** The model's original id. */
+/** Returns the model's original id. */
 export function withoutCarried(id: string): string {
   return divided(id).plain
 }
 
-/** The searches encoded in an id, without tools that no longer exist. */
+/** Returns the searches encoded in an id, without tools that no longer exist. */
 export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
   return divided(id).codes.map((code) => {
     const [place = '', left = '', ...codes] = code.split('_')
@@ -54,7 +54,7 @@ export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
 const LONGEST = 100_000
 const MAX_SEARCHES = 50
 
-/** Whether an id encodes searches. */
+/** Returns whether an id encodes searches. */
 export function carriesSearches(id: string): boolean {
   return id.includes(MARK) && divided(id).codes.length > 0
 }
@@ -67,8 +67,10 @@ function divided(id: string): { plain: string; codes: readonly string[] } {
   return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-', MAX_SEARCHES) }
 }
 
+/** Tool names by their short codes. */
 export type CodedNames = ReadonlyMap<string, string>
 
+/** Assigns a code to each name. */
 export function codeNames(names: Iterable<string>): CodedNames {
   return new Map([...names].map((name) => [codeOf(name), name]))
 }

@@ -20,6 +20,7 @@ import { rest, type Slice } from '../../node/index.ts'
 import { createRecent } from '../recent.ts'
 import { type CodedNames, codeNames } from './carry.ts'
 
+/** Options of `createClientShelves`. */
 export type ShelveOptions = {
   readonly rank: Rank
   /** Name patterns of tools that are always sent; `*` matches anything. */
@@ -42,6 +43,7 @@ export type ClientShelf = {
   readonly reachesShare: (model: string, percent: number) => boolean
 }
 
+/** The shelves of all clients. */
 export type ClientShelves = {
   /** Returns the shelf for these tools, or the reason why they cannot be shelved. */
   readonly shelfFor: (tools: readonly Fields[], slice?: Slice) => Promise<ClientShelf | string>
@@ -49,6 +51,7 @@ export type ClientShelves = {
 
 const MAX_SHELVES = 32
 
+/** Creates an empty collection of shelves. */
 export function createClientShelves(options: ShelveOptions): ClientShelves {
   /** Parsed lists are frozen, and the same object whenever they have the same bytes (json/lists.ts). */
   const byList = new WeakMap<readonly Fields[], Promise<ClientShelf | string>>()

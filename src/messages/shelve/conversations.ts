@@ -12,6 +12,7 @@ type Conversation = {
   readonly messages: readonly Fields[]
 }
 
+/** A request, as a part of its conversation. */
 export type ConversationInput = {
   /** The shelf with the client's tools. */
   readonly tools: Shelf
@@ -22,6 +23,7 @@ export type ConversationInput = {
   readonly messages: readonly Fields[]
 }
 
+/** The conversations known so far. */
 export type Conversations = {
   /** Returns a fork that has processed a prefix of these messages, or a new one. */
   readonly forkFor: (place: ConversationInput, trace?: TraceListener) => Shelf
@@ -32,6 +34,7 @@ export type Conversations = {
 /** Maximum messages that a request may add for its conversation to be found. */
 const LOOK_BACK = 8
 
+/** Creates an empty collection. */
 export function createConversations(): Conversations {
   const byLastMessage = new WeakMap<Fields, Conversation>()
   const lastMessages = new WeakMap<Shelf, Fields>()

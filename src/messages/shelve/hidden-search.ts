@@ -4,18 +4,19 @@ import { searchNote } from '../../core/history/index.ts'
 import { READ_TOOL, SEARCH_TOOL } from '../../core/index.ts'
 import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { oneLine, textOf, without } from '../../lib/index.ts'
-import type { SearchCall, Searching } from '../search-strategy.ts'
+import type { SearchCall, SearchStrategy } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './carry.ts'
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
+/** Starts the hidden searches of a reply. */
 export function startHidden(
   request: MessagesRequest,
   shelved: Shelved,
   onSearch: (names: readonly string[]) => void,
   remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void,
-): Searching {
+): SearchStrategy {
   const turns: Fields[] = []
   let part: Fields[] = []
   const loaded = new Set(shelved.loaded)

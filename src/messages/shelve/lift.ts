@@ -14,7 +14,7 @@ import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
 import type { LongResults } from './long-results.ts'
 import type { SearchMemory } from './memory.ts'
-import { type Restoring, restore } from './restore.ts'
+import { type RestoreContext, restore } from './restore.ts'
 
 /** A client's request with its tools on a shelf. */
 export type Shelved = {
@@ -30,21 +30,22 @@ export type Shelved = {
 }
 
 /** The shelf for a request and the means to restore its hidden searches. */
-export type Liftable = { readonly shelf: ClientShelf; readonly restoring: Restoring }
+export type Liftable = { readonly shelf: ClientShelf; readonly restoring: RestoreContext }
 
 /** Collects what is needed to restore a request's hidden searches. */
-export function restoringFor(
+export function restoreContextFor(
   { deferred, names }: ClientShelf,
   { messages, thinking }: MessagesRequest,
   memory: SearchMemory,
   owner: string,
-): Restoring {
+): RestoreContext {
   const remembered = memory.recall(owner, messages)
   const thinksByHand = fieldsOf(thinking).type === 'enabled'
   return { names, deferred, searchTool: SEARCH_TOOL, remembered, thinksByHand }
 }
 
-export type Lifting = {
+/** What `lift` needs besides the request. */
+export type LiftOptions = {
   readonly conversations: Conversations
   readonly trace: TraceListener | undefined
   /** Replaces long results by previews; undefined if they stay whole. */
@@ -52,10 +53,11 @@ export type Lifting = {
   readonly slice?: Slice | undefined
 }
 
+/** Prepares a request with its tools on the shelf. */
 export async function lift(
   request: MessagesRequest,
   { shelf: client, restoring }: Liftable,
-  { conversations, trace, longResults, slice }: Lifting,
+  { conversations, trace, longResults, slice }: LiftOptions,
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
   // A tool of the client with the same name is the client's own.

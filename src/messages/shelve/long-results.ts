@@ -1,5 +1,5 @@
 // Replaces long tool results in a client's history by previews, and reads them for the model. The client sends its whole
-// history with each request, so nothing is stored: what stands in place of a result depends on its text alone, in every
+// history with each request, so nothing is stored: what replaces a result depends on its text alone, in every
 // process, and only the conversation that contains a result can read it.
 import {
   idIn,
@@ -15,6 +15,7 @@ import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { digestOf } from '../../node/results/index.ts'
 
+/** Replaces long results and reads them. */
 export type LongResults = {
   /** The reading tool, for the end of the client's own tools; always there, so that it never changes the prefix. */
   readonly tool: Fields
@@ -29,7 +30,7 @@ export type LongResults = {
 /** A result longer than the budget. */
 type LongResult = { readonly block: Fields; readonly text: string; readonly id: string }
 
-/** `budget` is the number of characters up to which a result stays whole. */
+/** Creates the replacement; `budget` is the number of characters up to which a result stays whole. */
 export function createLongResults(budget: number): LongResults {
   const pageSize = pageSizeFor(budget)
   const longIn = oncePerFrozen((message: Fields): readonly LongResult[] =>

@@ -7,6 +7,7 @@ import { createRecent } from '../recent.ts'
 import type { HiddenSearch } from './carry.ts'
 import { isThought } from './restore.ts'
 
+/** Remembers searches by conversation. */
 export type SearchMemory = {
   /** Stores the searches of a reply, which is the last of `messages`. */
   readonly remember: (owner: string, messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
@@ -21,6 +22,7 @@ const MAX_REPLIES = 10_000
 
 const NONE: readonly never[] = []
 
+/** Creates an empty memory. */
 export function createSearchMemory(): SearchMemory {
   const known = createRecent<readonly HiddenSearch[]>(MAX_REPLIES)
   let isEmpty = true

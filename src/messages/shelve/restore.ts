@@ -14,7 +14,8 @@ import {
 } from './carry.ts'
 import { withPlainIds } from './traces.ts'
 
-export type Restoring = {
+/** What `restore` needs to know. */
+export type RestoreContext = {
   /** Deferred tool names by their codes. */
   readonly names: CodedNames
   readonly deferred: ReadonlySet<string>
@@ -28,7 +29,8 @@ export type Restoring = {
 /** Maximum restored searches per conversation, so that a client cannot inflate the request without limit. */
 const MAX_RESTORED = 2000
 
-export function restore(messages: readonly Fields[], restoring: Restoring): Fields[] {
+/** Returns the messages with their hidden searches. */
+export function restore(messages: readonly Fields[], restoring: RestoreContext): Fields[] {
   const loaded = new Set<string>()
   let room = MAX_RESTORED
   const restored: Fields[] = []
@@ -76,6 +78,7 @@ const spoken = oncePerFrozen((message: Fields): Fields => {
   return Object.freeze({ ...message, content: blocks.slice(0, last + 1) })
 })
 
+/** Returns whether a block is thinking. */
 export function isThought({ type }: Fields): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
@@ -112,11 +115,12 @@ export function searchTurn(
   return { call, result: withRemark({ ...result, content }, left > 0 ? searchNote(more) : undefined) }
 }
 
+/** Tells the model that a search found only tools that are already loaded. */
 export function alreadyLoaded(names: readonly string[]): string {
   return `What this finds can be called already: ${names.join(', ')}. Call it, or search with other words.`
 }
 
-/** An id that is unique in the conversation and the same in every process. */
+/** Returns an id that is unique in the conversation and the same in every process. */
 export function searchId(message: number, search: number): string {
   return `toolu_shelf_${message}_${search}`
 }
@@ -161,7 +165,7 @@ function searchesIn(
   message: Fields,
   index: number,
   loaded: Set<string>,
-  { names, deferred, remembered }: Restoring,
+  { names, deferred, remembered }: RestoreContext,
 ): readonly RestoredSearch[] {
   const calls = callsIn(message)
   const { names: calledNames, carrying, latest } = calls
@@ -193,8 +197,10 @@ function hasMissing(
   return false
 }
 
-/** Whether any reply carries or is remembered with hidden searches for tools that are deferred now. */
-export function isRestored(messages: readonly Fields[], restoring: Restoring): boolean {
+/**
+ * Returns whether any reply carries or is remembered with hidden searches for tools that are deferred now.
+ */
+export function isRestored(messages: readonly Fields[], restoring: RestoreContext): boolean {
   return (
     hasSearches(messages, restoring) &&
     messages.some(
@@ -204,7 +210,7 @@ export function isRestored(messages: readonly Fields[], restoring: Restoring): b
   )
 }
 
-function hasSearches(messages: readonly Fields[], { remembered }: Restoring): boolean {
+function hasSearches(messages: readonly Fields[], { remembered }: RestoreContext): boolean {
   return messages.some(
     (message, index) => remembered(index).length > 0 || callsIn(message).carrying.length > 0,
   )

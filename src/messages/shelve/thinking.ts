@@ -5,6 +5,7 @@ import { THINKING_BINDING } from '../../core/oracle/index.ts'
 import { fieldsOf, parseBetas } from '../../lib/index.ts'
 import type { Headers, MessagesRequest } from '../types.ts'
 
+/** Returns whether the request's thinking is bound to its prefix. */
 export function isBound({ model, thinking }: MessagesRequest): boolean {
   const { type } = fieldsOf(thinking)
   const isThinking = type === 'enabled' || type === 'adaptive'
@@ -17,6 +18,7 @@ export function withDroppedThinking(request: MessagesRequest): MessagesRequest {
   return { ...request, thinking: { block_binding: binding, ...fieldsOf(request.thinking) } }
 }
 
+/** Adds the beta that the option needs. */
 export function withBindingBeta(headers: Headers): Headers {
   const betas = new Set([...parseBetas(headers['anthropic-beta']), THINKING_BINDING])
   return { ...headers, 'anthropic-beta': [...betas].join(',') }

@@ -5,7 +5,7 @@ import { type Fields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { withoutCarried } from './carry.ts'
 
-/** Whether the history contains additions that an upstream without tool search could refuse. */
+/** Returns whether the history contains additions that an upstream without tool search could refuse. */
 export function hasTraces({ messages }: MessagesRequest): boolean {
   return messages.some(hasTrace)
 }

@@ -86,17 +86,17 @@ const BY_ITEM: ReadonlyMap<string, CallItems> = new Map(
   [...BY_TOOL.values()].map((items) => [items.type, items]),
 )
 
-/** The items of a type of tool; undefined for functions and for tools that OpenAI runs itself. */
+/** Returns the items of a type of tool; undefined for functions and for tools that OpenAI runs itself. */
 export function callItemsOf(toolType: string): CallItems | undefined {
   return BY_TOOL.get(toolType)
 }
 
-/** The kind of a call by its item's type, or by that of its output. */
+/** Returns the kind of a call by its item's type, or by that of its output. */
 export function callItemsIn(itemType: string): CallItems | undefined {
   return BY_ITEM.get(itemType.replace(/_output$/, ''))
 }
 
-/** The type of tool that an item calls. */
+/** Returns the type of tool that an item calls. */
 export function toolTypeOf(items: CallItems): string {
   return [...BY_TOOL].find(([, one]) => one === items)?.[0] ?? ''
 }

@@ -40,6 +40,7 @@ type ToolCall = {
 }
 type Block = Text | Thinking | ToolCall
 
+/** Creates the converter of one reply. */
 export function createReply(
   request: MessagesRequest,
   dialect: Dialect,

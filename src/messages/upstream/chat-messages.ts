@@ -1,6 +1,15 @@
 // Converts messages to the Chat Completions format: each call is answered directly after it, text is one string, and
 // nothing that the model could use is lost.
-import { bare, type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import {
+  type Fields,
+  fieldsOf,
+  hash,
+  isFields,
+  listOf,
+  textOf,
+  toJson,
+  withoutCacheControl,
+} from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
@@ -11,6 +20,7 @@ type Context = Dialect & { readonly names: Names; readonly thoughts: Thoughts }
 
 type Turn = { readonly role: string; readonly blocks: readonly Fields[] }
 
+/** Converts the system prompt and the messages. */
 export function toMessages(request: MessagesRequest, context: Context): Fields[] {
   const system = systemText(request.system)
   const turns = turnsOf(listOf(request.messages), context)
@@ -201,7 +211,7 @@ function toParts(block: Fields, context: Context): Fields[] {
     case 'tool_result':
       return [toText('The result of an earlier call:'), ...resultParts(block, context)]
     default:
-      return [toText(toJson(bare(block)))]
+      return [toText(toJson(withoutCacheControl(block)))]
   }
 }
 

@@ -8,7 +8,7 @@ import type { Dialect } from './dialects.ts'
 import { type Names, namesOf } from './openai.ts'
 import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'
 
-/** Why the request needs tools that only Anthropic's API can run; undefined if it does not. */
+/** Returns why the request needs tools that only Anthropic's API can run; undefined if it does not. */
 export function hostedToolFault({ tools }: MessagesRequest): string | undefined {
   const kinds = listOf(tools).map((tool) => fieldsOf(tool).type ?? 'custom')
   const index = kinds.findIndex((kind) => kind !== 'custom')
@@ -17,6 +17,7 @@ export function hostedToolFault({ tools }: MessagesRequest): string | undefined 
   return `${name} is run by Anthropic's API, and this upstream speaks Chat Completions. Leave it out of \`tools\`, or use an upstream that speaks the Messages API.`
 }
 
+/** Converts a request. */
 export function toChatRequest(
   request: MessagesRequest,
   dialect: Dialect,

@@ -16,7 +16,7 @@ import type {
 import { type ChatReply, createReply } from './chat-events.ts'
 import { hostedToolFault, toChatRequest } from './chat-request.ts'
 import { dialectOf } from './dialects.ts'
-import { fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { fetchWhole, open, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
 import {
@@ -108,7 +108,7 @@ async function sampled(
   reply: ChatReply,
   signal: AbortSignal,
 ): Promise<SamplingOutcome> {
-  const headers = relayed(incoming)
+  const headers = pickRelayHeaders(incoming)
   if (request.stream === true && !/json|html/.test(incoming.headers['content-type'] ?? ''))
     return { events: streamed(incoming, reply, signal), headers }
   const answer = await explained(() => readWhole(incoming), signal)

@@ -4,7 +4,10 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 
 const CITED = 'toolshelf.cited.'
 
-/** `annotations` of a text, in the shape of Responses or, with the fields one level deeper, of Chat Completions. */
+/**
+ * Converts the `annotations` of a text, in the shape of Responses or, with the fields one level deeper, of Chat
+ * Completions.
+ */
 export function citationsOf(annotations: unknown, text: string): Fields[] {
   return listOf(annotations)
     .map(fieldsOf)
@@ -30,13 +33,13 @@ function indexOf(value: unknown, otherwise: number, { length }: string): number 
   return Number.isInteger(value) ? Math.min(length, Math.max(0, Number(value))) : otherwise
 }
 
-/** The range of a citation that comes from OpenAI; undefined for Anthropic's own. */
+/** Returns the range of a citation that comes from OpenAI; undefined for Anthropic's own. */
 export function citedRange({ encrypted_index: index }: Fields): readonly [number, number] | undefined {
   const found = /^toolshelf\.cited\.(\d{1,9})-(\d{1,9})$/.exec(textOf(index))
   return found ? [Number(found[1]), Number(found[2])] : undefined
 }
 
-/** The block without citations that come from OpenAI: Anthropic's API would refuse their index. */
+/** Removes citations that come from OpenAI: Anthropic's API would refuse their index. */
 export function withoutForeignCitations(block: Fields): Fields {
   const citations = listOf(block.citations)
   const own = citations.filter((one) => !textOf(fieldsOf(one).encrypted_index).startsWith(CITED))

@@ -122,6 +122,7 @@ const ROWS: readonly Row[] = [
   },
 ]
 
+/** Returns the dialect of a server with a model. */
 export function dialectOf({ hostname }: URL, model: string): Dialect {
   const rows = ROWS.filter((row) => row.host?.test(hostname) || row.model?.test(model))
   return Object.assign({}, PLAIN, ...rows.map(({ has }) => has))

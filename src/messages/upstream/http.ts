@@ -4,6 +4,7 @@ import { Agent as SecureAgent, request as secure } from 'node:https'
 import type { Writable } from 'node:stream'
 import type { Headers, HttpAnswer } from '../types.ts'
 
+/** A request to an upstream. */
 export type Outgoing = {
   readonly method: string
   readonly headers: Headers
@@ -25,7 +26,7 @@ export type Flow = {
   readonly drop: () => void
 }
 
-/** The upstream could not be reached, or its response could not be read. */
+/** Thrown if the upstream could not be reached, or its response could not be read. */
 export class UpstreamError extends Error {}
 
 const agents = {
@@ -101,10 +102,14 @@ export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnsw
   return readWhole(await open(url, outgoing))
 }
 
+/** Reads a whole response. */
 export async function readWhole(incoming: IncomingMessage, longest = MAX_ANSWER_LENGTH): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
-    headers: { ...relayed(incoming), 'content-type': incoming.headers['content-type'] ?? 'application/json' },
+    headers: {
+      ...pickRelayHeaders(incoming),
+      'content-type': incoming.headers['content-type'] ?? 'application/json',
+    },
     body: await textOf(incoming, longest),
   }
 }
@@ -127,7 +132,7 @@ async function textOf(incoming: IncomingMessage, longest: number): Promise<strin
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-/** An UpstreamError for a connection that failed in the middle of a response. */
+/** Makes the error for a connection that failed in the middle of a response. */
 export function brokenOff(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
   const { code, message } = error as NodeJS.ErrnoException
@@ -137,7 +142,7 @@ export function brokenOff(error: unknown): UpstreamError {
 }
 
 /** Hop-by-hop headers. */
-const OF_CONNECTION = new Set([
+const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
 ])
@@ -145,27 +150,29 @@ const OF_CONNECTION = new Set([
 /** Headers that do not apply to a rewritten body or to another host. */
 const OF_BODY = new Set(['content-length', 'content-encoding', 'content-type', 'date', 'set-cookie'])
 
-/** Response headers for a client that receives the body unchanged. */
-export function passedOn({ headers }: IncomingMessage): Headers {
-  const isOfConnection = ofConnection(headers)
-  return pick(headers, (name) => !isOfConnection(name))
+/** Returns the response headers for a client that receives the body unchanged. */
+export function pickEndToEndHeaders({ headers }: IncomingMessage): Headers {
+  const isHopByHop = createHopByHopTest(headers)
+  return pick(headers, (name) => !isHopByHop(name))
 }
 
-/** Response headers for a client that receives a rewritten body. */
-export function relayed({ headers }: IncomingMessage): Headers {
-  const isOfConnection = ofConnection(headers)
-  return pick(headers, (name) => !isOfConnection(name) && !OF_BODY.has(name))
+/** Returns the response headers for a client that receives a rewritten body. */
+export function pickRelayHeaders({ headers }: IncomingMessage): Headers {
+  const isHopByHop = createHopByHopTest(headers)
+  return pick(headers, (name) => !isHopByHop(name) && !OF_BODY.has(name))
 }
 
-/** Whether a header is hop-by-hop, by definition or because `Connection` names it. */
-export function ofConnection({ connection = '' }: IncomingMessage['headers']): (name: string) => boolean {
-  if (connection === '' || connection === 'keep-alive') return isOfAnyConnection
+/** Returns a test for headers that are hop-by-hop, by definition or because `Connection` names them. */
+export function createHopByHopTest({
+  connection = '',
+}: IncomingMessage['headers']): (name: string) => boolean {
+  if (connection === '' || connection === 'keep-alive') return isAlwaysHopByHop
   const named = new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
-  return (name) => OF_CONNECTION.has(name) || named.has(name)
+  return (name) => HOP_BY_HOP.has(name) || named.has(name)
 }
 
-function isOfAnyConnection(name: string): boolean {
-  return OF_CONNECTION.has(name)
+function isAlwaysHopByHop(name: string): boolean {
+  return HOP_BY_HOP.has(name)
 }
 
 function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => boolean): Headers {

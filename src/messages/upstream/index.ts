@@ -3,11 +3,11 @@
 export { type CallItems, callItemsIn, callItemsOf, toolTypeOf } from './call-items.ts'
 export { type ChatOptions, createChatUpstream } from './chat.ts'
 export { citedRange } from './citations.ts'
-export { type Flow, ofConnection, open, passedOn, UpstreamError } from './http.ts'
+export { createHopByHopTest, type Flow, open, pickEndToEndHeaders, UpstreamError } from './http.ts'
 export { maskedHeaders, maskingStream } from './mask.ts'
 export {
   ANTHROPIC,
-  below,
+  appendPath,
   createMessagesUpstream,
   type MessagesOptions,
   withoutSearchBetas,

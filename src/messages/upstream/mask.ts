@@ -1,16 +1,18 @@
 // Masks the operator's keys in upstream responses: some servers echo the credentials that they refuse.
 import { Transform } from 'node:stream'
+import { literalRanges, replaceLiterals } from '../../lib/index.ts'
 import type { Headers, HttpAnswer, SamplingOutcome, StreamEvent, Upstream } from '../types.ts'
 import { UpstreamError } from './http.ts'
 
 /** As long as the secret, so that a content length already sent stays correct. */
-function maskFor(secret: string): string {
-  return '[redacted]'.padEnd(secret.length, '*').slice(0, secret.length)
+function maskOf(length: number): string {
+  return '[redacted]'.padEnd(length, '*').slice(0, length)
 }
 
 /** Shorter secrets are not masked, because they occur in ordinary words. */
 const SHORTEST_SECRET = 6
 
+/** Returns the secrets that are long enough to be masked. */
 export function maskable(...secrets: readonly (string | undefined)[]): string[] {
   return secrets.filter((secret) => secret !== undefined && secret.length >= SHORTEST_SECRET) as string[]
 }
@@ -40,10 +42,12 @@ export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]
   }
 }
 
+/** Masks secrets in a text. */
 export function masked(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, maskFor(secret)), text)
+  return replaceLiterals(text, secrets, maskOf)
 }
 
+/** Masks secrets in headers. */
 export function maskedHeaders(headers: Headers, secrets: readonly string[]): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, masked(value, secrets)]))
 }
@@ -55,21 +59,27 @@ export function maskingStream(secrets: readonly string[]): Transform {
   return new Transform({
     transform(chunk: Buffer, _, done) {
       // latin1 maps each byte to one character, so all other bytes pass unchanged.
-      const text = masked(held + chunk.toString('latin1'), secrets)
-      const end = text.length - heldLength(text, secrets, longest)
+      const text = held + chunk.toString('latin1')
+      const end = safeEnd(text, secrets, longest)
       held = text.slice(end)
-      done(null, Buffer.from(text.slice(0, end), 'latin1'))
+      done(null, Buffer.from(masked(text.slice(0, end), secrets), 'latin1'))
     },
     flush(done) {
-      done(null, Buffer.from(held, 'latin1'))
+      done(null, Buffer.from(masked(held, secrets), 'latin1'))
     },
   })
+}
+
+/** Where the part of a text ends that later text cannot change: before what may be the start of a secret. */
+function safeEnd(text: string, secrets: readonly string[], longest: number): number {
+  const end = text.length - heldLength(text, secrets, longest)
+  return literalRanges(text, secrets).find((range) => range.start < end && end < range.end)?.start ?? end
 }
 
 function heldLength(text: string, secrets: readonly string[], longest: number): number {
   for (let length = Math.min(longest - 1, text.length); length > 0; length--) {
     const end = text.slice(-length)
-    if (secrets.some((secret) => secret.startsWith(end))) return length
+    if (secrets.some((secret) => secret.length > length && secret.startsWith(end))) return length
   }
   return 0
 }

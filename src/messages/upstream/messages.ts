@@ -15,7 +15,7 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { brokenOff, fetchWhole, open, readWhole, relayed, UpstreamError } from './http.ts'
+import { brokenOff, fetchWhole, open, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { readEventBatches } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
@@ -34,6 +34,7 @@ export type MessagesOptions = {
   readonly maxAnswerBytes?: number | undefined
 }
 
+/** URL of Anthropic's API. */
 export const ANTHROPIC = new URL('https://api.anthropic.com')
 
 /**
@@ -63,7 +64,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
     const limited = withOutputLimit(withoutKeptThoughts(request), call)
     const body = jsonBytes(withPromptCache(limited, call, url), bodies.take)
     return {
-      address: below(url, path),
+      address: appendPath(url, path),
       outgoing: {
         method: 'POST',
         headers: headersFor(call),
@@ -77,7 +78,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
   const upstream: Upstream = {
     name: url.host,
     api: 'messages',
-    origin: { address: (path) => below(url, path), credentials },
+    origin: { address: (path) => appendPath(url, path), credentials },
     wireFor,
     async sample(request, call): Promise<SamplingOutcome> {
       const { address, outgoing } = post('/v1/messages', request, call)
@@ -85,7 +86,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
       if (incoming.statusCode !== 200) return { refused: await readWhole(incoming, maxAnswerBytes) }
       const isStream = String(incoming.headers['content-type']).startsWith('text/event-stream')
       return {
-        headers: relayed(incoming),
+        headers: pickRelayHeaders(incoming),
         events: isStream
           ? streamed(incoming, maxAnswerBytes)
           : whole(await readWhole(incoming, maxAnswerBytes)),
@@ -97,7 +98,11 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
       return answer.status === 404 || answer.status === 405 ? undefined : answer
     },
     models: (call) =>
-      fetchWhole(below(url, '/v1/models'), { method: 'GET', headers: headersFor(call), signal: call.signal }),
+      fetchWhole(appendPath(url, '/v1/models'), {
+        method: 'GET',
+        headers: headersFor(call),
+        signal: call.signal,
+      }),
   }
   return withMaskedSecrets(upstream, maskable(key, keyOtherwise))
 }
@@ -109,7 +114,7 @@ function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
   const version = { 'anthropic-version': headers['anthropic-version'] ?? '2023-06-01' }
   const others = { ...Object.fromEntries(kept), ...version }
   if (token === undefined || token === '') return others
-  // An OAuth token is no API key.
+  // An OAuth token is not an API key.
   const isOauth = token.startsWith('sk-ant-oat')
   return isOauth ? { ...others, authorization: `Bearer ${token}` } : withKey(others, token, url)
 }
@@ -150,7 +155,7 @@ const LIMITS = [
 ]
 
 /** Appends a path to a base URL, with or without a trailing slash. */
-export function below(base: URL, path: string): URL {
+export function appendPath(base: URL, path: string): URL {
   const address = new URL(base)
   const [pathname = '', search = ''] = path.split(/(?=\?)/)
   address.pathname = base.pathname.replace(/\/+$/, '') + pathname

@@ -7,6 +7,7 @@ import { callItemsOf } from './call-items.ts'
 /** How a tool is called: as a function, or by items of its own. */
 export type NativeTool = { readonly type: string; readonly name: string; readonly namespace: string }
 
+/** The client's tools and settings as it wrote them. */
 export type NativeTools = {
   /** The client speaks this upstream's API. */
   readonly isNative: boolean
@@ -33,7 +34,10 @@ const NONE: NativeTools = {
   settings: {},
 }
 
-/** The client's tools and settings, if it speaks the Responses API; `hasSearch` if the request may have OpenAI's search. */
+/**
+ * Returns the client's tools and settings, if it speaks the Responses API; `hasSearch` if the request may have
+ * OpenAI's search.
+ */
 export function nativeTools(terms: ClientTerms | undefined, hasSearch = false): NativeTools {
   if (terms?.api !== 'responses') return NONE
   const tools = new Map<string, NativeTool>()

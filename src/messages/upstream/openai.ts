@@ -83,14 +83,14 @@ function dateOf(seconds: unknown): string {
   return Number.isNaN(date.getTime()) ? new Date(0).toISOString() : date.toISOString()
 }
 
-/** The credentials for an OpenAI upstream; an Anthropic key must not be sent there. */
+/** Returns the credentials for an OpenAI upstream; an Anthropic key must not be sent there. */
 export function bearer(headers: Headers, key: string | undefined): Headers {
   const own = headers.authorization ?? (headers['x-api-key'] && `Bearer ${headers['x-api-key']}`)
   if (key !== undefined) return { authorization: `Bearer ${key}` }
   return own && !/^bearer sk-ant-/i.test(own) ? { authorization: own } : {}
 }
 
-/** The W3C trace context of the client, which reaches the upstream too. */
+/** Returns the W3C trace context of the client, which reaches the upstream too. */
 export function traceContext({ traceparent, tracestate }: Headers): Headers {
   if (traceIdOf(traceparent) === undefined || traceparent === undefined) return {}
   return { traceparent, ...(tracestate === undefined ? {} : { tracestate }) }
@@ -103,7 +103,7 @@ export function addressOf(base: URL, path: string): URL {
   return address
 }
 
-/** Where requests of OpenAI's APIs are forwarded; its base URL includes `/v1`. */
+/** Returns where requests of OpenAI's APIs are forwarded; its base URL includes `/v1`. */
 export function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin {
   return {
     address(path) {
@@ -125,6 +125,7 @@ export type Names = {
   readonly long: (short: string) => string
 }
 
+/** Creates the conversion for the names of these tools. */
 export function namesOf(tools: unknown): Names {
   const names = listOf(tools).map((tool) => textOf(fieldsOf(tool).name))
   const long = new Map(names.map((name) => [shortName(name), name]))

@@ -10,6 +10,7 @@ import { errorTextOf, type Names } from './openai.ts'
 import { thoughtOf } from './responses-reasoning.ts'
 import { keepItem, type Thoughts } from './thoughts.ts'
 
+/** What the conversion needs of the request. */
 export type ReplyContext = {
   readonly model: string
   readonly names: Names
@@ -19,6 +20,7 @@ export type ReplyContext = {
   readonly native?: NativeTools | undefined
 }
 
+/** Converts the events of one reply. */
 export async function* toMessageEvents(
   events: AsyncIterable<Fields>,
   context: ReplyContext,

@@ -4,7 +4,9 @@ import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
 import { asksForThinking, effortOf, itemIn, type Thoughts } from './thoughts.ts'
 
-/** The reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking. */
+/**
+ * Returns the reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking.
+ */
 export function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
   const { efforts, noEffort, encryptsReasoning } = dialect
   if (!encryptsReasoning) return {}
@@ -17,7 +19,7 @@ export function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
   }
 }
 
-/** The thinking block for a reasoning item that can be sent back; its text is the summary. */
+/** Returns the thinking block for a reasoning item that can be sent back; its text is the summary. */
 export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; signature: string } | undefined {
   const { id, encrypted_content: encrypted } = item
   if (textOf(encrypted) === '') return undefined
@@ -25,7 +27,10 @@ export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; sig
   return { text: summary.join('\n\n'), signature: thoughts.sign({ id, summary, encrypted }) }
 }
 
-/** The reasoning item in a thinking block, if it came from this model, or an item that the client has from OpenAI. */
+/**
+ * Returns the reasoning item in a thinking block, if it came from this model, or an item that the client has from
+ * OpenAI.
+ */
 export function reasoningIn(block: Fields, thoughts: Thoughts): Fields[] {
   const item = itemIn(block)
   if (item) return [item]

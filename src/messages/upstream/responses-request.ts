@@ -26,6 +26,7 @@ import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
 import { reasoningIn, thinkingOf } from './responses-reasoning.ts'
 import type { Thoughts } from './thoughts.ts'
 
+/** A converted request. */
 export type Translated = {
   readonly body: Fields
   readonly names: Names
@@ -33,7 +34,7 @@ export type Translated = {
   readonly searchName: string | undefined
 }
 
-/** The Responses request, or the reason why it cannot be expressed. */
+/** Converts a request; returns the reason if it cannot be expressed. */
 export function toResponses(
   given: MessagesRequest,
   dialect: Dialect,

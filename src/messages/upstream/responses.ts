@@ -13,7 +13,7 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { dialectOf } from './dialects.ts'
-import { fetchWhole, open, relayed, UpstreamError } from './http.ts'
+import { fetchWhole, open, pickRelayHeaders, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
 import { offer } from './offer.ts'
@@ -97,7 +97,7 @@ async function sample(
   if ('refused' in accepted) return accepted
   const { incoming } = accepted
   const context = { model: request.model, names, searchName, thoughts, native }
-  return { events: toMessageEvents(eventsIn(incoming, signal), context), headers: relayed(incoming) }
+  return { events: toMessageEvents(eventsIn(incoming, signal), context), headers: pickRelayHeaders(incoming) }
 }
 
 /** Optional fields that not every model accepts. */

@@ -16,8 +16,10 @@ export type Script = {
   readonly otherwise: string
 }
 
+/** A rule: the steps that answer a matching message. */
 export type Rule = { readonly when?: RegExp; readonly steps: readonly ScriptStep[] }
 
+/** One step of a rule. */
 export type ScriptStep =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'think'; readonly text: string }
@@ -28,6 +30,7 @@ export type ScriptStep =
   /** The reply that contains this step breaks off in the middle. */
   | { readonly kind: 'cut' }
 
+/** A call or a search. */
 export type Act =
   | {
       readonly kind: 'call'
@@ -39,6 +42,7 @@ export type Act =
     }
   | { readonly kind: 'search'; readonly query: string }
 
+/** An error response that the script plays. */
 export type Failure = {
   readonly status: number
   readonly type: string
@@ -47,7 +51,7 @@ export type Failure = {
   readonly times?: number
 }
 
-/** The script cannot be read or is invalid. */
+/** Thrown if the script cannot be read or is invalid. */
 export class ScriptError extends Error {}
 
 /**

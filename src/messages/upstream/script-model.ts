@@ -23,6 +23,7 @@ import {
   turnOf,
 } from './script-turn.ts'
 
+/** A reply, or the error response to play. */
 export type ScriptReply =
   | {
       readonly content: readonly Fields[]

@@ -7,10 +7,12 @@ const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
 /** Returns the current value of a template. */
 export type ResolveTemplate = (template: string) => string
 
+/** Returns the names of the templates in a text. */
 export function templatesIn(text: string): string[] {
   return [...text.matchAll(TEMPLATE)].map(([, name]) => name ?? '')
 }
 
+/** Replaces the templates in a text. */
 export function fill(text: string, meaning: ResolveTemplate): string {
   return text.replace(TEMPLATE, (_, name: string) => meaning(name))
 }
@@ -22,11 +24,12 @@ function fillAll(value: unknown, meaning: ResolveTemplate): unknown {
   return isFields(value) ? fillFields(value, meaning) : value
 }
 
+/** Replaces the templates in all strings of an object. */
 export function fillFields(fields: Fields, meaning: ResolveTemplate): Fields {
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, fillAll(value, meaning)]))
 }
 
-/** The number of capture groups in a regular expression. */
+/** Counts the capture groups in a regular expression. */
 export function groupsIn(pattern: RegExp): number {
   return (new RegExp(`${pattern.source}|`, pattern.flags).exec('')?.length ?? 1) - 1
 }

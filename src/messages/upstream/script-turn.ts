@@ -10,12 +10,12 @@ import { fromCallTool } from '../wire/index.ts'
 /** Search tools that the offline model can use, in order of preference. */
 const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
 
-/** The search tool among the visible tools. */
+/** Returns the search tool among the visible tools. */
 export function searchToolIn(visible: readonly string[]): string | undefined {
   return SEARCH_TOOL_NAMES.find((name) => visible.includes(name)) ?? visible.find(isSearchTool)
 }
 
-/** The tool among the visible ones that calls tools whose definitions were shown as text. */
+/** Returns the visible tool that calls tools whose definitions were shown as text. */
 export function callToolIn(visible: readonly string[]): string | undefined {
   return visible.find((name) => name === CALL_TOOL) ?? visible.find(isCallTool)
 }
@@ -39,6 +39,7 @@ export type ScriptTurn = {
 /** Calls made in parallel. */
 export type CallRound = readonly MadeCall[]
 
+/** A call in the conversation, with its result. */
 export type MadeCall = {
   /** The called name and, for CallTool, the name of the wrapped tool. */
   readonly names: readonly string[]
@@ -46,6 +47,7 @@ export type MadeCall = {
   readonly result: string
 }
 
+/** Reads the newest turn. */
 export function turnOf({ messages }: MessagesRequest): ScriptTurn {
   const start = messages.findLastIndex((message) => userText(message) !== '')
   const earlier = messages.slice(0, start + 1).flatMap(({ content }) => blocksOf(content))
@@ -56,7 +58,9 @@ export function turnOf({ messages }: MessagesRequest): ScriptTurn {
   }
 }
 
-/** Tools whose definition appears as a line of JSON in a user message or result (the `bridge` wire). */
+/**
+ * Returns the tools whose definition appears as a line of JSON in a user message or result (the `bridge` wire).
+ */
 export function describedTools({ messages }: MessagesRequest): string[] {
   const blocks = messages.filter(({ role }) => role === 'user').flatMap(({ content }) => blocksOf(content))
   return blocks

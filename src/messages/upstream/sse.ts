@@ -3,6 +3,7 @@ import { createScheduler } from '../../node/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import { MAX_ANSWER_LENGTH, UpstreamError } from './http.ts'
 
+/** One event of a stream. */
 export type ServerSentEvent = { readonly event: string; readonly data: string }
 
 /** All streams share it: chunks that arrive together are handled in turns, with new requests in between. */
@@ -13,7 +14,7 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
   for await (const events of readEventBatches(chunks)) yield* events
 }
 
-/** The events of each chunk, as soon as they are complete and it is the stream's turn. */
+/** Yields the events of each chunk, as soon as they are complete and it is the stream's turn. */
 export async function* readEventBatches(
   chunks: AsyncIterable<Uint8Array>,
   longest = MAX_ANSWER_LENGTH,

@@ -15,6 +15,7 @@ export type Thoughts = {
 
 const MARK = 'toolshelf'
 
+/** Creates the codec for a model of an upstream. */
 export function thoughtsOf(upstream: string, model: string): Thoughts {
   const start = `${MARK}.${hash(`${upstream}\n${model}`)}.`
   return {
@@ -28,7 +29,7 @@ export function thoughtsOf(upstream: string, model: string): Thoughts {
   }
 }
 
-/** Whether the gateway created a thinking block, for any model. */
+/** Returns whether the gateway created a thinking block, for any model. */
 export function isKeptThought({ type, signature }: Fields): boolean {
   return type === 'thinking' && textOf(signature).startsWith(`${MARK}.`)
 }
@@ -40,7 +41,7 @@ export function keepItem(item: Fields): Fields {
   return { type: 'thinking', thinking: '', signature: ITEM + Buffer.from(toJson(item)).toString('base64url') }
 }
 
-/** The item stored in a thinking block. */
+/** Returns the item stored in a thinking block. */
 export function itemIn({ type, signature }: Fields): Fields | undefined {
   const text = textOf(signature)
   if (type !== 'thinking' || !text.startsWith(ITEM)) return undefined
@@ -73,7 +74,7 @@ function isEmpty(content: unknown): boolean {
   return Array.isArray(content) && content.length === 0
 }
 
-/** Whether the client asks to see thinking. */
+/** Returns whether the client asks to see thinking. */
 export function asksForThinking({ thinking }: MessagesRequest): boolean {
   return ['enabled', 'adaptive'].includes(textOf(fieldsOf(thinking).type))
 }
@@ -82,7 +83,7 @@ export function asksForThinking({ thinking }: MessagesRequest): boolean {
 const MEDIUM_BUDGET = 4096
 const HIGH_BUDGET = 16_384
 
-/** The requested effort, from its name or the thinking budget; empty if there is none. */
+/** Returns the requested effort, from its name or the thinking budget; empty if there is none. */
 export function effortOf({ output_config: config, thinking }: MessagesRequest): string {
   const { budget_tokens: budget } = fieldsOf(thinking)
   const effort = textOf(fieldsOf(config).effort)

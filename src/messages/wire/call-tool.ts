@@ -2,6 +2,7 @@
 import { CALL_TOOL, callToolInput, type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { parseExact } from '../json/index.ts'
 
+/** The definition of CallTool. */
 export const callToolDefinition: Fields = {
   name: CALL_TOOL,
   description:

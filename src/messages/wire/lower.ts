@@ -10,7 +10,15 @@ import {
   type Walk,
   walkRequest,
 } from '../../core/oracle/index.ts'
-import { bare, CALL_TOOL, type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
+import {
+  CALL_TOOL,
+  type Fields,
+  fieldsOf,
+  oncePerFrozen,
+  textOf,
+  without,
+  withoutCacheControl,
+} from '../../lib/index.ts'
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../types.ts'
@@ -19,6 +27,7 @@ import { isPlainMessage, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 import { withRemarksInside } from './remarks.ts'
 
+/** Options of `lower`. */
 export type Lowering = {
   /** The upstream's limit on tools per request. */
   readonly mostTools?: number | undefined
@@ -26,6 +35,7 @@ export type Lowering = {
   readonly keepsFields?: boolean
 }
 
+/** Translates a request for a wire. */
 export function lower(
   contract: MessagesRequest,
   wire: UpstreamWire,
@@ -136,7 +146,7 @@ function plainSeen(json: string, own: Fields | undefined, lowering: Lowering): F
 /** Parses a definition; returns the client's own object if it is the same, because that keeps long numbers exact. */
 function definitionOf(json: string, own: Fields | undefined): Fields {
   const isOwn = own !== undefined && entryOf(own).definition === json
-  return isOwn ? (bare(without(own, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
+  return isOwn ? (withoutCacheControl(without(own, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
 }
 
 /** A definition with the fields that the upstream accepts; cache breakpoints stay only on tools that do not move. */

@@ -28,12 +28,15 @@ function howToCall(definitions: readonly string[]): string {
   return `Call them with ${CALL_TOOL}. Their definitions:`
 }
 
+/** Says which tools are no longer available. */
 export function removedText(names: readonly string[]): string {
   return `No longer available: ${names.join(', ')}.`
 }
 
+/** Result of a search that found nothing. */
 export const NO_MATCH = 'No tool matches. Try other words.'
 
+/** Describes a failed search. */
 export function failedText(code: string, message: string): string {
   return `The search failed (${code})${message === '' ? '' : `: ${message}`}`
 }

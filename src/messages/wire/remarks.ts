@@ -19,7 +19,7 @@ const inside = oncePerFrozen((message: Fields): Fields => {
   const remarks = blocks.filter(isRemark)
   if (!target || remarks.length === 0) return message
   const said = remarks.filter(({ text }) => text !== TOOL_LOADED)
-  // "Tool loaded." says nothing that the result does not say; its breakpoint goes to the result.
+  // "Tool loaded." repeats what the result says, so it is dropped; its breakpoint goes to the result.
   const mark = remarks.find(({ text, cache_control: control }) => text === TOOL_LOADED && control)
   const result = {
     ...target,

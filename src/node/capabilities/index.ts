@@ -1,3 +1,3 @@
-// Public API of the capability sources: a folder of its own, so that the types of the package's entry need none of Node.
+// Exports of the capability sources. A separate folder, so that the types of the package's entry need no types of Node.
 
 export { capabilitiesFromFile, capabilitiesFromUrl, keepCapabilitiesFresh } from './source.ts'

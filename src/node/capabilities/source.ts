@@ -23,7 +23,7 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
 
 /**
  * Reloads the capability table of a shelf now and every `every` milliseconds until stopped; keeps the last good table if
- * that fails.
+ * a reload fails.
  *
  * @example
  * const { stop } = keepCapabilitiesFresh(shelf, capabilitiesFromFile('capabilities.json'), 60_000)

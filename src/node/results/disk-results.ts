@@ -9,9 +9,9 @@ import { type ResultLimits, readLimits, tooLarge } from './memory-results.ts'
 
 /** Options of `createDiskResults`. */
 export type DiskResultOptions = ResultLimits & {
-  /** Where the files are; it is created, readable for this user alone. */
+  /** Where the files are. Created if missing, readable only by this user. */
   readonly folder: string
-  /** Milliseconds after which a result that nobody read is deleted; default: seven days. */
+  /** Milliseconds after which a result that nobody read is deleted. Default: seven days. */
   readonly maxAge?: number
   /** The clock, in milliseconds; replaceable in tests. */
   readonly now?: () => number
@@ -19,10 +19,10 @@ export type DiskResultOptions = ResultLimits & {
 
 const DISK_BYTES = 256_000_000
 const MAX_AGE = 7 * 24 * 60 * 60 * 1000
-/** The share of `bytes` that may be written before all owners are looked at again. */
+/** The share of `bytes` that may be written before the next sweep of all owners. */
 const SWEEP_SHARE = 1 / 16
 const ID = /^[a-z0-9]{8,64}$/
-/** What the store itself creates. Everything else in the folder is somebody's own, and stays. */
+/** Names that the store itself creates. It leaves everything else in the folder alone. */
 const OWNER_FOLDER = /^[0-9a-f]{40}$/
 const OWN_FILE = /^[a-z0-9]{8,64}\.txt(?:\.[0-9a-f-]{36}\.part)?$/
 
@@ -59,7 +59,7 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
       .map((name) => join(folder, name))
     const files = await Promise.all(owners.map(filesIn))
     await shrink(files.flat(), most)
-    // Fails for those with files in them.
+    // Fails for folders that still contain files.
     for (const owner of owners) await rmdir(owner).catch(() => {})
   }
 
@@ -71,7 +71,7 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
   return {
     async put(owner, id, text) {
       const path = pathOf(owner, id)
-      if (path === undefined) throw new Error('its id is not of letters and digits')
+      if (path === undefined) throw new Error('its id must be 8 to 64 lower-case letters and digits')
       const bytes = Buffer.from(text)
       if (bytes.length > bytesPerOwner) throw tooLarge(bytes.length, bytesPerOwner)
       await write(owner, path, bytes).catch((error: NodeJS.ErrnoException) => {
@@ -98,7 +98,7 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
   }
 }
 
-/** Writes beside the file and renames, so that a file is whole or not there whenever the process ends. */
+/** Writes a temporary file and renames it, so that a file is either complete or missing, whenever the process ends. */
 async function writeWhole(path: string, bytes: Buffer, time: number): Promise<void> {
   const seconds = time / 1000
   const draft = `${path}.${randomUUID()}.part`
@@ -124,7 +124,7 @@ async function filesIn(folder: string): Promise<StoredFile[]> {
   return found.filter((file) => file !== undefined)
 }
 
-/** Undefined for a link, which could lead anywhere. */
+/** Returns undefined for a link, which could point anywhere. */
 async function aboutFile(path: string): Promise<StoredFile | undefined> {
   const about = await lstat(path).catch(() => undefined)
   return about?.isFile() ? { path, bytes: about.size, time: about.mtimeMs } : undefined

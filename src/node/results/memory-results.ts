@@ -1,12 +1,12 @@
-// Stores results in memory, within limits; the least recently used ones are dropped first.
+// Stores results in memory, within limits; drops the least recently used ones first.
 import type { ResultStore } from '../../core/index.ts'
 import { OptionError } from '../option-error.ts'
 
 /** Limits of a store of results. */
 export type ResultLimits = {
-  /** Most bytes of all results; default: 256 MB on disk, 64 MB in memory. */
+  /** Maximum bytes of all results. Default: 256 MB on disk, 64 MB in memory. */
   readonly bytes?: number
-  /** Most bytes of the results of one owner; default: a quarter of `bytes`. */
+  /** Maximum bytes of the results of one owner. Default: a quarter of `bytes`. */
   readonly bytesPerOwner?: number
 }
 
@@ -15,14 +15,14 @@ const MEMORY_BYTES = 64_000_000
 type Stored = { readonly owner: string; readonly id: string; readonly text: string; readonly bytes: number }
 
 /**
- * Creates a store in memory, which ends with the process.
+ * Creates a store in memory, whose content is lost when the process ends.
  *
  * @example
  * const shelf = createShelf({ results: { store: createMemoryResults({ bytes: 10_000_000 }) } })
  */
 export function createMemoryResults(limits: ResultLimits = {}): ResultStore {
   const { bytes: most, bytesPerOwner } = readLimits(limits, MEMORY_BYTES)
-  /** The least recently used first. */
+  /** In order of use, least recently used first. */
   const stored = new Map<string, Stored>()
   const keyOf = (owner: string, id: string) => JSON.stringify([owner, id])
 
@@ -60,7 +60,7 @@ export function createMemoryResults(limits: ResultLimits = {}): ResultStore {
   }
 }
 
-/** Fills in the defaults; throws for limits that are no numbers. */
+/** Fills in the defaults; throws for limits that are not positive numbers. */
 export function readLimits(limits: ResultLimits, defaultBytes: number): Required<ResultLimits> {
   const { bytes = defaultBytes, bytesPerOwner = Math.ceil(bytes / 4) } = limits
   for (const [name, value] of Object.entries({ bytes, bytesPerOwner }))
@@ -69,6 +69,7 @@ export function readLimits(limits: ResultLimits, defaultBytes: number): Required
   return { bytes, bytesPerOwner: Math.min(bytes, bytesPerOwner) }
 }
 
+/** Creates the error for a result that exceeds its owner's limit. */
 export function tooLarge(bytes: number, limit: number): Error {
   return new Error(`it has ${bytes} bytes, and one owner may store ${limit}`)
 }

@@ -1,20 +1,21 @@
-// Fills in what a shelf needs to keep long results: a store, a budget, ids and owners.
+// Fills in what a shelf needs to store long results: a store, a budget, ids and owners.
 import { createHash, randomUUID } from 'node:crypto'
 import { DEFAULT_BUDGET, type ResultSettings, type ResultStore } from '../../core/index.ts'
 import { OptionError } from '../option-error.ts'
 import { createMemoryResults } from './memory-results.ts'
 
-/** How long results are kept out of the context. */
+/** Options for storing long results outside the context. */
 export type ResultOptions = {
-  /** Where they are stored; default: in memory. */
+  /** Where to store them. Default: in memory. */
   readonly store?: ResultStore
-  /** Characters up to which a result is sent whole; default: 25,000. Servers and tools may have their own. */
+  /** Longest result, in characters, that is sent whole. Default: 25,000. Servers and tools may have their own. */
   readonly budget?: number
 }
 
 /** Characters of an id: 80 bits. */
 const ID_LENGTH = 16
 
+/** Returns the settings with defaults; throws an `OptionError` for an invalid budget. */
 export function resultSettings({
   store = createMemoryResults(),
   budget = DEFAULT_BUDGET,
@@ -26,7 +27,7 @@ export function resultSettings({
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** The beginning of the text's SHA-256, in digits and letters. */
+/** Returns the beginning of the text's SHA-256, in digits and letters. */
 export function digestOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest()
   return Array.from({ length: ID_LENGTH }, (_, index) => DIGITS[(bytes[index] ?? 0) & 31]).join('')

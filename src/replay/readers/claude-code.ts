@@ -3,7 +3,7 @@ import { billedTokens } from '../../core/figures/index.ts'
 import { type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import { createMessageReader, type MessageParts, type Recorder } from '../recorder.ts'
 
-/** Whether a line is one of Claude Code's. */
+/** Returns whether a line is one of Claude Code's. */
 export function isClaudeCodeLine({ type, message, sessionId, uuid, leafUuid }: Fields): boolean {
   const isMessage = (type === 'user' || type === 'assistant') && isFields(message)
   return isMessage || (typeof type === 'string' && [sessionId, uuid, leafUuid].some(isText))
@@ -13,7 +13,10 @@ function isText(value: unknown): boolean {
   return typeof value === 'string'
 }
 
-/** `file` tells apart sub-agents of one session that were written to files of their own. */
+/**
+ * Returns a function that reads lines. `file` distinguishes sub-agents of one session that were written to files of
+ * their own.
+ */
 export function createClaudeCodeReader(recorder: Recorder): (line: Fields, file: number) => void {
   const readers = new Map<string, (message: Fields) => MessageParts>()
   let sidechains = 0

@@ -9,7 +9,7 @@ const MAIN = ''
 
 const WRAPPED = new Set(['session_meta', 'response_item', 'compacted', 'turn_context', 'event_msg'])
 
-/** Whether a line is one of a rollout. */
+/** Returns whether a line is one of a rollout. */
 export function isCodexLine(line: Fields): boolean {
   const { type, payload, role, content } = line
   if (WRAPPED.has(textOf(type))) return isFields(payload)
@@ -26,9 +26,10 @@ const WRITTEN = new Set([
 ])
 const ITEMS = new Set([...WRITTEN, 'function_call_output', 'custom_tool_call_output'])
 
+/** Returns a function that reads lines. */
 export function createCodexReader(recorder: Recorder): (line: Fields) => void {
   let model = ''
-  /** Counts samplings: all that the model writes until it gets new input or its usage is reported is one reply. */
+  /** Counts samplings. One reply is all that the model writes until it gets new input or its usage is reported. */
   let sampling = 0
   let isOpen = false
   let lastTotal = ''
@@ -84,7 +85,7 @@ export function createCodexReader(recorder: Recorder): (line: Fields) => void {
   }
 }
 
-/** The called tool; tools of MCP servers may have the server in a field of its own. */
+/** Returns the called tool; a tool of an MCP server may have the server in a field of its own. */
 function callIn(item: Fields): { name: string; query?: string } | undefined {
   const { type, name, namespace, arguments: given } = item
   if (type === 'tool_search_call') return { name: SEARCH_TOOL, query: textOf(fieldsOf(parsed(given)).query) }
@@ -104,7 +105,7 @@ function parsed(json: unknown): unknown {
   }
 }
 
-/** Characters of an item's texts; encrypted reasoning and images count as what they are not: nothing. */
+/** Returns the characters of an item's texts; encrypted reasoning and images count as none. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + sizeOf(item), 0)

@@ -6,10 +6,12 @@ import type { ApiName } from '../../messages/index.ts'
 import { createMessageReader, type MessageParts, readCall } from '../recorder.ts'
 import { openaiUsage } from './openai-usage.ts'
 
+/** A reply of an HTTP log. */
 export type HttpReply = MessageParts & { readonly usage: BilledTokens | undefined }
 
 const NONE: HttpReply = { calls: [], queries: [], characters: 0, usage: undefined }
 
+/** Reads a reply: a JSON document, or the text of an event stream. */
 export function readHttpReply(api: ApiName, reply: unknown): HttpReply {
   const events = typeof reply === 'string' ? eventsIn(reply) : []
   const document = isFields(reply) ? reply : (documentIn(reply) ?? {})
@@ -27,7 +29,7 @@ function documentIn(reply: unknown): Fields | undefined {
   }
 }
 
-/** The data of server-sent events; empty for anything else. */
+/** Returns the data of server-sent events; empty for any other text. */
 function eventsIn(text: string): Fields[] {
   if (!/^(?:event|data|id|retry|:)/m.test(text.slice(0, 1000))) return []
   return text.split(/\r?\n/).flatMap((line) => {
@@ -54,9 +56,9 @@ function readMessage(message: Fields): HttpReply {
   }
 }
 
-/** A document has whole messages, a stream has their parts; the first choice counts. */
+/** Reads a document with a whole message, or a stream with its parts; only the first choice counts. */
 function readChat(parts: readonly Fields[]): HttpReply {
-  const calls = new Map<unknown, { name: string; given: string }>()
+  const calls = new Map<unknown, { name: string; argumentText: string }>()
   let characters = 0
   let usage: BilledTokens | undefined
   for (const part of parts) {
@@ -65,9 +67,12 @@ function readChat(parts: readonly Fields[]): HttpReply {
     const message = fieldsOf(choice.message ?? choice.delta)
     characters += textOf(message.content).length
     for (const [at, call] of listOf(message.tool_calls).map(fieldsOf).entries()) {
-      const { name, arguments: given } = fieldsOf(call.function)
-      const known = calls.get(call.index ?? at) ?? { name: '', given: '' }
-      calls.set(call.index ?? at, { name: known.name + textOf(name), given: known.given + textOf(given) })
+      const { name, arguments: argumentText } = fieldsOf(call.function)
+      const known = calls.get(call.index ?? at) ?? { name: '', argumentText: '' }
+      calls.set(call.index ?? at, {
+        name: known.name + textOf(name),
+        argumentText: known.argumentText + textOf(argumentText),
+      })
     }
   }
   return withCalls([...calls.values()], { characters, usage })
@@ -77,22 +82,28 @@ function readResponse({ output, usage }: Fields): HttpReply {
   const items = listOf(output).map(fieldsOf)
   const calls = items
     .filter(({ type }) => type === 'function_call' || type === 'custom_tool_call')
-    .map(({ name, arguments: given, input }) => ({ name: textOf(name), given: textOf(given ?? input) }))
+    .map(({ name, arguments: argumentText, input }) => ({
+      name: textOf(name),
+      argumentText: textOf(argumentText ?? input),
+    }))
   const texts = items.flatMap(({ content }) => listOf(content).map((part) => textOf(fieldsOf(part).text)))
   const characters = texts.reduce((sum, text) => sum + text.length, 0)
   return withCalls(calls, { characters, usage: openaiUsage(fieldsOf(usage)) })
 }
 
 function withCalls(
-  found: readonly { readonly name: string; readonly given: string }[],
+  found: readonly { readonly name: string; readonly argumentText: string }[],
   { characters, usage }: Pick<HttpReply, 'characters' | 'usage'>,
 ): HttpReply {
-  const calls = found.map(({ name, given }) => readCall(name, documentIn(given)))
+  const calls = found.map(({ name, argumentText }) => readCall(name, documentIn(argumentText)))
   return {
     ...NONE,
     calls: calls.filter(({ query }) => query === undefined).map(({ name }) => name),
     queries: calls.flatMap(({ query }) => query ?? []),
-    characters: found.reduce((sum, { name, given }) => sum + name.length + given.length, characters),
+    characters: found.reduce(
+      (sum, { name, argumentText }) => sum + name.length + argumentText.length,
+      characters,
+    ),
     usage,
   }
 }

@@ -1,7 +1,15 @@
 // Reads HTTP logs: entries of a HAR file, or JSON lines with the bodies of requests and replies of the three APIs.
 import { createHash } from 'node:crypto'
 import { readingOf } from '../../core/oracle/index.ts'
-import { bare, type Fields, fieldsOf, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  textOf,
+  toJson,
+  withoutCacheControl,
+} from '../../lib/index.ts'
 import { chatApi, messagesApi, responsesApi } from '../../messages/inbound/index.ts'
 import type { ApiName, MessagesRequest } from '../../messages/index.ts'
 import { createMessageReader, type Recorder } from '../recorder.ts'
@@ -10,6 +18,7 @@ import { readHttpReply } from './http-reply.ts'
 /** A request and its reply; the reply may be missing, or be the text of an event stream. */
 export type Exchange = { readonly url: string; readonly request: Fields; readonly reply: unknown }
 
+/** A reader of HTTP logs. */
 export type HttpReader = {
   readonly read: (entry: Fields) => void
   /** Whether all requests were made to the Messages API, which takes references. */
@@ -18,7 +27,7 @@ export type HttpReader = {
 
 const apis = { messages: messagesApi, chat: chatApi, responses: responsesApi }
 
-/** Whether a line is a request, a reply, or both. */
+/** Returns whether a line is a request, a reply, or both. */
 export function isHttpLine(line: Fields): boolean {
   return exchangeIn(line) !== undefined || isReply(line)
 }
@@ -27,6 +36,7 @@ type Conversation = { readonly lane: string; readonly system: string; messages: 
 
 const MAX_CONVERSATIONS = 200
 
+/** Creates a reader that assigns each request to the conversation that it continues. */
 export function createHttpReader(recorder: Recorder): HttpReader {
   const conversations: Conversation[] = []
   const lists = createToolLists()
@@ -146,7 +156,7 @@ function charactersOf({ system, messages }: MessagesRequest): number {
 
 function fingerprint(value: unknown): string {
   return createHash('sha1')
-    .update(toJson(bare(value)))
+    .update(toJson(withoutCacheControl(value)))
     .digest('base64')
 }
 
@@ -154,7 +164,7 @@ function isPrefix(known: readonly string[], messages: readonly string[]): boolea
   return known.length <= messages.length && known.every((print, at) => print === messages[at])
 }
 
-/** Characters of all distinct lists of a log, as JSON. */
+/** Characters of all distinct tool lists of a log, as JSON. */
 const MAX_DEFINITIONS = 64_000_000
 
 /** Returns the same list for the same tools, and the last one when there are too many. */

@@ -2,7 +2,7 @@
 import { type BilledTokens, countedTokens } from '../../core/figures/index.ts'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 
-/** Returns undefined if there are no input tokens or a count is invalid. */
+/** Reads a usage; returns undefined if there are no input tokens or a count is invalid. */
 export function openaiUsage(usage: Fields): BilledTokens | undefined {
   const details = fieldsOf(usage.input_tokens_details ?? usage.prompt_tokens_details)
   const tokens = countedTokens({

@@ -4,12 +4,13 @@ import { createMessageReader, type Recorder } from '../recorder.ts'
 
 const MAIN = ''
 
-/** Whether a line is one of our own transcript. */
+/** Returns whether a line is one of our own transcripts. */
 export function isToolshelfLine({ type, messages, state }: Fields): boolean {
   const isChange = (type === 'append' || type === 'replace') && Array.isArray(messages)
   return isChange || (type === 'state' && typeof state === 'object')
 }
 
+/** Returns a function that reads lines. */
 export function createToolshelfReader(recorder: Recorder): (line: Fields) => void {
   const read = createMessageReader()
   recorder.markDeferring()

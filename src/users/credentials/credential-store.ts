@@ -1,16 +1,16 @@
-// Keeps the credentials that a user has for a server, encrypted, in the store: values by name, and an OAuth login.
+// Stores each user's credentials for servers, encrypted, in the shared store: values by name, and an OAuth login.
 import { entriesIn, type StateStore, withLock } from '../../store/index.ts'
 import { CredentialError, type Keyring } from './keyring.ts'
 
-/** What a user has for one server. */
+/** A user's credentials for one server. */
 export type UserCredentials = {
-  /** Values of `${user:NAME}` by their names. */
+  /** Values for `${user:NAME}`, by name. */
   readonly values: { readonly [name: string]: string }
   /** The login to the server, as `toolshelf login` stores it. */
   readonly login?: unknown
 }
 
-/** The names of a record, without any secret. */
+/** What a record contains, without any secret. */
 export type CredentialEntry = {
   readonly user: string
   readonly server: string
@@ -20,42 +20,43 @@ export type CredentialEntry = {
   readonly problem?: string
 }
 
+/** Encrypted credentials by user and server. */
 export type CredentialStore = {
-  /** Returns undefined if the user has nothing for the server. */
+  /** Returns a user's credentials for a server; undefined if there are none. */
   read(user: string, server: string): Promise<UserCredentials | undefined>
-  /** Everything that a user has, by server. Records that cannot be read have a problem instead. */
+  /** Returns all credentials of a user, by server; an error for a record that cannot be read. */
   readAll(user: string): Promise<ReadonlyMap<string, UserCredentials | CredentialError>>
-  /** Changes a record, also while others change it; `undefined` deletes it. */
+  /** Changes a record atomically; returning `undefined` deletes it. */
   update(
     user: string,
     server: string,
     change: (before: UserCredentials | undefined) => UserCredentials | undefined,
-    /** `isQuiet`: nobody needs to read it again, such as a token that was renewed. */
+    /** `isQuiet`: does not notify watchers, for changes that they need not see, such as a renewed token. */
     options?: { readonly isQuiet?: boolean },
   ): Promise<void>
-  /** Lists what there is, of one user or of all. */
+  /** Lists the records of one user, or of all. */
   list(user?: string): Promise<readonly CredentialEntry[]>
   /** Removes a record, readable or not; returns false if there is none. */
   remove(user: string, server: string): Promise<boolean>
-  /** Encrypts every record with the current key; returns how many were encrypted with another. */
+  /** Encrypts every record with the current key; returns how many had another key. */
   reseal(): Promise<number>
   /** Runs the work while no other replica does the same for this record. */
   alone<Value>(user: string, server: string, work: () => Promise<Value>): Promise<Value>
-  /** Calls the listener when credentials of a user changed; with undefined when changes may have been missed. */
+  /** Calls the listener with the user whose credentials changed; with undefined when changes may have been missed. */
   watch(listener: (user: string | undefined) => void): Promise<() => Promise<void>>
 }
 
 const PREFIX = 'credential/'
 const CHANNEL = 'credentials'
 const MAX_TRIES = 10
-/** Bytes of what a user has for a server. */
+/** Longest record, in characters. */
 const MAX_CHARACTERS = 100_000
 const MAX_VALUES = 100
-/** Milliseconds after which the lock of a replica that died ends. */
+/** Milliseconds after which the lock of a dead replica expires. */
 const LOCK_MS = 20_000
 
 /**
- * Opens the credentials in a store.
+ * Opens the credentials in a store. Values are encrypted with the keyring.
  *
  * @example
  * const credentials = openCredentialStore(store, openKeyring(process.env.TOOLSHELF_SECRET_KEY))
@@ -119,7 +120,7 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
       let count = 0
       for await (const { key, value, version } of records(PREFIX)) {
         if (keyring.keyIdOf(value) === keyring.currentId) continue
-        // One that changed meanwhile was sealed with the current key by whoever changed it.
+        // A record that changed meanwhile was already sealed with the current key.
         if (await write(key, read(key, value), version)) count++
       }
       return count
@@ -138,8 +139,8 @@ export function openCredentialStore(store: StateStore, keyring: Keyring): Creden
 }
 
 /**
- * Removes everything that a user has, readable or not, so that a later user of the same id does not get it. Needs no key.
- * Returns the number of servers it was for.
+ * Removes all credentials of a user, readable or not, so that a later user with the same id does not get them. Needs no key.
+ * Returns the number of servers they were for.
  */
 export async function removeUserCredentials(store: StateStore, user: string): Promise<number> {
   let count = 0
@@ -176,7 +177,7 @@ function parse(name: string, text: string): UserCredentials {
   const entries = Object.entries(values ?? {})
   if (!entries.every(([, value]) => typeof value === 'string'))
     throw new CredentialError(`${name} is not as expected; remove it and set it again`)
-  // Without a prototype, a value called "constructor" is not found.
+  // Has no prototype, so that a lookup of "constructor" finds nothing.
   const own = Object.assign(
     Object.create(null) as object,
     Object.fromEntries(entries),

@@ -1,20 +1,25 @@
-// Encrypts secrets at rest: AES-256-GCM under keys from the environment. The first key encrypts; the others only decrypt what
-// was written before a rotation.
+// Encrypts secrets at rest with AES-256-GCM, under keys from the environment. The first key encrypts; the others only
+// decrypt what was written before a rotation.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
-/** A stored secret cannot be read or written. The message names the record and what to do, never a secret. */
+/** A stored secret cannot be read or written. The message names the record and what to do, and contains no secret. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError'
 }
 
+/** Keys that encrypt and decrypt records. */
 export type Keyring = {
   /** The public id of the key that encrypts. */
   readonly currentId: string
-  /** @param name - The name of the record: it is bound to the text, which cannot be read under another name. */
+  /**
+   * Encrypts a text.
+   *
+   * @param name - The name of the record, which is authenticated: the text cannot be decrypted under another name.
+   */
   seal(name: string, text: string): string
-  /** Rejects what was changed, moved to another name, or sealed with a key that is not here. */
+  /** Decrypts a text. Throws if it was changed, moved to another name, or sealed with an unknown key. */
   open(name: string, sealed: string): string
-  /** The id of the key that a text was sealed with; undefined if it is not sealed. */
+  /** Returns the id of the key that a text was sealed with; undefined if it is not sealed. */
   keyIdOf(sealed: string): string | undefined
 }
 
@@ -23,7 +28,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const ALGORITHM = 'aes-256-gcm'
 const MAX_KEYS = 20
-/** The form of a sealed text: version, id of the key, nonce, tag and text. */
+/** The format of a sealed text: version, id of the key, nonce, tag and text. */
 const FORM = /^1\.([0-9a-f]{16})\.([A-Za-z0-9_-]+)$/
 
 /**
@@ -37,7 +42,7 @@ export function openKeyring(keys: string): Keyring {
   if (all.length > MAX_KEYS) throw new CredentialError(`TOOLSHELF_SECRET_KEY has more than ${MAX_KEYS} keys`)
   const parsed = all.map((key, index) => readKey(key, index))
   const byId = new Map(parsed.map((key) => [idOf(key), key]))
-  // There is one: an empty text is a key that `readKey` refuses.
+  // There is at least one: `readKey` refuses an empty text.
   const current = parsed[0] as Buffer
   const currentId = idOf(current)
   return {
@@ -87,7 +92,7 @@ function readKey(text: string, index: number): Buffer {
   )
 }
 
-/** Tells keys apart without telling anything of them. */
+/** Returns an id that identifies a key without revealing anything about it. */
 function idOf(key: Buffer): string {
   return createHash('sha256').update('toolshelf key id\0').update(key).digest('hex').slice(0, 16)
 }

@@ -1,5 +1,5 @@
-// The OAuth 2.1 resource server of a gateway (MCP authorization, RFC 9728): finds the user of an access token, and says to
-// clients without one where to get it.
+// Implements the OAuth 2.1 resource server of a gateway (MCP authorization, RFC 9728): finds the user of an access
+// token, and tells clients without one where to get it.
 import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { bindMethods, dropOldest } from '../../lib/index.ts'
@@ -13,30 +13,30 @@ export type TokenAccessOptions = OAuthSettings & {
   readonly resource: string | (() => string)
   /** Finds a profile by its name. */
   readonly profileNamed: (name: string) => Promise<Profile | undefined>
-  /** Used in place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify?: (message: string) => void
 }
 
-/** Answers for the OAuth side of an HTTP gateway. */
+/** The OAuth side of an HTTP gateway. */
 export type TokenAccess = Authenticator & {
-  /** Returns the protected resource metadata of RFC 9728 if that is what a path is for; everybody may read it. */
+  /** Returns the protected resource metadata of RFC 9728 if a path asks for it; it is public. */
   metadataAt(pathname: string): { readonly [name: string]: unknown } | undefined
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 const RETRY_AFTER_SECONDS = 10
 const MAX_ID = 200
-/** Tokens that were good a moment ago, and users, that are remembered. */
+/** Recently accepted tokens, and users, to remember. */
 const MAX_RECALLED = 10_000
 const RECALLED_MS = 60_000
-/** Milliseconds between two looks for users whose tokens have expired, and whose streams end then. */
+/** Milliseconds between two checks for users whose tokens have expired, to end their streams. */
 const EXPIRY_CHECK_MS = 60_000
 
-/** Without `scopes` and `profile`, every token for this gateway may use everything. */
+/** The profile of every token if neither `scopes` nor `profile` is configured: it may use everything. */
 const EVERYTHING: Profile = {
   name: 'everything',
   servers: { allow: [], deny: [] },
@@ -63,7 +63,7 @@ class OAuthAccess implements TokenAccess {
   readonly #now: () => number
   readonly #check: (token: string) => Promise<VerifiedToken>
   readonly #recalled = new Map<string, Recalled>()
-  /** Milliseconds at which the latest token of a user expires, by the user's id. */
+  /** When the latest token of each user expires, in milliseconds, by the user's id. */
   readonly #expiries = new Map<string, number>()
 
   constructor(options: TokenAccessOptions) {
@@ -121,7 +121,7 @@ class OAuthAccess implements TokenAccess {
     return false
   }
 
-  /** Profiles change in the directory of users, which reports that itself; here only tokens expire. */
+  /** Reports only expired tokens: the directory of users reports changes of profiles itself. */
   onChange(listener: () => void): () => void {
     const timer = setInterval(listener, EXPIRY_CHECK_MS)
     timer.unref()
@@ -188,10 +188,10 @@ function rememberLast<Value>(map: Map<string, Value>, key: string, value: Value)
 
 const hashOfToken = (token: string) => createHash('sha256').update(token).digest('base64')
 
-/** How keys of users begin; access tokens never do. */
+/** The prefix of users' keys, which access tokens never have. */
 const KEY_PREFIX = 'tsk_'
 
-/** Accepts keys of users and access tokens; a client that has neither learns where to get a token. */
+/** Accepts both keys of users and access tokens; a client that has neither learns where to get a token. */
 export function acceptKeysAndTokens(keys: Authenticator, tokens: TokenAccess): Authenticator {
   const isKey = (token: string) => token.startsWith(KEY_PREFIX)
   return {
@@ -217,15 +217,17 @@ export function acceptKeysAndTokens(keys: Authenticator, tokens: TokenAccess): A
   }
 }
 
-/** Scopes as a text with spaces, or as a list; some providers call them `scp`. */
+/** Returns the scopes of a token, a space-separated string or a list; some providers call them `scp`. */
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
   const texts = [scope, scp].flat().filter((value) => typeof value === 'string')
   return new Set(texts.flatMap((text) => text.split(' ')).filter(Boolean))
 }
 
-/** The issuer's path is part of the id: one host may serve several realms, each with users of its own. */
+/**
+ * Returns the user's id, which includes the issuer's path: one host may serve several realms, each with its own users.
+ */
 function userIdOf(claims: JWTPayload, issuer: string, claim: string | undefined): string | undefined {
-  // Some providers write truth values as texts.
+  // Some providers write booleans as strings.
   if (claim === 'email' && String(claims.email_verified ?? true) !== 'true') return undefined
   const value = claims[claim ?? 'sub']
   if (

@@ -1,43 +1,47 @@
-// The signing keys of one identity provider: found by its discovery document, kept, and fetched again when a token names a
-// key that is not among them. While the provider cannot be reached, the keys known so far go on.
+// Fetches the signing keys of one identity provider through its discovery document, caches them, and fetches them again
+// when a token names an unknown key. While the provider cannot be reached, the cached keys stay in use.
 import type { JSONWebKeySet } from 'jose'
 import { fieldsOf } from '../../lib/index.ts'
 import { isOnLoopback, isSafeUrl } from './settings.ts'
 
+/** The signing keys of an identity provider. */
 export type IssuerKeys = {
-  /** The keys as last fetched; fetches them first if there are none or they are too old. Rejects if that fails. */
+  /** Returns the cached keys; fetches them first if there are none or they are too old. Rejects if that fails. */
   current(): Promise<JSONWebKeySet>
   /**
-   * Other keys than `tried`, because a token names none of those: the current ones if they have changed meanwhile, else
-   * fetched. Returns undefined if they were fetched a moment ago; rejects if the provider cannot be reached.
+   * Returns other keys than `tried`, because a token names none of those: the cached ones if they have changed
+   * meanwhile, else newly fetched ones. Returns undefined if they were fetched a moment ago; rejects if the provider
+   * cannot be reached.
    */
   renewed(tried: JSONWebKeySet): Promise<JSONWebKeySet | undefined>
 }
 
+/** Options of `createIssuerKeys`. */
 export type IssuerKeysOptions = {
   readonly issuer: string
   readonly fetch: typeof fetch
   /** The clock in milliseconds. */
   readonly now: () => number
-  /** Reports to the operator. */
+  /** Called with messages for the operator. */
   readonly notify: (message: string) => void
 }
 
-/** Milliseconds after which keys are fetched again in the background, so that a withdrawn key ends. */
+/** Milliseconds after which keys are fetched again in the background, so that a withdrawn key stops working. */
 const FRESH_MS = 10 * 60_000
 /** Milliseconds for which keys are used although their provider cannot be reached. */
 const MAX_AGE_MS = 24 * 3_600_000
-/** Milliseconds between two attempts: strangers can send tokens that name any key. */
+/** Milliseconds between two attempts, because anyone can send tokens that name any key. */
 const COOL_DOWN_MS = 10_000
 const TIMEOUT_MS = 5_000
 const MAX_BYTES = 1_000_000
 const MAX_KEYS = 200
 
-/** The provider cannot be asked for its keys now; not the fault of who sent the token. */
+/** The provider's keys cannot be fetched now, which is not the sender's fault. */
 export class IssuerUnreachable extends Error {
   override readonly name = 'IssuerUnreachable'
 }
 
+/** Creates the cache of an issuer's keys. */
 export function createIssuerKeys({ issuer, fetch, now, notify }: IssuerKeysOptions): IssuerKeys {
   let keys: JSONWebKeySet | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
@@ -94,12 +98,12 @@ async function fetchKeys(issuer: string, fetch: typeof globalThis.fetch): Promis
   if (!isAllowed) throw new Error('its "jwks_uri" is not an https URL')
   const { keys } = fieldsOf(await fetchJson(address, fetch))
   if (!Array.isArray(keys) || keys.length > MAX_KEYS)
-    throw new Error(`its "jwks_uri" returns no list of at most ${MAX_KEYS} keys`)
-  // A symmetric key in a public document verifies nothing.
+    throw new Error(`its "jwks_uri" does not return a list of at most ${MAX_KEYS} keys`)
+  // Skips symmetric keys: one in a public document verifies nothing.
   return { keys: keys.filter((key) => typeof fieldsOf(key).kty === 'string' && fieldsOf(key).kty !== 'oct') }
 }
 
-/** Reads the discovery document of OpenID Connect, or that of RFC 8414. */
+/** Returns the URL of the keys from the discovery document of OpenID Connect, or that of RFC 8414. */
 async function findKeysAddress(issuer: string, fetch: typeof globalThis.fetch): Promise<string> {
   let reason: unknown
   for (const address of discoveryAddresses(issuer)) {

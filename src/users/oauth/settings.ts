@@ -1,4 +1,4 @@
-// The settings of the OAuth resource server: whose tokens are accepted, and which profile a scope gives.
+// Reads the settings of the OAuth resource server: whose tokens it accepts, and which profile a scope gives.
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { LOOPBACK, OptionError } from '../../node/index.ts'
 
@@ -6,41 +6,44 @@ import { LOOPBACK, OptionError } from '../../node/index.ts'
 export type OAuthSettings = {
   /** URLs of the identity providers, exactly as their tokens name them in `iss`. */
   readonly issuers: readonly string[]
-  /** What `aud` of a token must be or contain; the URL of the gateway if left out. */
+  /** What `aud` of a token must be or contain. Default: the URL of the gateway. */
   readonly audience?: string
   /** Profiles by scope. A token gets the profile of the first of these scopes that it has. */
   readonly scopes?: { readonly [scope: string]: string }
   /** Profile of a token that has none of the `scopes`; without it such a token is refused. */
   readonly profile?: string
-  /** The claim that is the user's id; `<issuer>|<sub>` if left out. Its value must be unique and not of the user's choosing. */
+  /**
+   * The claim that identifies the user. Default: `<issuer>|<sub>`. Its value must be unique, and not one that users can
+   * choose.
+   */
   readonly userClaim?: string
 }
 
 const MAX_ISSUERS = 20
 const MAX_SCOPES = 100
 const MAX_NAME = 200
-/** The characters of a scope (RFC 6749, 3.3), which also stand in a header. */
+/** The characters of a scope (RFC 6749, 3.3), which are also safe in a header. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /**
  * Reads the section `oauth` of a users file. Throws an `OptionError` that says what is wrong.
  *
  * @param value - The section; `issuer` may be one URL or several.
- * @param given - What the command line says, which comes first.
+ * @param overrides - Settings from the command line, which take precedence.
  */
 export function readOAuthSettings(
   value: unknown,
-  given: { readonly issuers?: readonly string[]; readonly audience?: string | undefined } = {},
+  overrides: { readonly issuers?: readonly string[]; readonly audience?: string | undefined } = {},
 ): OAuthSettings {
   const section = sectionOf(value)
   const stray = Object.keys(section).find((key) => !KEYS.includes(key))
   if (stray !== undefined)
     throw problem(`oauth has the unknown key ${JSON.stringify(stray)}`, `use ${KEYS.join(', ')}`)
-  const issuers = given.issuers?.length ? given.issuers : issuersIn(section.issuer)
+  const issuers = overrides.issuers?.length ? overrides.issuers : issuersIn(section.issuer)
   for (const issuer of issuers) checkIssuer(issuer)
   if (issuers.length === 0 || issuers.length > MAX_ISSUERS)
     throw problem(`oauth names ${issuers.length} issuers`, `name 1 to ${MAX_ISSUERS} in "issuer"`)
-  const audience = given.audience ?? textIn(section, 'audience')
+  const audience = overrides.audience ?? textIn(section, 'audience')
   const profile = textIn(section, 'profile')
   const userClaim = textIn(section, 'userClaim')
   return {
@@ -54,7 +57,7 @@ export function readOAuthSettings(
 
 const KEYS = ['issuer', 'audience', 'scopes', 'profile', 'userClaim']
 
-/** Whether a URL may be asked: https, or http on this machine. */
+/** Returns whether a URL may be fetched: https, or http on this machine. */
 export function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, username, password } = new URL(text)
@@ -62,7 +65,7 @@ export function isSafeUrl(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackName(hostname))
 }
 
-/** Whether a URL is on this machine. */
+/** Returns whether a URL is on this machine. */
 export function isOnLoopback(text: string): boolean {
   return URL.canParse(text) && isLoopbackName(new URL(text).hostname)
 }

@@ -2,11 +2,12 @@
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions } from 'jose'
 import { createIssuerKeys, type IssuerKeys, IssuerUnreachable } from './issuer-keys.ts'
 
-/** What a token says, once it is verified; or why it is not accepted. */
+/** The claims of a verified token, or why it is not accepted. */
 export type VerifiedToken =
   | { readonly claims: JWTPayload; readonly issuer: string }
   | { readonly problem: string; readonly isUnreachable: boolean }
 
+/** Options of `createTokenCheck`. */
 export type TokenCheckOptions = {
   readonly issuers: readonly string[]
   readonly audience: () => string
@@ -15,19 +16,20 @@ export type TokenCheckOptions = {
   readonly notify: (message: string) => void
 }
 
-/** Signatures by public keys. `none` and the HS family, whose key would have to be shared, are left out. */
+/** Signatures by public keys. Excludes `none` and the HS family, whose key would have to be shared. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
-/** Kinds of JWT that access tokens come as; an ID token or a logout token that says so is none. */
+/** Values of `typ` that access tokens have; rejects tokens that declare themselves ID or logout tokens. */
 const TYPES = ['at+jwt', 'application/at+jwt', 'jwt', 'application/jwt']
 const MAX_CHARACTERS = 12_000
-/** How far clocks may differ. */
+/** How much clocks may differ. */
 const LEEWAY_SECONDS = 30
-/** Keys that a token without a key id is tried with. */
+/** Keys to try for a token without a key id. */
 const MAX_TRIED = 5
 
+/** Returns a function that verifies access tokens. */
 export function createTokenCheck(options: TokenCheckOptions): (token: string) => Promise<VerifiedToken> {
   const { issuers, audience, now } = options
   const keysOf = new Map(issuers.map((issuer) => [issuer, createIssuerKeys({ ...options, issuer })]))
@@ -64,7 +66,7 @@ export function createTokenCheck(options: TokenCheckOptions): (token: string) =>
 
 const refused = (problem: string): VerifiedToken => ({ problem, isUnreachable: false })
 
-/** Reads the issuer before anything is verified: it only chooses whose keys must fit. */
+/** Reads the issuer of an unverified token, only to choose whose keys to verify it with. */
 function issuerOf(token: string, decode: (token: string) => JWTPayload): string | undefined {
   try {
     const { iss } = decode(token)
@@ -74,7 +76,7 @@ function issuerOf(token: string, decode: (token: string) => JWTPayload): string 
   }
 }
 
-/** Verifies with the keys at hand, and once more with new ones if the token names another. */
+/** Verifies with the cached keys, and once more with new ones if the token names an unknown key. */
 async function withKeys<Value>(
   keys: IssuerKeys,
   verify: (set: JSONWebKeySet) => Promise<Value>,
@@ -114,7 +116,7 @@ const BAD_SIGNATURE = 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED'
 
 const codeOf = (error: unknown) => (error as { code?: unknown }).code
 
-/** Says what is wrong without repeating anything of the token. */
+/** Describes the error without repeating anything of the token. */
 function reasonOf(error: unknown): string {
   const { claim } = error as { claim?: unknown }
   switch (codeOf(error)) {

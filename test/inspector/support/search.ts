@@ -8,7 +8,7 @@ import type {
   ToolView,
 } from '../../../src/inspector/index.ts'
 import { explainHybrid, rankers, whenIndexed } from '../../../src/rankers/index.ts'
-import { catalogueEntries, createLexicalIndex, type LexicalIndex } from '../../../src/search/index.ts'
+import { createLexicalIndex, type LexicalIndex, poolTools } from '../../../src/search/index.ts'
 import { asTool } from './server.ts'
 
 const COMPARED = ['hybrid', 'lexical', 'bm25'] as const
@@ -20,7 +20,7 @@ export async function searchTools(input: SearchInput, views: readonly ToolView[]
       ? { ...view, hint: change.hint ?? view.hint, description: change.description ?? view.description }
       : view,
   )
-  const entries = catalogueEntries(changed.map(asTool))
+  const entries = poolTools(changed.map(asTool))
   const index = createLexicalIndex(entries)
   const rankings: RankingView[] = []
   const compared = COMPARED.filter((name) => input.rankers?.includes(name) ?? true)

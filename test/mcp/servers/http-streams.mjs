@@ -47,5 +47,7 @@ const server = createServer(async (request, response) => {
   response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...(result ? { result } : { error }) }))
 })
 
+// A busy test would otherwise send on a connection that this end is just closing.
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))
 process.stdin.on('end', () => process.exit(0)).resume()

@@ -73,6 +73,8 @@ const server = createServer(async (request, response) => {
   reply(message, behaviour, request, response)
 })
 
+// A busy test would otherwise send on a connection that this end is just closing.
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/mcp`))
 // Whoever started it holds its input: it ends with its starter, however that one ends.
 process.stdin.on('end', () => process.exit(0)).resume()

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, runOnHttp } from '../../../src/mcp/gateway/index.ts'
+import { type HttpOptions, runOnHttp } from '../../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
 import {
   type ClientOptions,

@@ -9,6 +9,7 @@ import { blocksOf, type TurnRole } from '../turns.ts'
 /** The position of a block: its message's path, its own path, and the role. */
 export type BlockPosition = { readonly path: string; readonly place: string; readonly role: TurnRole }
 
+/** Checks a block of a message. */
 export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefined {
   const shape = checkShape(block, at.place)
   if (shape || !isFields(block)) return shape
@@ -33,7 +34,7 @@ export function checkBlock(block: unknown, at: BlockPosition): Refusal | undefin
   }
 }
 
-/** Text must be present and not blank. */
+/** Checks that text is present and not blank. */
 export function checkText(block: Fields, place: string, list: 'messages' | 'system'): Refusal | undefined {
   if (typeof block.text !== 'string') return { message: `${place}.text.text: Input should be a valid string` }
   if (block.text === '') return { message: `${list}: text content blocks must be non-empty` }
@@ -41,6 +42,7 @@ export function checkText(block: Fields, place: string, list: 'messages' | 'syst
   return { message: `${list}: text content blocks must contain non-whitespace text` }
 }
 
+/** Returns the API's message for an unknown type. */
 export function unexpectedTag(place: string, type: string): string {
   return `${place}: Input tag '${type}' found using 'type' does not match any of the expected tags`
 }
@@ -70,16 +72,18 @@ export const BLOCK_FIELDS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['tool_removal', ['tool']],
 ])
 
+/** Fields that every block may have. */
 export const COMMON_FIELDS: readonly string[] = ['type', 'cache_control']
 
 const ID_PATTERN = '^[a-zA-Z0-9_-]+$'
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
-/** `ID_PATTERN` without a repetition, which overflows the stack on ids of millions of characters. */
+/** Matches `ID_PATTERN` without a repetition, which overflows the stack on ids of millions of characters. */
 function isId(text: string): boolean {
   return text !== '' && !/[^a-zA-Z0-9_-]/.test(text)
 }
 
+/** Checks the type and the fields of a block. */
 export function checkShape(block: unknown, place: string): Refusal | undefined {
   if (!isFields(block)) {
     return { message: `${place}: Input should be a valid dictionary or object to extract fields from` }

@@ -9,6 +9,7 @@ const MAX_CHARACTERS = 32 * 1024 * 1024
 /** Matches an escaped lone surrogate in JSON; a literal backslash is written twice. */
 const LONE_HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/
 
+/** Checks the size of a request, and that its JSON has no lone surrogates. */
 export function checkBody(request: Fields): Refusal | undefined {
   const json = toJson(request)
   if (json.length > MAX_CHARACTERS) return { message: 'Request exceeds the maximum size', isTooLarge: true }

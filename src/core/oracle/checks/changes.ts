@@ -7,9 +7,11 @@ import { isChange } from '../references.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'
 
+/** The beta for tools that messages define. */
 export const INLINE_TOOLS = 'inline-tools-2026-09-15'
 const TOOL_CHANGES = 'mid-conversation-tool-changes-2026-07-01'
 
+/** Checks all system messages within a conversation. */
 export function checkSystemTurns(turns: readonly Turn[], betas: readonly string[]): Refusal | undefined {
   return firstRefusal(turns.entries(), ([index, turn]) => {
     if (turn.role !== 'system') return undefined

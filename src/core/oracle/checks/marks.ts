@@ -10,6 +10,7 @@ export const MAX_MARKS = 4
 /** SDK, `CacheControlEphemeral`. */
 const LIFETIMES: readonly unknown[] = [undefined, null, '5m', '1h']
 
+/** Checks all cache breakpoints of a request. */
 export function checkMarks(request: Fields): Refusal | undefined {
   const marks = marksOf(request)
   return firstRefusal(marks, checkForm) ?? checkCount(request) ?? checkOrder(marks)

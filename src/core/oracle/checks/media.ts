@@ -40,8 +40,8 @@ const SIGNATURES: readonly (readonly [start: string, type: string])[] = [
 const MAX_IMAGE_CHARACTERS = 10_485_760
 
 /**
- * Whether a string is base64: groups of four characters, ignoring white space. Nothing here repeats: over millions of characters
- * `[…]+` overflows the stack where V8 does not optimise expressions.
+ * Returns whether a string is base64: groups of four characters, ignoring white space. Uses no repetition such as `[…]+`,
+ * which overflows the stack over millions of characters if V8 does not optimise the expression.
  */
 export function isBase64(data: string): boolean {
   const solid = data.replace(/\s/g, '')

@@ -2,10 +2,11 @@
 // Implements W2.
 
 import { type Fields, fieldsOf, listOf, textOf } from '../../../lib/index.ts'
-import { kindOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
+import { kindOf } from '../tool-entries.ts'
 import { blocksOf } from '../turns.ts'
 
+/** Checks a request as such a proxy does. */
 export function checkOldProxy(request: Fields, betas: readonly string[]): Refusal | undefined {
   return (
     checkBetas(betas) ??

@@ -5,6 +5,7 @@ import { textOf } from '../../../lib/index.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 
+/** Checks that calls and results match. */
 export function checkPairing(turns: readonly Turn[]): Refusal | undefined {
   return (
     checkUnique(turns) ??
@@ -66,10 +67,10 @@ function checkAsked(turn: Turn, previous: Turn | undefined): Refusal | undefined
   })
 }
 
-function unexpected(result: Placed, type: string, questionHandler: string, where: string): string {
+function unexpected(result: Placed, type: string, callType: string, where: string): string {
   const id = textOf(result.block.tool_use_id)
   const fault = `unexpected \`tool_use_id\` found in \`${type}\` blocks: ${id}.`
-  return `${pathOf(result)}: ${fault} Each \`${type}\` block must have a corresponding \`${questionHandler}\` block ${where}.`
+  return `${pathOf(result)}: ${fault} Each \`${type}\` block must have a corresponding \`${callType}\` block ${where}.`
 }
 
 /** Checks hosted searches: a result follows its search, at the latest in the next reply. */

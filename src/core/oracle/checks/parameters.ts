@@ -2,12 +2,12 @@
 // Implements wire 32.
 
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../../lib/index.ts'
-import { entriesOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { changeIn } from '../references.ts'
+import { entriesOf } from '../tool-entries.ts'
 import type { Turn } from '../turns.ts'
 
-/** `isWhole`: the request is complete, so parameters that a host could still add are required. */
+/** Checks parameters; with `isWhole` the request is complete, so parameters that a host could still add are required. */
 export function checkParameters(
   request: Fields,
   turns: readonly Turn[],
@@ -52,7 +52,10 @@ function checkSampling({ temperature, stop_sequences: stops }: Fields): Refusal 
 /** SDK, `ToolChoice`. */
 const CHOICES: readonly unknown[] = ['auto', 'any', 'tool', 'none']
 
-/** A choice needs tools, and a forced tool must be one of them. Whether it may be a deferred one is not published (wire 32). */
+/**
+ * A choice needs tools, and a forced tool must be one of them. Whether it may be a deferred one is not published (wire
+ * 32).
+ */
 function checkChoice({ tool_choice: choice, tools }: Fields, turns: readonly Turn[]): Refusal | undefined {
   if (choice === undefined || choice === null) return undefined
   const { type, name } = fieldsOf(choice)

@@ -2,12 +2,13 @@
 // Implements wire 4, 5, 42.
 
 import { type Fields, fieldsOf, listOf, textOf, toJson } from '../../../lib/index.ts'
-import { kindOf, nameOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
 import { changeIn, referencesIn } from '../references.ts'
+import { kindOf, nameOf } from '../tool-entries.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { checkToolEntry } from './tools.ts'
 
+/** Checks that every name that a block refers to has a definition. */
 export function checkReferences(tools: unknown, turns: readonly Turn[]): Refusal | undefined {
   const kinds = new Map(
     listOf(tools)

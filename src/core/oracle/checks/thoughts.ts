@@ -5,6 +5,7 @@ import { firstRefusal, type Refusal } from '../error.ts'
 import { type Placed, pathOf, type Turn } from '../turns.ts'
 import { unexpectedTag } from './blocks.ts'
 
+/** Checks thinking in a request. */
 export function checkThinking(
   request: Fields,
   turns: readonly Turn[],
@@ -76,7 +77,7 @@ function checkForm(placed: Placed): Refusal | undefined {
   return extra === undefined ? undefined : { message: `${place}.${extra}: Extra inputs are not permitted` }
 }
 
-/** With thinking by hand, what the model has done since the person last spoke must start with a thought. */
+/** Checks that with `enabled` thinking, everything since the last user text starts with a thinking block. */
 function checkNewestReply(turns: readonly Turn[]): Refusal | undefined {
   const spoke = turns.findLastIndex((turn) => turn.role === 'user' && !turn.blocks.some(isResult))
   const [first] = turns.slice(spoke + 1).find(({ role }) => role === 'assistant')?.blocks ?? []

@@ -2,10 +2,10 @@
 // Implements wire 1, 2, 3, 8, 9.
 
 import { type Fields, fieldsOf, isFields } from '../../../lib/index.ts'
-import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../catalogue.ts'
 import { firstRefusal, type Refusal } from '../error.ts'
+import { isDeferred, isToolset, kindOf, memberDeferrals, nameOf } from '../tool-entries.ts'
 
-/** `mayAllBeDeferred`: the request has the inline-tools beta, which allows that. */
+/** Checks `tools`; `mayAllBeDeferred` if the request has the inline-tools beta, which allows that. */
 export function checkTools(tools: unknown, mayAllBeDeferred: boolean): Refusal | undefined {
   if (tools === undefined) return undefined
   if (!Array.isArray(tools)) return { message: 'tools: Input should be a valid list' }
@@ -32,6 +32,7 @@ export function checkToolEntry(tool: unknown, path: string): Refusal | undefined
 const MAX_DEFERRED = 10_000
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/
 const SEARCH_TYPE = /^(tool_search_tool_(?:regex|bm25))(?:_20251119)?$/
+/** Fields that a custom tool may have. */
 export const CUSTOM_FIELDS: ReadonlySet<string> = new Set([
   ...['name', 'description', 'input_schema', 'type', 'cache_control', 'defer_loading'],
   ...['allowed_callers', 'eager_input_streaming', 'input_examples', 'strict'],

@@ -1,4 +1,4 @@
-// Requests to the process behind the page. In a snapshot everything is in the page, and requests that need a process fail.
+// Sends requests to the process behind the page. In a snapshot all data is in the page, and requests that need a process fail.
 import {
   type About,
   endpoints,
@@ -9,7 +9,7 @@ import {
 } from '../../api.ts'
 import { createTextLines } from '../../model/index.ts'
 
-/** A request that was refused or failed; `status` is 0 if there was no answer. */
+/** Thrown for a request that was refused or failed; `status` is 0 if there was no answer. */
 export class RequestError extends Error {
   readonly status: number
   constructor(message: string, status: number) {
@@ -18,6 +18,7 @@ export class RequestError extends Error {
   }
 }
 
+/** Sends requests. */
 export type PageClient = {
   readonly snapshot: PageSnapshot | undefined
   get<Answer>(path: string): Promise<Answer>
@@ -38,6 +39,7 @@ export function takeKeyFromAddress(): void {
   history.replaceState(null, '', rest.startsWith('#/') ? rest : location.pathname + location.search)
 }
 
+/** Creates a client. */
 export function createClient(): PageClient {
   const snapshot = readSnapshot()
   const request = async (path: string, options: RequestInit = {}): Promise<Response> => {

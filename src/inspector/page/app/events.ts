@@ -1,4 +1,4 @@
-// Reads the process's events into the model, and comes back after a lost connection.
+// Reads the process's events into the model, and reconnects after a lost connection.
 import { endpoints } from '../../api.ts'
 import { type EventRecord, parseLine, readEvent } from '../../model/index.ts'
 import { RequestError } from './client.ts'
@@ -42,7 +42,7 @@ function createFollower(app: App) {
     if (value?.type === 'caught-up') {
       isCaughtUp = true
       const isLive = app.state().about.value?.recording.isLive !== false
-      // What changed while the connection was lost is not among the events.
+      // Changes of these lists during the interruption are not among the events.
       if (app.state().connection === 'lost') void app.refresh('about', 'servers', 'tools')
       app.change({
         left: { skipped: value.skipped ?? 0, broken: value.broken ?? 0 },

@@ -1,4 +1,4 @@
-// What every page uses: state, requests, routes, theme.
+// Exports of inspector/page/app for other folders: state, requests, routes and theme, which every page uses.
 export { createClient, type PageClient, RequestError, takeKeyFromAddress } from './client.ts'
 export { followEvents } from './events.ts'
 export { KeyForm } from './key-form.tsx'

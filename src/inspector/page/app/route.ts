@@ -1,9 +1,12 @@
-// The place in the page that an address names: `#/conversations/<id>/<turn>?compare=3`. Reloading keeps it.
+// Reads and writes routes in the URL fragment, such as `#/conversations/<id>/<turn>?compare=3`, so that reloading keeps them.
 import { useEffect, useState } from 'preact/hooks'
 
+/** All of `PageName`, in the order of the navigation. */
 export const PAGE_NAMES = ['conversations', 'search', 'costs', 'servers', 'try'] as const
+/** A page of the inspector. */
 export type PageName = (typeof PAGE_NAMES)[number]
 
+/** A place in the page. */
 export type Route = {
   readonly page: PageName
   /** What follows the page, decoded. */
@@ -11,6 +14,7 @@ export type Route = {
   readonly query: URLSearchParams
 }
 
+/** Parses a fragment. */
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)
   const [page, ...parts] = path.split('/').filter((part) => part !== '')
@@ -26,7 +30,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The address of a place; parameters without a value are left out. */
+/** Returns the address of a place; parameters without a value are left out. */
 export function linkTo(
   page: PageName,
   parts: readonly (string | number)[] = [],
@@ -39,6 +43,7 @@ export function linkTo(
   return `#/${path}${given.length > 0 ? `?${new URLSearchParams(given)}` : ''}`
 }
 
+/** Opens a link. */
 export function goTo(link: string, { isReplaced = false } = {}): void {
   if (!isReplaced) location.hash = link
   else {
@@ -47,6 +52,7 @@ export function goTo(link: string, { isReplaced = false } = {}): void {
   }
 }
 
+/** Returns the current route; the component is drawn again when it changes. */
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {

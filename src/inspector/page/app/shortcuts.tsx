@@ -12,6 +12,7 @@ const LIST: readonly (readonly [string, string])[] = [
   ['?', 'show this list'],
 ]
 
+/** A dialog with the list of shortcuts. */
 export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
@@ -29,6 +30,7 @@ export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
+/** Handles the shortcuts while the component is shown. */
 export function useShortcuts(showHelp: () => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {

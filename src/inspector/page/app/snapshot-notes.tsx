@@ -1,4 +1,4 @@
-// What the doctor found when a snapshot was taken.
+// Shows what the doctor found when a snapshot was taken.
 import { useState } from 'preact/hooks'
 import type { PageSnapshot } from '../../api.ts'
 import { Badge, Dialog, Foreign, plural, type Tone } from '../ui/index.ts'

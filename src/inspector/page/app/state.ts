@@ -1,4 +1,4 @@
-// What the page knows: events, servers, tools, the connection. Components read it with `useApp` and are drawn again when it changes.
+// The state of the page: events, servers, tools, the connection. Components read it with `useApp` and are drawn again when it changes.
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { type About, endpoints, type ServerView, type ToolView } from '../../api.ts'
@@ -15,6 +15,7 @@ export type Fetched<Value> = {
 /** `reading`: recorded events are still arriving. `ended`: no new ones will follow. `locked`: a key is needed. */
 export type ConnectionState = 'connecting' | 'reading' | 'live' | 'ended' | 'lost' | 'locked'
 
+/** The state. */
 export type AppState = {
   readonly about: Fetched<About>
   readonly servers: Fetched<readonly ServerView[]>
@@ -22,16 +23,17 @@ export type AppState = {
   readonly connection: ConnectionState
   /** Events read so far. */
   readonly received: number
-  /** Older recorded events that the process left out, and lines that were none. */
+  /** Older recorded events that the process left out, and lines that are not events. */
   readonly left: { readonly skipped: number; readonly broken: number }
   /** Events of the process. */
   readonly live: EventModel
   /** A file that is shown instead. */
   readonly opened: { readonly name: string; readonly model: EventModel; readonly remark: string } | undefined
-  /** Said to screen readers. */
+  /** Text for screen readers. */
   readonly announcement: string
 }
 
+/** The state, and the functions that change it. */
 export type App = {
   readonly client: PageClient
   state(): AppState
@@ -43,6 +45,7 @@ export type App = {
 
 const nothing = { value: undefined, error: '', isLoading: true }
 
+/** Creates the state of a page that has just been opened. */
 export function createApp(client: PageClient): App {
   let state: AppState = {
     ...{ about: nothing, servers: nothing, tools: nothing, connection: 'connecting', received: 0 },
@@ -84,19 +87,22 @@ export function createApp(client: PageClient): App {
   }
 }
 
+/** Returns the message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** Gives components access to the app. */
 export const AppContext = createContext<App | undefined>(undefined)
 
+/** Returns the app, for components that change it. */
 export function useAppHandle(): App {
   const app = useContext(AppContext)
   if (!app) throw new Error('there is no AppContext around this component')
   return app
 }
 
-/** The state; the component is drawn again when it changes. */
+/** Returns the state; the component is drawn again when it changes. */
 export function useApp(): AppState {
   const app = useAppHandle()
   const [state, setState] = useState(app.state())
@@ -107,7 +113,7 @@ export function useApp(): AppState {
   return state
 }
 
-/** The events that are shown: of the opened file, else of the process. */
+/** Returns the events that are shown: of the opened file, else of the process. */
 export function shownModel({ opened, live }: AppState): EventModel {
   return opened?.model ?? live
 }

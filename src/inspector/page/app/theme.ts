@@ -1,15 +1,19 @@
-// Dark, light, or as the system has it; kept for the next visit.
+// The colour theme: dark, light, or that of the system; kept for the next visit.
 
+/** All of `Theme`. */
 export const THEMES = ['system', 'light', 'dark'] as const
+/** A colour theme. */
 export type Theme = (typeof THEMES)[number]
 
 const STORED_THEME = 'toolshelf-theme'
 
+/** Returns the theme of the last visit. */
 export function storedTheme(): Theme {
   const stored = read()
   return THEMES.find((theme) => theme === stored) ?? 'system'
 }
 
+/** Applies a theme and stores it. */
 export function applyTheme(theme: Theme): void {
   if (theme === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = theme

@@ -12,7 +12,7 @@ export function ExportButton({ ids }: { readonly ids: readonly string[] }) {
   const { opened } = useApp()
   const [view, setView] = useState<ExportView | undefined>()
   const [error, setError] = useState('')
-  // What a file or a snapshot shows is a file already.
+  // The content of a file or a snapshot needs no export.
   if (opened || client.snapshot) return null
   const ask = async () => {
     setError('')

@@ -1,3 +1,3 @@
-// The page of conversations.
+// Exports of inspector/page/conversations for other folders.
 export { useDroppedFiles } from './open-file.tsx'
 export { ConversationsPage } from './page.tsx'

@@ -13,7 +13,7 @@ async function openFile(file: File, app: App): Promise<void> {
   const model = createEventModel()
   const { events, broken } = addEventFile(await file.text(), model)
   if (events === 0)
-    throw new Error(`${file.name} holds no events: open a file of --audit or an export of this page.`)
+    throw new Error(`${file.name} contains no events; open a file of --audit or an export of this page.`)
   const remark = broken > 0 ? `${plural(broken, 'line')} could not be read` : ''
   app.change({ opened: { name: file.name, model, remark }, announcement: `Opened ${file.name}` })
   goTo(linkTo('conversations'))

@@ -1,2 +1,2 @@
-// The page of costs.
+// Exports of inspector/page/costs for other folders.
 export { CostsPage } from './page.tsx'

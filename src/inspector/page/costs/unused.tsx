@@ -27,7 +27,7 @@ export function UnusedTools({
   const [shownKind, setShownKind] = useState<'unused' | 'used'>('unused')
   const isUsed = shownKind === 'used'
   const conversations = shownModel(state).conversations().length
-  const callsOf = (tool: ToolView) => uses.of(tool.name)?.calls ?? 0
+  const callsOf = (tool: ToolView) => uses.get(tool.name)?.calls ?? 0
   const unused = tools.filter((tool) => callsOf(tool) === 0).sort((a, b) => b.tokens - a.tokens)
   const used = tools.filter((tool) => callsOf(tool) > 0).sort((a, b) => callsOf(b) - callsOf(a))
   const shown = isUsed ? used : unused
@@ -67,7 +67,7 @@ export function UnusedTools({
           label={isUsed ? 'Tools called' : 'Tools never called'}
           keyOf={({ name }) => name}
         >
-          {(tool) => <UseRow tool={tool} uses={uses.of(tool.name)} />}
+          {(tool) => <UseRow tool={tool} uses={uses.get(tool.name)} />}
         </VirtualList>
       </div>
     </Section>

@@ -1,2 +1,2 @@
-// The page of searches.
+// Exports of inspector/page/playground for other folders.
 export { PlaygroundPage } from './page.tsx'

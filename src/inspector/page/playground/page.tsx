@@ -9,6 +9,7 @@ import { RankingColumn } from './ranking.tsx'
 import { useSearch } from './use-search.ts'
 import { WhyPanel } from './why.tsx'
 
+/** Texts of a tool that are tried in a search. */
 export type TriedTexts = NonNullable<SearchInput['change']>
 
 export function PlaygroundPage({ route }: { readonly route: Route }) {

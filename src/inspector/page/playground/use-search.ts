@@ -6,6 +6,7 @@ import { messageOf, type PageClient, useAppHandle } from '../app/index.ts'
 /** Milliseconds after the last key before the search runs. */
 const TYPING_PAUSE = 200
 
+/** A search, as the user entered it. */
 export type SearchQuestion = {
   readonly query: string
   /** The tool that should come first; empty if none. */
@@ -17,7 +18,7 @@ export type SearchQuestion = {
 
 type Found = { readonly view?: SearchView; readonly error: string }
 
-/** The answer so far; what was found before stays until the first ranker has answered. */
+/** Returns the answer so far; the previous hits stay until the first ranker has answered. */
 export function useSearch(question: SearchQuestion): Found & { readonly isSearching: boolean } {
   const { client } = useAppHandle()
   const [found, setFound] = useState<Found>({ error: '' })
@@ -28,7 +29,7 @@ export function useSearch(question: SearchQuestion): Found & { readonly isSearch
     setSearching(!isEmpty)
     setFound(({ view }) => (isEmpty || !view ? { error: '' } : { view, error: '' }))
     if (isEmpty || !question.rankers) return
-    // What a newer question replaces is neither shown nor asked any further.
+    // A newer question cancels this one.
     let isCurrent = true
     const show = (next: Found) => {
       if (isCurrent) setFound(next)

@@ -1,4 +1,4 @@
-// What changed in a server's texts since they were accepted, to be accepted or held.
+// Shows what changed in a server's texts since they were accepted, and lets the user accept or hold it.
 import { useState } from 'preact/hooks'
 import { endpoints, type PinChange, type PinInput, type ServerView } from '../../api.ts'
 import { messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'

@@ -1,2 +1,2 @@
-// The page of servers.
+// Exports of inspector/page/servers for other folders.
 export { ServersPage } from './page.tsx'

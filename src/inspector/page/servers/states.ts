@@ -1,7 +1,8 @@
-// How the states of servers look.
+// Assigns colours to the states of servers.
 import type { ServerView } from '../../api.ts'
 import type { Tone } from '../ui/index.ts'
 
+/** The tone of each state. */
 export const STATE_TONES: { readonly [state in ServerView['state']]: Tone } = {
   connected: 'good',
   idle: 'plain',

@@ -3,6 +3,7 @@ import { useId } from 'preact/hooks'
 import { type FormField, type FormProblem, type FormValue, valueFor } from '../../model/index.ts'
 import { Foreign } from '../ui/index.ts'
 
+/** Properties of a field. */
 export type FieldProps = {
   readonly field: FormField
   readonly value: FormValue
@@ -11,7 +12,7 @@ export type FieldProps = {
   readonly problems: readonly FormProblem[]
 }
 
-/** The fields of an object stand alone at the top; inside they are a group. */
+/** Draws a field. The fields of an object are drawn without a frame at the top, and as a group inside. */
 export function SchemaForm(props: FieldProps) {
   const { field } = props
   if (field.kind === 'object') return <ObjectFields {...props} field={field} />

@@ -1,2 +1,2 @@
-// The page that tries a tool.
+// Exports of inspector/page/try for other folders.
 export { TryPage } from './page.tsx'

@@ -1,4 +1,4 @@
-// Parts of pages that know nothing of events and servers.
+// Exports of inspector/page/ui for other folders: components that know nothing of events and servers.
 export { SHADES, StackedBar, WithAndWithout } from './bars.tsx'
 export { Dialog } from './dialog.tsx'
 export { TextDiff, UnifiedDiff } from './diff.tsx'

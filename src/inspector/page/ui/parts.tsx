@@ -19,6 +19,7 @@ export function Empty({
   )
 }
 
+/** An error message; nothing if the text is empty. */
 export function ErrorNote({ text }: { readonly text: string }) {
   return text === '' ? null : (
     <p class="error" role="alert">
@@ -27,8 +28,10 @@ export function ErrorNote({ text }: { readonly text: string }) {
   )
 }
 
+/** How good or bad something is, as a colour. */
 export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 
+/** A short label in a colour. */
 export function Badge({
   tone = 'plain',
   children,
@@ -62,6 +65,7 @@ export function Figure({
   )
 }
 
+/** A part of a page with a heading. */
 export function Section({
   title,
   aside,

@@ -1,4 +1,4 @@
-// Text of strangers: always text, never markup; what hides or steers is marked; what is long is cut.
+// Shows untrusted text: never as markup, with invisible and control characters marked, and cut if it is long.
 import { useState } from 'preact/hooks'
 import { shownParts } from '../../model/index.ts'
 import { formatSize } from './format.ts'

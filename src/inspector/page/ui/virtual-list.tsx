@@ -8,6 +8,7 @@ const SPARE = 6
 /** Pixels of the lines above and below. */
 const BORDER = 2
 
+/** Draws the rows that are in sight. */
 export function VirtualList<Item>({
   items,
   rowHeight,

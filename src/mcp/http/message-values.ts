@@ -1,0 +1,31 @@
+// Limits the values of a client's messages. The SDK validates each of them with its schemas, which takes seconds for a
+// million; the arguments of a call are passed on without.
+import { fieldsOf } from '../../lib/index.ts'
+
+/** Values of one request body, without the arguments of calls. */
+const MAX_VALUES = 10_000
+
+/** Returns the reason to refuse messages that have too many values; undefined if they have not. */
+export function tooManyMessageValues(messages: readonly unknown[]): string | undefined {
+  if (!hasMoreValues(messages.map(withoutArguments), MAX_VALUES)) return undefined
+  return `the body has more than ${MAX_VALUES} values outside of "arguments"; send fewer`
+}
+
+function withoutArguments(message: unknown): unknown {
+  const { params, ...rest } = fieldsOf(message)
+  const { arguments: _, ...others } = fieldsOf(params)
+  return [rest, others]
+}
+
+function hasMoreValues(root: unknown, max: number): boolean {
+  const open: unknown[] = [root]
+  let count = 0
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== 'object' || value === null) continue
+    const inside: unknown[] = Array.isArray(value) ? value : Object.values(value)
+    count += inside.length
+    if (count > max) return true
+    for (const one of inside) open.push(one)
+  }
+  return false
+}

@@ -1,0 +1,154 @@
+// Decides who may use the gateway: checks the host name and the client's key.
+import type { IncomingMessage } from 'node:http'
+import {
+  authorizationOf,
+  type ClientNetwork,
+  createHostAccess,
+  createKeyThrottle,
+  hostNameOf,
+  isSecret,
+} from '../../node/index.ts'
+import type { Authenticator, User } from '../../users/index.ts'
+import { refuseForNow, refuseRequest } from '../errors.ts'
+import type { ModeSetting } from '../plan.ts'
+import type { Headers } from '../types.ts'
+import { createHopByHopTest } from '../upstream/index.ts'
+import { createUserGuard } from './user-guard.ts'
+
+/** A key that clients authenticate with. */
+export type ClientKey = {
+  readonly secret: string
+  /** The mode for requests with this key. */
+  readonly setting?: ModeSetting | undefined
+  /** Whether requests may override the key's setting with `x-toolshelf-mode`. */
+  readonly mayChoose?: boolean | undefined
+}
+
+/** Options of `createRequestGuard`. */
+export type RequestGuardOptions = {
+  readonly address: string
+  readonly keys: readonly ClientKey[]
+  /** Finds the users of requests without one of `keys`. */
+  readonly users?: Authenticator | undefined
+  /** Additional host names that clients may use. */
+  readonly hosts: readonly string[]
+  readonly networkOf: ClientNetwork
+  readonly notify?: ((message: string) => void) | undefined
+}
+
+/** A client that may use the gateway. */
+export type AuthenticatedClient = {
+  /** The client's headers without those meant only for the gateway. */
+  readonly headers: Headers
+  readonly key: ClientKey | undefined
+  /** Whose request it is; undefined where there are no users, and for holders of one of the gateway's own keys. */
+  readonly user?: User | undefined
+}
+
+/** Checks the clients of requests. */
+export type RequestGuard = {
+  /** Authenticates a request or throws a `RefusedRequest`. */
+  admit(incoming: IncomingMessage): Promise<AuthenticatedClient>
+  /** Whether a request has the key of a user who may open the inspector. */
+  isOperator(incoming: IncomingMessage): Promise<boolean>
+}
+
+/** Creates a guard. */
+export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
+  const { address, keys, users, hosts, networkOf, notify } = options
+  const access = createHostAccess(address, hosts)
+  const checkKey = createClientCheck(notify)
+  const userGuard = users && createUserGuard(users, notify)
+
+  async function identify(headers: Headers, network: string): Promise<AuthenticatedClient> {
+    const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
+    if (userGuard && !client.key) return userGuard.admit(headers, network)
+    if (keys.length > 0) checkKey(network, client.key, presentedIn(headers))
+    return client
+  }
+
+  function checkHost(incoming: IncomingMessage): void {
+    const { host = '', origin } = incoming.headers
+    if (!access.allowsHost(host))
+      throw refuseRequest(
+        403,
+        'permission_error',
+        `host "${hostNameOf(host).slice(0, 100)}" is not allowed (allowed: ${[...access.names].join(', ')}); the gateway's operator can allow more hosts`,
+      )
+    if (origin !== undefined && !access.allowsOrigin(origin))
+      throw refuseRequest(403, 'permission_error', 'web pages of other origins are not allowed')
+  }
+
+  return {
+    async admit(incoming) {
+      checkHost(incoming)
+      const client = await identify(headersOf(incoming), networkOf(incoming))
+      return { ...client, headers: forwarded(client.headers, incoming) }
+    },
+    isOperator: async (incoming) =>
+      (await userGuard?.isOperator(headersOf(incoming), networkOf(incoming))) ?? false,
+  }
+}
+
+/** Refuses a request without a right key, and one whose address has sent too many wrong ones. */
+function createClientCheck(notify: RequestGuardOptions['notify']) {
+  const throttle = createKeyThrottle({ notify })
+  return (network: string, key: ClientKey | undefined, hasKey: boolean): void => {
+    const verdict = throttle({ network, key: key?.secret, hasKey })
+    if (verdict === undefined) return
+    if (verdict === 'wrong')
+      throw refuseRequest(
+        401,
+        'authentication_error',
+        'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key',
+      )
+    const { waitSeconds } = verdict
+    const message = `too many wrong keys from this address; try again in ${waitSeconds} s`
+    throw refuseForNow(message, waitSeconds, 429)
+  }
+}
+
+function presentedIn(headers: Headers): boolean {
+  return ['x-toolshelf-key', 'x-api-key', 'authorization'].some((name) => headers[name] !== undefined)
+}
+
+/** Finds the client's key and removes it from the headers. */
+function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClient {
+  const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
+  const bearer = authorization?.replace(/^Bearer /i, '')
+  const holder = [own, api, bearer].map((secret) => keys.find((key) => isSecret(secret, key.secret)))
+  const kept = {
+    ...(api !== undefined && !holder[1] ? { 'x-api-key': api } : {}),
+    ...(authorization !== undefined && !holder[2] ? { authorization } : {}),
+  }
+  return { headers: { ...others, ...kept }, key: holder.find((found) => found !== undefined) }
+}
+
+/** Headers that do not concern the upstream, and headers that some servers use to override the method or path. */
+const NOT_FORWARDED = new Set([
+  ...['host', 'content-length', 'expect', 'cookie', 'origin', 'x-toolshelf-mode', 'x-toolshelf-key'],
+  ...['x-http-method', 'x-http-method-override', 'x-method-override'],
+  ...['x-original-url', 'x-original-uri', 'x-rewrite-url', 'x-forwarded-uri', 'x-forwarded-prefix'],
+])
+
+function headersOf(incoming: IncomingMessage): Headers {
+  const { headers } = incoming
+  const joined: { [name: string]: string } = {}
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    joined[name] = typeof value === 'string' ? value : [value].flat().join(', ')
+  }
+  const authorization = authorizationOf(incoming)
+  if (authorization !== undefined) joined.authorization = authorization
+  return joined
+}
+
+function forwarded(headers: Headers, incoming: IncomingMessage): Headers {
+  const isHopByHop = createHopByHopTest(incoming.headers)
+  const kept: { [name: string]: string } = {}
+  for (const name of Object.keys(headers)) {
+    const value = headers[name]
+    if (value !== undefined && !NOT_FORWARDED.has(name) && !isHopByHop(name)) kept[name] = value
+  }
+  return kept
+}

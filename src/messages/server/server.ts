@@ -1,0 +1,277 @@
+// The gateway's HTTP server: listens, applies limits, and reports one record per request.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TraceListener } from '../../core/index.ts'
+import {
+  answerNode,
+  close,
+  closeGently,
+  createClientNetwork,
+  isForInspector,
+  LOOPBACK,
+  listen,
+  OptionError,
+} from '../../node/index.ts'
+import {
+  createHttpServer,
+  createReadiness,
+  openTlsFiles,
+  type ReadinessCheck,
+  type TlsFiles,
+  watchProcess,
+} from '../../operate/index.ts'
+import type { Authenticator, UsageMeter } from '../../users/index.ts'
+import { reasonIn } from '../errors.ts'
+import type { MessagesGateway } from '../gateway.ts'
+import { apiFor } from '../inbound/index.ts'
+import { AUTO, type ModeSetting } from '../plan.ts'
+import type { RequestOutcome } from '../request-outcome.ts'
+import { createEndpoints } from './endpoints.ts'
+import { createForwarding } from './forwarding.ts'
+import { type ClientKey, createRequestGuard } from './guard.ts'
+import { createBodyMemory } from './held-bytes.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { createServerPages } from './pages.ts'
+import { reportAnswer } from './report-answer.ts'
+import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
+import { sendFailure } from './respond.ts'
+
+/** Options of `serve`. */
+export type ServeOptions = {
+  /** Answers the requests. */
+  readonly gateway: MessagesGateway
+  /** The mode for requests that do not choose one. Default: `auto`. */
+  readonly setting?: ModeSetting
+  /** Counts requests for `/metrics`; default: its own. */
+  readonly metrics?: Metrics
+  /** The port; 0 for any free one. */
+  readonly port: number
+  /** Address to listen on. Default: 127.0.0.1. */
+  readonly address?: string
+  /** Keys that clients must send, each with a mode of its own if it has one. */
+  readonly keys?: readonly ClientKey[]
+  /** Finds the user of each request without one of `keys`: their mode, limits and events. */
+  readonly users?: Authenticator | undefined
+  /** Counts what users with limits use. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
+  /** Additional host names under which clients may reach it. */
+  readonly hosts?: readonly string[]
+  /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
+  readonly forward?: readonly string[]
+  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. */
+  readonly isOpen?: boolean
+  /** Maximum size of a request body in bytes. */
+  readonly mostBody?: number
+  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. */
+  readonly maxHeldBytes?: number
+  /** Milliseconds without an event before a stream gets a ping. */
+  readonly silence?: number
+  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
+  readonly headWaitMs?: number
+  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
+  readonly requestTimeoutMs?: number
+  /** Called about wrong keys, at most once a minute. */
+  readonly notify?: (message: string) => void
+  /** Called once per request, when it has ended. */
+  readonly onDone?: (done: RequestRecord) => void
+  /** Answers requests below `/inspect`, and checks their keys on its own. They are neither counted nor reported. */
+  readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
+  /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
+  readonly tls?: TlsFiles
+  /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Default: none. */
+  readonly proxies?: readonly string[]
+  /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
+  readonly hasOpenMetrics?: boolean
+  /** What must be well, besides the gateway itself, for `/ready` to say so. */
+  readonly readinessChecks?: readonly ReadinessCheck[]
+}
+
+/** What the server reports about a finished request. */
+export type RequestRecord = {
+  /** The HTTP method. */
+  readonly method: string
+  /** The path without the query. */
+  readonly path: string
+  /** The HTTP status of the response; 499 if the client disconnected before it. */
+  readonly status: number
+  /** Time from the request to the end of the response. */
+  readonly milliseconds: number
+  /** The model that the client named. */
+  readonly model: string | undefined
+  /** What the gateway did; undefined for requests that are not about messages. */
+  readonly outcome: RequestOutcome | undefined
+  /** The error message sent to the client, if the request failed. */
+  readonly error: string | undefined
+  /** The id of the user who sent it; undefined where there are none. */
+  readonly user?: string | undefined
+}
+
+/** A listening gateway. */
+export type RunningServer = {
+  readonly url: string
+  /** The number of requests in progress. */
+  active(): number
+  /** Reads the files of the certificate again. */
+  reloadTls(): void
+  /**
+   * Ends gently: `/ready` says no at once; after `delayMs` no request is accepted any more, and those in progress are finished,
+   * or aborted after `timeoutMs`.
+   */
+  drain(timeoutMs: number, delayMs?: number): Promise<void>
+  /** Closes immediately and aborts requests in progress. */
+  close(): Promise<void>
+}
+
+const MAX_BODY = 32_000_000
+const MAX_HELD_BYTES = 512_000_000
+const SILENCE = 15_000
+const REQUEST_TIMEOUT_MS = 300_000
+const HEAD_WAIT_MS = 5000
+/** The status recorded when the client disconnects before the response. */
+const UNANSWERED = 499
+
+/**
+ * Serves a gateway over HTTP. Beyond loopback it needs `keys` or `users`, unless `isOpen`.
+ *
+ * @example
+ * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
+ */
+export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
+  const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
+  const { address = '127.0.0.1', keys = [], hosts = [] } = options
+  const { mostBody = MAX_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
+  const {
+    requestTimeoutMs = REQUEST_TIMEOUT_MS,
+    maxHeldBytes = MAX_HELD_BYTES,
+    headWaitMs = HEAD_WAIT_MS,
+  } = options
+  const { users, usage, trace } = options
+  if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
+  const networkOf = createClientNetwork(options.proxies ?? [])
+  const guard = createRequestGuard({ address, keys, users, hosts, networkOf, notify: options.notify })
+  const forwarding = createForwarding(options.forward ?? [])
+  const bodyMemory = createBodyMemory(maxHeldBytes)
+  const limited = { mostBody, bodyMemory, silence, headWaitMs, usage, trace }
+  const { tls, readiness, pages, pause, release } = openService(options, metrics)
+  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
+  let active = 0
+
+  const listener = (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    void handleRequest(incoming, outgoing)
+  const server = createHttpServer(tls, connectionLimits(requestTimeoutMs), listener)
+  async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { inspector } = options
+    if (inspector && isForInspector(incoming.url ?? '')) {
+      return answerNode(incoming, outgoing, async (request) =>
+        inspector(request, networkOf(incoming), await guard.isOperator(incoming)),
+      )
+    }
+    const started = performance.now()
+    const gone = new AbortController()
+    const context = newContext(incoming, outgoing, gone.signal)
+    const over = metrics.begin()
+    active++
+    if (readiness.isDraining()) outgoing.setHeader('connection', 'close')
+    outgoing.once('close', () => {
+      active--
+      gone.abort(new Error('the client went away'))
+      over()
+      const milliseconds = performance.now() - started
+      const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
+      const { path, model, outcome, error, user } = context
+      record(metrics, context, status, milliseconds)
+      reportAnswer(gateway, context, status, milliseconds)
+      const about = user === undefined ? {} : { user }
+      onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error, ...about })
+    })
+    try {
+      await answer(context)
+    } catch (error) {
+      if (gone.signal.aborted) return
+      const headers = context.outcome ? outcomeHeaders(context.outcome) : {}
+      context.error = reasonIn(sendFailure(outgoing, error, context, headers).body)
+    }
+  }
+
+  const url = await listen(server, port, address).catch((error: unknown) => {
+    release()
+    throw error
+  })
+  return {
+    url,
+    active: () => active,
+    reloadTls: () => tls?.reload(),
+    async drain(timeoutMs, delayMs = 0) {
+      readiness.drain()
+      if (delayMs > 0) await pause(delayMs)
+      release()
+      await closeGently(server, timeoutMs)
+    },
+    async close() {
+      release()
+      await close(server)
+    },
+  }
+}
+
+function needsKey(address: string): OptionError {
+  return new OptionError(
+    'keys',
+    `listening on ${address} needs a key`,
+    'set the option "keys" or "users", listen on 127.0.0.1, or set "isOpen" if anyone may use it',
+  )
+}
+
+/** What the server needs to be operated: certificates, readiness and metrics. */
+function openService(
+  { tls: files, notify, readinessChecks = [], ...options }: ServeOptions,
+  metrics: Metrics,
+) {
+  const tls = files && openTlsFiles(files, { notify })
+  const readiness = createReadiness({ checks: readinessChecks })
+  const processMetrics = watchProcess()
+  const { hasOpenMetrics = false } = options
+  const pages = createServerPages({ readiness, metrics, processMetrics, hasOpenMetrics })
+  const closing = new AbortController()
+  /** Waits, unless the server closes meanwhile. */
+  const pause = (ms: number) => sleep(ms, undefined, { signal: closing.signal }).catch(() => {})
+  const release = () => {
+    closing.abort()
+    tls?.close()
+    processMetrics.close()
+  }
+  return { tls, readiness, pages, pause, release }
+}
+
+function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {
+  const address = addressOf(incoming)
+  const path = pathOf(address)
+  const unknown = { model: undefined, outcome: undefined, writer: undefined, error: undefined }
+  return { incoming, outgoing, address, path, api: apiFor(path, incoming.headers), gone, ...unknown }
+}
+
+/** The path; OpenAI's clients leave out `/v1` if their base URL does. */
+function pathOf(address: URL | undefined): string {
+  const path = address?.pathname ?? ''
+  // The AI SDK posts to ANTHROPIC_BASE_URL + "/messages", Anthropic's own to ANTHROPIC_BASE_URL + "/v1/messages".
+  return /^\/(?:chat\/completions|responses|models|messages)(?:\/|$)/.test(path) ? `/v1${path}` : path
+}
+
+function addressOf({ url = '/' }: IncomingMessage): URL | undefined {
+  try {
+    return new URL(url, 'http://gateway')
+  } catch {
+    return undefined
+  }
+}
+
+/** How long a connection may take for a request. */
+function connectionLimits(requestTimeout: number) {
+  return {
+    requestTimeout,
+    headersTimeout: Math.min(requestTimeout, 60_000),
+    connectionsCheckingInterval: Math.min(requestTimeout, 30_000),
+  }
+}

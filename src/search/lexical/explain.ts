@@ -1,0 +1,117 @@
+// Explains why a tool was found: how each query word matched, in which fields, and how much it contributed.
+import type { PoolTool } from '../../core/index.ts'
+import type { Vocabulary } from '../words/index.ts'
+import { eachWord, FIELDS, type Field, searchFields } from '../words/index.ts'
+import { fieldGain } from './analyse.ts'
+import { type Features, power } from './measure.ts'
+import type { Alternative, MatchKind, QueryPlan } from './plan.ts'
+import type { LexicalSettings } from './settings.ts'
+
+/** How one word of the query matched a tool. */
+export type WordMatch = {
+  /** The word of the query; `term` is the tool's word stem that it matched. */
+  readonly word: string
+  readonly term: string
+  readonly how: MatchKind
+  /** What the match adds to the sum. */
+  readonly amount: number
+  /** The fields that contain the term, with their shares of the amount. */
+  readonly fields: readonly { readonly field: Field; readonly amount: number }[]
+}
+
+/** Why the lexical index found a tool: matched words and bonus factors. */
+export type LexicalExplanation = {
+  readonly score: number
+  readonly words: readonly WordMatch[]
+  /** The factors that the sum of the words is multiplied by. */
+  readonly factors: readonly { readonly name: string; readonly covered: number; readonly factor: number }[]
+  readonly features: Readonly<Features>
+}
+
+type Family = { readonly vocabulary: Vocabulary; readonly settings: LexicalSettings }
+
+/** Explains a tool's lexical score; returns undefined if it matches no word. */
+export function explainMatch(
+  tool: PoolTool,
+  plan: QueryPlan,
+  features: Features,
+  family: Family,
+): LexicalExplanation {
+  const strengths = strengthsOf(tool, family)
+  const words: WordMatch[] = []
+  for (const { word, alternatives } of plan.groups) {
+    let best: WordMatch | undefined
+    for (const one of alternatives) {
+      const match = matchOf(word, one, strengths.get(one.term), family)
+      if (match && match.amount > (best?.amount ?? 0)) best = match
+    }
+    if (best) words.push(best)
+  }
+  words.sort((a, b) => b.amount - a.amount)
+  return { score: features.score, words, factors: factorsOf(features, family.settings), features }
+}
+
+function matchOf(
+  word: string,
+  { term, how, gain }: Alternative,
+  perField: readonly number[] | undefined,
+  { vocabulary, settings }: Family,
+): WordMatch | undefined {
+  if (!perField) return undefined
+  const sum = perField.reduce((total, one) => total + one, 0)
+  const amount = how === 'form' ? gain : (gain * sum) / (sum + settings.saturation)
+  const fields = perField.flatMap((one, index) =>
+    one > 0 ? [{ field: FIELDS[index]!, amount: (amount * one) / sum }] : [],
+  )
+  return { word, term: vocabulary.textOf(term), how, amount, fields }
+}
+
+/** Returns, for each term of a tool, what each field adds before saturation. */
+function strengthsOf(tool: PoolTool, { vocabulary, settings }: Family): Map<number, number[]> {
+  const strengths = new Map<number, number[]>()
+  searchFields(tool).forEach((texts, field) => {
+    if (settings.weights[field] === 0) return
+    const counts = new Map<number, number>()
+    let length = 0
+    const count = (term: number) => counts.set(term, (counts.get(term) ?? 0) + 1)
+    for (const text of texts) {
+      eachWord(text, (word, isJoined) => {
+        const form = field === 0 && !isJoined ? vocabulary.formOf(word) : -1
+        if (form >= 0) counts.set(form, 1)
+        const term = vocabulary.termOf(word)
+        if (term < 0) return
+        count(term)
+        if (!isJoined) length++
+      })
+    }
+    const gain = fieldGain(settings, field, length)
+    for (const [term, times] of counts) {
+      const perField = strengths.get(term) ?? FIELDS.map(() => 0)
+      perField[field]! += gain * times
+      strengths.set(term, perField)
+    }
+  })
+  return strengths
+}
+
+function factorsOf(features: Readonly<Features>, settings: LexicalSettings): LexicalExplanation['factors'] {
+  const { nameCoverage, queryInName, serverCoverage } = features
+  const factors = [
+    {
+      name: "the name's words in the query",
+      covered: nameCoverage,
+      factor: 1 + settings.nameCoverage * power(nameCoverage, settings.nameCoveragePower),
+    },
+    {
+      name: "the query's words in name and server",
+      covered: queryInName,
+      factor: 1 + settings.queryInName * power(queryInName, settings.queryInNamePower),
+    },
+    {
+      name: 'the whole server named',
+      covered: serverCoverage,
+      factor: 1 + (serverCoverage === 1 ? settings.serverNamed : 0),
+    },
+  ]
+  return factors.filter(({ factor }) => factor > 1)
+}

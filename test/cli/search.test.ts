@@ -1,0 +1,36 @@
+// What `toolshelf search` prints for people, beside what commands/search.txt records of its output in a pipe.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readInput } from '../../src/cli/command.ts'
+import { searchCommand } from '../../src/cli/search.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'search-'))
+  const tool = { name: 'create_issue', description: 'Creates an issue.', input_schema: { type: 'object' } }
+  writeFileSync(join(folder, 'tools.jsonl'), JSON.stringify(tool))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+async function search(words: readonly string[], isInteractive: boolean): Promise<string> {
+  const printed: string[] = []
+  const terminal = { print: (text: string) => void printed.push(text), report: () => {}, isInteractive }
+  const input = readInput(searchCommand, [...words, '--catalog', join(folder, 'tools.jsonl')])
+  await searchCommand.run(input, terminal)
+  return printed.join('\n')
+}
+
+test('a person learns that hits can be explained; programs and those who know do not', async () => {
+  const hint = 'Add --explain to see why these tools were found.'
+  expect((await search(['create issue'], true)).split('\n').at(-1)).toBe(hint)
+  const others = await Promise.all([
+    search(['create issue'], false),
+    search(['create issue', '--json'], true),
+    search(['create issue', '--explain'], true),
+    search(['create issue', '--ranker', 'classic'], true),
+    search(['zebra'], true),
+  ])
+  for (const printed of others) expect(printed).not.toContain('Add --explain')
+})

@@ -1,0 +1,108 @@
+// Every place that shows what tools cost shows the same tokens for the same tools.
+import { expect, test } from 'vitest'
+import { createShelf, describePool, type Trace } from '../src/core/index.ts'
+import { measureTools, shelfOf } from '../src/doctor/index.ts'
+import { estimateTokens } from '../src/entries/core.ts'
+import { serverViews, toolViews } from '../src/inspector/server/index.ts'
+import { lint } from '../src/lint/index.ts'
+import type { ServerStatus } from '../src/mcp/index.ts'
+import { rankers } from '../src/rankers/index.ts'
+import { type Recording, replay } from '../src/replay/index.ts'
+
+// Quotes and line ends, which JSON escapes; lengths that a rounded sum and a sum of rounded numbers tell apart.
+const listed = Array.from({ length: 10 }, (_, index) => ({
+  name: `tool_${index}`,
+  description: `Says "${'x'.repeat(index)}"\nand ends.`,
+  inputSchema: { type: 'object' as const, properties: { text: { type: 'string' } } },
+}))
+
+const statuses = ['a', 'b'].map(
+  (name) =>
+    ({
+      ...{ name, state: 'connected', reason: undefined, tools: listed, problems: [], stderr: '' },
+      config: {
+        name,
+        transport: { kind: 'stdio', command: 'x', args: [], env: {} },
+        source: 'here',
+        tools: {},
+      },
+    }) as unknown as ServerStatus,
+)
+
+/** The estimate, written out. */
+const expected = (server: string) =>
+  listed.reduce(
+    (sum, { name, description, inputSchema }) =>
+      sum +
+      estimateTokens(
+        JSON.stringify({ name: `mcp__${server}__${name}`, description, input_schema: inputSchema }),
+      ),
+    0,
+  )
+
+/** One turn without calls. */
+const recording = {
+  ...{ format: 'claude-code', isDeferring: false, takesReferences: true, compactions: 0, skipped: 0 },
+  turns: [
+    {
+      ...{ lane: '', model: 'claude-sonnet-5-5', calls: [], queries: [], isCompacted: false },
+      ...{ characters: 9, replyCharacters: 9, usage: undefined },
+    },
+  ],
+} as unknown as Recording
+
+test('doctor, list, the inspector, events, lint and replay estimate the same tokens for the same tools', async () => {
+  const total = expected('a') + expected('b')
+  const shelf = shelfOf(statuses)
+  const sum = (tools: readonly { readonly tokens: number }[]) =>
+    tools.reduce((all, { tokens }) => all + tokens, 0)
+
+  const shown = {
+    ...{ shelf, onChange: 'report' as const, canManage: false },
+    host: { status: () => statuses, isReadOnly: () => false },
+  }
+  const events: Trace[] = []
+  const traced = createShelf({
+    ...{ tools: shelf.tools().map(({ tool }) => tool), toolSearch: false },
+    trace: (event) => events.push(event),
+  })
+  await traced.prepare({ model: 'claude-sonnet-5-5', messages: [{ role: 'user', content: 'Hi.' }] })
+  const decision = events.find((event) => event.type === 'decision')
+  const pool = describePool(shelf.partition()).events
+  const replayed = await replay(recording, {
+    ...{ tools: shelf.tools().map(({ tool }) => tool), rank: rankers.lexical, model: 'claude-sonnet-5-5' },
+  })
+  const linted = await lint(
+    statuses.map(({ name, tools }) => ({ name, tools })),
+    { judges: { hybrid: rankers.lexical, lexical: rankers.lexical } },
+  )
+
+  expect({
+    doctor: sum(measureTools(statuses, 200_000).tools),
+    'inspector, tools': sum(toolViews(shown)),
+    'inspector, servers': sum(await serverViews(shown)),
+    'events, pool': pool.find((event) => event.type === 'pool')?.tokens,
+    'events, tools': pool
+      .flatMap((event) => (event.type === 'tools' ? event.tokens : []))
+      .reduce((a, b) => a + b),
+    'events, in sight': decision?.tools.tokensWith,
+    'events, without': decision?.tools.tokensWithout,
+    replay: replayed.tools.tokens,
+    'replay, a turn': replayed.turns[0]?.definitionsWithout,
+    lint: sum(linted.servers),
+  }).toEqual({
+    ...{ doctor: total, 'inspector, tools': total, 'inspector, servers': total },
+    ...{ 'events, pool': total, 'events, tools': total, 'events, in sight': total, 'events, without': total },
+    ...{ replay: total, 'replay, a turn': total, lint: total },
+  })
+})
+
+test('a replay of tools that cannot be deferred costs the same with and without', async () => {
+  const tools = shelfOf(statuses)
+    .tools()
+    .map(({ tool }) => ({ ...tool, alwaysLoad: true }))
+  const { turns } = await replay(recording, {
+    ...{ tools, rank: rankers.lexical, model: 'claude-sonnet-5-5' },
+  })
+  expect(turns[0]?.definitionsWith).toBe(turns[0]?.definitionsWithout)
+})
