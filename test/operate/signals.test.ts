@@ -39,8 +39,9 @@ describe('a service', () => {
     }
     return { did, finish, ended, hear }
   }
+  // Others may stop listening meanwhile: a signal of these tests reaches them too.
   const listeners = () =>
-    ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => process.listenerCount(signal as NodeJS.Signals)).join()
+    (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).flatMap((signal) => process.listeners(signal))
 
   it('without a terminal reloads at SIGHUP, also while it ends', async () => {
     const before = listeners()
@@ -51,7 +52,7 @@ describe('a service', () => {
     finish()
     await ended
     expect(did).toEqual(['reload', 'drain', 'reload'])
-    expect(listeners()).toBe(before)
+    expect(before).toEqual(expect.arrayContaining(listeners()))
   })
 
   it('with a terminal ends at SIGHUP, because that is gone; nobody waits for balancers', async () => {
@@ -61,7 +62,7 @@ describe('a service', () => {
     finish()
     await ended
     expect(did).toEqual(['drain now'])
-    expect(listeners()).toBe(before)
+    expect(before).toEqual(expect.arrayContaining(listeners()))
   })
 
   it('ends at once with the second signal', async () => {
