@@ -1,8 +1,8 @@
 // `toolshelf serve`: runs the Messages gateway, which adds tool search in front of any model.
 
 import { oneLine } from '../lib/index.ts'
-import type { ClientKey } from '../messages/index.ts'
 import {
+  type ClientKey,
   createMessagesGateway,
   createMetrics,
   type Metrics,
@@ -12,8 +12,6 @@ import {
   type RunningServer,
   serveMessagesGateway,
   type Upstream,
-  type UpstreamWire,
-  wires,
 } from '../messages/index.ts'
 import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts'
 import {
@@ -26,13 +24,17 @@ import {
   windowIn,
   withFlags,
 } from './command.ts'
-import { auditIn, auditOption, openAudit } from './events/index.ts'
+import { type Audit, auditIn, auditOption, openAudit } from './events/index.ts'
 import {
   DRAIN_MS,
   drainDelayIn,
   gatewayUsersIn,
+  messagesOptions,
+  modeIn,
+  type OpenInspectorOptions,
   openGatewayInspector,
   openUpstream,
+  requireForwardableUpstream,
   savedInLog,
   serviceIn,
   serviceOptions,
@@ -41,6 +43,7 @@ import {
   storeOption,
   untilSignalled,
   usersOption,
+  wireIn,
 } from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 
@@ -53,35 +56,7 @@ export const serveCommand: Command = {
   words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
   noArguments: 'pass the upstream with --upstream, a port with --port',
   options: {
-    upstream: {
-      type: 'string',
-      value: 'where',
-      values: ['anthropic', 'openai:', 'responses:', 'script:'],
-      about:
-        'anthropic, a compatible URL, openai:URL, responses:URL, script:FILE or script:demo (default: anthropic)',
-    },
-    mode: {
-      type: 'string',
-      value: 'mode',
-      values: ['auto', 'auto:', 'pass', 'emulate', 'shelve', 'off'],
-      about: 'auto, auto:N (% of window), pass, emulate, shelve, off',
-    },
-    wire: {
-      type: 'string',
-      value: 'wire',
-      values: wires,
-      about: 'native, append or bridge (default: by model)',
-    },
-    keep: {
-      type: 'string',
-      value: 'names',
-      about: 'tools that are always sent, comma separated; * matches anything',
-    },
-    window: {
-      type: 'string',
-      value: 'tokens',
-      about: 'context window for auto, in tokens, of models that are not known (default: 200000)',
-    },
+    ...messagesOptions,
     results: {
       type: 'string',
       value: 'characters',
@@ -130,14 +105,14 @@ export const serveCommand: Command = {
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0',
   ],
   async run(input, terminal) {
-    const setting = readModeOption(input.text('mode') ?? 'auto', '--mode')
+    const setting = modeIn(input)
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
     const maxHeldBytes = memoryIn(input)
     const service = serviceIn(input)
     const drainDelay = drainDelayIn(input)
-    const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', readWire(input), process.env)
-    checkPassing(upstream, [setting, ...keys.map((key) => key.setting)])
+    const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', wireIn(input), process.env)
+    requireForwardableUpstream(upstream, [setting, ...keys.map((key) => key.setting)])
     const metrics = createMetrics()
     const notify = (message: string) =>
       terminal.report(`toolshelf serve: ${oneLine(message, MAX_LINE_LENGTH)}`)
@@ -149,15 +124,10 @@ export const serveCommand: Command = {
     const isInspected = !input.isSet('no-inspect')
     const audit = openAudit(auditIn(input), { secrets, isInspected, notify })
     // Of several keys the first is the operator's: the others may only use the gateway.
-    const feed = isInspected ? audit?.feed : undefined
-    const inspector =
-      audit && feed
-        ? openGatewayInspector({
-            ...{ source: 'serve', address, hosts, notify },
-            ...{ clientKey: secrets[0], hasUsers: users !== undefined },
-            audit: { feed, redact: audit.redact },
-          })
-        : undefined
+    const access = { clientKey: secrets[0], hasUsers: users !== undefined }
+    const inspector = isInspected
+      ? openServeInspector(audit, { address, hosts, notify, ...access })
+      : undefined
     const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
@@ -175,7 +145,10 @@ export const serveCommand: Command = {
       metrics,
       port,
       keys,
-      ...{ users, usage, readinessChecks, trace: audit?.stream.trace },
+      users,
+      usage,
+      readinessChecks,
+      trace: audit?.stream.trace,
       hosts,
       address,
       forward: listIn(input, 'forward'),
@@ -206,9 +179,17 @@ export const serveCommand: Command = {
   },
 }
 
-function checkPassing({ name, origin }: Upstream, settings: readonly (ModeSetting | undefined)[]): void {
-  if (origin || !settings.some((one) => one?.mode === 'pass')) return
-  throw new UsageError(`the mode pass needs an upstream to forward to; ${name} runs in this process.`)
+/** Opens the inspector of the events that `audit` keeps; undefined if it keeps none. */
+function openServeInspector(
+  audit: Audit | undefined,
+  options: Omit<OpenInspectorOptions, 'source' | 'audit' | 'path'>,
+) {
+  if (!audit?.feed) return undefined
+  return openGatewayInspector({
+    ...options,
+    source: 'serve',
+    audit: { feed: audit.feed, redact: audit.redact },
+  })
 }
 
 /** Opens the users of `--users`, and the store that they and their limits are in. */
@@ -334,18 +315,8 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
   })
 }
 
-/** Parses a mode; `what` names its source in the error. */
-export function readModeOption(text: string, what: string): ModeSetting {
-  const setting = parseModeSetting(text)
-  if (!setting)
-    throw new UsageError(
-      `${what} is "${text}"; use auto, auto:N with N up to 100, pass, emulate, shelve or off.`,
-    )
-  return setting
-}
-
 /** One client may use three quarters of it, which must be enough for the largest body. */
-const LEAST_MEMORY = 43
+const MIN_MEMORY_MB = 43
 
 function resultBudgetIn(input: Input): number | undefined {
   const value = input.text('results')
@@ -358,17 +329,8 @@ function memoryIn(input: Input): number | undefined {
   const value = input.text('memory')
   if (value === undefined) return undefined
   const megabytes = Number(value)
-  if (Number.isInteger(megabytes) && megabytes >= LEAST_MEMORY) return megabytes * 1_000_000
-  throw new UsageError(`--memory is "${value}"; use a number of megabytes, at least ${LEAST_MEMORY}.`)
-}
-
-/** Returns the value of `--wire`. */
-export function readWire(input: Input): UpstreamWire | undefined {
-  const value = input.text('wire')
-  const wire = wires.find((one) => one === value)
-  if (value !== undefined && !wire)
-    throw new UsageError(`--wire is "${value}"; use one of ${wires.join(', ')}.`)
-  return wire
+  if (Number.isInteger(megabytes) && megabytes >= MIN_MEMORY_MB) return megabytes * 1_000_000
+  throw new UsageError(`--memory is "${value}"; use a number of megabytes, at least ${MIN_MEMORY_MB}.`)
 }
 
 /** Keys for clients: `secret`, `secret=mode` or `secret=mode+header`, separated by commas. */

@@ -15,11 +15,15 @@ import {
 } from '../messages/index.ts'
 import { counted, printable, printableLine } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
-import { openUpstream, savedInAll } from './gateway/index.ts'
+import {
+  messagesOptions,
+  modeIn,
+  openUpstream,
+  requireForwardableUpstream,
+  savedInAll,
+  wireIn,
+} from './gateway/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { readModeOption, readWire, serveCommand } from './serve.ts'
-
-const { upstream, mode, wire, keep, window } = serveCommand.options
 
 export const wrapCommand: Command = {
   name: 'wrap',
@@ -27,13 +31,11 @@ export const wrapCommand: Command = {
     'Runs an agent with tool search in front of its model: starts "toolshelf serve" on a free port, points the agent at it, ends it with the agent, and says what was saved.',
   words: '[--upstream <where>] [--mode <mode>] -- <command> [<argument> …]',
   options: {
-    ...(upstream && {
-      upstream: { ...upstream, about: 'as for serve (default: the model that the agent would use)' },
-    }),
-    ...(mode && { mode }),
-    ...(wire && { wire }),
-    ...(keep && { keep }),
-    ...(window && { window }),
+    ...messagesOptions,
+    upstream: {
+      ...messagesOptions.upstream,
+      about: 'as for serve (default: the model that the agent would use)',
+    },
     ...pricesOption,
     quiet: { type: 'boolean', short: 'q', about: 'do not print what was saved' },
   },
@@ -66,11 +68,10 @@ async function startServer(
   command: string,
   onDone: (done: RequestRecord) => void,
 ): Promise<RunningServer> {
-  const setting = readModeOption(input.text('mode') ?? 'auto', '--mode')
+  const setting = modeIn(input)
   const where = input.text('upstream') ?? upstreamFor(command, process.env)
-  const model = await openUpstream(where, readWire(input), process.env)
-  if (setting.mode === 'pass' && !model.origin)
-    throw new UsageError(`the mode pass needs an upstream to forward to; ${model.name} runs in this process.`)
+  const model = await openUpstream(where, wireIn(input), process.env)
+  requireForwardableUpstream(model, [setting])
   // The agent draws on the terminal, so nothing may be printed while it runs.
   const notify = () => {}
   const gateway = createMessagesGateway({

@@ -1,17 +1,17 @@
-// THE MAIN PATH of the Messages gateway, one step per line: takes a client's request and returns a reply.
+// THE MAIN PATH of the Messages gateway, in numbered steps: takes a client's request and returns a reply.
 // Implements wire 29, 37.
 
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
 import { countTokens, readingOf } from '../core/oracle/index.ts'
-import { createChildSpan, rest, type Slice, startTimer } from '../node/index.ts'
+import { rest, type Slice, startTimer } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
 import type { HostedRankers } from './hosted/index.ts'
 import { startHosted } from './hosted/index.ts'
 import type { InboundRequest } from './inbound/index.ts'
-import { createMeter } from './meter.ts'
+import { observeReply } from './observe-reply.ts'
 import {
   asksForShelving,
   type ModeSetting,
@@ -26,9 +26,8 @@ import { refuseInvalid, refuseThreads, refuseUnconvertible } from './refusals.ts
 import { createReplyMemory } from './reply-memory.ts'
 import { reportTools } from './report-tools.ts'
 import { newOutcome, type RequestOutcome } from './request-outcome.ts'
-import { converse, type Job } from './rounds.ts'
+import { converse } from './rounds.ts'
 import { countUpstream, type Target, type Wait } from './sampling.ts'
-import type { SearchStrategy } from './search-strategy.ts'
 import {
   createClientShelves,
   createConversations,
@@ -46,7 +45,7 @@ import {
   withDroppedThinking,
   withoutCarriedIds,
 } from './shelve/index.ts'
-import { createTracedConversations, traceparentIn } from './traced-conversations.ts'
+import { createTracedConversations } from './traced-conversations.ts'
 import type {
   ApiName,
   HttpAnswer,
@@ -148,38 +147,23 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       if (plan.mode === 'pass') return { outcome, sampled: undefined }
       replyOptions.onDecided?.(outcome)
       // 4. Set up this reply's searches, hosted or hidden
-      const searching: SearchStrategy = await searchingFor(parts, started, replyOptions.owner)
+      const searching = await startSearches(parts, started, replyOptions.owner)
       await rest(replyOptions.slice)
       // 5. Sample until the model has found the tools it needs
-      const measured = withoutCarriedIds(started.request)
-      const meter = plan.mode === 'off' ? undefined : createMeter(measured, prices)
-      if (meter) outcome.figures = meter.figures
+      const { headers } = replyOptions.call
+      const observers = observeReply(started.request, outcome, { upstream, prices, headers })
       await rest(replyOptions.slice)
-      const onRound: Job['onRound'] = (round, sent, isAccepted) => {
-        if (outcome.rounds === 0) outcome.toolsVisible = readingOf(round).visibleTools
-        if (!isAccepted) return
-        outcome.rounds++
-        meter?.sent(sent)
-      }
       const target = targetFor(parts, plan, request, replyOptions)
-      const { trace } = outcome
-      const onSampled: Job['onSampled'] =
-        trace && ((end) => trace({ type: 'sampled', model: request.model, api: upstream.api, ...end }))
-      const traceId = trace?.traceId
-      const newSpan =
-        traceId === undefined
-          ? undefined
-          : () => createChildSpan(traceId, traceparentIn(replyOptions.call.headers))
-      const job = { ...target, searching, onRound, onUsage: meter?.reported, onSampled, newSpan }
-      const sampled = await converse(job)
-      return { outcome, sampled: kept(parts, sampled, request, replyOptions) }
+      const sampled = await converse({ ...target, ...observers, searching })
+      // 6. Keep what the client's API cannot express
+      return { outcome, sampled: keepInexpressible(parts, sampled, request, replyOptions) }
     },
 
     async count(request, replyOptions) {
       const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, answer: undefined }
-      const searching = await searchingFor(parts, started, replyOptions.owner)
+      const searching = await startSearches(parts, started, replyOptions.owner)
       const whole = await searching.request()
       outcome.toolsVisible = readingOf(whole).visibleTools
       const answer = await countUpstream(whole, targetFor(parts, plan, request, replyOptions))
@@ -227,19 +211,19 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
     ? thoughts.restore(restored, owner)
     : restored
   // 3. Put the client's tools on the shelf, once
-  const isShelved = plan.mode === 'shelve' && liftable !== undefined
-  const lifting = {
-    conversations,
-    trace: outcome.trace,
-    longResults: parts.longResults,
-    slice: replyOptions.slice,
-  }
+  const onShelf = plan.mode === 'shelve' ? liftable : undefined
   if (outcome.trace)
-    outcome.pool =
-      isShelved && liftable
-        ? describePool(liftable.shelf.shelf.partition()).id
-        : reportTools(outcome.trace, restored.tools ?? [])
-  const shelved = isShelved ? await lift(forWire(request, plan.wire), liftable, lifting) : undefined
+    outcome.pool = onShelf
+      ? describePool(onShelf.shelf.shelf.partition()).id
+      : reportTools(outcome.trace, restored.tools ?? [])
+  const shelved =
+    onShelf &&
+    (await lift(forWire(request, plan.wire), onShelf, {
+      conversations,
+      trace: outcome.trace,
+      longResults: parts.longResults,
+      slice: replyOptions.slice,
+    }))
   await rest(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
   return { plan, outcome, request, contract, shelved }
@@ -266,7 +250,8 @@ async function gatherFacts(
   return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
 }
 
-function searchingFor({ rankers, memory }: Parts, { contract, outcome, shelved }: Started, owner: string) {
+/** Starts the searches of a reply: hidden from the client if its tools are on the shelf, else the API's own. */
+function startSearches({ rankers, memory }: Parts, { contract, outcome, shelved }: Started, owner: string) {
   const onSearch = (names: readonly string[]) => {
     outcome.searches++
     outcome.loaded.push(...names)
@@ -295,8 +280,8 @@ function callFor(
 ): UpstreamCall {
   const isNative = upstream.wireFor(request.model).wire === 'native'
   if (!isNative) return { ...call, headers: withoutSearchBetas(call.headers) }
-  const isLoose = mode === 'shelve' && isBound(request)
-  return isLoose ? { ...call, headers: withBindingBeta(call.headers) } : call
+  const dropsThinking = mode === 'shelve' && isBound(request)
+  return dropsThinking ? { ...call, headers: withBindingBeta(call.headers) } : call
 }
 
 /** OpenAI-style models may think although the client did not ask to see it. */
@@ -309,7 +294,7 @@ function hidesThoughts(
 }
 
 /** Keeps what the client's API cannot express, so that the client need not send it back. */
-function kept(
+function keepInexpressible(
   { upstream, replies, thoughts }: Parts,
   sampled: SamplingOutcome,
   request: MessagesRequest,

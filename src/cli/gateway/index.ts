@@ -1,8 +1,15 @@
 // Exports of cli/gateway for other folders: the host, inspector, users,
 // store and signals that the gateway commands share.
 
-export { type OpenedInspector, openGatewayInspector, openInspector, RECORDING_ADVICE } from './inspector.ts'
+export {
+  type OpenedInspector,
+  type OpenInspectorOptions,
+  openGatewayInspector,
+  openInspector,
+  RECORDING_ADVICE,
+} from './inspector.ts'
 export type { HostOptions, OpenedHost } from './mcp-host.ts'
+export { messagesOptions, modeIn, requireForwardableUpstream, wireIn } from './messages-options.ts'
 export { reportServerChanges } from './notices.ts'
 export { hostsIn, oauthOptions } from './oauth-options.ts'
 export { savedInAll, savedInLog } from './saved-text.ts'
