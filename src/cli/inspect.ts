@@ -25,7 +25,7 @@ import {
   withFlags,
 } from './command.ts'
 import { createEventRedactor, eventFile } from './events/index.ts'
-import { type OpenedInspector, openInspector } from './gateway/index.ts'
+import { nextSignal, type OpenedInspector, openInspector } from './gateway/index.ts'
 import { startBrowser } from './login.ts'
 import {
   describeProblem,
@@ -113,10 +113,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
 
 export const inspectCommand: Command = createInspect({
   machine: thisMachine,
-  ended: () =>
-    new Promise((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve())
-    }),
+  ended: async () => void (await nextSignal(['SIGINT', 'SIGTERM', 'SIGHUP']).heard),
   openBrowser,
 })
 

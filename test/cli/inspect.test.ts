@@ -168,6 +168,9 @@ describe.runIf(process.platform === 'linux')('inspect on this machine', () => {
   }
 
   it('opens a private file that leads to the page, since others can read the arguments of programs', async () => {
+    const listeners = () =>
+      (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).flatMap((signal) => process.listeners(signal))
+    const before = listeners()
     const { url, key, told, end, address, temporary } = await startHere({ DISPLAY: ':0' })
     const file = fileURLToPath(`${await address()}`)
     expect(file.startsWith(temporary)).toBe(true)
@@ -177,6 +180,7 @@ describe.runIf(process.platform === 'linux')('inspect on this machine', () => {
     )
     expect(told.at(-1)).toBe('It opens in your browser. Ctrl-C ends it.')
     expect(await end('SIGHUP')).toBe(0)
+    expect(before).toEqual(expect.arrayContaining(listeners()))
   })
 
   it.each<{ [name: string]: string }>([{}, { DISPLAY: ':0', SSH_CONNECTION: 'from afar' }])(

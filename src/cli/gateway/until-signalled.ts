@@ -26,15 +26,15 @@ export async function untilSignalled(
   const reload = () => void service.reload()
   if (!hasTerminal) process.on('SIGHUP', reload)
   const ending = hasTerminal ? (['SIGINT', 'SIGTERM', 'SIGHUP'] as const) : (['SIGINT', 'SIGTERM'] as const)
-  const first = await signalFrom(ending).heard
-  const second = signalFrom(ending)
+  const first = await nextSignal(ending).heard
+  const second = nextSignal(ending)
   await Promise.race([service.drain(first !== 'SIGTERM'), second.heard.then(() => service.close())])
   second.stop()
   process.off('SIGHUP', reload)
 }
 
-/** Waits for the next of these signals, until it is stopped. */
-function signalFrom(signals: readonly NodeJS.Signals[]) {
+/** Waits for the next of these signals, until it is stopped. Listens no longer once it has heard one. */
+export function nextSignal(signals: readonly NodeJS.Signals[]) {
   let stop = () => {}
   const heard = new Promise<NodeJS.Signals>((resolve) => {
     const hear = (signal: NodeJS.Signals) => {
