@@ -28,7 +28,7 @@ const events: readonly Section[] = [
   },
   {
     heading: 'The audit file',
-    text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. The lines of one turn of the event loop are one write, which is the most that a crash can lose. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
+    text: '`--audit <file>` of `toolshelf mcp`, `serve`, `run` and `chat` appends each event as a line of JSON with the fields of `TraceRecord` beside its own. The file is readable by you only. Each line is written before the program continues, so a process that is killed loses at most the line that it is writing. At 10 MB or after a week it becomes `<file>.1`, and so on; five files are kept. Secrets of the configuration and of environment variables whose names suggest one are replaced by `[hidden]`. `content` is left out; with `--audit-content` (not of `serve`, which runs no tools) it is there, and cut to a text after 16,000 characters. A line over 64,000 characters keeps only the fields of `TraceRecord` and `type`, and has `isCut`.',
     types: ['core/trace.ts#TraceRecord'],
   },
   {

@@ -44,7 +44,7 @@ export function addCommand(machine: () => Machine): Command {
     },
     examples: [
       'toolshelf add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes',
-      'toolshelf add github -e GITHUB_TOKEN -- npx -y @modelcontextprotocol/server-github',
+      'toolshelf add github -e GITHUB_PERSONAL_ACCESS_TOKEN -- npx -y @modelcontextprotocol/server-github',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference as users write it
       "toolshelf add docs https://docs.test/mcp -H 'Authorization: Bearer ${KEY}'",
     ],
