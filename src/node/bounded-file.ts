@@ -1,6 +1,7 @@
-// Reads a regular file with a size limit, through one file handle, so that the checked file is the one returned.
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+// Reads files with a size limit: the program's own through one handle, so that the checked file is the one returned, and
+// files that the user names, which may be a pipe of the shell.
+import { constants, createReadStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
 
 /**
  * Reads a file; follows symbolic links. Rejects for pipes, devices and folders, and for files with more than `mostBytes`
@@ -24,4 +25,31 @@ export async function readBoundedFile(path: string, mostBytes: number): Promise<
   } finally {
     await file.close()
   }
+}
+
+/** Thrown for what is no file to read; callers put the file's name in front of the message. */
+export class UnreadableFile extends Error {}
+
+/**
+ * Reads a text file that the user names: a regular file, or a pipe of the shell, as in `<(command)`. Rejects with an
+ * UnreadableFile for named pipes, devices, and more than `mostBytes` bytes.
+ */
+export async function readNamedText(path: string, mostBytes: number): Promise<string> {
+  const found = await stat(path)
+  // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) always has a writer.
+  if (found.isFIFO() && !/^\/(dev|proc)\//.test(path))
+    throw new UnreadableFile('is a named pipe; use a regular file')
+  if (found.isCharacterDevice() || found.isBlockDevice())
+    throw new UnreadableFile('is a device; use a regular file')
+  const tooLarge = new UnreadableFile(`has more than ${mostBytes / 1_000_000} MB; use a smaller file`)
+  if (found.size > mostBytes) throw tooLarge
+  const chunks: Buffer[] = []
+  let size = 0
+  // A pipe may never end, and a file may grow.
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > mostBytes) throw tooLarge
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }

@@ -10,7 +10,7 @@ export {
 } from './access.ts'
 export { type AuditFileOptions, openAuditFile } from './audit-file.ts'
 export { auditLine } from './audit-line.ts'
-export { readBoundedFile } from './bounded-file.ts'
+export { readBoundedFile, readNamedText, UnreadableFile } from './bounded-file.ts'
 export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { type ClientNetwork, createClientNetwork } from './client-network.ts'
 export { lockFile } from './file-lock.ts'

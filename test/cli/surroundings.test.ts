@@ -64,8 +64,13 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
   })
 
   it.each([
-    [['config', 'check', '/dev/zero'], 'it is a device. Use a regular file.'],
+    [['config', 'check', '/dev/zero'], 'it is a device; use a regular file.'],
     [['add', 'x', '--config', '/dev/zero', '--', 'x'], '/dev/zero is not a regular file. Choose another'],
+    [['search', 'x', '--catalog', '/dev/zero'], '/dev/zero is a device; use a regular file.'],
+    [
+      ['serve', '--upstream', 'script:/dev/zero', '--port', '0'],
+      'the script /dev/zero is a device; use a regular file.',
+    ],
   ])('%j does not read a device', async (words, message) => {
     const { code, out, told } = await runHere(newPlace(), words)
     expect({ code, text: out + told }).toEqual({ code: 1, text: expect.stringContaining(message) })

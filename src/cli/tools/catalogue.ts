@@ -1,9 +1,9 @@
 // Reads catalogues and queries from files, one JSON object per line. Reports invalid lines with file and line number,
 // and skips them.
-import { readFile } from 'node:fs/promises'
 import type { Tool } from '../../core/index.ts'
 import { toShelvedTool } from '../../mcp/host/index.ts'
 import type { ServerStatus } from '../../mcp/index.ts'
+import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import type { EvaluationQuery } from '../../search/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
 
@@ -59,8 +59,12 @@ export async function readQueries(path: string, terminal: Terminal): Promise<Eva
   })
 }
 
+/** A hundred times the largest catalogue that we have seen. */
+const MAX_BYTES = 256_000_000
+
 async function readText(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  return readNamedText(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
+    if (error instanceof UnreadableFile) throw new CommandError(`${path} ${error.message}.`)
     throw new CommandError(
       `cannot read ${path} (${error.code ?? error.message}). Pass a file with one JSON object per line.`,
     )

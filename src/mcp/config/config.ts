@@ -1,14 +1,12 @@
 // Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
 // rest is used.
 
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { type Environment, fieldsOf, isFields } from '../../lib/index.ts'
+import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import type { ConfigProblem, LintSettings, ServerConfig } from '../types.ts'
-
 import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './formats.ts'
 import { parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
@@ -153,15 +151,7 @@ type Document = { readonly value?: unknown; readonly problem?: string }
 
 async function readDocument(file: string): Promise<Document> {
   try {
-    const found = await stat(file)
-    // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) always has a writer.
-    if (found.isFIFO() && !/^\/(dev|proc)\//.test(file))
-      return { problem: 'it is a named pipe. Use a regular file.' }
-    if (found.isCharacterDevice() || found.isBlockDevice())
-      return { problem: 'it is a device. Use a regular file.' }
-    const text = found.size > MAX_BYTES ? undefined : await readText(file)
-    if (text !== undefined) return documentIn(text, file)
-    return { problem: `it has more than ${MAX_BYTES / 1_000_000} MB. Move the servers to a smaller file.` }
+    return documentIn(await readNamedText(file, MAX_BYTES), file)
   } catch (error) {
     return { problem: unreadable(file, error) }
   }
@@ -170,23 +160,12 @@ async function readDocument(file: string): Promise<Document> {
 /** Clients that store their history in the same file reach some megabytes. */
 const MAX_BYTES = 64_000_000
 
-/** Returns undefined for more than `MAX_BYTES` bytes: a pipe may never end, and a file may grow. */
-async function readText(file: string): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > MAX_BYTES) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
 function documentIn(text: string, file: string): Document {
   return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)
 }
 
 function unreadable(file: string, error: unknown): string {
+  if (error instanceof UnreadableFile) return `it ${error.message}.`
   const code = (error as NodeJS.ErrnoException).code ?? String(error)
   if (code !== 'ENOENT') return `it cannot be read (${code}).`
   return basename(file) === 'toolshelf.json'

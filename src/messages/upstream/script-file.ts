@@ -1,6 +1,6 @@
 // Reads and validates a script for the offline model, so that playing it cannot fail. docs/script.md describes the format.
-import { readFile } from 'node:fs/promises'
 import { closestNames, type Fields, isFields, quote, toJson } from '../../lib/index.ts'
+import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 /** A script for the offline model. */
@@ -51,6 +51,8 @@ export type Failure = {
   readonly times?: number
 }
 
+const MAX_BYTES = 64_000_000
+
 /** Thrown if the script cannot be read or is invalid. */
 export class ScriptError extends Error {}
 
@@ -61,7 +63,8 @@ export class ScriptError extends Error {}
  * const upstream = createScriptUpstream({ script: await loadScript('sum.json') })
  */
 export async function loadScript(path: string): Promise<Script> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readNamedText(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
+    if (error instanceof UnreadableFile) throw new ScriptError(`the script ${path} ${error.message}.`)
     throw new ScriptError(`cannot read the script ${path} (${error.code}); check its path.`)
   })
   try {
