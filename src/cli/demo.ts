@@ -127,14 +127,14 @@ function print(line: string, terminal: Terminal): void {
   terminal.print(terminal.isInteractive ? foldedLine(line) : line)
 }
 
-function toJson({ name, ledger, pins }: Compared): object {
-  return { name, turns: ledger.turns, total: ledger.total(), pins }
+function toJson({ name, ledger, learnedTools }: Compared): object {
+  return { name, turns: ledger.turns, total: ledger.total(), learnedTools }
 }
 
 async function printJson(events: AsyncIterable<DemoEvent>, terminal: Terminal): Promise<void> {
   for await (const event of events) {
     if (event.type !== 'done') continue
-    const { ledger, pins, longResult } = event
-    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), pins, longResult }))
+    const { ledger, learnedTools, longResult } = event
+    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), learnedTools, longResult }))
   }
 }

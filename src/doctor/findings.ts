@@ -43,7 +43,7 @@ function findingsOfServer(server: ServerReport): Finding[] {
     changed(server),
     idle(server),
     ...problemsOf(server),
-    worthPinning(server),
+    worthAlwaysLoading(server),
   ].filter((one) => one !== undefined)
 }
 
@@ -221,12 +221,12 @@ function namedFirst(tools: readonly string[], text: string): string {
   return names === '' ? text : `${names}: ${text}`
 }
 
-function worthPinning({ name, pin }: ServerReport): Finding | undefined {
-  if (!pin) return undefined
+function worthAlwaysLoading({ name, alwaysLoadAdvice }: ServerReport): Finding | undefined {
+  if (!alwaysLoadAdvice) return undefined
   return {
     level: 'note',
     server: name,
-    title: `is worth pinning: ${pin.reason}`,
+    title: `is worth always loading: ${alwaysLoadAdvice.reason}`,
     details: [],
     remedy: 'Set "alwaysLoad": true at the server; no search is needed then.',
   }
@@ -273,7 +273,7 @@ function notWorthIt({ projection, breakEven, total }: Report): Finding | undefin
         `${counted(extraRoundTrips, 'extra round trip')}`,
       `it pays from about ${count(breakEven)} tokens of definitions on; yours have ${count(total.tokens)}`,
     ],
-    remedy: 'Keep your servers as they are, or pin them all with "alwaysLoad": true.',
+    remedy: 'Keep your servers as they are, or always load them all with "alwaysLoad": true.',
   }
 }
 

@@ -55,7 +55,7 @@ export type ServerReport = {
   /** While none of its tools is loaded. */
   readonly tokensSavedPerRequest: number
   readonly heaviest: readonly HeavyTool[]
-  readonly pin: PinAdvice | null
+  readonly alwaysLoadAdvice: AlwaysLoadAdvice | null
   readonly problems: readonly ReportedProblem[]
   readonly suspicions: readonly ReportedSuspicion[]
   /** Own names of tools hidden by rules. */
@@ -78,7 +78,7 @@ export type HeavyTool = {
 }
 
 /** Tools that should be always loaded. */
-export type PinAdvice = {
+export type AlwaysLoadAdvice = {
   readonly tools: readonly string[]
   readonly tokens: number
   readonly reason: string
@@ -169,7 +169,7 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
       ...identityOf(status),
       ...costOf(own, window),
       heaviest: heaviestOf(own, window),
-      pin: isTrusted ? pinFor(own) : null,
+      alwaysLoadAdvice: isTrusted ? alwaysLoadAdviceFor(own) : null,
       problems: [...status.problems, ...(problems.get(status.name) ?? [])].map(({ tool, kind, message }) => ({
         tool,
         kind,
@@ -232,7 +232,7 @@ function notStarted({ name, source, does }: UntrustedServer): ServerReport {
     ...{ name, state: 'untrusted', reason: does.join('; '), stderr: '', startMilliseconds: null },
     ...{ transport: '', source, software: null, protocol: null, hidden: [], idleRules: [], changed: [] },
     ...costOf([], WINDOW),
-    ...{ heaviest: [], pin: null, problems: [], suspicions: [], held: [] },
+    ...{ heaviest: [], alwaysLoadAdvice: null, problems: [], suspicions: [], held: [] },
   }
 }
 
@@ -287,9 +287,9 @@ function totalOf(
 function arithmeticOf(total: Total, tools: readonly MeasuredTool[]): string {
   if (total.ownTools === 0) return 'There is nothing to defer.'
   const found = foundBySearch(tools)
-  const pinned = total.alwaysLoaded > 0 ? ` − ${count(total.alwaysLoaded)} (always loaded)` : ''
+  const alwaysLoaded = total.alwaysLoaded > 0 ? ` − ${count(total.alwaysLoaded)} (always loaded)` : ''
   return (
-    `A request: ${count(total.tokens)}${pinned} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
+    `A request: ${count(total.tokens)}${alwaysLoaded} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
     `${count(total.serverNames)} (names of the servers) = ${count(total.tokensSavedPerRequest)}. ` +
     `${REQUESTS} requests: a search in the first one is a round trip more, and leaves ${SEARCH_TOKENS} and ` +
     `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each from then on; each also carries ` +
@@ -315,7 +315,7 @@ function heaviestOf(tools: readonly MeasuredTool[], window: number): HeavyTool[]
 }
 
 /** Worthwhile if sending a server's tools in every request costs less than searching for them. */
-function pinFor(tools: readonly MeasuredTool[]): PinAdvice | null {
+function alwaysLoadAdviceFor(tools: readonly MeasuredTool[]): AlwaysLoadAdvice | null {
   const deferred = tools.filter(({ isDeferred }) => isDeferred)
   const tokens = tokensOf(deferred)
   const isAlone = tools.length === 1 && tokens <= 2 * SEARCH_TOKENS

@@ -1,4 +1,4 @@
-// Pins learned from use: what is counted, when a pin pays, what is reported, and what a broken file costs.
+// Tools learned from use: what is counted, when keeping one loaded pays, what is reported, and what a broken file costs.
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,13 +16,14 @@ const small = mcp('github', 'create_issue')
 const large = mcp('github', 'create_report', { description: 'long '.repeat(400) })
 
 function open(folder: string, { learn = true, notices = [] as string[] } = {}) {
-  const pinned = createToolUseHelp({
+  const learned = createToolUseHelp({
     shelf: quietShelf(),
     options: { describe: 0, remind: 0, preload: false, learn },
     folder,
     notify: () => {},
-  }).withPins([{ name: 'github', tools: {} as { [tool: string]: { alwaysLoad?: boolean } } }])[0]?.tools
-  const marked = [small, large].map((tool) => ({ ...tool, ...pinned?.[tool.name] }))
+  }).withLearnedTools([{ name: 'github', tools: {} as { [tool: string]: { alwaysLoad?: boolean } } }])[0]
+    ?.tools
+  const marked = [small, large].map((tool) => ({ ...tool, ...learned?.[tool.name] }))
   const shelf = quietShelf({ tools: [builtIn('Read'), ...marked] })
   const notify = (message: string) => notices.push(message)
   return createToolUseHelp({
@@ -42,7 +43,7 @@ const call = (name: string, input: object = {}): Message[] => {
   ]
 }
 
-/** A session as the agent leaves it: a search unless the tool is pinned, and the calls. */
+/** A session as the agent leaves it: a search unless the tool is learned, and the calls. */
 function conversation(names: readonly string[], isSearched = true): Message[] {
   const search = isSearched ? call('ToolSearch', { query: `select:${names.join(',')}` }) : []
   return [
@@ -56,8 +57,8 @@ function conversation(names: readonly string[], isSearched = true): Message[] {
 
 function live(folder: string, names: readonly string[]): void {
   const using = open(folder)
-  const isPinned = using.pins().some(({ tool }) => names.includes(tool))
-  using.close(conversation(names, names.length > 0 && !isPinned))
+  const isLearned = using.learnedTools().some(({ tool }) => names.includes(tool))
+  using.close(conversation(names, names.length > 0 && !isLearned))
 }
 
 const ISSUE = 'mcp__github__create_issue'
@@ -81,15 +82,15 @@ describe('learn', () => {
     const folder = newFolder()
     for (const names of [[ISSUE], [], [ISSUE]]) live(folder, names)
     const using = open(folder)
-    expect(using.pins()).toMatchObject([{ tool: ISSUE, server: 'github', original: 'create_issue' }])
-    expect(using.pins()[0]?.reason).toMatch(
+    expect(using.learnedTools()).toMatchObject([{ tool: ISSUE, server: 'github', original: 'create_issue' }])
+    expect(using.learnedTools()[0]?.reason).toMatch(
       /^loaded and called in 2 of the last 3 sessions; \d+ tokens a turn over \d turns against [\d,]+ for a search$/,
     )
     const servers: (ServerLike & { lazy: boolean })[] = [
       { name: 'github', tools: { create_issue: { hint: 'tickets' } }, lazy: true },
       { name: 'other', tools: {}, lazy: false },
     ]
-    expect(using.withPins(servers)).toEqual([
+    expect(using.withLearnedTools(servers)).toEqual([
       { name: 'github', tools: { create_issue: { hint: 'tickets', alwaysLoad: true } }, lazy: true },
       { name: 'other', tools: {}, lazy: false },
     ])
@@ -100,10 +101,10 @@ describe('learn', () => {
     const folder = newFolder()
     live(folder, [ISSUE])
     live(folder, [ISSUE])
-    expect(open(folder).pins()).toEqual([])
+    expect(open(folder).learnedTools()).toEqual([])
     live(folder, [])
     live(folder, [])
-    expect(open(folder).pins()).toEqual([])
+    expect(open(folder).learnedTools()).toEqual([])
   })
 
   test('a definition that costs more than the searches it saves is not kept', () => {
@@ -111,7 +112,7 @@ describe('learn', () => {
     for (let session = 0; session < 4; session++) live(folder, [ISSUE, 'mcp__github__create_report'])
     expect(
       open(folder)
-        .pins()
+        .learnedTools()
         .map(({ tool }) => tool),
     ).toEqual([ISSUE])
   })
@@ -120,41 +121,41 @@ describe('learn', () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++)
       open(folder).close([...call('ToolSearch', { query: ISSUE }), ...call('Read')])
-    expect(open(folder).pins()).toEqual([])
+    expect(open(folder).learnedTools()).toEqual([])
   })
 
   test("a configuration's own word stays", () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++) live(folder, [ISSUE])
     const servers = [{ name: 'github', tools: { create_issue: { alwaysLoad: false } } }]
-    expect(open(folder).withPins(servers)).toEqual(servers)
+    expect(open(folder).withLearnedTools(servers)).toEqual(servers)
   })
 
-  test('a pinned tool that is no longer called is let go', () => {
+  test('a learned tool that is no longer called is let go', () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++) live(folder, [ISSUE])
     for (let session = 0; session < 10; session++) live(folder, [])
-    expect(open(folder).pins()).toEqual([])
+    expect(open(folder).learnedTools()).toEqual([])
   })
 
-  test('a forgotten tool is let go at once and pinned no more, until it is remembered', () => {
+  test('a forgotten tool is let go at once and learned no more, until it is remembered', () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++) live(folder, [ISSUE])
     const using = open(folder)
     using.forget(ISSUE)
-    expect(using.pins()).toEqual([])
+    expect(using.learnedTools()).toEqual([])
     for (let session = 0; session < 4; session++) live(folder, [ISSUE])
-    expect(open(folder).pins()).toEqual([])
+    expect(open(folder).learnedTools()).toEqual([])
     open(folder).remember(ISSUE)
-    expect(open(folder).pins()).toHaveLength(1)
+    expect(open(folder).learnedTools()).toHaveLength(1)
   })
 
-  test('off: nothing is pinned, read or written', () => {
+  test('off: nothing is learned, read or written', () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++) live(folder, [ISSUE])
     const before = readFileSync(join(folder, 'usage.json'), 'utf8')
     const using = open(folder, { learn: false })
-    expect(using.pins()).toEqual([])
+    expect(using.learnedTools()).toEqual([])
     using.close(conversation([ISSUE]))
     using.forget(ISSUE)
     expect(readFileSync(join(folder, 'usage.json'), 'utf8')).toBe(before)
@@ -168,17 +169,17 @@ describe('learn', () => {
     expect(JSON.parse(readFileSync(join(folder, 'usage.json'), 'utf8')).sessions).toHaveLength(1)
   })
 
-  test('the same history, the same pins; and what stays in use stays pinned for good', () => {
+  test('the same history, the same tools; and what stays in use stays learned for good', () => {
     const used = fc.array(fc.boolean(), { minLength: 1, maxLength: 8 })
     fc.assert(
       fc.property(used, (sessions) => {
         const folder = newFolder()
         for (const isUsed of sessions) live(folder, isUsed ? [ISSUE] : [])
-        expect(open(folder).pins()).toEqual(open(folder).pins())
+        expect(open(folder).learnedTools()).toEqual(open(folder).learnedTools())
         const states: boolean[] = []
         for (let session = 0; session < 14; session++) {
           live(folder, [ISSUE])
-          states.push(open(folder).pins().length === 1)
+          states.push(open(folder).learnedTools().length === 1)
         }
         expect(states).toEqual([...states].sort())
         expect(states.at(-1)).toBe(true)
@@ -226,7 +227,7 @@ describe('usage.json', () => {
     }
     const sessions = [good, null, 7, { ...good, tools: [null, { tool: 5 }, ...good.tools] }, good]
     writeFileSync(join(folder, 'usage.json'), JSON.stringify({ version: 1, sessions, forgotten: [3] }))
-    expect(open(folder).pins()).toMatchObject([{ tool: ISSUE }])
+    expect(open(folder).learnedTools()).toMatchObject([{ tool: ISSUE }])
   })
 
   test('keeps the last sessions only, whole files only', () => {

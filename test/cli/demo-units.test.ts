@@ -105,7 +105,7 @@ const ledgerOf = (turns: readonly object[], total: object = {}): Ledger =>
 test('figures are drawn as bars, with words in the singular and plural', () => {
   const show = (ledger: Ledger, longResult?: object) => [
     ...plainLines({ type: 'turn', ledger }, undefined),
-    ...plainLines({ type: 'done', ledger, pins: [], longResult: longResult as never }, undefined),
+    ...plainLines({ type: 'done', ledger, learnedTools: [], longResult: longResult as never }, undefined),
   ]
   const turns = [
     turn,
@@ -195,8 +195,8 @@ test('ways are compared in a table, with what each one spared', () => {
     name: string,
     more: object,
     turns: readonly object[] = [turn],
-    pins: readonly object[] = [],
-  ) => ({ name, ledger: ledgerOf(turns, more), pins }) as unknown as Compared
+    learnedTools: readonly object[] = [],
+  ) => ({ name, ledger: ledgerOf(turns, more), learnedTools }) as unknown as Compared
   const turns = [
     { ...turn, loaded: ['a'], called: ['a', 'b'], reminded: ['a'] },
     { ...turn, loaded: ['b'], called: ['a', 'b', 'c'], reminded: ['a', 'b', 'd'], preloaded: ['c'] },
@@ -290,7 +290,7 @@ test.each([
   const share = (total.dollarsWith ?? 0) / (total.dollarsWithout ?? 1)
   expect(share).toBeGreaterThan(isScript ? 0.4 : 0.8)
   expect(share).toBeLessThan(isScript ? 0.65 : 1)
-  expect([done.longResult, done.pins]).toEqual([
+  expect([done.longResult, done.learnedTools]).toEqual([
     { characters: 104_911, tokensWithout: 36_177, tokensWith: 1396 },
     [],
   ])

@@ -244,9 +244,11 @@ describe('toolshelf demo', () => {
     expect(preloaded.turns[2].preloaded).toEqual(['mcp__everything__get-sum'])
     expect(preloaded.total.rounds).toBe(plain.total.rounds - 1)
     expect(preloaded.total.extraRoundTrips).toBe(plain.total.extraRoundTrips - 1)
-    expect(plain.pins).toEqual([])
-    expect(learned.pins.map(({ tool }: { tool: string }) => tool)).toContain('mcp__everything__get-sum')
-    expect(learned.pins[0].reason).toMatch(/3 of the last 3 sessions/)
+    expect(plain.learnedTools).toEqual([])
+    expect(learned.learnedTools.map(({ tool }: { tool: string }) => tool)).toContain(
+      'mcp__everything__get-sum',
+    )
+    expect(learned.learnedTools[0].reason).toMatch(/3 of the last 3 sessions/)
     expect(learned.total.searches).toBeLessThan(plain.total.searches)
     expect(learned.total.tokensWith).toBeLessThan(plain.total.tokensWith)
   })

@@ -174,7 +174,7 @@ describe('toolshelf doctor', () => {
       tokensSavedPerRequest: expect.any(Number),
       problems: [],
       suspicions: [],
-      pin: null,
+      alwaysLoadAdvice: null,
     })
     expect(servers[0].heaviest).toHaveLength(5)
     expect(servers[1]).toMatchObject({

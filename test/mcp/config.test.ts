@@ -46,7 +46,7 @@ it('H9 what only the user may decide does not count in a file that came with a f
 })
 
 describe('our own file', () => {
-  it('has pins, patterns, hints, time-outs, lazy start and settings of the gateway', async () => {
+  it('has always-loaded tools, patterns, hints, time-outs, lazy start and settings of the gateway', async () => {
     const file = write({
       $schema: 'toolshelf.schema.json',
       mcpServers: {

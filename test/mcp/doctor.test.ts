@@ -228,10 +228,10 @@ describe('what deferral saves', () => {
   })
 
   it('is nothing where nothing can be deferred, and the report says where it does not pay', () => {
-    const pinned = makeReport([status('a', { tools: tools(3, 10), config: { alwaysLoad: true } })])
-    expect(pinned.total).toMatchObject({ ownTools: 0, serverNames: 0, tokensSavedPerRequest: 0 })
-    expect(pinned.projection).toBeNull()
-    expect(findingsOf(pinned)).toEqual([])
+    const alwaysLoaded = makeReport([status('a', { tools: tools(3, 10), config: { alwaysLoad: true } })])
+    expect(alwaysLoaded.total).toMatchObject({ ownTools: 0, serverNames: 0, tokensSavedPerRequest: 0 })
+    expect(alwaysLoaded.projection).toBeNull()
+    expect(findingsOf(alwaysLoaded)).toEqual([])
     const few = makeReport([status('a', { tools: tools(3, 10) })])
     expect(few.total.tokensSavedPerRequest).toBeLessThan(0)
     expect(few.projection?.tokensSaved).toBeLessThan(0)
@@ -270,23 +270,23 @@ describe('what deferral saves', () => {
   })
 })
 
-describe('tools worth pinning', () => {
+describe('tools worth always loading', () => {
   it.each([
     ['a server cheaper than one search', tools(3, 10), 'less than one search costs'],
     ['the only tool of a server, if it is small', tools(1, 800), 'the only tool of its server'],
   ])('%s', (_, given, reason) => {
-    const { pin } = only(status('a', { tools: given }))
-    expect(pin?.reason).toContain(reason)
-    expect(pin?.tools).toEqual(given.map(({ name }) => name))
+    const { alwaysLoadAdvice } = only(status('a', { tools: given }))
+    expect(alwaysLoadAdvice?.reason).toContain(reason)
+    expect(alwaysLoadAdvice?.tools).toEqual(given.map(({ name }) => name))
   })
 
   it.each([
     ['several tools that cost more than a search', { tools: tools(3, 500) }],
     ['a single large tool', { tools: tools(1, 2000) }],
-    ['what is pinned already', { tools: tools(1, 10), config: { alwaysLoad: true } }],
+    ['what is always loaded already', { tools: tools(1, 10), config: { alwaysLoad: true } }],
     ['a server without tools', {}],
   ])('not %s', (_, given) => {
-    expect(only(status('a', given)).pin).toBeNull()
+    expect(only(status('a', given)).alwaysLoadAdvice).toBeNull()
   })
 })
 
@@ -386,7 +386,7 @@ describe('findings', () => {
     )
     const view = plainView([one]).replace(/\s+/g, ' ')
     expect(view).toMatch(/! a has \d suspicious texts/)
-    expect(view).not.toContain('worth pinning')
+    expect(view).not.toContain('worth always loading')
     expect(view).toContain('evil: description: ')
     expect(view).toContain('Ignore all previous')
     expect(view).toContain(' instructions: it')

@@ -95,18 +95,18 @@ describe.each(eras)('clients, %s', (era) => {
     expect(await heardBy(other)).toMatchObject([{ method: 'cancelled' }])
   })
 
-  it('announces a pinned tool that comes late, but not what comes behind the search tool', async () => {
-    const [pins, other] = [listed('pins', [], { alwaysLoad: true }), listed('other', [])]
-    const { connect, shelf } = await openHttp([pins.config, other.config])
+  it('announces an always-loaded tool that comes late, but not what comes behind the search tool', async () => {
+    const [marked, other] = [listed('marked', [], { alwaysLoad: true }), listed('other', [])]
+    const { connect, shelf } = await openHttp([marked.config, other.config])
     const desk = await connect({ era })
     if (era === 'modern') await desk.client.listen({ toolsListChanged: true })
     await desk.names()
     other.write([tool('walk')])
     await until(() => shelf.partition().pool.byName.has('other__walk'), 'it is there')
     expect(await desk.changes()).toBe(0)
-    pins.write([tool('pin')])
+    marked.write([tool('early')])
     await until(async () => (await desk.changes()) > 0, 'it is told')
-    expect(await desk.names()).toContain('pins__pin')
+    expect(await desk.names()).toContain('marked__early')
   })
 })
 

@@ -73,7 +73,7 @@ describe('list', () => {
     expect(await search('select:neighbour__echo')).toContain('neighbour__echo')
   })
 
-  it('the search tool comes first, then pinned tools, then loaded ones in their order, always the same', async () => {
+  it('the search tool comes first, then always-loaded tools, then loaded ones in their order, always the same', async () => {
     const pinned = listed('pinned', [tool('b'), tool('a')], { alwaysLoad: true })
     const mixed = listed('mixed', [tool('kept'), tool('z'), tool('y')], {
       tools: { kept: { alwaysLoad: true } },
@@ -111,15 +111,15 @@ describe('list', () => {
     expect(await changes()).toBe(1)
   })
 
-  it('announces a pinned tool that comes late', async () => {
+  it('announces an always-loaded tool that comes late', async () => {
     const late = listed('late', undefined, { alwaysLoad: true })
     const { connect, host } = openGateway([late.config])
     const { names, changes } = await connect()
     expect(await names()).toEqual(['ToolSearch'])
-    late.write([tool('pin')])
+    late.write([tool('early')])
     await host.settled()
     expect(await changes()).toBe(1)
-    expect(await names()).toEqual(['ToolSearch', 'late__pin'])
+    expect(await names()).toEqual(['ToolSearch', 'late__early'])
   })
 
   it('a definition passes through whole, but for its name, the URI of its page and what concerns tasks', async () => {
@@ -260,7 +260,7 @@ describe('bridge', () => {
     expect(textOf(result)).toContain('neighbour__add')
   })
 
-  it('pinned tools are listed, behind the two', async () => {
+  it('always-loaded tools are listed, behind the two', async () => {
     const { names, call } = await openDesk([neighbour({ alwaysLoad: true })], bridge)
     expect(await names()).toEqual(['ToolSearch', 'CallTool', 'neighbour__add', 'neighbour__echo'])
     expect(textOf(await call('neighbour__add', { a: 1, b: 2 }))).toBe('3')
@@ -299,8 +299,8 @@ describe('the search tool itself', () => {
     const before = await own()
     expect(JSON.parse(before).description).toContain('shop, late, bad.')
     await search('buy')
-    late.write([tool('pin')])
-    await untilFound(shelf, 'late__pin')
+    late.write([tool('early')])
+    await untilFound(shelf, 'late__early')
     shop.write([])
     await untilFound(shelf, 'shop__buy', false)
     expect(await own()).toBe(before)

@@ -231,8 +231,8 @@ describe('the verdict', () => {
   })
 
   test('says if there is nothing to defer', async () => {
-    const pinned = toolsOf(600).map((tool) => ({ ...tool, alwaysLoad: true }))
-    const { report } = await replayed(transcript(quiet), pinned)
+    const alwaysLoaded = toolsOf(600).map((tool) => ({ ...tool, alwaysLoad: true }))
+    const { report } = await replayed(transcript(quiet), alwaysLoaded)
     expect(report.verdict.outcome).toBe('nothing-to-defer')
     expect(report.total.tokensSaved).toBe(0)
   })

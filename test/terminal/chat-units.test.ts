@@ -628,7 +628,7 @@ test('commands show and change the session', async () => {
   const using = {
     all: { describe: 0, remind: 0, preload: false, learn: false } as Record<string, unknown>,
     options: () => using.all,
-    pins: () =>
+    learnedTools: () =>
       using.all.learn ? [{ tool: 'mcp__github__create_issue', reason: 'most sessions load it' }] : [],
     reminded: () => (using.all.remind ? ['mcp__github__list_issues'] : []),
     switch: (next: object) => Object.assign(using.all, next),

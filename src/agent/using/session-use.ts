@@ -19,7 +19,7 @@ import type { SessionUse, ToolUsed } from './types.ts'
 export function sessionUse(
   messages: readonly Message[],
   shelf: Shelf,
-  isPinned: (tool: string) => boolean,
+  isLearned: (tool: string) => boolean,
   usualSearch: number | undefined,
 ): SessionUse | undefined {
   const standing = allDefinitionTokens(shelf.partition().immediate)
@@ -34,7 +34,7 @@ export function sessionUse(
     if (message.role === 'assistant' && !isWritten) turns++
     if (!isWritten && calls.some(({ name }) => name === SEARCH_TOOL)) searches.push(sent)
     for (const call of calls) {
-      const tool = usedBy(call, shelf, isPinned)
+      const tool = usedBy(call, shelf, isLearned)
       if (tool) used.set(tool.tool, tool)
     }
     sent += estimateTokens(toJson(message.content))
@@ -54,10 +54,10 @@ function callsOf({ content }: Message): Call[] {
 }
 
 /** Ignores built-in tools, which the host marks, and tools that the configuration always loads. */
-function usedBy(call: Call, shelf: Shelf, isPinned: (tool: string) => boolean): ToolUsed | undefined {
+function usedBy(call: Call, shelf: Shelf, isLearned: (tool: string) => boolean): ToolUsed | undefined {
   const { name, server, original } = shelf.resolve(call)
   const { deferredNames, pool } = shelf.partition()
   const entry = pool.byName.get(name)
-  if (server === undefined || !entry || !(deferredNames.has(name) || isPinned(name))) return undefined
+  if (server === undefined || !entry || !(deferredNames.has(name) || isLearned(name))) return undefined
   return { tool: name, server, original, tokens: definitionTokens(entry) }
 }

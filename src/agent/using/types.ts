@@ -1,4 +1,4 @@
-// Types of the four features that help models use deferred tools: descriptions, reminders, preloading, learned pins.
+// Types of the four features that help models use deferred tools: descriptions, reminders, preloading, learned tools.
 import type { Message } from '../../core/index.ts'
 
 /** Which of the four features are on. */
@@ -13,14 +13,14 @@ export type ToolUseHelpOptions = {
   readonly learn: boolean
 }
 
-/** The parts of a server's configuration that pins change. */
+/** The parts of a server's configuration that learned tools change. */
 export type ServerLike = {
   readonly name: string
   readonly tools: { readonly [tool: string]: { readonly alwaysLoad?: boolean; readonly hint?: string } }
 }
 
-/** A tool that stays loaded because of what was learned. */
-export type LearnedPin = {
+/** A tool that stays loaded because most recent sessions called it. */
+export type LearnedTool = {
   /** As the model calls it. */
   readonly tool: string
   readonly server: string
@@ -41,12 +41,12 @@ export type ToolUseHelp = {
   reminded(): readonly string[]
   /** Returns the deferred tools that a message names exactly and that are not loaded yet. */
   preload(text: string): string[]
-  /** Marks learned pins as always loaded in the servers' configuration; explicit settings of a tool stay. */
-  withPins<Server extends ServerLike>(servers: readonly Server[]): Server[]
-  pins(): readonly LearnedPin[]
-  /** Unpins a tool by its full name, and does not pin it again. */
+  /** Marks learned tools as always loaded in the servers' configuration; explicit settings of a tool stay. */
+  withLearnedTools<Server extends ServerLike>(servers: readonly Server[]): Server[]
+  learnedTools(): readonly LearnedTool[]
+  /** Stops loading a learned tool, by its full name, and does not learn it again. */
   forget(tool: string): void
-  /** Allows a forgotten tool to be pinned again. */
+  /** Allows a forgotten tool to be learned again. */
   remember(tool: string): void
   /** Records what this session used; `messages` are those of this session only. A second call does nothing. */
   close(messages: readonly Message[]): void
@@ -70,7 +70,7 @@ export type ToolUsed = {
   readonly tokens: number
 }
 
-/** What the last sessions used, and the tools that are not pinned again. */
+/** What the last sessions used, and the tools that are not learned again. */
 export type ToolUsage = {
   /** Newest last. */
   readonly sessions: readonly SessionUse[]

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { MAX_SESSIONS } from './pins.ts'
+import { MAX_SESSIONS } from './learned-tools.ts'
 import type { SessionUse, ToolUsage, ToolUsed } from './types.ts'
 
 const VERSION = 1

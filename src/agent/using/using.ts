@@ -1,12 +1,12 @@
-// Helps models use deferred tools: reminders, preloading of named tools, and learned pins. Each can be switched off.
+// Helps models use deferred tools: reminders, preloading of named tools, and learned tools. Each can be switched off.
 import { join } from 'node:path'
 import { reminder } from '../../core/history/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { splitName } from '../../lib/index.ts'
-import { learnedPins } from './pins.ts'
+import { learnedTools } from './learned-tools.ts'
 import { relevantTools } from './relevant-tools.ts'
 import { sessionUse } from './session-use.ts'
-import type { LearnedPin, ServerLike, ToolUsage, ToolUseHelp, ToolUseHelpOptions } from './types.ts'
+import type { LearnedTool, ServerLike, ToolUsage, ToolUseHelp, ToolUseHelpOptions } from './types.ts'
 import { usageFile } from './usage-file.ts'
 
 /** Options of `createToolUseHelp`. */
@@ -25,7 +25,7 @@ const MAX_TEXT_LENGTH = 20_000
 const MAX_PRELOADED = 10
 
 /**
- * Helps the model use deferred tools: reminders, preloading of tools that a message names, and pins learned from use.
+ * Helps the model use deferred tools: reminders, preloading of tools that a message names, and tools kept loaded because most sessions use them.
  *
  * @example
  * const options = { describe: 0, remind: 3, preload: true, learn: true }
@@ -45,14 +45,14 @@ export function createToolUseHelp({
   let usage: ToolUsage = options.learn ? file.read() : { sessions: [], forgotten: [] }
   let isClosed = false
   /** Forgotten tools leave the list at once; no tool is added during a session. */
-  let pins = learnedPins(usage)
+  let learned = learnedTools(usage)
   const change = (next: (usage: ToolUsage) => ToolUsage) => {
     if (!options.learn) return
     file.change((saved) => {
       usage = next(saved)
       return usage
     })
-    pins = pins.filter(({ tool }) => !usage.forgotten.includes(tool))
+    learned = learned.filter(({ tool }) => !usage.forgotten.includes(tool))
   }
   return {
     options: () => options,
@@ -79,15 +79,15 @@ export function createToolUseHelp({
       }
     },
     preload: (text) => (options.preload ? waiting(shelf, named(shelf, text)).map(({ name }) => name) : []),
-    withPins: (servers) => servers.map((server) => withPins(server, pins)),
-    pins: () => pins,
+    withLearnedTools: (servers) => servers.map((server) => withLearnedTools(server, learned)),
+    learnedTools: () => learned,
     forget: (tool) => change((saved) => ({ ...saved, forgotten: [...without(saved.forgotten, tool), tool] })),
     remember: (tool) => change((saved) => ({ ...saved, forgotten: without(saved.forgotten, tool) })),
     close(messages) {
       if (isClosed || !options.learn) return
       isClosed = true
-      const isPinned = (name: string) => pins.some(({ tool }) => tool === name)
-      const session = sessionUse(messages, shelf, isPinned, usage.sessions.at(-1)?.searchTokens)
+      const isLearned = (name: string) => learned.some(({ tool }) => tool === name)
+      const session = sessionUse(messages, shelf, isLearned, usage.sessions.at(-1)?.searchTokens)
       if (session) change((saved) => ({ ...saved, sessions: [...saved.sessions, session] }))
     },
   }
@@ -121,11 +121,14 @@ function named(shelf: Shelf, text: string): PoolTool[] {
   return deferred.filter(isNamed).slice(0, MAX_PRELOADED)
 }
 
-function withPins<Server extends ServerLike>(server: Server, pins: readonly LearnedPin[]): Server {
-  const own = pins.filter(({ server: name }) => name === server.name)
-  const learned = own.map(({ original }) => {
+function withLearnedTools<Server extends ServerLike>(
+  server: Server,
+  learned: readonly LearnedTool[],
+): Server {
+  const own = learned.filter(({ server: name }) => name === server.name)
+  const marked = own.map(({ original }) => {
     const configured = server.tools[original]
     return [original, { ...configured, alwaysLoad: configured?.alwaysLoad ?? true }]
   })
-  return { ...server, tools: { ...server.tools, ...Object.fromEntries(learned) } }
+  return { ...server, tools: { ...server.tools, ...Object.fromEntries(marked) } }
 }

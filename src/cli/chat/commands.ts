@@ -131,7 +131,7 @@ function toolLines({ session }: CommandContext): OutputLine[] {
     row('Pending', named(inState('pending'))),
     ...inState('failed').map(({ name, reason }) => row('Failed', `${name}: ${reason ?? 'no reason given'}`)),
     ...inState('disabled').map(({ name }) => row('Disabled', name)),
-    ...using.pins().map(({ tool, reason }) => row('Pinned', `${tool}: ${reason}`)),
+    ...using.learnedTools().map(({ tool, reason }) => row('Learned', `${tool}: ${reason}`)),
   ]
 }
 

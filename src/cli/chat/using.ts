@@ -14,7 +14,7 @@ export function usingLines(words: string, session: AgentSession): OutputLine[] {
 
 function shown({ using, agent }: AgentSession): OutputLine[] {
   const { describe, remind, preload, learn } = using.options()
-  const pins = using.pins()
+  const learned = using.learnedTools()
   return [
     row(
       'describe',
@@ -25,7 +25,7 @@ function shown({ using, agent }: AgentSession): OutputLine[] {
     row('preload', preload ? 'tools that your message names are loaded at once' : 'off'),
     ...because([...new Set(preloadedIn(agent.messages))], 'named in your message'),
     row('learn', learn ? 'tools that most sessions load stay loaded where that is cheaper' : 'off'),
-    ...pins.flatMap(({ tool, reason }) => because([tool], reason)),
+    ...learned.flatMap(({ tool, reason }) => because([tool], reason)),
     labelled('To switch:', switchesFor(using).join(' · '), 10),
   ]
 }
@@ -33,12 +33,12 @@ function shown({ using, agent }: AgentSession): OutputLine[] {
 /** The options that have an effect. */
 function switchesFor(using: AgentSession['using']): string[] {
   const { remind, preload, learn } = using.options()
-  const [pin] = using.pins()
+  const [first] = using.learnedTools()
   return [
     `/using remind ${remind > 0 ? 0 : 3}`,
     `/using preload ${preload ? 'off' : 'on'}`,
     `/using learn ${learn ? 'off' : 'on'}`,
-    ...(learn && pin ? [`/using forget ${pin.tool}`] : []),
+    ...(learn && first ? [`/using forget ${first.tool}`] : []),
     ...(learn ? ['/using remember <tool>'] : []),
   ]
 }

@@ -1,5 +1,5 @@
 // Runs the same task with each way of helping a model use tools it cannot see, and compares cost and savings.
-import type { LearnedPin, ToolUseHelpOptions } from '../../agent/using/index.ts'
+import type { LearnedTool, ToolUseHelpOptions } from '../../agent/using/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { dollars } from '../../core/figures/index.ts'
 import { table } from '../../terminal/index.ts'
@@ -26,7 +26,7 @@ const WAYS: readonly Way[] = [
 export type Compared = {
   readonly name: string
   readonly ledger: Ledger
-  readonly pins: readonly LearnedPin[]
+  readonly learnedTools: readonly LearnedTool[]
 }
 
 /** Options of `compareWays`. */
@@ -49,7 +49,8 @@ export async function compareWays({ onBegin, ...playing }: ComparingOptions): Pr
       if (playing.signal.aborted) break
       onBegin(name, index + 1, WAYS.length)
       for await (const event of playDemo({ ...playing, using, memory }))
-        if (event.type === 'done') compared.push({ name, ledger: event.ledger, pins: event.pins })
+        if (event.type === 'done')
+          compared.push({ name, ledger: event.ledger, learnedTools: event.learnedTools })
     }
   } finally {
     remove()
@@ -85,7 +86,7 @@ export function comparedLines(compared: readonly Compared[], isLive: boolean): s
   ]
 }
 
-function remarks({ name, ledger, pins }: Compared): string[] {
+function remarks({ name, ledger, learnedTools }: Compared): string[] {
   const { turns } = ledger
   const needed = turns.flatMap(newlyCalled)
   const named = turns.flatMap((turn) =>
@@ -97,7 +98,7 @@ function remarks({ name, ledger, pins }: Compared): string[] {
       ? [`${name}: of ${needed.length} tools that had to be loaded, ${named.length} were named beforehand`]
       : []),
     ...preloaded.map((tool) => `${name}: ${tool} was loaded at once, because the message names it`),
-    ...pins.map(({ tool, reason }) => `${name}: ${tool} was there from the start: ${reason}`),
+    ...learnedTools.map(({ tool, reason }) => `${name}: ${tool} was there from the start: ${reason}`),
   ]
 }
 

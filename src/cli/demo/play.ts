@@ -5,7 +5,7 @@ import type { AgentEvent } from '../../agent/index.ts'
 import { createAgent, createChannel } from '../../agent/index.ts'
 import {
   createToolUseHelp,
-  type LearnedPin,
+  type LearnedTool,
   type ToolUseHelp,
   type ToolUseHelpOptions,
 } from '../../agent/using/index.ts'
@@ -36,7 +36,7 @@ export type DemoEvent =
   | {
       readonly type: 'done'
       readonly ledger: Ledger
-      readonly pins: readonly LearnedPin[]
+      readonly learnedTools: readonly LearnedTool[]
       /** What one long result costs; undefined if the server returned none. */
       readonly longResult: LongResultFigures | undefined
     }
@@ -89,7 +89,7 @@ async function* playIn(
   const using = createToolUseHelp({ shelf, options: wanted, folder: memory, notify })
   const host = createMcpHost({
     shelf,
-    servers: using.withPins(servers),
+    servers: using.withLearnedTools(servers),
     notify,
     cacheFolder: join(folder, 'cache'),
     clientInfo: { name: 'toolshelf', version: version() },
@@ -118,7 +118,7 @@ async function* playIn(
     using.close(agent.messages)
     if (signal.aborted) return
     const longResult = await measureLongResult(host, folder)
-    yield { type: 'done', ledger, pins: using.pins(), longResult }
+    yield { type: 'done', ledger, learnedTools: using.learnedTools(), longResult }
   } finally {
     await host.close()
   }

@@ -124,7 +124,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const using = createToolUseHelp({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
     shelf,
-    servers: using.withPins(config.servers),
+    servers: using.withLearnedTools(config.servers),
     authorize: storedLogins(notify),
     notify,
     clientInfo: { name: 'toolshelf', version: version() },

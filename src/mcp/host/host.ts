@@ -23,7 +23,7 @@ import type { PinChecker } from './change-guard.ts'
 import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
 import { createListeners, type Listeners } from './host-events.ts'
-import { heldBack, isPinned, type Member, pinnedFirst, whyUnavailable } from './member.ts'
+import { alwaysLoadedFirst, hasAlwaysLoadedTools, heldBack, type Member, whyUnavailable } from './member.ts'
 import { Members } from './members.ts'
 import { defaultTimeouts, type HostTimeouts } from './timers.ts'
 
@@ -112,7 +112,7 @@ class ServerHost implements McpHost {
   async recall(): Promise<void> {
     const all = this.#members.all()
     await Promise.all(all.map((member) => this.#members.lists.recall(member)))
-    await Promise.all(all.filter(isPinned).map(({ connection }) => connection.prime()))
+    await Promise.all(all.filter(hasAlwaysLoadedTools).map(({ connection }) => connection.prime()))
   }
 
   prime(): Promise<void> {
@@ -267,7 +267,7 @@ async function eachInTurn(
   members: readonly Member[],
   task: (connection: Connection) => unknown,
 ): Promise<void> {
-  for (const { connection } of [...members].sort(pinnedFirst)) {
+  for (const { connection } of [...members].sort(alwaysLoadedFirst)) {
     await connection.prime()
     task(connection)
     await new Promise((resolve) => setImmediate(resolve))

@@ -84,11 +84,11 @@ export function heldBack(server: string, what: string): string {
 }
 
 /** Sorts members with always-loaded tools first. */
-export function pinnedFirst(a: Member, b: Member): number {
-  return Number(isPinned(b)) - Number(isPinned(a))
+export function alwaysLoadedFirst(a: Member, b: Member): number {
+  return Number(hasAlwaysLoadedTools(b)) - Number(hasAlwaysLoadedTools(a))
 }
 
 /** Returns whether a member has tools that are always loaded. */
-export function isPinned({ config: { alwaysLoad, tools } }: Member): boolean {
+export function hasAlwaysLoadedTools({ config: { alwaysLoad, tools } }: Member): boolean {
   return alwaysLoad === true || Object.values(tools).some((tool) => tool.alwaysLoad === true)
 }

@@ -1,18 +1,18 @@
 // Chooses tools to keep loaded: those that most recent sessions called, if that is cheaper than searching for them.
-import type { LearnedPin, ToolUsage, ToolUsed } from './types.ts'
+import type { LearnedTool, ToolUsage, ToolUsed } from './types.ts'
 
 /** Sessions that are remembered; older ones are dropped. */
 export const MAX_SESSIONS = 10
 const LEAST_SESSIONS = 3
 const LEAST_SHARE = 0.6
 
-/** Chooses the pins deterministically. Counts every call of a tool, whether a search or a pin had loaded it. */
-export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
+/** Chooses the tools deterministically. Counts every call of a tool, whether it was found by a search or already loaded. */
+export function learnedTools({ sessions, forgotten }: ToolUsage): LearnedTool[] {
   const last = sessions.slice(-MAX_SESSIONS)
   if (last.length < LEAST_SESSIONS) return []
   const turns = average(last.map((session) => session.turns))
   const search = average(last.map((session) => session.searchTokens))
-  const pins = [...newestOf(last)].flatMap(([name, used]) => {
+  const learned = [...newestOf(last)].flatMap(([name, used]) => {
     const count = last.filter(({ tools }) => tools.some(({ tool }) => tool === name)).length
     const share = count / last.length
     const isWorth = used.tokens * turns < search * share
@@ -22,7 +22,7 @@ export function learnedPins({ sessions, forgotten }: ToolUsage): LearnedPin[] {
     const cost = `${amount(tokens)} tokens a turn over ${amount(turns)} turns against ${amount(search)} for a search`
     return [{ tool, server, original, reason: `${often}; ${cost}` }]
   })
-  return pins.sort((a, b) => (a.tool < b.tool ? -1 : 1))
+  return learned.sort((a, b) => (a.tool < b.tool ? -1 : 1))
 }
 
 /** Returns each tool as in the last session that called it. */
