@@ -142,13 +142,18 @@ describe.runIf(process.platform === 'linux')('inspect on this machine', () => {
       PATH: `${programs.folder}:${place.environment.PATH}`,
     })
     const [out, told]: [string[], string[]] = [[], []]
+    let isRunning = true
     const code = runCli(words, {
       print: (text) => void out.push(text),
       report: (text) => void told.push(text),
       isInteractive: true,
-    }).finally(leave)
+    }).finally(() => {
+      isRunning = false
+      leave()
+    })
+    // A signal that only signal-exit hears, which comes with the chat, would end the process of the tests.
     const end = (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => {
-      process.emit(signal, signal)
+      if (isRunning) process.emit(signal, signal)
       return code
     }
     onTestFinished(async () => void (await end('SIGINT')))
