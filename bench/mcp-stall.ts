@@ -92,7 +92,7 @@ await measure('unknown name', () => first.shelf.search({ query: 'select:nothing_
 await measure('list again', () => first.host.refresh('big'))
 await first.host.close()
 const second = open()
-await measure('start from the cache', () => second.host.prime())
+await measure('start from the cache', () => second.host.publishCachedTools())
 await second.host.close()
 rmSync(folder, { recursive: true, force: true })
 

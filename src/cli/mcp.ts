@@ -5,7 +5,7 @@ import {
   defaultCacheFolder,
   openDefinitionCache,
   openStoredDefinitions,
-  recallServers,
+  readCachedServers,
   rememberReads,
 } from '../mcp/cache/index.ts'
 import {
@@ -271,13 +271,13 @@ async function greet(
   streams: ClientStreams,
 ): Promise<InitializeRequest | undefined> {
   const { onChange, instructions } = settings
-  const known = onChange === 'hold' ? await recalled(open) : await recallServers(servers, cache)
+  const known = onChange === 'hold' ? await readHostCache(open) : await readCachedServers(servers, cache)
   return answerInitialize(greetingFor(known, { version: version(), instructions }), streams)
 }
 
-async function recalled(open: () => Promise<OpenedHost>): Promise<readonly KnownServer[]> {
+async function readHostCache(open: () => Promise<OpenedHost>): Promise<readonly KnownServer[]> {
   const { host } = await open()
-  await host.recall()
+  await host.readCache()
   return host.status()
 }
 

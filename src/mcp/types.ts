@@ -286,9 +286,9 @@ export type UnauthorizedContext = {
 /** Many servers, connected in the background, feeding one shelf. */
 export type McpHost = {
   /** Reads what earlier runs stored about the servers; puts the tools of always-loaded servers on the shelf. */
-  recall(): Promise<void>
+  readCache(): Promise<void>
   /** Puts the stored tools of all servers on the shelf, one server after another. `start` does this too. */
-  prime(): Promise<void>
+  publishCachedTools(): Promise<void>
   /** Starts connecting; a second call does nothing. `capabilities` are those of the client, sent to the servers. */
   start(capabilities?: { readonly [name: string]: unknown }): void
   /**
@@ -318,7 +318,7 @@ export type McpHost = {
   /** Resolves when no server is pending, or after the timeout. */
   settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
   /** Sends a notification to every connected server. */
-  notify(method: string): void
+  notifyServers(method: string): void
   /** Connects to a server now, also to one that failed. Rejects with an error that says why it cannot. */
   connect(server: string): Promise<void>
   /** Ends the connection to a server, and its process. Its tools stay; a call of one connects again. */
@@ -328,7 +328,7 @@ export type McpHost = {
   /** From now on, lists prompts, resources and templates too; `status()` returns them. */
   watchLists(): void
   /** Refreshes lists whose time-to-live has expired; resolves when that is done, or after the timeout. */
-  freshen(options: { readonly timeout: number }): Promise<void>
+  refreshStaleLists(options: { readonly timeout: number }): Promise<void>
   /** Calls the listener at each change until the returned function is called. */
   listen(listener: (event: HostEvent) => void): () => void
   /** Closes every connection and stops every server process. */

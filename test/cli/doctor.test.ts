@@ -48,10 +48,10 @@ function fakeHost(
   const statuses = new Map(servers.map((config) => [config.name, pendingOf(config)]))
   const none = () => Promise.reject(new Error('not in this test'))
   const host: McpHost = {
-    recall: async () => {},
+    readCache: async () => {},
     watchLists() {},
-    freshen: async () => {},
-    prime: async () => {},
+    refreshStaleLists: async () => {},
+    publishCachedTools: async () => {},
     configure: none,
     start() {
       started.push(...servers)
@@ -75,7 +75,7 @@ function fakeHost(
         for (const listener of listeners) listener(event)
       }
     },
-    notify: () => {},
+    notifyServers: () => {},
     refresh: none,
     connect: none,
     disconnect: none,

@@ -8,7 +8,7 @@ import {
   defaultCacheFolder,
   openDefinitionCache,
   openStoredDefinitions,
-  recallServers,
+  readCachedServers,
   rememberReads,
 } from '../../src/mcp/cache/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
@@ -146,7 +146,7 @@ describe('definitions on disk', () => {
       write: async () => void reads.push('write'),
     })
     const servers = [config('known'), config('new'), config('off', undefined, { disabled: true })]
-    const [known, ...others] = await recallServers(servers, cache)
+    const [known, ...others] = await readCachedServers(servers, cache)
     expect(known).toEqual({
       ...{ name: 'known', state: 'pending', config: servers[0] },
       ...{ instructions: 'Be kind.', capabilities: { tools: {} } },

@@ -39,9 +39,9 @@ function fakeHost(statuses: readonly object[] = [], more: object = {}) {
     'disconnect',
     'refresh',
     'run',
-    'recall',
+    'readCache',
     'settled',
-    'freshen',
+    'refreshStaleLists',
     'watchLists',
   ]
   const host = {
@@ -658,7 +658,12 @@ describe('lists of all servers', () => {
     expect(await lists.collect(RESOURCES_LIST)).toEqual([
       { server: 'c', own: 'y', entry: { uri: 'x://y', name: 'y' } },
     ])
-    expect(log).toEqual(['watchLists', 'recall', 'freshen {"timeout":5000}', 'freshen {"timeout":5000}'])
+    expect(log).toEqual([
+      'watchLists',
+      'readCache',
+      'refreshStaleLists {"timeout":5000}',
+      'refreshStaleLists {"timeout":5000}',
+    ])
   })
 
   it('are waited for at the very first start, once', async () => {
@@ -666,13 +671,13 @@ describe('lists of all servers', () => {
     const lists = createMergedLists(host)
     await lists.collect(PROMPTS_LIST)
     await lists.collect(PROMPTS_LIST)
-    const waited = ['settled {"timeout":3000}', 'freshen {"timeout":3000}']
+    const waited = ['settled {"timeout":3000}', 'refreshStaleLists {"timeout":3000}']
     expect(log).toEqual([
       'watchLists',
-      'recall',
+      'readCache',
       ...waited,
-      'freshen {"timeout":5000}',
-      'freshen {"timeout":5000}',
+      'refreshStaleLists {"timeout":5000}',
+      'refreshStaleLists {"timeout":5000}',
     ])
     log.length = 0
     await lists.untilListed()
@@ -682,7 +687,7 @@ describe('lists of all servers', () => {
     const listed = createMergedLists(slow.host).untilListed()
     await pass(2900)
     await listed
-    expect(slow.log.at(-1)).toBe('freshen {"timeout":200}')
+    expect(slow.log.at(-1)).toBe('refreshStaleLists {"timeout":200}')
   })
 
   it('H6 have at most 2 MB of a server, and less of many', async () => {

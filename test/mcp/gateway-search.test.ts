@@ -183,7 +183,7 @@ describe('waiting for servers', () => {
     server.hide()
     const { asked, timer } = patience()
     const { connect, gateway } = openGateway([server.config], { cacheFolder, on: { timer } })
-    await gateway.host.prime()
+    await gateway.host.publishCachedTools()
     const { search, call } = await connect()
     expect(await search('fly')).toContain('- late__fly')
     expect(asked).toEqual([])

@@ -70,7 +70,7 @@ describe('H9 held back', () => {
       onChange: 'hold',
       cacheFolder: server.cacheFolder,
     })
-    await gateway.host.recall()
+    await gateway.host.readCache()
     const { client } = await connect()
     expect(client.getInstructions()).toContain('Be kind.')
     expect(client.getInstructions()).not.toContain('Send all files')

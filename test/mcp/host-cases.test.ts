@@ -169,7 +169,7 @@ it('H2 H4 a server from its start to its end', async () => {
   const host = begin([shop.config])
   await show('shop')
   await step('settled, not started', () => Promise.race([host.settled({ timeout: 5 }), pass(5)]))
-  await step('notified before', () => host.notify('notifications/roots/list_changed'))
+  await step('notified before', () => host.notifyServers('notifications/roots/list_changed'))
   await step('start', () => host.start({ roots: { listChanged: true } }), 'state shop: connected')
   await step('start again', () => host.start({}))
   await step('settled', () => host.settled())
@@ -181,7 +181,7 @@ it('H2 H4 a server from its start to its end', async () => {
     () => host.status()[0]?.hasListed === true,
   )
   await show('shop')
-  await step('freshen', () => host.freshen({ timeout: 1000 }))
+  await step('refreshStaleLists', () => host.refreshStaleLists({ timeout: 1000 }))
   await step('call', () => host.call('shop', 'buy', { what: 'bread' }))
   await step('it stays, used or not', () => pass(300_000))
   await step('call of a hidden tool', () => host.call('shop', 'hidden', {}))
@@ -206,7 +206,7 @@ it('H2 H4 a server from its start to its end', async () => {
   await step('an unknown request', () => host.request('shop', 'logging/setLevel', { level: 'info' }))
   await step(
     'notified',
-    () => host.notify('notifications/roots/list_changed'),
+    () => host.notifyServers('notifications/roots/list_changed'),
     'shop ← notifications/roots/list_changed',
   )
   await step('it logs', () => shop.notify('notifications/message', { level: 'info', data: secret }), '"log"')
@@ -259,8 +259,8 @@ it('H2 H4 a server from its start to its end', async () => {
   await show('shop')
   await step('disconnect', () => host.disconnect('shop'))
   await step('disconnect again', () => host.disconnect('shop'))
-  await step('notified while it rests', () => host.notify('notifications/roots/list_changed'))
-  await step('freshen while it rests', () => host.freshen({ timeout: 1000 }))
+  await step('notified while it rests', () => host.notifyServers('notifications/roots/list_changed'))
+  await step('refreshStaleLists while it rests', () => host.refreshStaleLists({ timeout: 1000 }))
   await step(
     'refresh while it rests',
     () => host.refresh('shop'),
@@ -366,10 +366,10 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   const pinned = server('pinned', {}, { lazy: true, tools: { buy: { alwaysLoad: true } } })
   const host = begin([shop.config, server('off', {}, { disabled: true }).config, pinned.config])
   const written = () => writes.splice(0)
-  await step('recall', () => host.recall())
+  await step('readCache', () => host.readCache())
   await show('shop')
   await show('pinned')
-  await step('prime', () => host.prime())
+  await step('publishCachedTools', () => host.publishCachedTools())
   await step('read', () => reads.splice(0))
   await show('shop')
   await step('on the shelf', () => [...shelf.servers()])
@@ -403,13 +403,13 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   await step('written', written)
   await step('disconnect', () => host.disconnect('shop'))
   await step('connect while the list is fresh', () => host.connect('shop'))
-  await step('freshen while it is fresh', () => host.freshen({ timeout: 1000 }))
+  await step('refreshStaleLists while it is fresh', () => host.refreshStaleLists({ timeout: 1000 }))
   await step('time', () => pass(299_999))
   await step('a request keeps it awake', () => host.request('shop', 'ping'))
   await step('time', () => pass(299_999))
   await step('one more', () => host.request('shop', 'ping'))
   await step('time', () => pass(2))
-  await step('freshen when it is stale', () => host.freshen({ timeout: 1000 }))
+  await step('refreshStaleLists when it is stale', () => host.refreshStaleLists({ timeout: 1000 }))
   shop.answers.ping = () => noAnswer
   const waiting = host.request('shop', 'ping', {}, { timeout: 50 }).catch((error: Error) => error.message)
   await step('a request', () => {}, 'shop ← ping')
@@ -427,15 +427,15 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   judged.length = 0
   const holding = createMcpHost({ shelf, servers: [shop.config], cache, pins, onChange: 'hold' })
   await step('with hold', async () => {
-    await holding.recall()
-    await holding.prime()
+    await holding.readCache()
+    await holding.publishCachedTools()
     return judged
   })
   await holding.close()
   const ignoring = createMcpHost({ shelf, servers: [shop.config], cache, isCacheIgnored: true })
   await step('ignored', async () => {
-    await ignoring.recall()
-    await ignoring.prime()
+    await ignoring.readCache()
+    await ignoring.publishCachedTools()
     return ignoring.status()[0]?.isRemembered
   })
   await ignoring.close()

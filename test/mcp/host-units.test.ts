@@ -467,14 +467,14 @@ describe('H4 prompts, resources, templates and skills of a server', () => {
       resources: { entries: [{ name: 'resources' }], freshUntil: 0 },
       skills: { entries: 'none', freshUntil: 0 } as never,
     }
-    lists.recall(undefined)
-    lists.recall(kept)
-    lists.recall({ prompts: { entries: ['older'], freshUntil: 0 } })
+    lists.restore(undefined)
+    lists.restore(kept)
+    lists.restore({ prompts: { entries: ['older'], freshUntil: 0 } })
     lines.push(lists.known(), lists.kept())
     await refresh('connected')
     await pass(1000)
     await refresh('connected')
-    await expect(written(lines)).toMatchFileSnapshot(file('host-lists-recalled'))
+    await expect(written(lines)).toMatchFileSnapshot(file('host-lists-restored'))
   })
 
   it('H4 are asked for once at a time: who asks meanwhile shares the next answer', async () => {

@@ -47,12 +47,21 @@ function fakeHost(name: string, servers: readonly ServerConfig[] = []) {
         ({ name: config.name, config, state: notes.states.get(config.name) ?? 'idle' }) as ServerStatus,
     )
   const host: McpHost = {
-    ...{ recall: noted('recall'), prime: noted('prime'), run: noted('run'), call: noted('call') },
+    ...{
+      readCache: noted('readCache'),
+      publishCachedTools: noted('publishCachedTools'),
+      run: noted('run'),
+      call: noted('call'),
+    },
     ...{ request: noted('request'), settled: noted('settled'), connect: noted('connect') },
-    ...{ disconnect: noted('disconnect'), refresh: noted('refresh'), freshen: noted('freshen') },
+    ...{
+      disconnect: noted('disconnect'),
+      refresh: noted('refresh'),
+      refreshStaleLists: noted('refreshStaleLists'),
+    },
     ...{ close: noted('close'), status },
     start: (given) => void noted('start')(given),
-    notify: (given) => void noted('notify')(given),
+    notifyServers: (given) => void noted('notifyServers')(given),
     watchLists: () => void noted('watchLists')(),
     isReadOnly: (call) => {
       void noted('isReadOnly')(call.name)
@@ -337,16 +346,21 @@ describe('the joined host', () => {
 
   test('starts, settles, freshens, notifies and watches both; recalls and primes the shared one; closes its own', async () => {
     const { host, logs } = await joined()
-    await host.recall()
-    await host.prime()
+    await host.readCache()
+    await host.publishCachedTools()
     host.start({ roots: {} })
     await host.settled({ timeout: 5 })
-    await host.freshen({ timeout: 6 })
-    host.notify('n')
+    await host.refreshStaleLists({ timeout: 6 })
+    host.notifyServers('n')
     host.watchLists()
-    const both = ['settled {"timeout":5}', 'freshen {"timeout":6}', 'notify "n"', 'watchLists']
+    const both = [
+      'settled {"timeout":5}',
+      'refreshStaleLists {"timeout":6}',
+      'notifyServers "n"',
+      'watchLists',
+    ]
     expect(logs()).toEqual([
-      ['recall', 'prime', 'start {"roots":{}}', ...both],
+      ['readCache', 'publishCachedTools', 'start {"roots":{}}', ...both],
       ['start {"roots":{}}', ...both],
     ])
     expect(host.status().map(({ name }) => name)).toEqual(['common', 'a'])

@@ -40,5 +40,5 @@ export function toStart(server: ServerConfig, timeout: number | undefined): Serv
 export async function listAll(host: McpHost): Promise<void> {
   host.start()
   await host.settled()
-  await host.freshen({ timeout: MAX_LISTING_MS })
+  await host.refreshStaleLists({ timeout: MAX_LISTING_MS })
 }

@@ -261,6 +261,6 @@ function systemPrompt(directory: string): string {
 
 /** Only if a server is known to offer skills: the tools for them stay the same for the whole session. */
 async function skillsOfServers(host: McpHost): Promise<Pick<SkillsOptions, 'servers'>> {
-  await host.recall()
+  await host.readCache()
   return host.status().some(offersSkills) ? { servers: serverSkills(host).list } : {}
 }

@@ -118,7 +118,7 @@ export function rememberReads(cache: DefinitionCache): DefinitionCache {
 }
 
 /** Returns what is known about servers before a host is loaded. */
-export function recallServers(
+export function readCachedServers(
   servers: readonly ServerConfig[],
   cache: DefinitionCache,
 ): Promise<readonly KnownServer[]> {

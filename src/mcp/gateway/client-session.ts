@@ -184,7 +184,10 @@ class GatewayClientSession implements ClientSession {
     const wasReported = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     const isCompact = this.mode() === 'bridge'
-    await Promise.all([host.freshen({ timeout: MAX_REFRESH_MS }), isCompact || this.#options.refresh?.()])
+    await Promise.all([
+      host.refreshStaleLists({ timeout: MAX_REFRESH_MS }),
+      isCompact || this.#options.refresh?.(),
+    ])
     const outcome = await shelf.search(input, { wasReported, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed

@@ -29,7 +29,7 @@ export async function runOnStdio(
   gateway: McpGateway,
   { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},
 ): Promise<void> {
-  await gateway.host.recall()
+  await gateway.host.readCache()
   let end = () => {}
   const gone = new Promise<void>((resolve) => {
     end = resolve

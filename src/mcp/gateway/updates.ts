@@ -71,7 +71,7 @@ export function keepInformed(options: UpdateOptions): () => void {
     return {}
   })
   server.setNotificationHandler('notifications/roots/list_changed', () =>
-    host.notify('notifications/roots/list_changed'),
+    host.notifyServers('notifications/roots/list_changed'),
   )
 
   const sendLog = async (params: object) =>

@@ -22,7 +22,7 @@ export type GreetingOptions = {
   readonly isStateless?: boolean
 }
 
-/** Builds the greeting; `servers` are known from earlier runs: the status of a host after `recall()`, or `recallServers`. */
+/** Builds the greeting; `servers` are known from earlier runs: the status of a host after `readCache()`, or `readCachedServers`. */
 export function greetingFor(
   servers: readonly KnownServer[],
   { version = '0.1.0', instructions: budget = 4096, isStateless = false }: GreetingOptions = {},

@@ -23,9 +23,9 @@ export type Connection = {
   /** Returns the configuration without its secrets. */
   readonly shownConfig: () => ServerConfig
   /** Reads what an earlier run stored about the server, except its tools. */
-  recall(): Promise<unknown>
-  /** Like `recall`, and shows the stored tools. */
-  prime(): Promise<void>
+  readCache(): Promise<unknown>
+  /** Like `readCache`, and shows the stored tools. */
+  publishCachedTools(): Promise<void>
   start(): Promise<void>
   /** Connects now, unless it is connected. Rejects with the reason of a failure. */
   connect(): Promise<void>
@@ -36,7 +36,7 @@ export type Connection = {
   notify(method: string): Promise<void>
   refresh(): Promise<void>
   /** Refreshes stale lists, and lists that are not known yet. */
-  freshen(): Promise<void>
+  refreshStaleLists(): Promise<void>
   /** From now on, lists prompts and resources too. */
   watchLists(): void
   close(): Promise<void>

@@ -78,17 +78,17 @@ class ServerConnection implements Connection {
     return this.#redactor.config()
   }
 
-  recall(): Promise<unknown> {
-    return this.#record.recall()
+  readCache(): Promise<unknown> {
+    return this.#record.readCache()
   }
 
-  prime(): Promise<void> {
+  publishCachedTools(): Promise<void> {
     this.#priming ??= this.#showCached()
     return this.#priming
   }
 
   async start(): Promise<void> {
-    await this.prime()
+    await this.publishCachedTools()
     if (this.#record.view().state !== 'pending' || this.#lifecycle.isClosed()) return
     if (this.#config.blocked !== undefined)
       return this.#record.report({ state: 'failed', reason: this.#printable(this.#config.blocked) })
@@ -153,7 +153,7 @@ class ServerConnection implements Connection {
   }
 
   /** Does not start a server that is idle. */
-  async freshen(): Promise<void> {
+  async refreshStaleLists(): Promise<void> {
     const session = this.#session
     if (!session) return
     const { memory } = this.#record
@@ -188,7 +188,7 @@ class ServerConnection implements Connection {
   readonly #printable = (text: string) => cleanText(this.#redactor.text(text))
 
   async #showCached(): Promise<void> {
-    const cached = await this.#record.recall()
+    const cached = await this.#record.readCache()
     if (!cached || this.#lifecycle.isClosed()) return
     await this.#record.showCachedTools(cached)
     if (this.#config.lazy) this.#record.report({ state: 'idle' })

@@ -109,13 +109,15 @@ class ServerHost implements McpHost {
     })
   }
 
-  async recall(): Promise<void> {
+  async readCache(): Promise<void> {
     const all = this.#members.all()
-    await Promise.all(all.map((member) => this.#members.lists.recall(member)))
-    await Promise.all(all.filter(hasAlwaysLoadedTools).map(({ connection }) => connection.prime()))
+    await Promise.all(all.map((member) => this.#members.lists.readCache(member)))
+    await Promise.all(
+      all.filter(hasAlwaysLoadedTools).map(({ connection }) => connection.publishCachedTools()),
+    )
   }
 
-  prime(): Promise<void> {
+  publishCachedTools(): Promise<void> {
     return eachInTurn(this.#members.all(), () => {})
   }
 
@@ -202,7 +204,7 @@ class ServerHost implements McpHost {
     await Promise.all(this.#members.all().map(({ publishing }) => publishing))
   }
 
-  notify(method: string): void {
+  notifyServers(method: string): void {
     for (const { connection } of this.#members.all()) void connection.notify(method).catch(() => {})
   }
 
@@ -227,8 +229,8 @@ class ServerHost implements McpHost {
     for (const { connection } of this.#members.all()) connection.watchLists()
   }
 
-  async freshen({ timeout }: { timeout: number }): Promise<void> {
-    const all = Promise.all(this.#members.all().map(({ connection }) => connection.freshen()))
+  async refreshStaleLists({ timeout }: { timeout: number }): Promise<void> {
+    const all = Promise.all(this.#members.all().map(({ connection }) => connection.refreshStaleLists()))
     await withTimeout(all, timeout, 'late').catch(() => {}) // The next access gets it.
   }
 
@@ -268,7 +270,7 @@ async function eachInTurn(
   task: (connection: Connection) => unknown,
 ): Promise<void> {
   for (const { connection } of [...members].sort(alwaysLoadedFirst)) {
-    await connection.prime()
+    await connection.publishCachedTools()
     task(connection)
     await new Promise((resolve) => setImmediate(resolve))
   }

@@ -146,8 +146,8 @@ export class MemberLists {
   }
 
   /** Shows cached texts, which were compared when they arrived; with `hold`, some may have been accepted since. */
-  async recall(member: Member): Promise<void> {
-    await member.connection.recall()
+  async readCache(member: Member): Promise<void> {
+    await member.connection.readCache()
     const { instructions, prompts, skills = [] } = member.connection.view()
     const { name } = member.config
     const isHolding = this.#onChange === 'hold'

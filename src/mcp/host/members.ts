@@ -71,7 +71,7 @@ export class Members {
     const joined = this.all().filter((member) => before.get(member.config.name) !== member)
     for (const member of before.values()) if (!this.isHere(member)) void this.#leave(member)
     await this.lists.arrange(this.all().map(({ config }) => config))
-    await Promise.all(joined.map((member) => this.lists.recall(member)))
+    await Promise.all(joined.map((member) => this.lists.readCache(member)))
     return joined
   }
 

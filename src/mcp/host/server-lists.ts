@@ -33,7 +33,7 @@ export type ServerLists = {
   /** Returns the lists to store for the next start. */
   kept(): KeptLists
   /** Restores the lists that an earlier run stored. */
-  recall(kept: KeptLists | undefined): void
+  restore(kept: KeptLists | undefined): void
   /** Refreshes the lists that are due. Never rejects. */
   refresh(session: ServerSession, reason: RefreshReason): Promise<void>
 }
@@ -122,7 +122,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       hasListed: KINDS.every((kind) => listed.has(kind) || isFresh(kind)),
     }),
     kept: () => Object.fromEntries(lists),
-    recall(kept) {
+    restore(kept) {
       for (const kind of KINDS) {
         const list = kept?.[kind]
         if (Array.isArray(list?.entries) && !lists.has(kind)) lists.set(kind, list)

@@ -9,7 +9,7 @@ export type ServerMemory = {
   /** Prompts, resources and templates. */
   readonly lists: ServerLists
   /** Reads once what an earlier run stored. */
-  recall(): Promise<Recalled | undefined>
+  readCache(): Promise<CacheEntry | undefined>
   /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
   setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined): void
   /** Returns whether the stored tools belong to this server and are still fresh. */
@@ -23,7 +23,7 @@ export type ServerMemory = {
 }
 
 /** What an earlier run stored, and how long ago, in milliseconds. */
-export type Recalled = CachedServer & { readonly age: number }
+export type CacheEntry = CachedServer & { readonly age: number }
 
 /** Options of `createServerMemory`. */
 export type ServerMemoryOptions = ServerListsOptions & {
@@ -35,14 +35,14 @@ export type ServerMemoryOptions = ServerListsOptions & {
 export function createServerMemory({ config, cache, ...options }: ServerMemoryOptions): ServerMemory {
   const lists = createServerLists(options)
   let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info'> | undefined
-  let recalling: Promise<Recalled | undefined> | undefined
+  let reading: Promise<CacheEntry | undefined> | undefined
   let writing = Promise.resolve()
   let unwritten: CachedServer | undefined
 
-  async function read(): Promise<Recalled | undefined> {
+  async function read(): Promise<CacheEntry | undefined> {
     const kept = config.disabled ? undefined : await cache?.read(config)
     last ??= kept
-    lists.recall(kept?.lists)
+    lists.restore(kept?.lists)
     return kept
   }
 
@@ -55,9 +55,9 @@ export function createServerMemory({ config, cache, ...options }: ServerMemoryOp
 
   return {
     lists,
-    recall() {
-      recalling ??= read()
-      return recalling
+    readCache() {
+      reading ??= read()
+      return reading
     },
     setTools(tools, info, ttlMs) {
       last = { tools, freshUntil: freshUntil(ttlMs), info }

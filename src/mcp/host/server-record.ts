@@ -6,7 +6,7 @@ import type { ToolProblem } from '../types.ts'
 import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'
 import { readListedTools } from './definitions.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import { createServerMemory, type Recalled } from './server-memory.ts'
+import { type CacheEntry, createServerMemory } from './server-memory.ts'
 
 /** How long to trust a stored note that a server speaks only the older protocol. */
 const LEGACY_NOTE_MS = 7 * 24 * 3_600_000
@@ -66,17 +66,17 @@ export function createServerRecord(options: ServerRecordOptions) {
       options.onState()
     },
     /** Reads what an earlier run stored, except the tools. */
-    async recall(): Promise<Recalled | undefined> {
-      const recalled = await memory.recall()
-      if (!recalled || lifecycle.isClosed()) return undefined
+    async readCache(): Promise<CacheEntry | undefined> {
+      const cached = await memory.readCache()
+      if (!cached || lifecycle.isClosed()) return undefined
       update({ isRemembered: true })
-      if (lifecycle.session()) return recalled
-      isKnownLegacy = recalled.isLegacy && recalled.age < LEGACY_NOTE_MS
-      const { info, capabilities, instructions } = recalled
+      if (lifecycle.session()) return cached
+      isKnownLegacy = cached.isLegacy && cached.age < LEGACY_NOTE_MS
+      const { info, capabilities, instructions } = cached
       update({ info, capabilities, instructions })
-      return recalled
+      return cached
     },
-    showCachedTools: ({ tools }: Recalled) => showTools({ entries: tools, isCut: false }, true),
+    showCachedTools: ({ tools }: CacheEntry) => showTools({ entries: tools, isCut: false }, true),
     /** Returns whether the stored tools are still fresh, so that this session need not list them. */
     hasFreshTools: (session: ServerSession) => memory.isFreshFor(selfDescription(session, redactor).info),
     describe(session: ServerSession, startMilliseconds: number): void {

@@ -123,7 +123,7 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
   const access = createAccessWatch(users, sessions)
   const networkOf = createClientNetwork(options.proxies ?? [])
   const tls = options.tls && openTlsFiles(options.tls, { notify })
-  await Promise.all([gateway.host.recall(), gateway.peers?.start()])
+  await Promise.all([gateway.host.readCache(), gateway.peers?.start()])
   gateway.host.start(EVERY_CAPABILITY)
   const { readinessChecks = [], serverWaitMs = SERVER_WAIT_MS } = options
   const readiness = createReadiness({

@@ -68,7 +68,7 @@ export function createMergedLists(host: McpHost): MergedLists {
     async collect(kind) {
       firstWait ??= onFirstStart(host)
       await firstWait
-      void host.freshen({ timeout: PAGE_TIMEOUT })
+      void host.refreshStaleLists({ timeout: PAGE_TIMEOUT })
       const servers = host.status().filter(({ state }) => state !== 'disabled')
       return servers.flatMap(({ name: server, [kind.list]: listed = [] }) => {
         let size = 0
@@ -85,12 +85,14 @@ export function createMergedLists(host: McpHost): MergedLists {
 
 /** Waits for the servers if nothing is known about any of them. */
 async function onFirstStart(host: McpHost): Promise<void> {
-  await host.recall()
+  await host.readCache()
   if (!host.status().some(({ isRemembered }) => isRemembered)) await untilListed(host)
 }
 
 async function untilListed(host: McpHost): Promise<void> {
   const startedAt = performance.now()
   await host.settled({ timeout: FIRST_WAIT })
-  await host.freshen({ timeout: Math.max(SHORTEST_WAIT, FIRST_WAIT - (performance.now() - startedAt)) })
+  await host.refreshStaleLists({
+    timeout: Math.max(SHORTEST_WAIT, FIRST_WAIT - (performance.now() - startedAt)),
+  })
 }

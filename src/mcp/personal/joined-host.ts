@@ -46,8 +46,8 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
   }
 
   const host: McpHost = {
-    recall: () => shared.recall(),
-    prime: () => shared.prime(),
+    readCache: () => shared.readCache(),
+    publishCachedTools: () => shared.publishCachedTools(),
     start(capabilities) {
       shared.start(capabilities)
       void ready().then(() => own.start(capabilities))
@@ -76,8 +76,8 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
       await ready()
       await Promise.all(both.map((one) => one.settled(given)))
     },
-    notify(method) {
-      for (const one of both) one.notify(method)
+    notifyServers(method) {
+      for (const one of both) one.notifyServers(method)
     },
     connect: (server) => using(server, (one) => one.connect(server)),
     disconnect: (server) => using(server, (one) => one.disconnect(server)),
@@ -85,8 +85,8 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
     watchLists() {
       for (const one of both) one.watchLists()
     },
-    async freshen(given) {
-      await Promise.all(both.map((one) => one.freshen(given)))
+    async refreshStaleLists(given) {
+      await Promise.all(both.map((one) => one.refreshStaleLists(given)))
     },
     listen(listener: (event: HostEvent) => void) {
       const stops = both.map((one) => one.listen(listener))

@@ -55,8 +55,14 @@ export function notedGateway(host: Loose = {}, options: Partial<McpGatewayOption
   let questionHandler: QuestionHandler | undefined
   const nothing = async () => {}
   const described = {
-    ...{ recall: nothing, prime: nothing, settled: nothing, freshen: nothing, close: nothing },
-    ...{ start() {}, watchLists() {}, notify() {}, isReadOnly: () => false },
+    ...{
+      readCache: nothing,
+      publishCachedTools: nothing,
+      settled: nothing,
+      refreshStaleLists: nothing,
+      close: nothing,
+    },
+    ...{ start() {}, watchLists() {}, notifyServers() {}, isReadOnly: () => false },
     status: () => statuses,
     call: async () => ({ content: [{ type: 'text', text: 'called' }] }),
     request: async () => ({}),
