@@ -110,6 +110,8 @@ function fieldsIn(input: Input, words: readonly string[], machine: Machine): Fie
     if (env.length > 0) throw new UsageError('--env is for a command; a URL takes --header.')
     return { url: first, ...(headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}) }
   }
+  if (/^https?[:/]/i.test(first))
+    throw new UsageError(`${JSON.stringify(first)} is not a URL; write it as in https://docs.test/mcp.`)
   if (headers.length > 0) throw new UsageError('--header is for a URL; a command takes --env.')
   const isPath = /[\\/]/.test(first) && !isAbsolute(first) && !first.startsWith('~')
   return {

@@ -1,6 +1,6 @@
 // Loads TLS certificates from files, and reloads them when the files change, so that they can be renewed without a
 // restart.
-import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import type { Server as HttpsServer } from 'node:https'
 import { resolve } from 'node:path'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
@@ -97,8 +97,14 @@ function readFiles({ cert, key, ca }: TlsFiles): SecureContextOptions {
   return read
 }
 
+/** Far more than a long chain of certificates takes. */
+const MAX_PEM_BYTES = 1_000_000
+
 function readPem(option: keyof TlsFiles, file: string): string {
   try {
+    const found = statSync(file)
+    if (!found.isFile() || found.size > MAX_PEM_BYTES)
+      throw new Error(`it is not a file of at most ${MAX_PEM_BYTES / 1_000_000} MB`)
     return readFileSync(file, 'utf8')
   } catch (error) {
     throw new OptionError(

@@ -135,6 +135,7 @@ test('an upstream is named by its kind and URL', async () => {
       'http://f.example/?api_key=1',
       'http://f.example/?page=1',
       'ftp://x',
+      'ftp://u:p@x',
       'other',
       'openai:',
       'openai:x',
@@ -159,6 +160,7 @@ test('an upstream is named by its kind and URL', async () => {
     http://f.example/?api_key=1 → UsageError: --upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.
     http://f.example/?page=1 → f.example
     ftp://x → UsageError: --upstream is "ftp://x"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.
+    ftp://u:p@x → UsageError: --upstream is "ftp://…@x"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.
     other → UsageError: --upstream is "other"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.
     openai: → chat api.openai.com
     openai:x → UsageError: --upstream is "x"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.

@@ -108,6 +108,8 @@ describe('toolshelf add', () => {
     [['a'], 'a name and a URL'],
     [['a', 'https://x.test', 'more'], 'nothing may follow the URL'],
     [['a', 'ftp://x.test'], 'must start with http'],
+    [['a', 'https:/x.test'], '"https:/x.test" is not a URL; write it as in https://docs.test/mcp.'],
+    [['a', 'http//x.test'], 'is not a URL'],
     [['a', 'https://x.test', '-e', 'K=v'], '--env is for a command'],
     [['a', '-H', 'K: v', '--', 'x'], '--header is for a URL'],
     [['a', '-e', '1=v', '--', 'x'], '--env is not a variable'],

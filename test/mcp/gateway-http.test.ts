@@ -393,7 +393,7 @@ describe('what it survives', () => {
     }
     const initializeWith = (icons: string) =>
       JSON.stringify(initialize).replace('"name":"raw"', `"name":"raw","icons":${icons}`)
-    const tooMany = '400 the body has more than 10000 values outside of "arguments"; send fewer'
+    const tooMany = '400 the body has more than 10000 values outside of the arguments of tool calls; send fewer'
     expect(await statusOf(initializeWith(objects(10_001)))).toBe(tooMany)
     expect(await statusOf(`[${initializeWith(objects(6000))},${initializeWith(objects(6000))}]`)).toBe(
       tooMany,
@@ -404,6 +404,8 @@ describe('what it survives', () => {
       method: 'tools/call',
       params: { name: 'ToolSearch', arguments: 'all' },
     }
+    const prompt = JSON.stringify({ ...call, method: 'prompts/get' })
+    expect(await statusOf(prompt.replace('"all"', objects(10_001)))).toBe(tooMany)
     const callWith = (all: string) => JSON.stringify(call).replace('"all"', `{"all":${all}}`)
     expect(await statusOf(callWith(objects(10_001)))).toBe('400 there is no session yet; initialize first')
     expect(await statusOf(callWith(objects(1_000_002)))).toBe('400 the body has more than 1000000 values')

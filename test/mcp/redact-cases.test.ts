@@ -211,6 +211,11 @@ describe('parts of values', () => {
       stdio(['x', '{"apiKey":"abcd","note":"hunter-22","env":{"A":"hunter-33"}}']),
       ['abcd', 'hunter-33'],
     ],
+    [
+      'a command line as the command',
+      { ...stdio([]), command: 'run --token hunter-22 --port 80' },
+      ['hunter-22'],
+    ],
     ['no JSON', stdio([], { CONFIG: '{hunter-22' }), ['{hunter-22']],
     [
       'JSON under a secret name',

@@ -129,6 +129,11 @@ describe.skipIf(!hasOpenssl)('files of certificates', () => {
       /cannot read the TLS cert file .*none/,
     ],
     [
+      'a device',
+      (_: string, { key }: TlsFiles) => ({ key, cert: '/dev/zero' }),
+      /cannot read the TLS cert file \/dev\/zero: it is not a file of at most 1 MB/,
+    ],
+    [
       'the key of another certificate',
       (folder: string, { cert }: TlsFiles) => ({ cert, key: makeCertificate(folder, 'other').key }),
       /key/i,

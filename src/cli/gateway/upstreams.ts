@@ -59,7 +59,7 @@ function addressOf(text: string): URL {
     throw new UsageError('--upstream contains a password or a key; set TOOLSHELF_UPSTREAM_KEY instead.')
   }
   throw new UsageError(
-    `--upstream is "${text}"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.`,
+    `--upstream is "${text.replace(/\/\/[^/]*@/, '//…@')}"; use anthropic, an http(s) URL, openai:URL, responses:URL, script:FILE or script:demo.`,
   )
 }
 

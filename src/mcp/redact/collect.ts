@@ -26,6 +26,8 @@ export function collectSecrets({ transport, variables = {} }: ServerConfig): Sec
   for (const [name, value] of Object.entries(variables)) take(value, name, 'setting', secrets)
   if (transport.kind === 'stdio') {
     for (const [name, value] of Object.entries(transport.env)) take(value, name, 'setting', secrets)
+    // A whole command line is not a command, but an error about it shows it.
+    takeArguments(transport.command.split(/\s+/), secrets)
     takeArguments(transport.args, secrets)
   } else {
     for (const [name, value] of Object.entries(transport.headers)) takeHeader(name, value, secrets)
