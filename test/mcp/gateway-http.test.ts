@@ -393,7 +393,8 @@ describe('what it survives', () => {
     }
     const initializeWith = (icons: string) =>
       JSON.stringify(initialize).replace('"name":"raw"', `"name":"raw","icons":${icons}`)
-    const tooMany = '400 the body has more than 10000 values outside of the arguments of tool calls; send fewer'
+    const tooMany =
+      '400 the body has more than 10000 values outside of the arguments of tool calls; send fewer'
     expect(await statusOf(initializeWith(objects(10_001)))).toBe(tooMany)
     expect(await statusOf(`[${initializeWith(objects(6000))},${initializeWith(objects(6000))}]`)).toBe(
       tooMany,
