@@ -286,8 +286,10 @@ async function serveOnStdio(
   streams: ClientStreams,
   answered: InitializeRequest | undefined,
 ): Promise<void> {
-  const { runOnStdio } = await import('../mcp/gateway/stdio.ts')
-  await runOnStdio(await gateway(), { ...streams, answered })
+  const { ClientMessageTooLong, runOnStdio } = await import('../mcp/gateway/stdio.ts')
+  await runOnStdio(await gateway(), { ...streams, answered }).catch((error: unknown) => {
+    throw error instanceof ClientMessageTooLong ? new CommandError(error.message) : error
+  })
 }
 
 type HttpServing = {

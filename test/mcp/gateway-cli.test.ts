@@ -229,7 +229,7 @@ describe('stdin and stdout', () => {
     const over = runOnStdio(gateway, { input, output: new PassThrough() })
     // In few parts: with each, all that came before is copied.
     for (let count = 0; count < 3; count++) input.write('x'.repeat(11_000_000))
-    await over
+    await expect(over).rejects.toThrow('the client sent a message of more than 32 MB; send less at once')
     await until(() => !isAlive(pid), 'the server is gone')
   })
 

@@ -9,6 +9,9 @@ import type { McpGateway } from './gateway.ts'
 const MAX_MESSAGE_LENGTH = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
+/** Thrown by `runOnStdio` after the end of a connection on which the client sent too long a message. */
+export class ClientMessageTooLong extends Error {}
+
 /** Options of `runOnStdio`. */
 export type StdioOptions = {
   /** Where the client writes. Default: stdin. */
@@ -21,6 +24,7 @@ export type StdioOptions = {
 
 /**
  * Serves a gateway to the client on stdin and stdout; resolves when it has disconnected and all servers have stopped.
+ * Throws, once they have stopped, if a message was too long.
  *
  * @example
  * await runOnStdio(gateway)
@@ -42,7 +46,12 @@ export async function runOnStdio(
     transport: answered ? replaying(transport, answered) : transport,
   })
   // The transport also closes by itself at a message that is too long; then it does not see the end of its input.
-  const { onclose } = transport
+  let isTooLong = false
+  const { onclose, onerror } = transport
+  transport.onerror = (error) => {
+    isTooLong ||= error.message.includes('exceeded maximum size')
+    onerror?.(error)
+  }
   transport.onclose = () => {
     onclose?.()
     end()
@@ -52,6 +61,10 @@ export async function runOnStdio(
   for (const signal of SIGNALS) process.off(signal, end)
   await handle.close().catch(() => {})
   await gateway.close()
+  if (isTooLong)
+    throw new ClientMessageTooLong(
+      `the client sent a message of more than ${MAX_MESSAGE_LENGTH / 1_000_000} MB; send less at once`,
+    )
 }
 
 /**
