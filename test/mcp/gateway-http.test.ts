@@ -394,7 +394,7 @@ describe('what it survives', () => {
     const initializeWith = (icons: string) =>
       JSON.stringify(initialize).replace('"name":"raw"', `"name":"raw","icons":${icons}`)
     const tooMany =
-      '400 the body has more than 10000 values outside of the arguments of tool calls; send fewer'
+      '400 the body has more than 10000 values, each argument of a tool call counted as one; send fewer'
     expect(await statusOf(initializeWith(objects(10_001)))).toBe(tooMany)
     expect(await statusOf(`[${initializeWith(objects(6000))},${initializeWith(objects(6000))}]`)).toBe(
       tooMany,
@@ -407,6 +407,8 @@ describe('what it survives', () => {
     }
     const prompt = JSON.stringify({ ...call, method: 'prompts/get' })
     expect(await statusOf(prompt.replace('"all"', objects(10_001)))).toBe(tooMany)
+    const numbered = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`a${index}`, 1]))
+    expect(await statusOf(JSON.stringify(call).replace('"all"', JSON.stringify(numbered)))).toBe(tooMany)
     const callWith = (all: string) => JSON.stringify(call).replace('"all"', `{"all":${all}}`)
     expect(await statusOf(callWith(objects(10_001)))).toBe('400 there is no session yet; initialize first')
     expect(await statusOf(callWith(objects(1_000_002)))).toBe('400 the body has more than 1000000 values')

@@ -1,22 +1,22 @@
 // Limits the values of a client's messages. The SDK validates each of them with its schemas, which takes seconds for a
-// million. Only the arguments of a tool call are passed on without.
-// Those of a prompt count too: the SDK validates them, and its error would list every wrong one.
+// million. Only what is inside the arguments of a tool call is passed on without.
+// The arguments of a prompt count too: the SDK validates them, and its error would list every wrong one.
 import { fieldsOf } from '../../lib/index.ts'
 
-/** Values of one request body, without the arguments of tool calls. */
+/** Values of one request body; an argument of a tool call counts as one. */
 const MAX_VALUES = 10_000
 
 /** Returns the reason to refuse messages that have too many values; undefined if they have not. */
 export function tooManyMessageValues(messages: readonly unknown[]): string | undefined {
-  if (!hasMoreValues(messages.map(withoutCallArguments), MAX_VALUES)) return undefined
-  return `the body has more than ${MAX_VALUES} values outside of the arguments of tool calls; send fewer`
+  if (!hasMoreValues(messages.map(withCountedArguments), MAX_VALUES)) return undefined
+  return `the body has more than ${MAX_VALUES} values, each argument of a tool call counted as one; send fewer`
 }
 
-function withoutCallArguments(message: unknown): unknown {
+function withCountedArguments(message: unknown): unknown {
   const { params, ...rest } = fieldsOf(message)
   if (rest.method !== 'tools/call') return message
-  const { arguments: _, ...others } = fieldsOf(params)
-  return [rest, others]
+  const { arguments: given, ...others } = fieldsOf(params)
+  return [rest, others, Object.keys(fieldsOf(given))]
 }
 
 function hasMoreValues(root: unknown, max: number): boolean {
