@@ -200,6 +200,11 @@ describe('parts of values', () => {
       remote('https://x.example', { 'X-A': 'Bearer of bad news' }),
       ['Bearer of bad news'],
     ],
+    [
+      'a header as the name of one',
+      remote('https://x.example', { 'Authorization: Bearer hunter-22': '' }),
+      ['Bearer hunter-22', 'hunter-22'],
+    ],
     ['a short credential', remote('https://x.example', { 'X-A': 'Bearer abc' }), []],
     [
       'JSON',

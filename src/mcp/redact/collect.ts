@@ -93,6 +93,9 @@ function decodedBase64(value: string): string | undefined {
  * https://x?token=…`.
  */
 function takeHeader(name: string, value: string, secrets: Set<string>): void {
+  // A header pasted as a name is not sent, but an error about it shows it.
+  const [, before, after] = /^([^:\s]+)\s*:\s*(.+)$/s.exec(name) ?? []
+  if (before !== undefined && after !== undefined) takeHeader(before, after, secrets)
   const isPublic = PUBLIC_HEADERS.test(name) && !isSecretName(name)
   take(value, name, isPublic ? 'word' : 'setting', secrets)
 }
