@@ -171,6 +171,22 @@ describe("the operator's key in an error of the upstream", () => {
     },
   )
 
+  it.each(['off', 'shelve', 'emulate'])(
+    "the client's own is shown to it, and not in the log (%s)",
+    async (mode) => {
+      const fake = await refusing()
+      const gateway = await startGateway(fake.url, { mode })
+      for (const [name, value] of Object.entries({ 'x-api-key': KEY, authorization: `Bearer ${KEY}` })) {
+        const got = await ask(gateway, requestFor(mode), { [name]: value })
+        expect(got.text).toContain(KEY)
+      }
+      expect(gateway.done.map(({ error }) => error)).toEqual(
+        Array.from({ length: 2 }, () => expect.stringContaining('invalid x-api-key: [redacted]')),
+      )
+      expect(JSON.stringify(gateway.done)).not.toContain(KEY)
+    },
+  )
+
   it('nor from models, counts or a body that is compressed', async () => {
     const fake = await refusing(gzipSync(told), { 'content-encoding': 'gzip' })
     const { url } = await startGateway(fake.url, operator)

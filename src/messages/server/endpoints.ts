@@ -2,7 +2,7 @@
 // Implements wire 31, 33.
 import type { TraceListener } from '../../core/index.ts'
 import type { UsageMeter } from '../../users/index.ts'
-import { newRequestId, RefusedRequest, reasonIn, refuseRequest } from '../errors.ts'
+import { newRequestId, RefusedRequest, refuseRequest } from '../errors.ts'
 import type { MessagesGateway, ReplyOptions } from '../gateway.ts'
 import { type InboundApi, modelAnswer, modelsAnswer, toOpenaiHeaders } from '../inbound/index.ts'
 import type { ModeSetting } from '../plan.ts'
@@ -17,7 +17,7 @@ import type { BodyMemory } from './held-bytes.ts'
 import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
 import type { Metrics } from './metrics.ts'
 import type { ServerPages } from './pages.ts'
-import { outcomeHeaders, type RequestContext } from './request-context.ts'
+import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
 import type { TokenCount } from './token-count.ts'
 import { withinLimits } from './user-limits.ts'
@@ -156,7 +156,7 @@ function createReplies(options: EndpointOptions, forwarder: Forwarder) {
       })
       const events = counted(sampled.events, context)
       const onError = (event: StreamEvent) => {
-        context.error = reasonIn(JSON.stringify(event))
+        context.error = failureReason(JSON.stringify(event), context)
       }
       await (stream
         ? stream.send(events, headers(), onError)

@@ -2,9 +2,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Figures } from '../../core/figures/index.ts'
 import { cut } from '../../lib/index.ts'
+import { reasonIn } from '../errors.ts'
 import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import type { ApiName, Headers } from '../types.ts'
+import { maskable, masked } from '../upstream/index.ts'
 import { GATEWAY_LABEL, type Metrics } from './metrics.ts'
 import type { TokenCount } from './token-count.ts'
 
@@ -28,6 +30,13 @@ export type RequestContext = {
   user?: string | undefined
   /** Counts the tokens of the reply, if the user's are limited. */
   tokens?: TokenCount | undefined
+}
+
+/** Returns the message of an error body for the log and the events: an upstream may repeat the client's key in it. */
+export function failureReason(body: string, { incoming }: RequestContext): string {
+  const { authorization, 'x-api-key': key } = incoming.headers
+  const token = authorization?.replace(/^\S+\s+/, '')
+  return masked(reasonIn(body), maskable(token, String(key ?? '')))
 }
 
 /** Finds the model and the number of tools of a forwarded body without parsing it. */

@@ -21,7 +21,6 @@ import {
   watchProcess,
 } from '../../operate/index.ts'
 import type { Authenticator, UsageMeter } from '../../users/index.ts'
-import { reasonIn } from '../errors.ts'
 import type { MessagesGateway } from '../gateway.ts'
 import { apiFor } from '../inbound/index.ts'
 import { AUTO, type ModeSetting } from '../plan.ts'
@@ -33,7 +32,7 @@ import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { createServerPages } from './pages.ts'
 import { reportAnswer } from './report-answer.ts'
-import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
+import { failureReason, outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
 /** Options of `serve`. */
@@ -191,7 +190,7 @@ export async function serveMessagesGateway(options: ServeOptions): Promise<Runni
     } catch (error) {
       if (gone.signal.aborted) return
       const headers = context.outcome ? outcomeHeaders(context.outcome) : {}
-      context.error = reasonIn(sendFailure(outgoing, error, context, headers).body)
+      context.error = failureReason(sendFailure(outgoing, error, context, headers).body, context)
     }
   }
 

@@ -4,7 +4,7 @@ export { type CallItems, callItemsIn, callItemsOf, toolTypeOf } from './call-ite
 export { type ChatOptions, createChatUpstream } from './chat.ts'
 export { citedRange } from './citations.ts'
 export { createHopByHopTest, type Flow, open, pickEndToEndHeaders, UpstreamError } from './http.ts'
-export { maskedHeaders, maskingStream } from './mask.ts'
+export { maskable, masked, maskedHeaders, maskingStream } from './mask.ts'
 export {
   ANTHROPIC,
   appendPath,
