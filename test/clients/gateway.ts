@@ -79,7 +79,13 @@ export function makeHome(more: Home['servers'] = {}): Home {
     files,
     write,
     forget: () => rmSync(memory, { force: true }),
-    remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }),
+    remove: () => {
+      try {
+        rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
+      } catch {
+        // An agent that was ended leaves processes which still write for a while. What is left is of no harm.
+      }
+    },
   }
 }
 
