@@ -71,7 +71,12 @@ export const searchCommand: Command = {
       findWith(learned ? learned.rank(rank) : rank, tools, query, limit, terminal)
     const found =
       name === 'model'
-        ? await withEncoderProgress(terminal, (progress) => search(patientModel(progress)))
+        ? // The encoder reads the best tools of `hybrid` only, not all of them.
+          await withEncoderProgress(
+            terminal,
+            (progress) => search(patientModel(progress)),
+            'tools that may match',
+          )
         : await search(whenIndexed(ranker))
     const hits = found.hits.map(({ tool }) => tool)
     const credits = learned?.credits(tools, query) ?? []
