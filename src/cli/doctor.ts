@@ -1,7 +1,14 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { basename } from 'node:path'
 import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
-import { type Config, configPlaces, type Machine, readConfig, thisMachine } from '../mcp/config/index.ts'
+import {
+  type Config,
+  configPlaces,
+  type Machine,
+  ownConfigFile,
+  readConfig,
+  thisMachine,
+} from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
@@ -10,7 +17,14 @@ import { type Command, filesIn, type Input, type Terminal, UsageError } from './
 import { checkCatalog, checkServers, ciOptions, readCi } from './doctor/index.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import { createListingHost, listAll, type ServersToStart, serversToStart, toStart } from './servers/index.ts'
+import {
+  clientsStarting,
+  createListingHost,
+  listAll,
+  type ServersToStart,
+  serversToStart,
+  toStart,
+} from './servers/index.ts'
 import { MODEL } from './session/index.ts'
 import { catalogueOf } from './tools/index.ts'
 import { trustOption } from './trust/index.ts'
@@ -148,7 +162,7 @@ type Publishing = {
 async function publish(report: Report, publishing: Publishing): Promise<void> {
   const { input, terminal, surroundings, config, host, pins, untrusted } = publishing
   const { page, catalog } = readWords(input)
-  const next = nextStep(config, report)
+  const next = await nextStep(config, report, surroundings.machine())
   if (input.isSet('json')) terminal.print(toSafeJson(report))
   else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
   if (page !== undefined) {
@@ -261,11 +275,23 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
     .map(({ client }) => client)
 }
 
-/** If our own file exists, suggests starting the gateway; otherwise, importing first. Servers that all failed come before. */
-function nextStep({ servers }: Config, { projection, total }: Report): string {
+/**
+ * If our own file exists, suggests starting the gateway, unless a client does so already; otherwise, importing first.
+ * Servers that all failed come before.
+ */
+async function nextStep(
+  { servers }: Config,
+  { projection, total }: Report,
+  machine: Machine,
+): Promise<string> {
   if (total.failed > 0 && total.connected === 0)
     return 'correct the entries above, then toolshelf doctor again'
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
-  const isOurs = servers.every(({ source }) => basename(source) === 'toolshelf.json')
-  return isOurs ? 'toolshelf mcp' : 'toolshelf import --apply'
+  if (!servers.every(({ source }) => basename(source) === 'toolshelf.json')) return 'toolshelf import --apply'
+  const own = ownConfigFile(machine)
+  const isOwn = servers.length > 0 && servers.every(({ source }) => source === own)
+  const clients = isOwn ? await clientsStarting(own, machine) : []
+  if (clients.length === 0) return 'toolshelf mcp'
+  const names = new Intl.ListFormat('en').format(clients)
+  return `nothing: ${names} already ${clients.length === 1 ? 'starts' : 'start'} these servers through Toolshelf`
 }

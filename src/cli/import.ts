@@ -17,6 +17,7 @@ import {
   applyImport,
   hasOnlyBroken,
   type ImportTarget,
+  isSetUp,
   makePlan,
   mendable,
   printImportPlan,
@@ -100,7 +101,8 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
     tellNextSteps(plan, target, isWritten, machine, terminal)
   if (isWritten && !input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
-  return hasOnlyBroken(plan) || (from !== undefined && plan.servers.length === 0) ? 1 : 0
+  const isMissing = from !== undefined && plan.servers.length === 0 && !isSetUp(plan)
+  return hasOnlyBroken(plan) || isMissing ? 1 : 0
 }
 
 /** The servers just written that can be started, as the gateway will start them. */

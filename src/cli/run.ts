@@ -75,7 +75,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
 export const runCommand: Command = {
   name: 'run',
   summary: 'One prompt to an agent with your MCP servers; the answer on stdout.',
-  words: '"<prompt>"|- [--json|--stream-json] [--allow <tools>] [--resume last]',
+  words: '"<prompt>"|- [--json|--stream-json] [--allow <rules>] [--resume last]',
   options: {
     ...modelOptions,
     ...sessionOptions,

@@ -71,7 +71,12 @@ export const searchCommand: Command = {
       findWith(learned ? learned.rank(rank) : rank, tools, query, limit, terminal)
     const found =
       name === 'model'
-        ? await withEncoderProgress(terminal, (progress) => search(patientModel(progress)))
+        ? // The encoder reads the best tools of `hybrid` only, not all of them.
+          await withEncoderProgress(
+            terminal,
+            (progress) => search(patientModel(progress)),
+            'tools that may match',
+          )
         : await search(whenIndexed(ranker))
     const hits = found.hits.map(({ tool }) => tool)
     const credits = learned?.credits(tools, query) ?? []
@@ -80,7 +85,7 @@ export const searchCommand: Command = {
       : undefined
     if (input.isSet('json')) terminal.print(JSON.stringify({ ...asJson(found, explanation), related }))
     else {
-      printTable(found, explanation, tools.length, terminal)
+      printTable(found, explanation, { count: tools.length, hasEncoder: name === 'model' }, terminal)
       for (const { kind, name: item, description, advice } of related)
         terminal.print(
           foldedLine(
@@ -191,7 +196,7 @@ function asJson({ hits, matched }: FoundTools, explanation: Explanation | undefi
 function printTable(
   { hits, matched }: FoundTools,
   explanation: Explanation | undefined,
-  count: number,
+  { count, hasEncoder }: { readonly count: number; readonly hasEncoder: boolean },
   terminal: Terminal,
 ) {
   const translation = explanation?.translation
@@ -204,12 +209,27 @@ function printTable(
     ...(hasServers ? [printable(tool.server ?? '')] : []),
   ])
   terminal.print(table(['score', 'tool', ...(hasServers ? ['server'] : [])], rows))
-  if (explanation) terminal.print('')
+  if (explanation) {
+    terminal.print('')
+    for (const note of scoreNotes(explanation, hasEncoder)) terminal.print(`${foldedLine(note)}\n`)
+  }
   for (const { tool } of explanation ? hits : [])
     terminal.print(
       `${printable(tool.name)}\n${foldedLine(`  ${explained(tool, explanation?.whys.get(tool))}`)}`,
     )
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
+}
+
+/** Says why the parts below do not add up to the score, where they do not. */
+function scoreNotes({ translation }: Explanation, hasEncoder: boolean): string[] {
+  return [
+    ...(translation
+      ? [
+          'The score of a translated query is at most 1: a weighted mean of two rankings, by its own words and by the English ones, each relative to its best hit. The parts below are those of the English ranking.',
+        ]
+      : []),
+    ...(hasEncoder ? ['The parts below leave out what the encoder adds to the score.'] : []),
+  ]
 }
 
 /** "Translated from de: rechnung → invoice". Words that say nothing are left out. */

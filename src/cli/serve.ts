@@ -98,9 +98,10 @@ export const serveCommand: Command = {
     json: { type: 'boolean', about: 'print a line of JSON per request' },
   },
   examples: [
-    'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude',
-    'OPENAI_BASE_URL=http://127.0.0.1:3388/v1 qwen',
+    'toolshelf serve',
+    'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude  # in another terminal',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
+    'OPENAI_BASE_URL=http://127.0.0.1:3388/v1 qwen  # in another terminal',
     'toolshelf serve --upstream script:demo --port 0',
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0',
   ],

@@ -34,7 +34,8 @@ export const wrapCommand: Command = {
     ...messagesOptions,
     upstream: {
       ...messagesOptions.upstream,
-      about: 'as for serve (default: the model that the agent would use)',
+      about:
+        'anthropic, a compatible URL, openai:URL, responses:URL, script:FILE or script:demo (default: the model that the agent would use)',
     },
     ...pricesOption,
     quiet: { type: 'boolean', short: 'q', about: 'do not print what was saved' },

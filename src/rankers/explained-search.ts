@@ -4,6 +4,7 @@ import { find } from '../core/calls/index.ts'
 import type { PoolTool, Rank } from '../core/index.ts'
 import {
   createLexicalIndex,
+  isMostlyLatin,
   type LexicalIndex,
   type ScorePart,
   type Translation,
@@ -76,7 +77,9 @@ export async function explainHits(
   const index = indexFor(tools)
   if (ranker === 'lexical') return { translation: undefined, whys: whysOf(index, [query], hits, new Map()) }
   const translation = translateQuery(index, query)
-  const parts = await explainHybrid(index, translation?.text ?? query, hits)
+  // Text that is neither translated nor Latin is ranked by words alone.
+  const hasParts = translation !== undefined || isMostlyLatin(query)
+  const parts = hasParts ? await explainHybrid(index, translation?.text ?? query, hits) : new Map()
   return { translation, whys: whysOf(index, translation ? [query, translation.text] : [query], hits, parts) }
 }
 

@@ -26,6 +26,7 @@ export {
   type Bridge,
   createBridge,
   createTranslate,
+  isMostlyLatin,
   type Translate,
   type TranslatedWord,
   type Translation,

@@ -16,11 +16,13 @@ export function table(
     ),
     most - GAP.length * (header.length - 1),
   )
-  const isNumber = header.map(
-    (_, column) =>
-      rows.length > 0 &&
-      rows.every((row) => typeof row[column] === 'number' || /^[\d.,±% −-]+$/.test(String(row[column]))),
-  )
+  const isNumber = header.map((_, column) => {
+    // An empty cell, such as a cost that is not known, says nothing about its column.
+    const filled = rows.map((row) => row[column] ?? '').filter((cell) => cell !== '')
+    return (
+      filled.length > 0 && filled.every((cell) => typeof cell === 'number' || /^[\d.,±% −-]+$/.test(cell))
+    )
+  })
   const line = (row: readonly string[]) =>
     row
       .map((cell, column) => {

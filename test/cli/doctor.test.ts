@@ -1,12 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // `toolshelf doctor` through its own door: with a host that says what the test wants, and with real servers.
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
 import { createDoctor, type DoctorSurroundings, doctorCommand } from '../../src/cli/doctor.ts'
@@ -337,6 +337,25 @@ describe('toolshelf doctor', () => {
     const outcomes = { a: { state: 'connected', tools: fakeTools.slice(0, 2) } } as const
     const { out } = await examine([], { folder, outcomes })
     expect(out).toMatch(/does not pay for so few tools[\s\S]*Next {2}nothing: keep your servers as they are$/)
+  })
+
+  it('notices the clients that start these servers through Toolshelf already', async () => {
+    const folder = temporaryFolder()
+    const write = (file: string, servers: object) => {
+      mkdirSync(dirname(join(folder, file)), { recursive: true })
+      writeFileSync(join(folder, file), JSON.stringify({ mcpServers: servers }))
+    }
+    write('.config/toolshelf/toolshelf.json', { a: { command: 'a' } })
+    write('.cursor/mcp.json', {
+      toolshelf: { command: 'toolshelf', args: ['mcp', '--config', '/other.json'] },
+    })
+    expect((await examine([], { folder })).out).toMatch(/Next {2}toolshelf mcp$/)
+    write('.cursor/mcp.json', { toolshelf: { command: 'toolshelf', args: ['mcp'] } })
+    const one = 'nothing: Cursor already starts these servers through Toolshelf'
+    expect((await examine([], { folder })).out.replaceAll(/\s+/g, ' ')).toContain(`Next ${one}`)
+    write('.claude.json', { toolshelf: { command: 'toolshelf', args: ['mcp'] } })
+    const both = 'nothing: Claude Code and Cursor already start these servers through Toolshelf'
+    expect((await examine([], { folder })).out.replaceAll(/\s+/g, ' ')).toContain(`Next ${both}`)
   })
 
   it('servers that all failed are corrected first', async () => {

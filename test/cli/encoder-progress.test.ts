@@ -47,3 +47,17 @@ test('nothing where nothing had to be read', () => {
   finish()
   expect(told).toEqual([])
 })
+
+test('names what is read, and ends a log with all of it', () => {
+  const told: string[] = []
+  const terminal = { print: () => {}, report: (text: string) => void told.push(text), isInteractive: false }
+  const { report, finish } = createEncoderProgress(terminal, () => 0, 'candidates')
+  report(8, 15)
+  report(12, 15)
+  report(15, 15)
+  finish()
+  expect(told).toEqual([
+    'The encoder has read 8 of 15 candidates.',
+    'The encoder has read 15 of 15 candidates.',
+  ])
+})

@@ -125,6 +125,16 @@ test('asks, or says why it does not', async () => {
       ['--undo --json --yes'],
     ),
     await story(
+      'already set up',
+      { [CURSOR]: many('a'), [CLAUDE]: many('b') },
+      ['--apply --yes'],
+      [''],
+      ['--apply'],
+      ['--from ../home/.cursor/mcp.json'],
+      (machine) => rmSync(machine.own),
+      [''],
+    ),
+    await story(
       'without servers',
       { [CURSOR]: { mcpServers: {} } },
       ['--apply'],

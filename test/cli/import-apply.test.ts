@@ -157,7 +157,7 @@ describe('asking', () => {
     expect((await machine.import(['--apply', '--yes'])).printed).not.toContain('will see')
     machine.write('.qwen/settings.json', '{"mcpServers": {"b": {"command": "y"}}}')
     const { printed } = await machine.import(['--apply', '--yes'])
-    expect(printed).toContain(`Qwen Code will see all 2 servers of ${machine.own}: a, b.`)
+    expect(printed).toContain(`Qwen Code will see both servers of ${machine.own}: a, b.`)
     const apart = machine.path('gemini.json')
     const gemini = machine.write('.gemini/settings.json', '{"mcpServers": {"c": {"command": "z"}}}')
     const alone = await machine.import(['--apply', '--yes', '--from', gemini, '--to', apart])

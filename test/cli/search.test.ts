@@ -34,3 +34,15 @@ test('a person learns that hits can be explained; programs and those who know do
   ])
   for (const printed of others) expect(printed).not.toContain('Add --explain')
 })
+
+test('the parts of a score are said to add up only where they do', async () => {
+  const explain = async (query: string) => (await search([query, '--explain'], false)).replaceAll(/\s+/g, ' ')
+  const translated = 'The score of a translated query is at most 1'
+  expect(await explain('eine Aufgabe erstellen')).toContain(translated)
+  const english = await explain('create issue')
+  expect(english).not.toContain(translated)
+  const [, score] = / ([\d.]+) create_issue/.exec(english) ?? []
+  const [, parts = ''] = / create_issue (?!.* create_issue )(.*?) \[/.exec(english) ?? []
+  const sum = [...parts.matchAll(/[\d.]+/g)].reduce((total, [amount]) => total + Number(amount), 0)
+  expect(sum).toBeCloseTo(Number(score), 1)
+})

@@ -156,6 +156,17 @@ describe('a table', () => {
     ).toBe('n  x\n─  ─\n1  a\nb')
   })
 
+  it('keeps numbers to the right beside an empty cell', () => {
+    const rows = [
+      ['a', '9', 'x'],
+      ['b', '', 'y'],
+      ['c', '1,200', 'z'],
+    ]
+    expect(table(['s', 'n', 'runs'], rows)).toBe(
+      ['s      n  runs', '─  ─────  ────', 'a      9  x', 'b         y', 'c  1,200  z'].join('\n'),
+    )
+  })
+
   it('is cut in its widest columns', () => {
     expect(table(['a', 'b'], [['x'.repeat(9), 'y'.repeat(5)]], 12)).toBe(
       'a      b\n─────  ─────\nxxxx…  yyyyy',

@@ -67,7 +67,11 @@ export const slashes: readonly Slash[] = [
     run: verboseLines,
   },
   { name: 'help', about: 'show this list', run: () => helpLines() },
-  { name: 'quit', about: 'end the session; it is saved', run: (_, context) => quitLines(context) },
+  {
+    name: 'quit',
+    about: 'end the session; it is saved (/exit does the same)',
+    run: (_, context) => quitLines(context),
+  },
 ]
 
 /** Returns whether a line is a command: a slash and a word. A path is an ordinary message. */

@@ -22,7 +22,7 @@ export const messagesOptions = {
     type: 'string',
     value: 'mode',
     values: ['auto', 'auto:', 'pass', 'emulate', 'shelve', 'off'],
-    about: 'auto, auto:N (% of window), pass, emulate, shelve, off',
+    about: 'auto, auto:N (% of window), pass, emulate, shelve or off (default: auto)',
   },
   wire: {
     type: 'string',

@@ -4,6 +4,7 @@ export { applyImport } from './apply.ts'
 export {
   hasOnlyBroken,
   type ImportTarget,
+  isSetUp,
   makePlan,
   mendable,
   printImportPlan,

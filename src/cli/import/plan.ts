@@ -15,6 +15,7 @@ import {
   describeTransport,
   existingFiles,
   type Machine,
+  ownEntry,
   serverNames,
 } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
@@ -109,6 +110,12 @@ export function hasOnlyBroken({ servers, problems }: ImportPlan): boolean {
   return servers.length === 0 && problems.some((one) => one.server === undefined && isReportable(one))
 }
 
+/** Returns whether the files hold no servers because an earlier import moved them: their only entries are Toolshelf itself. */
+export function isSetUp({ servers, problems }: ImportPlan): boolean {
+  const reported = problems.filter(isReportable)
+  return servers.length === 0 && reported.length > 0 && reported.every(({ message }) => message === ownEntry)
+}
+
 /** Returns the state of a planned server in the target file. */
 export type StateOf = (server: PlannedServer) => ImportState
 
@@ -116,12 +123,14 @@ const MAX_COLUMNS = 80
 
 /** Shows the plan; `inputs` says whether VS Code's entry passes its inputs to the gateway. */
 export function printImportPlan(
-  { servers, problems }: ImportPlan,
+  plan: ImportPlan,
   target: ImportTarget,
   stateOf: StateOf,
   terminal: Terminal,
   inputs: 'hands over' | 'keeps' = 'keeps',
 ): void {
+  if (isSetUp(plan)) return void printSetUp(plan, target, terminal)
+  const { servers, problems } = plan
   for (const { file, server, message } of problems)
     terminal.report(
       printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
@@ -156,4 +165,20 @@ export function printImportPlan(
       terminal.report(printable(`${name} needs the environment variable ${variable}${asked}${state}`))
     }
   }
+}
+
+/** Says which files start Toolshelf already, and what to do next. */
+function printSetUp({ problems }: ImportPlan, { file, names }: ImportTarget, terminal: Terminal): void {
+  const files = [...new Set(problems.filter(isReportable).map((problem) => problem.file))]
+  terminal.print(
+    printable(
+      `Nothing to import: ${files.join(', ')} already ${files.length === 1 ? 'starts' : 'start'} Toolshelf.`,
+    ),
+  )
+  if (names.length === 0)
+    return void terminal.print(
+      printable(`There are no servers in ${file} yet; add one with "toolshelf add".`),
+    )
+  terminal.print(printable(`Your servers are in ${file}: ${names.join(', ')}.`))
+  terminal.print('Check them with "toolshelf doctor", or add another with "toolshelf add".')
 }

@@ -16,11 +16,15 @@ export function sharingNotice(
   if (changes.length === 0 || !isShared) return undefined
   const names = [...target.names, ...added.map(shownName)]
   const who = clients.length > 1 ? 'All clients changed here' : (clients[0] ?? 'The client')
-  const servers = names.length === 1 ? 'the server' : `all ${names.length} servers`
   return [
-    `${who} will see ${servers} of ${target.file}: ${names.join(', ')}.`,
+    `${who} will see ${counted(names.length)} of ${target.file}: ${names.join(', ')}.`,
     'To keep a client apart, give it a file of its own: toolshelf import --apply --from <its file> --to <another file>',
   ].join('\n')
+}
+
+function counted(servers: number): string {
+  if (servers === 1) return 'the server'
+  return servers === 2 ? 'both servers' : `all ${servers} servers`
 }
 
 function shownName({ name, clients, server }: PlannedServer): string {

@@ -52,7 +52,8 @@ type Context = {
 /** What happened to a file, for the report. */
 type UndoStep = {
   readonly file: string
-  readonly outcome: 'restored' | 'unchanged' | 'left'
+  /** `deleted`: there was no such file before. */
+  readonly outcome: 'restored' | 'deleted' | 'unchanged' | 'left'
   readonly note?: string
 }
 
@@ -99,7 +100,7 @@ async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[])
       undoing.kind === 'servers' ? undefined : file.rights,
     )
     const note = undoing.kind === 'servers' ? { note: 'edited since; only the servers went back' } : {}
-    steps.push({ file: file.file, outcome: 'restored', ...note })
+    steps.push({ file: file.file, outcome: outcomeFor(undoing.content), ...note })
     return true
   } catch (error) {
     if (error instanceof CommandError) throw error
@@ -151,27 +152,34 @@ async function undoOwn(
     if (current && contentHash(current) === own.after) {
       const content = own.copy === undefined ? undefined : await journal.copyOf(own)
       await putBack(journal, own.file, current, content, own.rights)
-      steps.push({ file: own.file, outcome: 'restored' })
+      steps.push({ file: own.file, outcome: outcomeFor(content) })
     } else if (current && contentHash(current) !== own.before)
       terminal.report(printable(`${own.file} was edited since; the servers stay in it.`))
     await journal.drop(record, [own])
   }
 }
 
+function outcomeFor(content: Buffer | undefined): UndoStep['outcome'] {
+  return content === undefined ? 'deleted' : 'restored'
+}
+
 function finish(steps: readonly UndoStep[], named: readonly string[], { input, terminal }: Context): 0 | 1 {
   const isLeft = steps.some(({ outcome }) => outcome === 'left')
   if (input.isSet('json')) terminal.print(JSON.stringify({ files: steps }))
   else {
-    const restored = [
-      ...new Set(steps.filter(({ outcome }) => outcome === 'restored').map(({ file }) => file)),
-    ]
-    for (const file of restored) terminal.print(printable(`Put back ${file}`))
-    if (restored.length > 0) terminal.print('Restart the clients.')
+    /** The last step of each file, which says how the file is now. */
+    const done = new Map(
+      steps.flatMap(({ file, outcome }) =>
+        outcome === 'restored' || outcome === 'deleted' ? [[file, outcome] as const] : [],
+      ),
+    )
+    for (const [file, outcome] of done)
+      terminal.print(printable(`${outcome === 'deleted' ? 'Deleted' : 'Put back'} ${file}`))
+    const where = named.length === 0 ? '' : ` in ${named.join(', ')}`
+    if (done.size > 0) terminal.print('Restart the clients.')
     else if (steps.length === 0)
       terminal.print(
-        printable(
-          `There is nothing to undo: "toolshelf import --apply" has changed ${named.length === 0 ? 'no file' : `none of ${named.join(', ')}`}.`,
-        ),
+        printable(`There is nothing to undo: no changes by "toolshelf import --apply" are left${where}.`),
       )
     else if (!isLeft) terminal.print('There is nothing to undo: the files are as they were.')
   }

@@ -3,7 +3,7 @@ export { type ConfigWatch, describeProblem, watchConfig } from './config-watch.t
 export { editableFiles } from './editable-files.ts'
 export { createListingHost, listAll, toStart } from './listing-host.ts'
 export { storedLogins } from './logins.ts'
-export { movedServersAdvice } from './moved-servers.ts'
+export { clientsStarting, movedServersAdvice } from './moved-servers.ts'
 export { editFile, fileIn, fileOption } from './own-servers.ts'
 export { credentialsIn, personalParts } from './personal-servers.ts'
 export { type ServersToStart, serversIfAny, serversToStart } from './servers-to-start.ts'

@@ -1,11 +1,14 @@
-// Says where the servers of a client's file are, after "toolshelf import --apply" moved them behind the gateway.
+// Finds out which clients start Toolshelf, after "toolshelf import --apply" moved their servers behind the gateway.
 import {
+  configPlaces,
+  existingFiles,
   keepReferences,
   type Machine,
   ownConfigFile,
   ownEntry,
   readEntries,
   readServer,
+  type ServerEntry,
 } from '../../mcp/config/index.ts'
 import type { ConfigProblem } from '../../mcp/index.ts'
 
@@ -17,18 +20,33 @@ export async function movedServersAdvice(
   const file = problems.find(({ message }) => message === ownEntry)?.file
   if (file === undefined) return undefined
   const own = ownConfigFile(machine)
-  const target = (await gatewayFileOf(file, machine)) ?? own
+  const entry = await gatewayEntryIn(file, machine)
+  const target = (entry && configNamedBy(entry)) ?? own
   const remedy = target === own ? 'Leave out --config.' : `Pass --config ${target} instead.`
   return `${file} starts Toolshelf; its servers are in ${target}. ${remedy}`
 }
 
-/** The file that the gateway's entry names. */
-async function gatewayFileOf(file: string, machine: Machine): Promise<string | undefined> {
+/** Returns the user's clients whose own configuration starts Toolshelf with the servers of `file`. */
+export async function clientsStarting(file: string, machine: Machine): Promise<string[]> {
+  const places = configPlaces(machine).filter(({ isProject }) => !isProject)
+  const existing = await existingFiles(places.map((place) => place.file))
+  const clients = new Set<string>()
+  for (const place of places.filter((one) => existing.includes(one.file))) {
+    const entry = await gatewayEntryIn(place.file, machine)
+    if (entry && (configNamedBy(entry) ?? ownConfigFile(machine)) === file) clients.add(place.client)
+  }
+  return [...clients]
+}
+
+/** Returns the entry that starts Toolshelf. */
+async function gatewayEntryIn(file: string, machine: Machine): Promise<ServerEntry | undefined> {
   const { entries } = await readEntries(file, machine)
-  const entry = entries.find((one) =>
-    readServer(one, file, machine, keepReferences).problems.includes(ownEntry),
-  )
-  const args = Array.isArray(entry?.fields.args) ? entry.fields.args.map(String) : []
+  return entries.find((one) => readServer(one, file, machine, keepReferences).problems.includes(ownEntry))
+}
+
+/** Returns the file that the gateway's entry names. */
+function configNamedBy({ fields }: ServerEntry): string | undefined {
+  const args = Array.isArray(fields.args) ? fields.args.map(String) : []
   const at = args.indexOf('--config')
   return at >= 0 ? args[at + 1] : args.find((word) => word.startsWith('--config='))?.slice('--config='.length)
 }

@@ -6,12 +6,13 @@ const REWRITE_EVERY_MS = 250
 const PRINT_EVERY_MS = 10_000
 const REWRITE = '\u001b[1A\u001b[2K'
 
-/** Runs work that waits for the encoder, and shows the progress that it reports. */
+/** Runs work that waits for the encoder, and shows the progress that it reports; `noun` is what the encoder reads. */
 export async function withEncoderProgress<Result>(
   terminal: Terminal,
   run: (report: EncoderProgress['report']) => Promise<Result>,
+  noun?: string,
 ): Promise<Result> {
-  const { report, finish } = createEncoderProgress(terminal, () => performance.now())
+  const { report, finish } = createEncoderProgress(terminal, () => performance.now(), noun)
   try {
     return await run(report)
   } finally {
@@ -29,7 +30,11 @@ export type EncoderProgress = {
 /**
  * Creates the display. The first report, tools whose vectors were stored, is the baseline of the estimate.
  */
-export function createEncoderProgress(terminal: Terminal, now: () => number): EncoderProgress {
+export function createEncoderProgress(
+  terminal: Terminal,
+  now: () => number,
+  noun = 'tools',
+): EncoderProgress {
   const canRewrite = terminal.isInteractive && process.env.TERM !== 'dumb'
   const everyMs = canRewrite ? REWRITE_EVERY_MS : PRINT_EVERY_MS
   let first: { readonly at: number; readonly done: number } | undefined
@@ -38,10 +43,12 @@ export function createEncoderProgress(terminal: Terminal, now: () => number): En
     report(done, total) {
       const at = now()
       first ??= { at, done }
-      if (shownAt !== undefined && at - shownAt < everyMs) return
+      // The last line of a log says that everything was read.
+      const isLast = !canRewrite && done === total
+      if (shownAt !== undefined && at - shownAt < everyMs && !isLast) return
       const leftMs = done > first.done ? ((at - first.at) / (done - first.done)) * (total - done) : undefined
       const estimate = leftMs === undefined || done === total ? '' : `, ${timeLeft(leftMs)} left`
-      const line = `The encoder has read ${done} of ${total} tools${estimate}.`
+      const line = `The encoder has read ${done} of ${total} ${noun}${estimate}.`
       terminal.report(`${canRewrite && shownAt !== undefined ? REWRITE : ''}${line}`)
       shownAt = at
     },
