@@ -30,6 +30,7 @@ import { startBrowser } from './login.ts'
 import {
   describeProblem,
   editableFiles,
+  pinsHint,
   type ServersToStart,
   serversIfAny,
   storedLogins,
@@ -158,6 +159,7 @@ function startServers(
     servers: eager(config.servers),
     concurrency: settings.concurrency,
     onChange: settings.onChange,
+    acceptHint: pinsHint,
     ...(pins ? { pins: comparePinned(pins) } : {}),
     authorize: storedLogins(notify),
     notify: notify,

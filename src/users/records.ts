@@ -62,7 +62,7 @@ export function readProfile(name: string, value: unknown): Profile {
   if (listing !== undefined && !LISTINGS.some((one) => one === listing))
     throw wrong(`${place}.listing`, listing, `one of ${LISTINGS.join(', ')}`)
   if (mode !== undefined && typeof mode !== 'string')
-    throw wrong(`${place}.mode`, mode, 'a mode of "toolshelf serve", such as auto')
+    throw wrong(`${place}.mode`, mode, 'a mode of the Messages gateway, such as auto')
   if (resultBudget !== undefined && !isCount(resultBudget))
     throw wrong(`${place}.resultBudget`, resultBudget, 'a number of characters; 0 sends every result whole')
   if (operator !== undefined && typeof operator !== 'boolean')

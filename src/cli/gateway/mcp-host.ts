@@ -25,7 +25,7 @@ import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter } from '../../users/index.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
-import { personalParts, storedLogins } from '../servers/index.ts'
+import { personalParts, pinsHint, storedLogins } from '../servers/index.ts'
 import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
@@ -93,20 +93,19 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
   const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, notify)
   let questionHandler: QuestionHandler | undefined
-  const common = {
-    concurrency: settings.concurrency,
-    onChange: settings.onChange,
-    ...(pins ? { pins } : {}),
-    notify: notify,
-    clientInfo: { name: 'toolshelf', version: version() },
-  }
+  const common = commonOptions(settings, pins, notify)
   const host = createMcpHost({
-    ...{ ...common, shelf, servers, cache },
+    ...common,
+    shelf,
+    servers,
+    cache,
     authorize: storedLogins(notify, store),
     questionHandler: laterAsker(() => questionHandler),
   })
   const personal = parts.open(configured, {
-    ...{ shared: host, sharedShelf: shelf, notify: notify },
+    shared: host,
+    sharedShelf: shelf,
+    notify,
     makeShelf: () => openReadyShelf(shelfParts),
     makeHost: (given) => createMcpHost({ ...common, ...given, cacheFolder: false }),
   })
@@ -196,6 +195,22 @@ function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
   return () => {
     opened ??= open()
     return opened
+  }
+}
+
+/** Returns the options of the shared host and of the hosts of users. */
+function commonOptions(
+  { concurrency, onChange }: Config['settings'],
+  pins: Pins | undefined,
+  notify: (message: string) => void,
+) {
+  return {
+    concurrency,
+    onChange,
+    acceptHint: pinsHint,
+    ...(pins ? { pins } : {}),
+    notify,
+    clientInfo: { name: 'toolshelf', version: version() },
   }
 }
 

@@ -5,6 +5,7 @@ import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
 import { storedLogins } from './logins.ts'
+import { pinsHint } from './pins-hint.ts'
 
 const HOUR = 3_600_000
 /** A server that failed is not retried while the others start. */
@@ -23,6 +24,7 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
     shelf: createShelf({}),
     servers,
     isCacheIgnored: true,
+    acceptHint: pinsHint,
     authorize: storedLogins(options.notify),
     clientInfo: { name: 'toolshelf', version: version() },
     times: ONE_ATTEMPT,
