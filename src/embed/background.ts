@@ -19,7 +19,7 @@ export interface Background {
 /** Texts per message to the worker. A query waits for at most one text, because the engine handles them one by one. */
 const BATCH = 8
 /** Milliseconds of pause after each batch, unless a caller waits. */
-const PAUSE = 25
+const PAUSE_MS = 25
 /** Texts to look up before yielding to the event loop. */
 const LOOKUPS = 256
 
@@ -97,6 +97,6 @@ async function nextBatch(
 
 function pause(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, PAUSE).unref()
+    setTimeout(resolve, PAUSE_MS).unref()
   })
 }

@@ -161,7 +161,7 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
 function warmWhenIdle(host: McpHost, warm: () => Promise<void>, notify: (message: string) => void): void {
   void host
     .settled()
-    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
+    .then(() => sleep(WARM_DELAY_MS, undefined, { ref: false }))
     .then(warm)
     .catch((error: Error) => notify(error.message))
 }
@@ -250,7 +250,7 @@ async function keptResults(
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */
-const FIRST_MOMENTS = 1000
+const WARM_DELAY_MS = 1000
 
 const searching = () => import('../../rankers/rankers.ts')
 const validating = () => import('../../validate/validate.ts')

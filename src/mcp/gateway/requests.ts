@@ -98,7 +98,7 @@ function createRequestContext({
       const isComplete = host
         .status()
         .every(({ state, hasListed }) => state !== 'pending' && (state !== 'connected' || hasListed))
-      return { ttlMs: isComplete ? FRESH_FOR : 0, cacheScope: 'private' }
+      return { ttlMs: isComplete ? FRESH_FOR_MS : 0, cacheScope: 'private' }
     },
     async inExchange(request, work) {
       if (running >= MAX_RUNNING)
@@ -214,7 +214,7 @@ function answerPromptRequests(
 /** Most concurrent calls of one session. */
 const MAX_RUNNING = 500
 /** Milliseconds that clients may cache lists; those that listen are notified of changes earlier. */
-const FRESH_FOR = 60_000
+const FRESH_FOR_MS = 60_000
 const MAX_REFRESH_MS = 5000
 
 /**

@@ -126,7 +126,7 @@ export type RunningServer = {
 
 const MAX_BODY = 32_000_000
 const MAX_HELD_BYTES = 512_000_000
-const SILENCE = 15_000
+const SILENCE_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
 /** The status recorded when the client disconnects before the response. */
@@ -141,7 +141,7 @@ const UNANSWERED = 499
 export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
-  const { mostBody = MAX_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
+  const { mostBody = MAX_BODY, silence = SILENCE_MS, isOpen = false, onDone = () => {} } = options
   const {
     requestTimeoutMs = REQUEST_TIMEOUT_MS,
     maxHeldBytes = MAX_HELD_BYTES,
