@@ -43,7 +43,9 @@ async function startServe(openTrace: OpenTrace | undefined): Promise<string> {
 async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
   const shelf = createShelf({ ...shelfOptions })
   const gateway = createMcpGateway({
-    ...{ shelf, mode: 'list', openTrace },
+    shelf,
+    mode: 'list',
+    openTrace,
     makeHost: (questionHandler) => createMcpHost({ shelf, servers: [everything()], questionHandler }),
   })
   const { url } = await runOnHttp(gateway, { port: 0 })
@@ -54,8 +56,17 @@ async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
 function everything(): ServerConfig {
   const { command, args, env } = echoCommand()
   return {
-    ...{ name: 'everything', disabled: false, lazy: false, alwaysLoad: true, description: undefined },
-    ...{ tools: {}, allow: [], deny: [], connectTimeout: 60_000, callTimeout: 60_000, source: 'bench' },
+    name: 'everything',
+    disabled: false,
+    lazy: false,
+    alwaysLoad: true,
+    description: undefined,
+    tools: {},
+    allow: [],
+    deny: [],
+    connectTimeout: 60_000,
+    callTimeout: 60_000,
+    source: 'bench',
     transport: { kind: 'stdio', command, args, env, cwd: undefined },
   }
 }

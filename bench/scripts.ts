@@ -186,7 +186,11 @@ async function open() {
   const shelf = createShelf({ ...shelfOptions, environment: {}, notify: () => {} })
   const { servers } = await readConfig([config])
   const gateway = createMcpGateway({
-    ...{ shelf, mode: 'bridge', results: {}, batches: true, scripts: true },
+    shelf,
+    mode: 'bridge',
+    results: {},
+    batches: true,
+    scripts: true,
     makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler, cacheFolder: false }),
   })
   const [near, far] = InMemoryTransport.createLinkedPair()

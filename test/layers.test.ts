@@ -144,7 +144,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/upstream/thoughts.ts',
   ],
   'limits and time-outs that a whole server reaches only after minutes or gigabytes': [
-    'embed/waiting.ts',
+    'embed/text-queue.ts',
     'mcp/gateway/exchanges.ts',
     'mcp/http/access.ts',
     'mcp/http/guard.ts',

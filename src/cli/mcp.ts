@@ -314,12 +314,20 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const { users, usage, protectedResource } = gatewayUsers ?? {}
   const hasUsers = users !== undefined
   const inspector = await opened.inspector({
-    ...{ address, hosts, clientKey: key, hasUsers, notify },
+    address,
+    hosts,
+    clientKey: key,
+    hasUsers,
+    notify,
     named: filesIn(input),
   })
   const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await runOnHttp(gateway, {
-    ...{ ...options, users, usage, protectedResource, trace: opened.trace },
+    ...options,
+    users,
+    usage,
+    protectedResource,
+    trace: opened.trace,
     ...(inspector ? { inspector: inspector.handle } : {}),
   }).catch(async (error: unknown) => {
     await gateway.close()

@@ -1,7 +1,7 @@
 // Keeps what a shelf and its forks share: the tools, the servers, the settings, and which back-ends refused tool search.
 // Implements D1, D2, G3, G6.
 import { dropOldest } from '../lib/index.ts'
-import { attempt, isLate, quietly } from './attempt.ts'
+import { attempt, silencePromise, swallowErrors } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
 import { type Settings, type Timer, wrong } from './options.ts'
 import type { Host } from './state.ts'
@@ -173,7 +173,7 @@ function withoutFaults(settings: Settings): Settings {
     reported.add(message)
     dropOldest(reported, MAX_MESSAGES)
   }
-  const trace = settings.trace && quietly(settings.trace)
+  const trace = settings.trace && swallowErrors(settings.trace)
   const notify = (message: string) => {
     if (reported.has(message)) return
     remember(message)
@@ -182,7 +182,9 @@ function withoutFaults(settings: Settings): Settings {
   }
   return {
     ...settings,
-    ...{ trace, notify, timer: settings.timer && safeTimer(settings.timer, notify) },
+    trace,
+    notify,
+    timer: settings.timer && safeTimer(settings.timer, notify),
     hidden: settings.hidden && promptly(settings.hidden, notify),
   }
 }
@@ -191,7 +193,7 @@ function withoutFaults(settings: Settings): Settings {
 function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
     const answer: unknown = hidden(tool)
-    if (isLate(answer))
+    if (silencePromise(answer))
       notify('option "hidden" returned a promise, so the tool is hidden; return true or false.')
     return Boolean(answer)
   }

@@ -34,7 +34,7 @@ export { tooManyValues } from './json-values.ts'
 export { createKeyThrottle } from './key-throttle.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
-export { createScheduler, rest, type Slice } from './scheduler.ts'
+export { createScheduler, type Slice, yieldIfOver } from './scheduler.ts'
 export { createSlices } from './slices.ts'
 export { startTimer } from './timer.ts'
 export {

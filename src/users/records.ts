@@ -109,7 +109,9 @@ export function readKey(id: string, value: unknown): KeyRecord {
     throw wrong(`${place}.expires`, expires, 'a time in ISO 8601')
   if (label !== undefined && typeof label !== 'string') throw wrong(`${place}.label`, label, 'a text')
   return {
-    ...{ user, hash, created },
+    user,
+    hash,
+    created,
     ...(expires === undefined ? {} : { expires }),
     ...(label === undefined ? {} : { label }),
   }
@@ -126,7 +128,8 @@ export function profileJson({
   isOperator,
 }: Profile): Fields {
   return {
-    ...{ servers, tools },
+    servers,
+    tools,
     ...(listing === undefined ? {} : { listing }),
     ...(mode === undefined ? {} : { mode }),
     ...(resultBudget === undefined ? {} : { resultBudget }),

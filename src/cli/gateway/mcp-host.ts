@@ -79,17 +79,13 @@ export type HostOptions = {
 /** Opens the host with its shelf, its skills and its events. */
 export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
-  const audit = openAudit(hostOptions.audit, { isInspected, notify: notify })
+  const audit = openAudit(hostOptions.audit, { isInspected, notify })
   audit?.setServers(configured)
   const parts = personalParts(hostOptions)
   const { servers } = parts.split(configured)
-  const shelfParts = {
-    ranker,
-    isLearning: settings.learn && isOnePerson,
-    related: relatedIn(knownTools, configured, notify),
-    notify: notify,
-    trace: audit?.stream.trace,
-  }
+  const isLearning = settings.learn && isOnePerson
+  const related = relatedIn(knownTools, configured, notify)
+  const shelfParts = { ranker, isLearning, related, notify, trace: audit?.stream.trace }
   const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, notify)
   let questionHandler: QuestionHandler | undefined
@@ -121,14 +117,17 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
       return host
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
-    const options = { shelf, mode, ready, version: version(), instructions, notify: notify, makeHost }
-    const results = await keptResults(settings.resultBudget, hostOptions)
-    const skills = offeredSkills(hostOptions)
+    const options = { shelf, mode, ready, version: version(), instructions, batches, notify, makeHost }
     const { metrics, usage } = hostOptions
     return createMcpGateway({
       ...options,
       ...(isOnePerson ? {} : { store }),
-      ...{ openTrace, results, batches, scripts: hasScripts, skills, usage, personal },
+      openTrace,
+      results: await keptResults(settings.resultBudget, hostOptions),
+      scripts: hasScripts,
+      skills: offeredSkills(hostOptions),
+      usage,
+      personal,
       ...(metrics ? { metrics } : {}),
     })
   }

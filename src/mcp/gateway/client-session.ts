@@ -288,7 +288,10 @@ class GatewayClientSession implements ClientSession {
     if (!results || hasPage(tool)) return output
     return results.fit(output, {
       ...this.#shelving(options),
-      ...{ id: name, name, server, trace: traceOf(options, this) },
+      id: name,
+      name,
+      server,
+      trace: traceOf(options, this),
       budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget ?? this.#budget(),
       keepsStructure: isListed && (tool as ShelvedTool).listed.outputSchema !== undefined,
     })

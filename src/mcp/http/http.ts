@@ -142,10 +142,8 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     hasOpenMetrics: options.hasOpenMetrics ?? false,
     sessions: sessions.size,
   })
-  const handle = createRequestHandler({
-    ...{ guard, bodies, sessions, stateless, access, usage, trace, inspector, pages, traffic },
-    protectedResource,
-  })
+  const shared = { guard, bodies, sessions, stateless, access, pages, traffic }
+  const handle = createRequestHandler({ ...shared, usage, trace, inspector, protectedResource })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)
     const count = watchResponse(outgoing, traffic)
