@@ -59,6 +59,7 @@ export {
   type StreamEvent,
 } from './reply.ts'
 export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
+export type { HiddenParts } from './restricted-shelf.ts'
 export {
   DEFAULT_BUDGET,
   idIn,
@@ -127,4 +128,3 @@ export type {
   Validate,
   WireName,
 } from './types.ts'
-export type { HiddenParts } from './view.ts'

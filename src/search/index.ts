@@ -39,6 +39,7 @@ export {
 } from './learned.ts'
 export type { LexicalExplanation, WordMatch } from './lexical/index.ts'
 export { createLexicalIndex, LEXICAL, type LexicalIndex, PLAIN_BM25 } from './lexical/index.ts'
+export { bm25, createLexicalRank, lexical } from './lexical-rankers.ts'
 export {
   createDense,
   createMeaning,
@@ -48,7 +49,6 @@ export {
   readMeaning,
   type Vectors,
 } from './meaning/index.ts'
-export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { createRelatedSearch, type RelatedEntry } from './related.ts'
 export { FILLER_WORDS, STOP_WORDS, searchFields, splitWords } from './words/index.ts'

@@ -8,7 +8,7 @@ import type { MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
 import { createMetrics, parseModeSetting, type RequestOutcome } from '../../src/messages/index.ts'
 import { createRecent, createSizedCache } from '../../src/messages/recent.ts'
 import { createReplyMemory } from '../../src/messages/reply-memory.ts'
-import { createForwarding } from '../../src/messages/server/forwarding.ts'
+import { createForwardRules } from '../../src/messages/server/forward-rules.ts'
 import { settingFor } from '../../src/messages/server/inbound-reader.ts'
 import {
   outcomeHeaders,
@@ -551,7 +551,7 @@ it('a request has the mode of its header, its key or the server, if it may', asy
 })
 
 it('only requests that a rule names are forwarded', () => {
-  const forwards = createForwarding(['GET /v1/files/*/content', 'POST /v1/batches'])
+  const forwards = createForwardRules(['GET /v1/files/*/content', 'POST /v1/batches'])
   const asked = [
     'GET /v1/models/a',
     'GET /v1/models/',
@@ -581,7 +581,7 @@ it('only requests that a rule names are forwarded', () => {
     'GET /v1/x y',
     'x GET /v1/x',
   ])
-    expect(() => createForwarding([rule])).toThrow(`forward: "${rule}"`)
+    expect(() => createForwardRules([rule])).toThrow(`forward: "${rule}"`)
 })
 
 it('a request is active until it is over, once', () => {

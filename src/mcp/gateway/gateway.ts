@@ -21,10 +21,10 @@ import {
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { createClientSession } from './client-session.ts'
-import { modeFor } from './clients.ts'
 import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
+import { listingModeFor } from './listing-mode.ts'
 import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
@@ -260,7 +260,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     user,
     usage: options.usage,
     shelf: shelf.fork({ subAgent: false }),
-    mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
+    mode: () => listingModeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
     loaded,
     refresh,

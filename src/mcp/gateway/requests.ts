@@ -10,7 +10,7 @@ import {
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
 import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
-import { sendable } from '../lists/index.ts'
+import { assertSendable } from '../lists/index.ts'
 import type { SharedSession } from '../replicas/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
@@ -233,7 +233,7 @@ function metaOf({ _meta }: Request, http: ServerContext['http']): Pick<CallOptio
 function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   const progressToken = _meta?.progressToken
   const send = async (params: object) =>
-    notify(sendable({ method: 'notifications/progress', params }) as never)
+    notify(assertSendable({ method: 'notifications/progress', params }) as never)
   return (progress) => {
     if (progressToken !== undefined) send({ ...progress, progressToken }).catch(() => {})
   }

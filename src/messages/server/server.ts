@@ -27,7 +27,7 @@ import { apiFor } from '../inbound/index.ts'
 import { AUTO, type ModeSetting } from '../plan.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import { createEndpoints } from './endpoints.ts'
-import { createForwarding } from './forwarding.ts'
+import { createForwardRules } from './forward-rules.ts'
 import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -151,11 +151,11 @@ export async function serveMessagesGateway(options: ServeOptions): Promise<Runni
   if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
   const networkOf = createClientNetwork(options.proxies ?? [])
   const guard = createRequestGuard({ address, keys, users, hosts, networkOf, notify: options.notify })
-  const forwarding = createForwarding(options.forward ?? [])
+  const mayForward = createForwardRules(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs, usage, trace }
   const { tls, readiness, pages, pause, release } = openService(options, metrics)
-  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
+  const answer = createEndpoints({ mayForward, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse) =>
