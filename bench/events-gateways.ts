@@ -3,8 +3,8 @@
 import { join } from 'node:path'
 import { openAudit } from '../src/cli/events/index.ts'
 import { createShelf, type OpenTrace } from '../src/index.ts'
-import { createMcpGateway, shelfOptions } from '../src/mcp/gateway/index.ts'
-import { runOnHttp } from '../src/mcp/http/index.ts'
+import { createMcpGateway, gatewayShelfOptions } from '../src/mcp/gateway/index.ts'
+import { serveMcpGatewayOnHttp } from '../src/mcp/http/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'
 import {
   createMessagesGateway,
@@ -41,14 +41,14 @@ async function startServe(openTrace: OpenTrace | undefined): Promise<string> {
 }
 
 async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
-  const shelf = createShelf({ ...shelfOptions })
+  const shelf = createShelf({ ...gatewayShelfOptions })
   const gateway = createMcpGateway({
     shelf,
     mode: 'list',
     openTrace,
     makeHost: (questionHandler) => createMcpHost({ shelf, servers: [everything()], questionHandler }),
   })
-  const { url } = await runOnHttp(gateway, { port: 0 })
+  const { url } = await serveMcpGatewayOnHttp(gateway, { port: 0 })
   await gateway.host.settled()
   return url
 }

@@ -9,7 +9,7 @@ import { createShelf, type Shelf } from '../core/index.ts'
 import { createFileFeed } from '../inspector/events/index.ts'
 import type { InspectedServers } from '../inspector/index.ts'
 import { type Machine, thisMachine } from '../mcp/config/index.ts'
-import { shelfOptions } from '../mcp/gateway/index.ts'
+import { gatewayShelfOptions } from '../mcp/gateway/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
@@ -150,7 +150,7 @@ function startServers(
   { named, machine, notify }: StartOptions,
 ): StartedServers {
   const { settings } = config
-  const shelf: Shelf = createShelf({ ...shelfOptions })
+  const shelf: Shelf = createShelf({ ...gatewayShelfOptions })
   const folder = defaultPinsFolder(machine.environment)
   const pins = folder === undefined ? undefined : openPins({ folder, notify: notify })
   const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))

@@ -286,8 +286,8 @@ async function serveOnStdio(
   streams: ClientStreams,
   answered: InitializeRequest | undefined,
 ): Promise<void> {
-  const { runOnStdio } = await import('../mcp/gateway/stdio.ts')
-  await runOnStdio(await gateway(), { ...streams, answered })
+  const { serveMcpGatewayOnStdio } = await import('../mcp/gateway/stdio.ts')
+  await serveMcpGatewayOnStdio(await gateway(), { ...streams, answered })
 }
 
 type HttpServing = {
@@ -306,7 +306,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const settings = { ...serviceIn(input), ...maxSessionsIn(input), readinessChecks }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
-  const { runOnHttp } = await import('../mcp/http/http.ts')
+  const { serveMcpGatewayOnHttp } = await import('../mcp/http/http.ts')
   const { TOOLSHELF_KEY: key } = process.env
   const notify = (message: string) => terminal.report(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
@@ -322,7 +322,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     named: filesIn(input),
   })
   const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
-  const served = await runOnHttp(gateway, {
+  const served = await serveMcpGatewayOnHttp(gateway, {
     ...options,
     users,
     usage,

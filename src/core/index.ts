@@ -42,11 +42,11 @@ export { type BreakCause, explainBreak, type PrefixInput, prefixHash } from './p
 export { type Prepared, prepareRequest } from './prepare.ts'
 export {
   type CallKind,
+  describeReads,
+  describeSearches,
   type PresentedItem,
   type PresentOptions,
   presentMessages,
-  readKind,
-  searchKind,
 } from './present.ts'
 export {
   type BlockInMaking,
@@ -93,8 +93,8 @@ export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy 
 export type {
   ClientIdentity,
   ConversationKind,
-  PrefixCause,
   PrefixChange,
+  ReportedBreakCause,
   ToolShare,
   Trace,
   TraceListener,

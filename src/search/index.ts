@@ -35,7 +35,7 @@ export {
   type LearnedCredit,
   type LearnedSearch,
   type LearnedSearchOptions,
-  type LearnedUse,
+  type SavedSearchUse,
 } from './learned.ts'
 export type { LexicalExplanation, WordMatch } from './lexical/index.ts'
 export { createLexicalIndex, LEXICAL, type LexicalIndex, PLAIN_BM25 } from './lexical/index.ts'

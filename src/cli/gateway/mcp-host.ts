@@ -12,7 +12,7 @@ import {
 import type { DefinitionCache } from '../../mcp/cache/index.ts'
 import type { Config } from '../../mcp/config/index.ts'
 import type { GatewayResults, GatewaySkills, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
-import { shelfOptions } from '../../mcp/gateway/index.ts'
+import { gatewayShelfOptions } from '../../mcp/gateway/index.ts'
 import type { ListingMode } from '../../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../../mcp/index.ts'
@@ -286,7 +286,7 @@ function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
-    ...shelfOptions,
+    ...gatewayShelfOptions,
     notify,
     ...(trace ? { trace } : {}),
     timer: startTimer,

@@ -42,7 +42,7 @@ import { type ClientView, createViews } from './views.ts'
 
 /** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
-  /** The shelf, created with `shelfOptions`. */
+  /** The shelf, created with `gatewayShelfOptions`. */
   readonly shelf: Shelf
   /** Creates the host; the handler answers servers that ask questions outside of a call. */
   readonly makeHost: (questionHandler: QuestionHandler) => McpHost
@@ -133,9 +133,9 @@ export type ClientKind = {
  * Creates an MCP gateway: clients see ToolSearch and the tools that it loads, in place of all tools of all servers.
  *
  * @example
- * const shelf = createShelf(shelfOptions)
+ * const shelf = createShelf(gatewayShelfOptions)
  * const gateway = createMcpGateway({ shelf, makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler }) })
- * await runOnStdio(gateway)
+ * await serveMcpGatewayOnStdio(gateway)
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()

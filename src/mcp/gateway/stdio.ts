@@ -9,7 +9,7 @@ import type { McpGateway } from './gateway.ts'
 const MAX_MESSAGE_LENGTH = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Options of `runOnStdio`. */
+/** Options of `serveMcpGatewayOnStdio`. */
 export type StdioOptions = {
   /** Where the client writes. Default: stdin. */
   readonly input?: Readable
@@ -23,9 +23,9 @@ export type StdioOptions = {
  * Serves a gateway to the client on stdin and stdout; resolves when it has disconnected and all servers have stopped.
  *
  * @example
- * await runOnStdio(gateway)
+ * await serveMcpGatewayOnStdio(gateway)
  */
-export async function runOnStdio(
+export async function serveMcpGatewayOnStdio(
   gateway: McpGateway,
   { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},
 ): Promise<void> {

@@ -15,7 +15,7 @@ import { callFor, createForwarder, type Forwarder, forward } from './forwarder.t
 import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
-import type { Metrics } from './metrics.ts'
+import type { MessagesMetrics } from './metrics.ts'
 import type { ServerPages } from './pages.ts'
 import { outcomeHeaders, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
@@ -26,7 +26,7 @@ import { withinLimits } from './user-limits.ts'
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
   readonly setting: ModeSetting
-  readonly metrics: Metrics
+  readonly metrics: MessagesMetrics
   readonly guard: RequestGuard
   /** Counts what users with limits use. */
   readonly usage?: UsageMeter | undefined

@@ -5,7 +5,7 @@ import { cut } from '../../lib/index.ts'
 import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import type { ApiName, Headers } from '../types.ts'
-import { GATEWAY_LABEL, type Metrics } from './metrics.ts'
+import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
 import type { TokenCount } from './token-count.ts'
 
 /** The state of one HTTP request. */
@@ -125,7 +125,7 @@ const ENDPOINTS = new Set([
 
 /** Counts a finished request in the metrics. */
 export function record(
-  metrics: Metrics,
+  metrics: MessagesMetrics,
   { path, outcome }: RequestContext,
   status: number,
   milliseconds: number,
@@ -142,7 +142,7 @@ export function record(
   recordFigures(metrics, mode, outcome.figures())
 }
 
-function recordFigures(metrics: Metrics, mode: string, figures: Figures | undefined): void {
+function recordFigures(metrics: MessagesMetrics, mode: string, figures: Figures | undefined): void {
   if (!figures) return
   const { dollarsWithout, dollarsWith, dollarsSaved } = figures
   metrics.add('toolshelf_extra_round_trips_total', { mode }, figures.extraRoundTrips)

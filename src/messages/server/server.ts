@@ -30,7 +30,7 @@ import { createEndpoints } from './endpoints.ts'
 import { createForwardRules } from './forward-rules.ts'
 import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMessagesMetrics, type MessagesMetrics } from './metrics.ts'
 import { createServerPages } from './pages.ts'
 import { reportAnswer } from './report-answer.ts'
 import { outcomeHeaders, type RequestContext, record } from './request-context.ts'
@@ -43,7 +43,7 @@ export type ServeOptions = {
   /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: ModeSetting
   /** Counts requests for `/metrics`; default: its own. */
-  readonly metrics?: Metrics
+  readonly metrics?: MessagesMetrics
   /** The port; 0 for any free one. */
   readonly port: number
   /** Address to listen on. Default: 127.0.0.1. */
@@ -139,7 +139,7 @@ const UNANSWERED = 499
  * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
 export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
-  const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
+  const { gateway, setting = AUTO, metrics = createMessagesMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { mostBody = MAX_BODY, silence = SILENCE_MS, isOpen = false, onDone = () => {} } = options
   const {
@@ -227,7 +227,7 @@ function needsKey(address: string): OptionError {
 /** What the server needs to be operated: certificates, readiness and metrics. */
 function openService(
   { tls: files, notify, readinessChecks = [], ...options }: ServeOptions,
-  metrics: Metrics,
+  metrics: MessagesMetrics,
 ) {
   const tls = files && openTlsFiles(files, { notify })
   const readiness = createReadiness({ checks: readinessChecks })
