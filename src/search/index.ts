@@ -12,7 +12,8 @@ export {
   poolTools,
   type Quality,
 } from './evaluate.ts'
-export { createHybrid, explainFusion, type HybridParts, type ScorePart } from './hybrid.ts'
+export { explainFusion, type ScorePart } from './explain-fusion.ts'
+export { createHybrid, type HybridParts } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
 export {
   type Action,
