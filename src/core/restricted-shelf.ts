@@ -1,5 +1,5 @@
 // Hides tools and servers from a fork, as if they did not exist, for hosts whose users have different rights.
-// Implements U1.
+// Implements S10.
 import { attempt } from './attempt.ts'
 import type { Settings } from './options.ts'
 import type { SharedShelf } from './shared-shelf.ts'

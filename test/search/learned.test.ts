@@ -214,7 +214,7 @@ describe('a conversation that learns', () => {
     expect(learned.uses()).toEqual([])
   })
 
-  it('U1 a listener that throws harms nobody', async () => {
+  it('a listener that throws harms nobody', async () => {
     const shelf = quietShelf({
       tools,
       learn: () => {
