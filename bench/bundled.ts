@@ -15,8 +15,14 @@ export async function bundled(file: string): Promise<string> {
     absWorkingDir: ROOT,
     entryPoints: [join('bench', file)],
     outfile,
-    ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20.19', packages: 'external' },
-    ...{ charset: 'utf8', logLevel: 'warning', plugins: [placesOfSources] },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    packages: 'external',
+    charset: 'utf8',
+    logLevel: 'warning',
+    plugins: [placesOfSources],
   })
   return outfile
 }

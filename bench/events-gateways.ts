@@ -3,8 +3,8 @@
 import { join } from 'node:path'
 import { openAudit } from '../src/cli/events/index.ts'
 import { createShelf, type OpenTrace } from '../src/index.ts'
-import { createMcpGateway, shelfOptions } from '../src/mcp/gateway/index.ts'
-import { runOnHttp } from '../src/mcp/http/index.ts'
+import { createMcpGateway, gatewayShelfOptions } from '../src/mcp/gateway/index.ts'
+import { serveMcpGatewayOnHttp } from '../src/mcp/http/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'
 import {
   createMessagesGateway,
@@ -41,12 +41,14 @@ async function startServe(openTrace: OpenTrace | undefined): Promise<string> {
 }
 
 async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
-  const shelf = createShelf({ ...shelfOptions })
+  const shelf = createShelf({ ...gatewayShelfOptions })
   const gateway = createMcpGateway({
-    ...{ shelf, mode: 'list', openTrace },
+    shelf,
+    mode: 'list',
+    openTrace,
     makeHost: (questionHandler) => createMcpHost({ shelf, servers: [everything()], questionHandler }),
   })
-  const { url } = await runOnHttp(gateway, { port: 0 })
+  const { url } = await serveMcpGatewayOnHttp(gateway, { port: 0 })
   await gateway.host.settled()
   return url
 }
@@ -54,8 +56,17 @@ async function startMcp(openTrace: OpenTrace | undefined): Promise<string> {
 function everything(): ServerConfig {
   const { command, args, env } = echoCommand()
   return {
-    ...{ name: 'everything', disabled: false, lazy: false, alwaysLoad: true, description: undefined },
-    ...{ tools: {}, allow: [], deny: [], connectTimeout: 60_000, callTimeout: 60_000, source: 'bench' },
+    name: 'everything',
+    disabled: false,
+    lazy: false,
+    alwaysLoad: true,
+    description: undefined,
+    tools: {},
+    allow: [],
+    deny: [],
+    connectTimeout: 60_000,
+    callTimeout: 60_000,
+    source: 'bench',
     transport: { kind: 'stdio', command, args, env, cwd: undefined },
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath } from 'node:url'
 import { createShelf } from '../src/index.ts'
-import { shelfOptions } from '../src/mcp/gateway/index.ts'
+import { gatewayShelfOptions } from '../src/mcp/gateway/index.ts'
 import { createMcpHost } from '../src/mcp/host/index.ts'
 import type { ServerConfig } from '../src/mcp/index.ts'
 import { report, table } from './report.ts'
@@ -74,7 +74,7 @@ function watchTurns() {
 
 /** Without the encoder, whose worker's time would count as ours. */
 function open() {
-  const shelf = createShelf({ ...shelfOptions, environment: {}, rank: 'hybrid', notify: () => {} })
+  const shelf = createShelf({ ...gatewayShelfOptions, environment: {}, rank: 'hybrid', notify: () => {} })
   const host = createMcpHost({ shelf, servers: [config], cacheFolder: join(folder, 'cache') })
   return { shelf, host }
 }

@@ -208,8 +208,13 @@ async function coldStall(api: Api): Promise<Cold> {
   const body = bodyFor(api, MANY, 10, `bench-${SECONDS * SPEED}-${1000 / SPEED}`)
   await stallOf(gateway, folder)
   const { firstByte, lag } = await clients.perform({
-    ...{ url: gateway.url, api, body, streams: SHELVED, isProbing: false },
-    ...{ events: SECONDS * SPEED, pause: 1000 / SPEED },
+    url: gateway.url,
+    api,
+    body,
+    streams: SHELVED,
+    isProbing: false,
+    events: SECONDS * SPEED,
+    pause: 1000 / SPEED,
   })
   const stall = await stallOf(gateway, folder)
   await endAll()
@@ -230,15 +235,22 @@ function bodyFor(api: Api, count: number, turns: number, model = 'bench'): strin
   if (api === 'messages') return messages
   const { tools, messages: history } = JSON.parse(messages) as { tools: Body[]; messages: Body[] }
   const functions = tools.map(({ name, description, input_schema: parameters }) => ({
-    ...{ name, description, parameters },
+    name,
+    description,
+    parameters,
   }))
   if (api === 'chat')
     return JSON.stringify({
-      ...{ model, stream: true, messages: history.flatMap(toChat) },
+      model,
+      stream: true,
+      messages: history.flatMap(toChat),
       tools: functions.map((one) => ({ type: 'function', function: one })),
     })
   return JSON.stringify({
-    ...{ model, stream: true, store: false, input: history.flatMap(toItems) },
+    model,
+    stream: true,
+    store: false,
+    input: history.flatMap(toItems),
     tools: functions.map((one) => ({ type: 'function', ...one, strict: false })),
   })
 }

@@ -83,11 +83,21 @@ const chunk = (delta: object, finish: string | null = null) => {
 }
 
 const response = (status: string, output: readonly object[]) => ({
-  ...{ id: 'resp_bench', object: 'response', created_at: 1, status, model: 'bench', output, error: null },
+  id: 'resp_bench',
+  object: 'response',
+  created_at: 1,
+  status,
+  model: 'bench',
+  output,
+  error: null,
   usage: status === 'completed' ? { input_tokens: 1, output_tokens: 1, total_tokens: 2 } : null,
 })
 const item = (status: string, content: readonly object[]) => ({
-  ...{ type: 'message', id: 'msg_bench', role: 'assistant', status, content },
+  type: 'message',
+  id: 'msg_bench',
+  role: 'assistant',
+  status,
+  content,
 })
 const PART = { type: 'output_text', text: '', annotations: [] }
 const AT = { item_id: 'msg_bench', output_index: 0, content_index: 0 }

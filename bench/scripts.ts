@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { estimateTokens } from '../src/core/index.ts'
-import { createMcpGateway, createMcpHost, readConfig, shelfOptions } from '../src/entries/mcp.ts'
+import { createMcpGateway, createMcpHost, gatewayShelfOptions, readConfig } from '../src/entries/mcp.ts'
 import { createShelf } from '../src/index.ts'
 import { createScriptRunner } from '../src/sandbox/index.ts'
 import { median, report, table } from './report.ts'
@@ -183,10 +183,14 @@ report('Batches and scripts', 'npm run bench scripts', [
 ])
 
 async function open() {
-  const shelf = createShelf({ ...shelfOptions, environment: {}, notify: () => {} })
+  const shelf = createShelf({ ...gatewayShelfOptions, environment: {}, notify: () => {} })
   const { servers } = await readConfig([config])
   const gateway = createMcpGateway({
-    ...{ shelf, mode: 'bridge', results: {}, batches: true, scripts: true },
+    shelf,
+    mode: 'bridge',
+    results: {},
+    batches: true,
+    scripts: true,
     makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler, cacheFolder: false }),
   })
   const [near, far] = InMemoryTransport.createLinkedPair()

@@ -4,7 +4,7 @@ import { createAgentMeter } from '../src/agent/index.ts'
 import { rankers, type Shelf } from '../src/index.ts'
 import {
   createMessagesGateway,
-  createMetrics,
+  createMessagesMetrics,
   createScriptUpstream,
   readScript,
   serveMessagesGateway,
@@ -62,7 +62,12 @@ export async function startOfflineModel(script: object = { rules: [{ do: steps }
     notify: console.warn,
   })
   const setting = { mode: 'emulate', share: 100 } as const
-  const { url, close } = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0 })
+  const { url, close } = await serveMessagesGateway({
+    gateway,
+    setting,
+    metrics: createMessagesMetrics(),
+    port: 0,
+  })
   return { url, seen, saved: (shelf) => saved(seen, shelf), close }
 }
 

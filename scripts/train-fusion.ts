@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table, report as writeReport } from '../bench/report.ts'
 import { type QuerySet, readSets } from '../bench/sets.ts'
+import { type Candidates, gatherCandidates } from '../src/search/candidates.ts'
 import { FUSION_FEATURES, type FusionWeights, fuse, fusionFeatures } from '../src/search/fusion.ts'
-import { type Candidates, gatherCandidates } from '../src/search/hybrid.ts'
 import {
   createLexicalIndex,
   createMeaning,

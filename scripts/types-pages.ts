@@ -1,7 +1,7 @@
 // Makes the pages events.md, entries.md and options.md of docs/reference/ from the types and their doc comments. Part of
 // `npm run reference`.
 import { createMcpMetrics } from '../src/mcp/gateway/index.ts'
-import { createMetrics } from '../src/messages/index.ts'
+import { createMessagesMetrics } from '../src/messages/index.ts'
 import { createMetricRegistry, processSeries } from '../src/operate/index.ts'
 import { optionsPage, optionsPageTypes } from './options-page.ts'
 import { type FieldDoc, readTypes, type TypeDoc, type VariantDoc } from './type-docs.ts'
@@ -18,7 +18,7 @@ const events: readonly Section[] = [
       'core/trace.ts#ConversationKind',
       'core/trace.ts#ClientIdentity',
       'core/trace.ts#ToolShare',
-      'core/trace.ts#PrefixCause',
+      'core/trace.ts#ReportedBreakCause',
       'core/trace.ts#PrefixChange',
       'core/figures/figures.ts#BilledTokens',
       'core/types.ts#Decision',
@@ -99,7 +99,11 @@ export function typesPages(): { readonly [name: string]: string } {
     'events.md': page('Events and logs', [
       'What Toolshelf reports while it runs. Generated from the types by `npm run reference`.',
       ...written(events, '###'),
-      metricsText('Messages gateway: metrics', 'The Messages gateway counts these.', createMetrics().text()),
+      metricsText(
+        'Messages gateway: metrics',
+        'The Messages gateway counts these.',
+        createMessagesMetrics().text(),
+      ),
       metricsText('MCP gateway: metrics', '`mcp --http` counts these.', createMcpMetrics().text()),
       metricsText(
         'Metrics of the process',

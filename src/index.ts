@@ -35,7 +35,6 @@ export {
   type ModelRow,
   type OpenTrace,
   type PoolTool,
-  type PrefixCause,
   type PrefixChange,
   type PrefixInput,
   type Prepared,
@@ -45,6 +44,7 @@ export {
   type Ranking,
   type Reason,
   type RelatedItem,
+  type ReportedBreakCause,
   type RequestLike,
   type RequestTool,
   type ResolvedCall,
@@ -93,7 +93,7 @@ export {
   type LearnedCredit,
   type LearnedSearch,
   type LearnedSearchOptions,
-  type LearnedUse,
+  type SavedSearchUse,
 } from './search/index.ts'
 export { validateInput } from './validate/index.ts'
 

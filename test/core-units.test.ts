@@ -232,7 +232,7 @@ it('a loaded tool that was removed is not reported as loaded', async () => {
   expect(loaded).toEqual([[], [SEND], []])
 })
 
-it('U1 a fork has the tools and servers that nothing hides from it, and its own settings', async () => {
+it('S10 a fork has the tools and servers that nothing hides from it, and its own settings', async () => {
   const asked: string[] = []
   const related = async (query: string) => {
     asked.push(query)

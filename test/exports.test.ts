@@ -42,6 +42,8 @@ test('toolshelf/core', () => {
       "createHost",
       "createShelf",
       "defaultCapabilities",
+      "describeReads",
+      "describeSearches",
       "estimateTokens",
       "explainBreak",
       "foldHistory",
@@ -51,8 +53,6 @@ test('toolshelf/core', () => {
       "prefixHash",
       "prepareRequest",
       "presentMessages",
-      "readKind",
-      "searchKind",
       "searchTools",
       "snipHistory",
     ]

@@ -172,10 +172,10 @@ describe('U1 a sub-agent', () => {
   })
 })
 
-describe('U1 what a fork hides', () => {
+describe('S10 what a fork hides', () => {
   const hidden = { server: (name: string) => name === 'slack', tool: () => false }
 
-  it('U1 does not exist there: not listed, searched, suggested, checked or resolved; its own forks inherit that', async () => {
+  it('S10 does not exist there: not listed, searched, suggested, checked or resolved; its own forks inherit that', async () => {
     const shelf = quietShelf({ tools: [read, send, issue] })
     shelf.failed('slack', 'it crashed')
     for (const fork of [shelf.fork({ hidden }), shelf.fork({ hidden }).fork()]) {
@@ -190,7 +190,7 @@ describe('U1 what a fork hides', () => {
     expect(shelf.tools().map(({ name }) => name)).toContain(SEND)
   })
 
-  it('U1 is shared by forks with the same object, and follows changes of the tools', () => {
+  it('S10 is shared by forks with the same object, and follows changes of the tools', () => {
     const shelf = quietShelf({ tools: [read, send] })
     const [one, other] = [shelf.fork({ hidden }), shelf.fork({ hidden })]
     expect(one.partition()).toBe(other.partition())
@@ -199,7 +199,7 @@ describe('U1 what a fork hides', () => {
     expect(one.partition()).toBe(other.partition())
   })
 
-  it('U1 a check that throws hides', () => {
+  it('S10 a check that throws hides', () => {
     const fails = {
       server: () => false,
       tool: () => {

@@ -117,9 +117,9 @@ it.each<[string, Loose[], Loose[]]>([
 
 /** Everything that is read, by field. */
 function fieldsOf(facts: Facts): [string, string][] {
-  const means = Object.fromEntries([...facts.means].map(([name, kinds]) => [name, [...kinds]]))
+  const sources = Object.fromEntries([...facts.sources].map(([name, kinds]) => [name, [...kinds]]))
   const open = { calls: [...facts.open.calls], searches: [...facts.open.searches] }
-  const fields = Object.entries({ ...facts, means, open })
+  const fields = Object.entries({ ...facts, sources, open })
   return fields.map(([key, value]) => [
     key,
     JSON.stringify(value instanceof Set ? [...value] : value) ?? 'none',

@@ -12,6 +12,7 @@ import {
   jsonLength,
   listOf,
   matchesAny,
+  omitFields,
   oncePerFrozen,
   oneLine,
   parseBetas,
@@ -21,7 +22,6 @@ import {
   textOf,
   toJson,
   walkJson,
-  without,
   withoutCacheControl,
 } from '../src/lib/index.ts'
 
@@ -96,7 +96,7 @@ describe('JSON that may be anything', () => {
     const circle: unknown[] = []
     circle.push(circle)
     expect(toJson(circle)).toBe('"…"')
-    expect(without({ a: 1, b: 2, c: 3 }, 'a', 'c')).toEqual({ b: 2 })
+    expect(omitFields({ a: 1, b: 2, c: 3 }, 'a', 'c')).toEqual({ b: 2 })
     expect(parseBetas(' a,, b ,')).toEqual(['a', 'b'])
     expect(parseBetas(undefined)).toEqual([])
   })

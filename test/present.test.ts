@@ -1,11 +1,11 @@
 // What a person sees of a conversation with searches in it.
 import { describe, expect, it } from 'vitest'
-import { type PresentOptions, presentMessages, readKind, searchKind } from '../src/entries/core.ts'
+import { describeReads, describeSearches, type PresentOptions, presentMessages } from '../src/entries/core.ts'
 import { exampleTools, type Loose, quietShelf, Talk } from './support/talk.ts'
 
 const options: PresentOptions = {
   searchTool: 'ToolSearch',
-  kinds: { Read: readKind, Grep: searchKind, Glob: searchKind },
+  kinds: { Read: describeReads, Grep: describeSearches, Glob: describeSearches },
 }
 const call = (name: string, input: Loose = {}) => ({ type: 'tool_use', id: `id_${name}`, name, input })
 const search = call('ToolSearch', { query: 'slack send' })

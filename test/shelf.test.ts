@@ -27,7 +27,7 @@ function deepFreeze<Value>(value: Value): Value {
 }
 
 describe('a conversation through the shelf', () => {
-  it('Q8 U1 prepare → answer → prepare: a tool is found, loaded and callable', async () => {
+  it('Q8 prepare → answer → prepare: a tool is found, loaded and callable', async () => {
     const talk = talkWith().user('post hello')
     const { request, headers, decision, loaded } = await talk.prepare({ system: 'be brief' })
     expect(request).toMatchObject({ model: MODEL, max_tokens: 100, system: 'be brief' })

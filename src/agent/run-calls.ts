@@ -81,7 +81,10 @@ async function runOne(
   reportResult(running, call, result, done, { milliseconds: performance.now() - started, signal })
   const { change, outside } = done
   emit({
-    ...{ type: 'result', call, result, loaded: loadedBy(call, result) },
+    type: 'result',
+    call,
+    result,
+    loaded: loadedBy(call, result),
     ...(change ? { change } : {}),
     ...(outside.length > 0 ? { outside } : {}),
   })
@@ -229,7 +232,10 @@ async function verdictOn(
   const { shelf, permission: decide = () => true } = running
   const { name, input, server } = shelf.resolve(call)
   return decide({
-    ...{ call: { ...call, name, input }, server, signal, accesses },
+    call: { ...call, name, input },
+    server,
+    signal,
+    accesses,
     isHarmless: isReadOnlyCall(call, running) && accesses.every(({ isInside }) => isInside),
     change: async () => tool?.change?.(fieldsOf(input)).catch(() => undefined),
     ...(script ? { script } : {}),

@@ -13,7 +13,10 @@ export function replyUsage({ usage }: Fields): TokenUsage {
   const { input, cacheRead, cacheWrite, cacheWrite1h, output } = counted
   const cacheWritten = cacheWrite + cacheWrite1h
   return {
-    ...{ input: input + cacheWritten, cached: cacheRead, cacheWritten, output },
+    input: input + cacheWritten,
+    cached: cacheRead,
+    cacheWritten,
+    output,
     ...(cacheWrite1h > 0 ? { cacheWritten1h: cacheWrite1h } : {}),
   }
 }
@@ -23,8 +26,11 @@ export function billedBy(usage: TokenUsage): BilledTokens | undefined {
   const { input, cached, cacheWritten = 0, cacheWritten1h = 0, output } = usage
   if (input + cached <= 0) return undefined
   return {
-    ...{ input: input - cacheWritten, cacheRead: cached },
-    ...{ cacheWrite: cacheWritten - cacheWritten1h, cacheWrite1h: cacheWritten1h, output },
+    input: input - cacheWritten,
+    cacheRead: cached,
+    cacheWrite: cacheWritten - cacheWritten1h,
+    cacheWrite1h: cacheWritten1h,
+    output,
   }
 }
 

@@ -45,7 +45,7 @@ export type DoctorSurroundings = {
   readonly onInterrupt: (listener: () => void) => () => void
 }
 
-const HOUR = 3_600_000
+const MAX_TIMEOUT_MS = 3_600_000
 
 /** Creates the command. */
 export function createDoctor(surroundings: DoctorSurroundings): Command {
@@ -181,8 +181,10 @@ function readWords(input: Input) {
   const { text } = input
   const seconds = text('timeout')
   const timeout = seconds === undefined ? undefined : 1000 * Number(seconds)
-  if (timeout !== undefined && !(timeout > 0 && timeout <= HOUR))
-    throw new UsageError(`--timeout is "${seconds}"; use seconds, more than 0 and at most ${HOUR / 1000}.`)
+  if (timeout !== undefined && !(timeout > 0 && timeout <= MAX_TIMEOUT_MS))
+    throw new UsageError(
+      `--timeout is "${seconds}"; use seconds, more than 0 and at most ${MAX_TIMEOUT_MS / 1000}.`,
+    )
   const files = filesIn(input)
   const page = text('html')
   if (page === '') throw new UsageError('--html is empty; pass a file.')

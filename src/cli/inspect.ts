@@ -9,7 +9,7 @@ import { createShelf, type Shelf } from '../core/index.ts'
 import { createFileFeed } from '../inspector/events/index.ts'
 import type { InspectedServers } from '../inspector/index.ts'
 import { type Machine, thisMachine } from '../mcp/config/index.ts'
-import { shelfOptions } from '../mcp/gateway/index.ts'
+import { gatewayShelfOptions } from '../mcp/gateway/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
@@ -30,6 +30,7 @@ import { startBrowser } from './login.ts'
 import {
   describeProblem,
   editableFiles,
+  pinsHint,
   type ServersToStart,
   serversIfAny,
   storedLogins,
@@ -149,7 +150,7 @@ function startServers(
   { named, machine, notify }: StartOptions,
 ): StartedServers {
   const { settings } = config
-  const shelf: Shelf = createShelf({ ...shelfOptions })
+  const shelf: Shelf = createShelf({ ...gatewayShelfOptions })
   const folder = defaultPinsFolder(machine.environment)
   const pins = folder === undefined ? undefined : openPins({ folder, notify: notify })
   const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))
@@ -158,6 +159,7 @@ function startServers(
     servers: eager(config.servers),
     concurrency: settings.concurrency,
     onChange: settings.onChange,
+    acceptHint: pinsHint,
     ...(pins ? { pins: comparePinned(pins) } : {}),
     authorize: storedLogins(notify),
     notify: notify,

@@ -14,7 +14,7 @@ import { count, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, filesIn, type Terminal } from './command.ts'
 import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
-const SECONDS = 10
+const DEFAULT_SECONDS = 10
 /** Width if the output is not a terminal. */
 const COLUMNS = 80
 /** Context window; it limits how many names are announced, so costs hardly depend on it. */
@@ -41,7 +41,7 @@ export function listCommand(machine: () => Machine): Command {
     noArguments: 'pass files with --config',
     options: {
       offline: { type: 'boolean', about: 'list names only, without starting servers' },
-      ...timeoutOption(SECONDS),
+      ...timeoutOption(DEFAULT_SECONDS),
       config: {
         type: 'string',
         value: 'files',
@@ -51,7 +51,7 @@ export function listCommand(machine: () => Machine): Command {
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],
     async run(input, terminal) {
-      const timeout = timeoutIn(input) ?? SECONDS * 1000
+      const timeout = timeoutIn(input) ?? DEFAULT_SECONDS * 1000
       const here = machine()
       const named = filesIn(input)
       const own = userConfigFiles(here)

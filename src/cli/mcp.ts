@@ -286,8 +286,8 @@ async function serveOnStdio(
   streams: ClientStreams,
   answered: InitializeRequest | undefined,
 ): Promise<void> {
-  const { ClientMessageTooLong, runOnStdio } = await import('../mcp/gateway/stdio.ts')
-  await runOnStdio(await gateway(), { ...streams, answered }).catch((error: unknown) => {
+  const { ClientMessageTooLong, serveMcpGatewayOnStdio } = await import('../mcp/gateway/stdio.ts')
+  await serveMcpGatewayOnStdio(await gateway(), { ...streams, answered }).catch((error: unknown) => {
     throw error instanceof ClientMessageTooLong ? new CommandError(error.message) : error
   })
 }
@@ -308,7 +308,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const settings = { ...serviceIn(input), ...maxSessionsIn(input), readinessChecks }
   const drainDelay = drainDelayIn(input)
   const gateway = await opened.gateway()
-  const { runOnHttp } = await import('../mcp/http/http.ts')
+  const { serveMcpGatewayOnHttp } = await import('../mcp/http/http.ts')
   const { TOOLSHELF_KEY: key } = process.env
   const notify = (message: string) => terminal.report(`toolshelf mcp: ${message}`)
   const address = input.text('address') || '127.0.0.1'
@@ -316,12 +316,20 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const { users, usage, protectedResource } = gatewayUsers ?? {}
   const hasUsers = users !== undefined
   const inspector = await opened.inspector({
-    ...{ address, hosts, clientKey: key, hasUsers, notify },
+    address,
+    hosts,
+    clientKey: key,
+    hasUsers,
+    notify,
     named: filesIn(input),
   })
   const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
-  const served = await runOnHttp(gateway, {
-    ...{ ...options, users, usage, protectedResource, trace: opened.trace },
+  const served = await serveMcpGatewayOnHttp(gateway, {
+    ...options,
+    users,
+    usage,
+    protectedResource,
+    trace: opened.trace,
     ...(inspector ? { inspector: inspector.handle } : {}),
   }).catch(async (error: unknown) => {
     await gateway.close()

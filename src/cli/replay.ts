@@ -77,7 +77,9 @@ export const replayCommand: Command = {
     const known = recording.turns.some(({ tools }) => tools) ? NONE : await definitionsFor(input, terminal)
     const report = await replay(recording, {
       ...known,
-      ...{ rank: rankers.hybrid, model: input.text('model') ?? MODEL, prices },
+      rank: rankers.hybrid,
+      model: input.text('model') ?? MODEL,
+      prices,
       ...(wire ? { wire } : {}),
     })
     terminal.print(input.isSet('json') ? toSafeJson(report) : replayView(report))

@@ -4,8 +4,8 @@ import { oneLine } from '../lib/index.ts'
 import {
   type ClientKey,
   createMessagesGateway,
-  createMetrics,
-  type Metrics,
+  createMessagesMetrics,
+  type MessagesMetrics,
   type ModeSetting,
   parseModeSetting,
   type RequestRecord,
@@ -114,7 +114,7 @@ export const serveCommand: Command = {
     const drainDelay = drainDelayIn(input)
     const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', wireIn(input), process.env)
     requireForwardableUpstream(upstream, [setting, ...keys.map((key) => key.setting)])
-    const metrics = createMetrics()
+    const metrics = createMessagesMetrics()
     const notify = (message: string) =>
       terminal.report(`toolshelf serve: ${oneLine(message, MAX_LINE_LENGTH)}`)
     const shared = await openShared(input, metrics, notify)
@@ -194,7 +194,7 @@ function openServeInspector(
 }
 
 /** Opens the users of `--users`, and the store that they and their limits are in. */
-async function openShared(input: Input, metrics: Metrics, notify: (message: string) => void) {
+async function openShared(input: Input, metrics: MessagesMetrics, notify: (message: string) => void) {
   const unmetered = await storeIn(input)
   const store = unmetered && meterStore(unmetered, metrics)
   const opened = await gatewayUsersIn(input, store, notify).catch(async (error: unknown) => {

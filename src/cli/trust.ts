@@ -98,7 +98,10 @@ async function ask(call: Call): Promise<ExitCode> {
   // The explicit command always asks, whatever was answered earlier.
   const asking: TrustStore = { ...store, read: async () => withoutRefusal(record) }
   const used = await decideTrust(project, {
-    ...{ store: asking, isTrusting: false, ask: terminal.ask, notify },
+    store: asking,
+    isTrusting: false,
+    ask: terminal.ask,
+    notify,
     show: (text) => showQuestion(terminal, text),
   })
   terminal.print(stateOf(project, used === project))

@@ -8,7 +8,7 @@ import { addFigures } from '../core/figures/index.ts'
 import type { Environment } from '../lib/index.ts'
 import {
   createMessagesGateway,
-  createMetrics,
+  createMessagesMetrics,
   type RequestRecord,
   type RunningServer,
   serveMessagesGateway as serveMessages,
@@ -82,7 +82,7 @@ async function startServer(
     keep: listIn(input, 'keep'),
     notify,
   })
-  return serveMessages({ gateway, setting, metrics: createMetrics(), port: 0, notify, onDone }).catch(
+  return serveMessages({ gateway, setting, metrics: createMessagesMetrics(), port: 0, notify, onDone }).catch(
     (error: unknown) => {
       throw new CommandError((error as Error).message)
     },

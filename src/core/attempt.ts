@@ -3,19 +3,19 @@
 /** Calls a listener; ignores its result and its errors. */
 export function attempt(call: () => unknown): void {
   try {
-    isLate(call())
+    silencePromise(call())
   } catch {
     // A broken listener loses its event; the request goes on.
   }
 }
 
 /** Returns a listener whose errors are swallowed. */
-export function quietly<Event>(listener: (event: Event) => unknown): (event: Event) => void {
+export function swallowErrors<Event>(listener: (event: Event) => unknown): (event: Event) => void {
   return (event) => attempt(() => listener(event))
 }
 
-/** Returns whether the answer is a promise, and swallows its rejection. */
-export function isLate(answer: unknown): boolean {
+/** Swallows the rejection of an answer that is a promise; returns whether it is one. */
+export function silencePromise(answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null || !('then' in answer)) return false
   Promise.resolve(answer).catch(() => {})
   return true

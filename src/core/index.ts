@@ -42,11 +42,11 @@ export { type BreakCause, explainBreak, type PrefixInput, prefixHash } from './p
 export { type Prepared, prepareRequest } from './prepare.ts'
 export {
   type CallKind,
+  describeReads,
+  describeSearches,
   type PresentedItem,
   type PresentOptions,
   presentMessages,
-  readKind,
-  searchKind,
 } from './present.ts'
 export {
   type BlockInMaking,
@@ -59,6 +59,7 @@ export {
   type StreamEvent,
 } from './reply.ts'
 export { type DescribedTools, describePool, toolShare } from './report-pool.ts'
+export type { HiddenParts } from './restricted-shelf.ts'
 export {
   DEFAULT_BUDGET,
   idIn,
@@ -92,8 +93,8 @@ export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy 
 export type {
   ClientIdentity,
   ConversationKind,
-  PrefixCause,
   PrefixChange,
+  ReportedBreakCause,
   ToolShare,
   Trace,
   TraceListener,
@@ -127,4 +128,3 @@ export type {
   Validate,
   WireName,
 } from './types.ts'
-export type { HiddenParts } from './view.ts'

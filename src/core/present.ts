@@ -25,15 +25,15 @@ export type PresentOptions = {
 }
 
 /** Summarises calls that read files: "read 3 files". */
-export const readKind: CallKind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
+export const describeReads: CallKind = (count) => `read ${count} ${count === 1 ? 'file' : 'files'}`
 /** Summarises calls that search files: "searched 3 files". */
-export const searchKind: CallKind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
+export const describeSearches: CallKind = (count) => `searched ${count} ${count === 1 ? 'file' : 'files'}`
 
 /**
  * Lists what a person should see of a conversation: text and calls, without searches for tools.
  *
  * @example
- * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: readKind, Grep: searchKind } })
+ * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: describeReads, Grep: describeSearches } })
  */
 export function presentMessages(history: readonly MessageLike[], options: PresentOptions): PresentedItem[] {
   const messages = history as readonly Message[]

@@ -3,23 +3,23 @@
 import { parseBetas } from '../lib/index.ts'
 import { backEndKey, usesReferences } from './gate/index.ts'
 import type { Prepared } from './prepare.ts'
-import type { Store } from './store.ts'
+import type { SharedShelf } from './shared-shelf.ts'
 import type { RequestLike } from './types.ts'
 
 /** Remembers a refusal and reports it once. Returns whether to send the request again with everything loaded. */
 export function learnRejection(
-  store: Store,
+  shared: SharedShelf,
   error: unknown,
   model: string,
   sent: Prepared<RequestLike>,
 ): boolean {
-  const { settings } = store.host
+  const { settings } = shared.host
   const spoke = sent.decision.open && usesReferences(sent.decision.wire)
   const message = spoke
     ? rejection(error, parseBetas(sent.headers['anthropic-beta']))?.slice(0, 300)
     : undefined
   if (message === undefined) return false
-  if (store.reject(backEndKey(settings.baseURL, model))) {
+  if (shared.reject(backEndKey(settings.baseURL, model))) {
     settings.trace?.({ type: 'rejected', model, message })
     settings.notify(
       `${model} refused deferred tools, so all tools are loaded from now on. It said: ${message}`,

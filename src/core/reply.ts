@@ -1,6 +1,6 @@
 // Converts a reply between a message and the events of a stream, so that other code needs to handle only one form.
 // Implements wire 24.
-import { type Fields, fieldsOf, listOf, textOf, without } from '../lib/index.ts'
+import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../lib/index.ts'
 
 /** An event of a streamed reply, in the API's format. */
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
@@ -94,7 +94,7 @@ export function createCollector(json: Json = JSON): Collector {
       if (event.type === 'message_delta') {
         const counted = Object.entries(fieldsOf(event.usage)).filter(([, count]) => count !== null)
         const usage = { ...fieldsOf(message.usage), ...Object.fromEntries(counted) }
-        message = { ...message, ...without(event, 'type', 'delta'), ...fieldsOf(event.delta), usage }
+        message = { ...message, ...omitFields(event, 'type', 'delta'), ...fieldsOf(event.delta), usage }
       }
     },
     message: () => ({
@@ -120,7 +120,7 @@ export function grow(making: BlockInMaking | undefined, delta: Fields): void {
     making.block = { ...block, signature: textOf(block.signature) + textOf(delta.signature) }
   if (delta.type === 'citations_delta')
     making.block = { ...block, citations: [...listOf(block.citations), delta.citation] }
-  if (delta.type === 'compaction_delta') making.block = { ...block, ...without(delta, 'type') }
+  if (delta.type === 'compaction_delta') making.block = { ...block, ...omitFields(delta, 'type') }
 }
 
 /** Returns the complete block; input that was cut off becomes an empty object. */

@@ -50,7 +50,11 @@ function describe({ immediate, deferred }: DescribedTools): PoolDescription {
   )
   const ids = parts.map(({ id }) => id)
   const event: PoolEvent = {
-    ...{ type: 'pool', id: hash(ids.join()), parts: ids, total: all.length, immediate: immediate.length },
+    type: 'pool',
+    id: hash(ids.join()),
+    parts: ids,
+    total: all.length,
+    immediate: immediate.length,
     tokens: allDefinitionTokens(all),
   }
   return { id: event.id, events: [...parts, event] }
@@ -94,8 +98,10 @@ export function toolShare(pool: Pool, names: readonly string[]): ToolShare {
     tokensWith += definitionTokens(entry)
   }
   return {
-    ...{ visible, total: pool.tools.length },
-    ...{ tokensWith, tokensWithout: tokensOfPool(pool) },
+    visible,
+    total: pool.tools.length,
+    tokensWith,
+    tokensWithout: tokensOfPool(pool),
   }
 }
 

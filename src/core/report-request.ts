@@ -4,7 +4,7 @@ import type { Facts } from './history/index.ts'
 import { type BreakCause, explainBreak, type PrefixInput } from './prefix.ts'
 import { describePool, toolShare } from './report-pool.ts'
 import type { Context } from './state.ts'
-import type { PrefixCause, PrefixChange, Trace, TraceListener } from './trace.ts'
+import type { PrefixChange, ReportedBreakCause, Trace, TraceListener } from './trace.ts'
 import type { Block, Decision, RequestTool } from './types.ts'
 
 type Assembled = PrefixInput & {
@@ -67,7 +67,7 @@ function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixIn
 }
 
 /** Drops the texts of headers and system prompts. */
-function withoutContent(cause: BreakCause): PrefixCause {
+function withoutContent(cause: BreakCause): ReportedBreakCause {
   const { kind } = cause
   if ('name' in cause) return { kind, name: cause.name }
   return 'index' in cause ? { kind, index: cause.index } : { kind }

@@ -26,10 +26,11 @@ import { follow } from './history/index.ts'
 import { type Options, resolveOptions, wrong } from './options.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
+import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
 import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/index.ts'
 import { sendableMessages } from './sendable.ts'
+import { createSharedShelf, type SharedShelf } from './shared-shelf.ts'
 import { type Conversation, type Host, newConversation, type State } from './state.ts'
-import { createStore, type Store } from './store.ts'
 import { partitionTools } from './tools/index.ts'
 import type { TraceListener } from './trace.ts'
 import type {
@@ -46,7 +47,6 @@ import type {
   ToolResult,
   ToolUse,
 } from './types.ts'
-import { type HiddenParts, viewOf } from './view.ts'
 
 /** Options of `createShelf`: the tools and servers to start with, and every setting of `Options`. */
 export type ShelfOptions = Options & {
@@ -215,7 +215,7 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
   const { state } = options
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
   if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')
-  return shelfOn(storeFor(options), newConversation({ state }))
+  return shelfOn(sharedShelfFor(options), newConversation({ state }))
 }
 
 /**
@@ -227,17 +227,17 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
  * const prepared = await prepareRequest(host, conversation, request)
  */
 export function createHost(options: ShelfOptions): Host {
-  return storeFor(options).host
+  return sharedShelfFor(options).host
 }
 
-function storeFor({ tools = [], servers = {}, state: _, ...options }: ShelfOptions): Store {
+function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: ShelfOptions): SharedShelf {
   if (!Array.isArray(tools)) throw wrong('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
     throw wrong('servers', servers, 'an object by server name')
   const settings = resolveOptions(options)
-  const store = createStore(settings, settings.results ? withReadTool(tools) : tools)
-  for (const [name, details] of Object.entries(servers)) store.setServer(name, details)
-  return store
+  const shared = createSharedShelf(settings, settings.results ? withReadTool(tools) : tools)
+  for (const [name, details] of Object.entries(servers)) shared.setServer(name, details)
+  return shared
 }
 
 function withReadTool(tools: readonly Tool[]): readonly Tool[] {
@@ -247,18 +247,18 @@ function withReadTool(tools: readonly Tool[]): readonly Tool[] {
   return [...tools, { name, description, input_schema: schema, alwaysLoad: true }]
 }
 
-function shelfOn(store: Store, conversation: Conversation): Shelf {
+function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
   const { memory } = conversation
-  const searchName = store.host.settings.searchTool
+  const searchName = shared.host.settings.searchTool
   const read = (messages: readonly MessageLike[]) => {
     memory.history = follow(memory.history, messages as readonly Message[], memory.anchors, searchName)
     return memory.history
   }
-  const tracer = () => conversation.trace ?? store.host.settings.trace
+  const tracer = () => conversation.trace ?? shared.host.settings.trace
   const shelf: Shelf = {
     async prepare(request) {
       checkRequest(request)
-      return prepareRequest(store.host, conversation, request)
+      return prepareRequest(shared.host, conversation, request)
     },
     async run(call, options) {
       const execute: unknown = options?.execute
@@ -266,21 +266,21 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       return runCall({ ...shelf, trace: tracer() }, call, options)
     },
     answer: async (call) =>
-      (await answerRead(store.host, conversation, call)) ?? answerSearch(store, conversation, call),
+      (await answerRead(shared.host, conversation, call)) ?? answerSearch(shared, conversation, call),
     async search(input, options) {
-      const outcome = await searchTools(store, input, { trace: conversation.trace, ...options })
+      const outcome = await searchTools(shared, input, { trace: conversation.trace, ...options })
       noteSearch(conversation, outcome)
       return outcome
     },
     recordUse: (call) =>
-      noteUse(store.host, conversation, store.host.pool.byName.get(shelf.resolve(call).name)),
+      noteUse(shared.host, conversation, shared.host.pool.byName.get(shelf.resolve(call).name)),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
-      return checkCall(store.host, conversation, call, facts.loaded)
+      return checkCall(shared.host, conversation, call, facts.loaded)
     },
-    resolve: (call) => resolveCall(call, store.host.pool, store.host.settings),
+    resolve: (call) => resolveCall(call, shared.host.pool, shared.host.settings),
     result: toolResult,
-    shelve: (call, result) => shelveResult(store.host, conversation, call, result),
+    shelve: (call, result) => shelveResult(shared.host, conversation, call, result),
     results: () => conversation.state.results?.shelved ?? [],
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
       const bound = conversation.state.bound ?? false
@@ -305,24 +305,24 @@ function shelfOn(store: Store, conversation: Conversation): Shelf {
       }
     },
     async recover(error, request, prepared) {
-      return learnRejection(store, error, request.model, prepared) ? shelf.prepare(request) : undefined
+      return learnRejection(shared, error, request.model, prepared) ? shelf.prepare(request) : undefined
     },
-    add: (added) => store.add([added].flat()),
-    remove: store.remove,
-    replace: store.replace,
-    readAhead: store.readAhead,
-    pending: (server) => store.setServer(server, { state: 'pending' }),
-    failed: (server, error) => store.setServer(server, { state: 'failed', error: String(error) }),
-    setServer: store.setServer,
+    add: (added) => shared.add([added].flat()),
+    remove: shared.remove,
+    replace: shared.replace,
+    readAhead: shared.readAhead,
+    pending: (server) => shared.setServer(server, { state: 'pending' }),
+    failed: (server, error) => shared.setServer(server, { state: 'failed', error: String(error) }),
+    setServer: shared.setServer,
     fork: ({ subAgent = true, state, trace, hidden } = {}) =>
       shelfOn(
-        hidden ? viewOf(store, hidden) : store,
+        hidden ? restrictShelf(shared, hidden) : shared,
         newConversation({ state, isSubAgent: subAgent, trace: trace ?? conversation.trace }),
       ),
-    refreshCapabilities: store.refreshCapabilities,
+    refreshCapabilities: shared.refreshCapabilities,
     tools: () => shelf.partition().pool.tools,
-    partition: () => partitionTools(store.host.pool, store.host.servers, store.host.settings.hidden),
-    servers: () => store.host.servers,
+    partition: () => partitionTools(shared.host.pool, shared.host.servers, shared.host.settings.hidden),
+    servers: () => shared.host.servers,
     state: () => conversation.state,
   }
   return shelf

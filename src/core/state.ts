@@ -1,7 +1,7 @@
 // Defines the host, a conversation, and the context in which one request is prepared.
 // Implements L5, U1.
 
-import { quietly } from './attempt.ts'
+import { swallowErrors } from './attempt.ts'
 import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
@@ -107,7 +107,7 @@ export function newConversation(
     searches: [],
   }
   const { state = emptyState, isSubAgent = false, trace } = options
-  return { state, memory, isSubAgent, trace: trace && quietly(trace) }
+  return { state, memory, isSubAgent, trace: trace && swallowErrors(trace) }
 }
 
 /** Everything that preparing one request uses. */

@@ -86,7 +86,7 @@ export type Trace =
       /** True if the prompt cache holds. */
       readonly isKept: boolean
       /** What broke it; the first hundred causes. */
-      readonly causes: readonly PrefixCause[]
+      readonly causes: readonly ReportedBreakCause[]
       /** How many more causes there are. */
       readonly left: number
       /** What changed, one for each of `causes`; undefined if the cache holds. Only for readers that keep content. */
@@ -357,8 +357,8 @@ export type ToolShare = {
   readonly tokensWithout: number
 }
 
-/** One cause of a broken prefix, without what the conversation says. */
-export type PrefixCause = {
+/** A `BreakCause` as events report it: without what the conversation says. */
+export type ReportedBreakCause = {
   /** What changed: `model`, `system`, `header`, `tool-added`, `message-edited`, … as in `explainBreak`. */
   readonly kind: string
   /** The tool's name. */

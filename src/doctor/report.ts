@@ -229,10 +229,24 @@ function identityOf(status: ServerStatus) {
 /** A server of which only the configuration is known. */
 function notStarted({ name, source, does }: UntrustedServer): ServerReport {
   return {
-    ...{ name, state: 'untrusted', reason: does.join('; '), stderr: '', startMilliseconds: null },
-    ...{ transport: '', source, software: null, protocol: null, hidden: [], idleRules: [], changed: [] },
+    name,
+    state: 'untrusted',
+    reason: does.join('; '),
+    stderr: '',
+    startMilliseconds: null,
+    transport: '',
+    source,
+    software: null,
+    protocol: null,
+    hidden: [],
+    idleRules: [],
+    changed: [],
     ...costOf([], WINDOW),
-    ...{ heaviest: [], alwaysLoadAdvice: null, problems: [], suspicions: [], held: [] },
+    heaviest: [],
+    alwaysLoadAdvice: null,
+    problems: [],
+    suspicions: [],
+    held: [],
   }
 }
 

@@ -1,8 +1,8 @@
 // Computes missing vectors in the background, in small batches with pauses, so that it does not delay other work.
 import { setImmediate } from 'node:timers/promises'
+import type { LazyEncoder } from './lazy-encoder.ts'
 import type { VectorStore } from './store.ts'
-import type { Tier } from './tier.ts'
-import { createWaiting, type Waiting } from './waiting.ts'
+import { createTextQueue, type TextQueue } from './text-queue.ts'
 
 /** Computes vectors in the background. */
 export interface Background {
@@ -19,54 +19,54 @@ export interface Background {
 /** Texts per message to the worker. A query waits for at most one text, because the engine handles them one by one. */
 const BATCH = 8
 /** Milliseconds of pause after each batch, unless a caller waits. */
-const PAUSE = 25
+const PAUSE_MS = 25
 /** Texts to look up before yielding to the event loop. */
 const LOOKUPS = 256
 
 /** Creates an idle background computation. */
-export function createBackground(tier: Tier): Background {
-  const waiting = createWaiting()
+export function createBackground(encoder: LazyEncoder): Background {
+  const queue = createTextQueue()
   let work: Promise<void> | undefined
   let done = 0
   let rounds = 0
   const listeners = new Set<(done: number, total: number) => void>()
 
   const drop = (texts: readonly string[]): void => {
-    for (const text of texts) waiting.delete(text)
+    for (const text of texts) queue.delete(text)
     done += texts.length
   }
   const run = async (): Promise<void> => {
-    const store = await tier.open()
+    const store = await encoder.open()
     while (store) {
-      const batch = await nextBatch(waiting, store, drop)
-      const vectors = batch.length > 0 ? await tier.embed(batch) : undefined
+      const batch = await nextBatch(queue, store, drop)
+      const vectors = batch.length > 0 ? await encoder.embed(batch) : undefined
       if (vectors === undefined) break
       store.add(batch, vectors)
       drop(batch)
       rounds++
-      for (const listener of listeners) listener(done, done + waiting.size)
-      if (!tier.isAwaited) await pause()
+      for (const listener of listeners) listener(done, done + queue.size)
+      if (!encoder.isAwaited) await pause()
     }
-    if (tier.failure !== undefined) waiting.clear()
+    if (encoder.failure !== undefined) queue.clear()
   }
   /** Repeats until no texts were added in the meantime. */
   const runAll = async (): Promise<void> => {
-    while (waiting.size > 0) await run()
+    while (queue.size > 0) await run()
     work = undefined
     done = 0
   }
 
   return {
     get progress() {
-      return work && { done, total: done + waiting.size }
+      return work && { done, total: done + queue.size }
     },
     get rounds() {
       return rounds
     },
     prepare(texts) {
-      if (tier.failure !== undefined) return
-      if (texts.length > 0) waiting.add(texts)
-      if (waiting.size > 0) work ??= runAll()
+      if (encoder.failure !== undefined) return
+      if (texts.length > 0) queue.add(texts)
+      if (queue.size > 0) work ??= runAll()
     },
     async finished(progress) {
       if (progress) listeners.add(progress)
@@ -81,13 +81,13 @@ export function createBackground(tier: Tier): Background {
 
 /** Takes up to one batch of texts without a vector; removes those that have one. */
 async function nextBatch(
-  waiting: Waiting,
+  queue: TextQueue,
   store: VectorStore,
   drop: (texts: readonly string[]) => void,
 ): Promise<string[]> {
   const batch: string[] = []
   let lookups = 0
-  for (const text of waiting.texts()) {
+  for (const text of queue.texts()) {
     if (store.has(text)) drop([text])
     else if (batch.push(text) === BATCH) break
     if (++lookups % LOOKUPS === 0) await setImmediate()
@@ -97,6 +97,6 @@ async function nextBatch(
 
 function pause(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, PAUSE).unref()
+    setTimeout(resolve, PAUSE_MS).unref()
   })
 }

@@ -2,8 +2,8 @@
 // fails, it warns once and returns no vectors; search works without them.
 import { createBackground } from './background.ts'
 import { type Engine, loadEngine } from './engine.ts'
+import { createLazyEncoder } from './lazy-encoder.ts'
 import type { Vector } from './records.ts'
-import { createTier } from './tier.ts'
 
 export type { Engine } from './engine.ts'
 export { floatsOf, type Vector } from './records.ts'
@@ -68,48 +68,48 @@ const MAX_QUERIES = 32
 /** Creates an embedder; loads the encoder on first use. */
 export function createEmbedder(options: EmbedderOptions = {}): Embedder {
   const { cacheFolder, notify = () => {}, load = loadEngine } = options
-  const tier = createTier({ cacheFolder, notify, load })
-  const background = createBackground(tier)
+  const encoder = createLazyEncoder({ cacheFolder, notify, load })
+  const background = createBackground(encoder)
   let queries = 0
   let isWaking = false
   return {
     get state(): EmbedderState {
-      if (tier.failure !== undefined) return { status: 'unavailable', reason: tier.failure }
+      if (encoder.failure !== undefined) return { status: 'unavailable', reason: encoder.failure }
       if (background.progress) return { status: 'working', ...background.progress }
-      return { status: tier.isOpened ? 'ready' : 'idle' }
+      return { status: encoder.isOpened ? 'ready' : 'idle' }
     },
     get version() {
-      return background.rounds + (tier.store ? 1 : 0)
+      return background.rounds + (encoder.store ? 1 : 0)
     },
     get isLoaded() {
-      return tier.isLoaded
+      return encoder.isLoaded
     },
     wake() {
-      if (tier.isLoaded || isWaking) return
+      if (encoder.isLoaded || isWaking) return
       isWaking = true
-      void tier.embed(['']).finally(() => {
+      void encoder.embed(['']).finally(() => {
         isWaking = false
       })
     },
     async embedQuery(text) {
       if (queries >= MAX_QUERIES) return undefined
       queries++
-      return tier
+      return encoder
         .awaited(async () => {
-          const vector = (await tier.embed([text]))?.[0]
+          const vector = (await encoder.embed([text]))?.[0]
           return vector && Float32Array.from(vector)
         })
         .finally(() => {
           queries--
         })
     },
-    vectors: (texts) => texts.map((text) => tier.store?.get(text)),
+    vectors: (texts) => texts.map((text) => encoder.store?.get(text)),
     prepare: background.prepare,
     ready: (progress) =>
-      tier.awaited(async () => {
+      encoder.awaited(async () => {
         await background.finished(progress)
-        await tier.store?.flush()
+        await encoder.store?.flush()
       }),
-    close: tier.close,
+    close: encoder.close,
   }
 }

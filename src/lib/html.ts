@@ -4,8 +4,22 @@ const SILENT = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head'
 const BREAKS =
   /^(p|div|section|article|header|footer|main|nav|aside|table|tr|ul|ol|dl|dt|dd|pre|blockquote|form|h[1-6]|br|hr|li|option|figure)$/
 const ENTITIES: { readonly [name: string]: string } = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', copy: '©', hellip: '…' },
-  ...{ mdash: '—', ndash: '–', rsquo: '’', lsquo: '‘', rdquo: '”', ldquo: '“', middot: '·', bull: '•' },
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: ' ',
+  copy: '©',
+  hellip: '…',
+  mdash: '—',
+  ndash: '–',
+  rsquo: '’',
+  lsquo: '‘',
+  rdquo: '”',
+  ldquo: '“',
+  middot: '·',
+  bull: '•',
 }
 
 /** Returns the text of an HTML document, with Markdown-like headings, lists and links. */

@@ -14,9 +14,9 @@ export {
   isFields,
   jsonLength,
   listOf,
+  omitFields,
   textOf,
   toJson,
-  without,
   withoutCacheControl,
 } from './json.ts'
 export { literalRanges, replaceLiterals } from './literals.ts'

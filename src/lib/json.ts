@@ -24,7 +24,7 @@ export function textOf(value: unknown): string {
 }
 
 /** Returns a copy of the object without these fields. */
-export function without(fields: Fields, ...names: string[]): Fields {
+export function omitFields(fields: Fields, ...names: string[]): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 }
 

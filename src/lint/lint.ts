@@ -182,7 +182,9 @@ function suspicion(
   const shown = excerpt === '' ? '' : `: "${excerpt}"`
   return {
     rule: level === 'warn' ? 'suspicious-text' : 'steering-text',
-    ...{ server, tool, message: `${where}: ${message}${shown}` },
+    server,
+    tool,
+    message: `${where}: ${message}${shown}`,
   }
 }
 

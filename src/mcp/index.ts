@@ -17,16 +17,16 @@ export {
   type GatewayResults,
   type GatewayScripts,
   type GatewaySkills,
+  gatewayShelfOptions,
   type McpGateway,
   type McpGatewayOptions,
   type McpMetrics,
-  runOnStdio,
   type StdioOptions,
-  shelfOptions,
+  serveMcpGatewayOnStdio,
 } from './gateway/index.ts'
 export type { HostTimeouts } from './host/index.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
-export { type HttpGateway, type HttpOptions, runOnHttp } from './http/index.ts'
+export { type HttpGateway, type HttpOptions, serveMcpGatewayOnHttp } from './http/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
 export { type OfferedSkill, type ServerSkill, type ServerSkills, serverSkills } from './skills/index.ts'

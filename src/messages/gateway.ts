@@ -4,7 +4,7 @@
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
 import { countTokens, readingOf } from '../core/oracle/index.ts'
-import { rest, type Slice, startTimer } from '../node/index.ts'
+import { type Slice, startTimer, yieldIfOver } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { usesDeferral } from './contract.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
@@ -36,8 +36,8 @@ import {
   hasTraces,
   isBound,
   isRestored,
-  type Liftable,
   lift,
+  type RequestShelf,
   restoreContextFor,
   type Shelved,
   startHidden,
@@ -148,11 +148,11 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       replyOptions.onDecided?.(outcome)
       // 4. Set up this reply's searches, hosted or hidden
       const searching = await startSearches(parts, started, replyOptions.owner)
-      await rest(replyOptions.slice)
+      await yieldIfOver(replyOptions.slice)
       // 5. Sample until the model has found the tools it needs
       const { headers } = replyOptions.call
       const observers = observeReply(started.request, outcome, { upstream, prices, headers })
-      await rest(replyOptions.slice)
+      await yieldIfOver(replyOptions.slice)
       const target = targetFor(parts, plan, request, replyOptions)
       const sampled = await converse({ ...target, ...observers, searching })
       // 6. Keep what the client's API cannot express
@@ -197,11 +197,11 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const { upstream, thoughts, replies, conversations } = parts
   const { owner, inbound = MESSAGES } = replyOptions
   const restored = inbound.api === 'chat' ? replies.restore(sent, owner) : sent
-  await rest(replyOptions.slice)
+  await yieldIfOver(replyOptions.slice)
   // 1. Choose pass, emulate, shelve or off
-  const { facts, liftable } = await gatherFacts(parts, restored, replyOptions)
+  const { facts, requestShelf } = await gatherFacts(parts, restored, replyOptions)
   const plan = planRequest(facts)
-  await rest(replyOptions.slice)
+  await yieldIfOver(replyOptions.slice)
   const outcome = newOutcome(plan, restored)
   outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers, replyOptions.user)
   if (!leavesThreadsToUpstream(upstream, plan, restored, replyOptions.setting)) refuseThreads(restored)
@@ -211,7 +211,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
     ? thoughts.restore(restored, owner)
     : restored
   // 3. Put the client's tools on the shelf, once
-  const onShelf = plan.mode === 'shelve' ? liftable : undefined
+  const onShelf = plan.mode === 'shelve' ? requestShelf : undefined
   if (outcome.trace)
     outcome.pool = onShelf
       ? describePool(onShelf.shelf.shelf.partition()).id
@@ -224,7 +224,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
       longResults: parts.longResults,
       slice: replyOptions.slice,
     }))
-  await rest(replyOptions.slice)
+  await yieldIfOver(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
   return { plan, outcome, request, contract, shelved }
 }
@@ -234,7 +234,7 @@ async function gatherFacts(
   { upstream, shelves, memory }: Parts,
   request: MessagesRequest,
   { setting, owner, slice, inbound = MESSAGES }: ReplyOptions,
-): Promise<{ facts: PlanFacts; liftable?: Liftable }> {
+): Promise<{ facts: PlanFacts; requestShelf?: RequestShelf }> {
   const { unconvertible, hidesSearches = false } = inbound
   const isDeferring = !hidesSearches && usesDeferral(request)
   const wire = wireFor(request, upstream.wireFor(request.model))
@@ -246,8 +246,8 @@ async function gatherFacts(
     return { facts: { ...facts, shelving: undefined } }
   const shelf = whyNotShelved(request) ?? (await shelves.shelfFor(request.tools ?? [], slice))
   if (typeof shelf === 'string') return { facts: { ...facts, shelving: shelf } }
-  const liftable = { shelf, restoring: restoreContextFor(shelf, request, memory, owner) }
-  return { facts: { ...facts, shelving: shelvingFacts(request, facts, liftable) }, liftable }
+  const requestShelf = { shelf, restoring: restoreContextFor(shelf, request, memory, owner) }
+  return { facts: { ...facts, shelving: shelvingFacts(request, facts, requestShelf) }, requestShelf }
 }
 
 /** Starts the searches of a reply: hidden from the client if its tools are on the shelf, else the API's own. */
@@ -320,7 +320,7 @@ function leavesThreadsToUpstream(
 function shelvingFacts(
   { model, messages, tools = [] }: MessagesRequest,
   { setting: { mode, share }, wire: { mostTools } }: Pick<PlanFacts, 'setting' | 'wire'>,
-  { shelf, restoring }: Liftable,
+  { shelf, restoring }: RequestShelf,
 ): ShelvingFacts {
   const isAuto = mode === 'auto'
   return {

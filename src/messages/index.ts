@@ -11,8 +11,8 @@ export type { RequestOutcome } from './request-outcome.ts'
 export type { Wait } from './sampling.ts'
 export type { ClientKey } from './server/index.ts'
 export {
-  createMetrics,
-  type Metrics,
+  createMessagesMetrics,
+  type MessagesMetrics,
   type RequestRecord,
   type RunningServer,
   type ServeOptions,

@@ -3,7 +3,7 @@
 
 import { type BilledTokens, billedTokens } from '../core/figures/index.ts'
 import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
-import { CALL_TOOL, type Fields, fieldsOf, textOf, without } from '../lib/index.ts'
+import { CALL_TOOL, type Fields, fieldsOf, omitFields, textOf } from '../lib/index.ts'
 import { type ChildSpan, traceIdOf } from '../node/index.ts'
 import { exactJson } from './json/index.ts'
 import { sample, samplePatiently, type Target } from './sampling.ts'
@@ -75,7 +75,7 @@ function beginSampling(job: Job): Begin {
 
 /** Sets the parent span. Drops a `tracestate` without a valid `traceparent`, because the two belong together. */
 function withParent(headers: Headers, traceparent: string): Headers {
-  const kept = traceIdOf(headers.traceparent) === undefined ? without(headers, 'tracestate') : headers
+  const kept = traceIdOf(headers.traceparent) === undefined ? omitFields(headers, 'tracestate') : headers
   return { ...(kept as Headers), traceparent }
 }
 
@@ -232,7 +232,7 @@ function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { sear
 
 function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { searching }: Job): StreamEvent {
   const block = finished(open, exactJson)
-  reply.shown[at] = { ...reply.shown[at], ...without(block, 'id', 'caller') }
+  reply.shown[at] = { ...reply.shown[at], ...omitFields(block, 'id', 'caller') }
   searching.said(block)
   return { ...event, index: at }
 }

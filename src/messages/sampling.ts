@@ -1,7 +1,7 @@
 // Runs one sampling: translates the contract request for the upstream, sends it, and retries when the response allows.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf } from '../lib/index.ts'
-import { rest, type Slice } from '../node/index.ts'
+import { type Slice, yieldIfOver } from '../node/index.ts'
 import { createRecent, type Recent } from './recent.ts'
 import type {
   HttpAnswer,
@@ -74,9 +74,9 @@ async function sendLowered<Given>(
   // Keyed by client, so that one client's invalid tools do not strip the fields of another's.
   const key = `${owner} ${contract.model}`
   const keepsFields = !plain.get(key)
-  await rest(slice)
+  await yieldIfOver(slice)
   const request = lower(contract, wire, { mostTools, keepsFields })
-  await rest(slice)
+  await yieldIfOver(slice)
   const answer = await send(request)
   const refusal = refusalIn(answer)
   if (wire === 'native' || !refusal || !refusesField(refusal, request)) return { answer, request }

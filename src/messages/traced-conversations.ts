@@ -4,6 +4,7 @@ import type { ClientIdentity, ConversationListener, ConversationStart, OpenTrace
 import { oncePerFrozen, toJson, withoutCacheControl } from '../lib/index.ts'
 import { traceIdOf } from '../node/index.ts'
 import { createRecent } from './recent.ts'
+import { MAX_ADDED_MESSAGES } from './shelve/index.ts'
 import type { Fields, Headers, MessagesRequest } from './types.ts'
 
 /** Returns the listener for the events of a request's conversation; undefined if nobody listens. */
@@ -16,8 +17,6 @@ export type TraceOfRequest = (
 
 /** Conversations that are recognised; above this number the least recent are forgotten. */
 const MAX_CONVERSATIONS = 1000
-/** Maximum messages that a request may add for its conversation to be found. */
-const LOOK_BACK = 8
 
 /** Conversations whose newest request has no key yet: most continue with the same objects and never need one. */
 const MAX_WITHOUT_KEY = 16
@@ -36,7 +35,11 @@ export function createTracedConversations(openTrace: OpenTrace | undefined): Tra
   }
 
   function findByObjects(messages: readonly Fields[], owner: string): ConversationListener | undefined {
-    for (let index = messages.length - 1; index >= Math.max(0, messages.length - LOOK_BACK); index--) {
+    for (
+      let index = messages.length - 1;
+      index >= Math.max(0, messages.length - MAX_ADDED_MESSAGES);
+      index--
+    ) {
       const place = places.get(messages[index]!)
       if (place?.owner === owner && isAt(place, messages, index)) return place.trace
     }
@@ -124,7 +127,7 @@ function prefixKeys(messages: readonly Fields[], owner: string): string[] {
       link.from = key
     }
     key = link.key
-    if (index >= messages.length - LOOK_BACK) keys.unshift(key)
+    if (index >= messages.length - MAX_ADDED_MESSAGES) keys.unshift(key)
   }
   return keys
 }

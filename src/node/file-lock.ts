@@ -2,7 +2,7 @@
 import { open, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const PAUSE = 25
+const RETRY_MS = 25
 
 /**
  * Waits for the lock, takes it and returns a function that releases it. A lock older than `longestHold` milliseconds is
@@ -11,7 +11,7 @@ const PAUSE = 25
 export async function lockFile(path: string, longestHold: number): Promise<() => Promise<void>> {
   while (!(await tryLock(path))) {
     if (await isAbandoned(path, longestHold)) await rm(path, { force: true })
-    else await sleep(PAUSE)
+    else await sleep(RETRY_MS)
   }
   return () => rm(path, { force: true })
 }

@@ -34,8 +34,7 @@ export { tooManyValues } from './json-values.ts'
 export { createKeyThrottle } from './key-throttle.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
-export { createScheduler, rest, type Slice } from './scheduler.ts'
-export { createSlices } from './slices.ts'
+export { createScheduler, type Slice, yieldIfOver } from './scheduler.ts'
 export { startTimer } from './timer.ts'
 export {
   type ChildSpan,
@@ -50,3 +49,4 @@ export {
 export { createWatchdog, spawnGuarded, watchdog } from './watchdog.ts'
 export { seconds, TimeoutError, withTimeout } from './with-timeout.ts'
 export { createWrongKeys, type WrongKeys } from './wrong-keys.ts'
+export { createYieldBySize } from './yield-by-size.ts'

@@ -101,7 +101,7 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
 }
 
 /** Yields if the slice is used up. */
-export async function rest(slice: Slice | undefined): Promise<void> {
+export async function yieldIfOver(slice: Slice | undefined): Promise<void> {
   if (slice?.isOver()) await slice.next()
 }
 

@@ -90,14 +90,14 @@ function isoTime(at: number): string {
 }
 
 /** Milliseconds after which tools are reported again. */
-const REPEAT_AFTER = 3_600_000
+const REPEAT_AFTER_MS = 3_600_000
 const MAX_REMEMBERED = 10_000
 
 /** Returns a function that says whether an id was reported within the last hour, and records it if not. */
 function createRepetitions(): (id: string, time: number) => boolean {
   const reported = new Map<string, number>()
   return (id, time) => {
-    if (time - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER) return true
+    if (time - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER_MS) return true
     reported.delete(id)
     reported.set(id, time)
     dropOldest(reported, MAX_REMEMBERED)

@@ -52,7 +52,7 @@ export function createWatchdog({ idleMs = IDLE_MS }: { readonly idleMs?: number 
   }
 
   /** Ends the shell by closing its stdin, unless it got a group in the meantime. */
-  function rest(): void {
+  function endIfUnused(): void {
     if (groups.size > 0) return
     const unused = shell
     shell = undefined
@@ -74,7 +74,7 @@ export function createWatchdog({ idleMs = IDLE_MS }: { readonly idleMs?: number 
       shell?.stdin?.write(`- ${group}\n`)
       if (groups.size > 0) return
       clearTimeout(idle)
-      idle = setTimeout(rest, idleMs).unref()
+      idle = setTimeout(endIfUnused, idleMs).unref()
     },
   }
 }

@@ -147,9 +147,12 @@ export function createSpansReader(tracer: Tracer, options: SpansOptions): (recor
 function searchSpan(record: Extract<TraceRecord, { type: 'searched' }>, hasContent: boolean): SpanInput {
   const { ranker, matched, searchable, found, query } = record
   const attributes = {
-    ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': SEARCH_TOOL },
-    ...{ 'toolshelf.search.ranker': ranker, 'toolshelf.search.matched': matched },
-    ...{ 'toolshelf.search.searchable': searchable, 'toolshelf.search.found': [...found] },
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': SEARCH_TOOL,
+    'toolshelf.search.ranker': ranker,
+    'toolshelf.search.matched': matched,
+    'toolshelf.search.searchable': searchable,
+    'toolshelf.search.found': [...found],
     ...(hasContent ? { 'toolshelf.search.query': query } : {}),
   }
   return { operation: 'execute_tool', subject: SEARCH_TOOL, kind: SpanKind.INTERNAL, attributes }
@@ -202,8 +205,10 @@ function turnSpan({ reason, milliseconds, error }: Extract<TraceRecord, { type: 
     subject: 'toolshelf',
     kind: SpanKind.INTERNAL,
     attributes: {
-      ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'toolshelf' },
-      ...{ 'toolshelf.turn.reason': reason, ...(isFailed ? { 'error.type': '_OTHER' } : {}) },
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': 'toolshelf',
+      'toolshelf.turn.reason': reason,
+      ...(isFailed ? { 'error.type': '_OTHER' } : {}),
     },
     milliseconds,
     error: isFailed ? (error ?? reason) : undefined,
@@ -224,10 +229,15 @@ function requestSpan(record: Extract<TraceRecord, { type: 'answered' }>): SpanIn
     subject: route,
     kind: SpanKind.SERVER,
     attributes: {
-      ...{ 'http.request.method': 'POST', 'http.route': route, 'http.response.status_code': status },
-      ...{ 'gen_ai.request.model': model, 'toolshelf.mode': mode, 'toolshelf.searches': record.searches },
+      'http.request.method': 'POST',
+      'http.route': route,
+      'http.response.status_code': status,
+      'gen_ai.request.model': model,
+      'toolshelf.mode': mode,
+      'toolshelf.searches': record.searches,
       ...(wire === undefined ? {} : { 'toolshelf.wire': wire }),
-      ...{ 'toolshelf.tools.given': record.toolsGiven, 'toolshelf.tools.visible': record.toolsVisible },
+      'toolshelf.tools.given': record.toolsGiven,
+      'toolshelf.tools.visible': record.toolsVisible,
       ...(record.tokensWithout === undefined
         ? {}
         : {

@@ -143,8 +143,13 @@ async function replayTurn(replaying: Replaying): Promise<ReplayedTurn> {
   const last = step.samplings.at(-1)?.tokens ?? 0
   const isContinued = laneState.isStarted
   Object.assign(laneState, {
-    ...{ queries: [], isCompacted: false, isStarted: true, model, shelf },
-    ...{ conversation: conversationTokens, with: last },
+    queries: [],
+    isCompacted: false,
+    isStarted: true,
+    model,
+    shelf,
+    conversation: conversationTokens,
+    with: last,
   })
   const outputs = step.samplings.reduce((sum, { callTokens }) => sum + callTokens, 0)
   return {

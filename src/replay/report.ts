@@ -52,7 +52,10 @@ export function makeReplayReport(
       leftOut: recording.leftOut,
     },
     tools: {
-      ...{ servers: shelf.servers, tools: shelf.tools, deferred: shelf.deferred.size, tokens: shelf.tokens },
+      servers: shelf.servers,
+      tools: shelf.tools,
+      deferred: shelf.deferred.size,
+      tokens: shelf.tokens,
       used: used.size,
       unknown: [...unknown].slice(0, MAX_UNKNOWN).map(printableLine),
     },

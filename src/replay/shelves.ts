@@ -41,7 +41,10 @@ export function createReplayShelves(
   const { tools, servers = {}, rank, wire } = options
   const settings = { toolSearch: true, wire, rank }
   const clients = createClientShelves({
-    ...{ rank, keep: [], contextWindow: undefined, notify: () => {} },
+    rank,
+    keep: [],
+    contextWindow: undefined,
+    notify: () => {},
     timer: () => ({ over: new Promise(() => {}), cancel: () => {} }),
   })
   const byList = new Map<readonly Fields[], Promise<ReplayShelf>>()

@@ -17,7 +17,7 @@ import type {
 } from './types.ts'
 
 /** Milliseconds after which a worker that should have ended the script itself is terminated. */
-const GRACE = 1500
+const GRACE_MS = 1500
 /** Megabytes of the worker's heap, outside WebAssembly. */
 const WORKER_MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16 }
 
@@ -86,7 +86,7 @@ class ScriptRun {
       this.#finish = resolve
     })
     this.#worker = startWorker({ wasm, source, limits, now })
-    this.#computing = createStopwatch(limits.computeMs + GRACE, () => this.#end(COMPUTED_TOO_LONG))
+    this.#computing = createStopwatch(limits.computeMs + GRACE_MS, () => this.#end(COMPUTED_TOO_LONG))
     this.#total = createStopwatch(limits.totalMs, () => this.#end({ kind: 'took-too-long' }))
     this.#total.start()
     this.#worker.on('message', (message: WorkerMessage) => this.#receive(message))

@@ -12,7 +12,8 @@ export {
   poolTools,
   type Quality,
 } from './evaluate.ts'
-export { createHybrid, explainFusion, type HybridParts, type ScorePart } from './hybrid.ts'
+export { explainFusion, type ScorePart } from './explain-fusion.ts'
+export { createHybrid, type HybridParts } from './hybrid.ts'
 export { SearchInputError } from './input-error.ts'
 export {
   type Action,
@@ -36,10 +37,11 @@ export {
   type LearnedCredit,
   type LearnedSearch,
   type LearnedSearchOptions,
-  type LearnedUse,
+  type SavedSearchUse,
 } from './learned.ts'
 export type { LexicalExplanation, WordMatch } from './lexical/index.ts'
 export { createLexicalIndex, LEXICAL, type LexicalIndex, PLAIN_BM25 } from './lexical/index.ts'
+export { bm25, createLexicalRank, lexical } from './lexical-rankers.ts'
 export {
   createDense,
   createMeaning,
@@ -49,7 +51,6 @@ export {
   readMeaning,
   type Vectors,
 } from './meaning/index.ts'
-export { bm25, createLexicalRank, lexical } from './rankers.ts'
 export type { Breaks } from './reading.ts'
 export { createRelatedSearch, type RelatedEntry } from './related.ts'
 export { FILLER_WORDS, STOP_WORDS, searchFields, splitWords } from './words/index.ts'

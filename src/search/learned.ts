@@ -7,8 +7,8 @@ import { hash } from '../lib/index.ts'
 import { LEXICAL } from './lexical/index.ts'
 import { readQuery, stem } from './words/index.ts'
 
-/** One search that led to a call. Plain JSON. */
-export type LearnedUse = {
+/** A `SearchUse` in the form in which it is saved: plain JSON, with the words instead of the query. */
+export type SavedSearchUse = {
   /** The stems of the query's words, without the most common ones. */
   readonly words: readonly string[]
   /** The tool's server; empty for a tool of the host. */
@@ -38,15 +38,15 @@ export type LearnedSearch = {
   /** Returns the tools that `rank` would move to the front, most credit first. */
   credits(tools: readonly PoolTool[], query: string): LearnedCredit[]
   /** Returns everything learned, oldest first, to save it and pass it to `createLearnedSearch` later. */
-  uses(): readonly LearnedUse[]
+  uses(): readonly SavedSearchUse[]
 }
 
 /** Options of `createLearnedSearch`. */
 export type LearnedSearchOptions = {
   /** What was learned before: the saved `uses()`. */
-  readonly uses?: readonly LearnedUse[]
+  readonly uses?: readonly SavedSearchUse[]
   /** Called for each new use, to save it. */
-  readonly onUse?: (use: LearnedUse) => void
+  readonly onUse?: (use: SavedSearchUse) => void
 }
 
 const MAX_USES = 1000
@@ -77,7 +77,7 @@ export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions =
 
   function credits(tools: readonly PoolTool[], query: string): LearnedCredit[] {
     const words = new Set(wordsOf(query))
-    const like: { readonly use: LearnedUse; readonly shared: number }[] = []
+    const like: { readonly use: SavedSearchUse; readonly shared: number }[] = []
     for (let place = known.length - 1; place >= 0 && like.length < MAX_LIKE; place--) {
       const use = known[place]!
       const shared = sharedPart(words, use.words)
@@ -130,9 +130,9 @@ function withFirst(moved: readonly PoolTool[], ranking: Ranking, limit: number):
 }
 
 /** Keeps the newest uses, and at most a share of them for each tool. */
-function bounded(uses: readonly LearnedUse[]): LearnedUse[] {
+function bounded(uses: readonly SavedSearchUse[]): SavedSearchUse[] {
   const perTool = new Map<string, number>()
-  const kept: LearnedUse[] = []
+  const kept: SavedSearchUse[] = []
   for (let place = uses.length - 1; place >= 0 && kept.length < MAX_USES; place--) {
     const use = uses[place]!
     const count = (perTool.get(keyOf(use)) ?? 0) + 1
@@ -153,7 +153,7 @@ function sharedPart(words: ReadonlySet<string>, others: readonly string[]): numb
   return (2 * shared) / (words.size + others.length || 1)
 }
 
-function identityOf(tool: PoolTool): Omit<LearnedUse, 'words' | 'weight'> {
+function identityOf(tool: PoolTool): Omit<SavedSearchUse, 'words' | 'weight'> {
   return { server: tool.server ?? '', tool: tool.original, definition: definitionOf(tool) }
 }
 
@@ -162,7 +162,7 @@ function definitionOf({ tool: { description, input_schema: schema, inputSchema }
   return hash(JSON.stringify([description, schema ?? inputSchema]))
 }
 
-function keyOf({ server, tool }: Pick<LearnedUse, 'server' | 'tool'>): string {
+function keyOf({ server, tool }: Pick<SavedSearchUse, 'server' | 'tool'>): string {
   return `${server}\n${tool}`
 }
 

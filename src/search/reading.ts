@@ -4,8 +4,8 @@ import { searchText } from '../core/calls/index.ts'
 import type { PoolTool } from '../core/index.ts'
 import type { LexicalIndex } from './lexical/index.ts'
 import { LEXICAL } from './lexical/index.ts'
+import { createIndexes } from './lexical-rankers.ts'
 import type { Vectors } from './meaning/index.ts'
-import { createIndexes } from './rankers.ts'
 import { createToolSlices, type Pause, runAtOnce, runInSlices, type Sliced } from './slices.ts'
 
 /** Lets pure code give way to other work; the caller supplies the clock. */

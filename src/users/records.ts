@@ -62,7 +62,7 @@ export function readProfile(name: string, value: unknown): Profile {
   if (listing !== undefined && !LISTINGS.some((one) => one === listing))
     throw wrong(`${place}.listing`, listing, `one of ${LISTINGS.join(', ')}`)
   if (mode !== undefined && typeof mode !== 'string')
-    throw wrong(`${place}.mode`, mode, 'a mode of "toolshelf serve", such as auto')
+    throw wrong(`${place}.mode`, mode, 'a mode of the Messages gateway, such as auto')
   if (resultBudget !== undefined && !isCount(resultBudget))
     throw wrong(`${place}.resultBudget`, resultBudget, 'a number of characters; 0 sends every result whole')
   if (operator !== undefined && typeof operator !== 'boolean')
@@ -109,7 +109,9 @@ export function readKey(id: string, value: unknown): KeyRecord {
     throw wrong(`${place}.expires`, expires, 'a time in ISO 8601')
   if (label !== undefined && typeof label !== 'string') throw wrong(`${place}.label`, label, 'a text')
   return {
-    ...{ user, hash, created },
+    user,
+    hash,
+    created,
     ...(expires === undefined ? {} : { expires }),
     ...(label === undefined ? {} : { label }),
   }
@@ -126,7 +128,8 @@ export function profileJson({
   isOperator,
 }: Profile): Fields {
   return {
-    ...{ servers, tools },
+    servers,
+    tools,
     ...(listing === undefined ? {} : { listing }),
     ...(mode === undefined ? {} : { mode }),
     ...(resultBudget === undefined ? {} : { resultBudget }),

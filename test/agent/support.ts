@@ -8,7 +8,7 @@ import { createCollector } from '../../src/core/index.ts'
 import { validateRequest } from '../../src/core/oracle/index.ts'
 import { createShelf, type Shelf, type ShelfOptions } from '../../src/index.ts'
 import type { MessagesGateway, RequestOutcome, Upstream } from '../../src/messages/index.ts'
-import { createMetrics, serveMessagesGateway } from '../../src/messages/index.ts'
+import { createMessagesMetrics, serveMessagesGateway } from '../../src/messages/index.ts'
 import { createScriptUpstream, type ObservedRequest, readScript } from '../../src/messages/upstream/index.ts'
 
 export const MODEL = 'claude-opus-4-5'
@@ -29,7 +29,7 @@ export async function served(
   const { upstream, seen } = watched(script)
   const setting = { mode: 'auto', share: 10 } as const
   const gateway = bare(around(upstream))
-  const server = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0 })
+  const server = await serveMessagesGateway({ gateway, setting, metrics: createMessagesMetrics(), port: 0 })
   onTestFinished(() => server.close())
   return { client: new Anthropic({ apiKey: 'test', baseURL: server.url, maxRetries: 0 }), seen }
 }

@@ -260,7 +260,7 @@ test('servers come from the named files, or from the user and a folder that is t
   expect(lines.map(without)).toMatchInlineSnapshot(`
     [
       "CommandError: no server to start.
-      /.config/toolshelf/toolshelf.json: no such file. \`toolshelf import --apply\` creates one from the servers of your clients.
+      /.config/toolshelf/toolshelf.json: no such file.
     Run \`toolshelf import\` to take over the servers of your clients, \`toolshelf add\` to add one, or pass a file with --config.",
       "{"servers":[],"untrusted":["local"],"files":[],"problems":0}",
       "{"servers":["local"],"untrusted":[],"files":["/.mcp.json"],"problems":0}",

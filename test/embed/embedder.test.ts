@@ -1,4 +1,4 @@
-// What the tier promises, with a tiny engine in place of the model.
+// What the embedder promises, with a tiny engine in place of the model.
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/index.ts'
@@ -180,7 +180,7 @@ describe('queries', () => {
   })
 })
 
-describe('without the tier', () => {
+describe('without the encoder', () => {
   test('reports missing packages once, and does nothing else', async () => {
     const { embedder, messages } = setUp({
       load: async () => {

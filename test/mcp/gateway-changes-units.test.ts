@@ -2,7 +2,7 @@
 
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runOnHttp } from '../../src/mcp/http/index.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { connectWith, type Desk } from './support/gateway.ts'
 import { initialize } from './support/gateway-http.ts'
@@ -87,7 +87,7 @@ describe('clients without a session', () => {
   it('hear over HTTP what they listen for, until the gateway ends', async () => {
     const { gateway, emit, shelve, listening } = notedGateway()
     const unused = notedGateway()
-    const { url, close } = await runOnHttp(gateway, { port: 0 })
+    const { url, close } = await serveMcpGatewayOnHttp(gateway, { port: 0 })
     onTestFinished(close)
     const desk = await connectWith(new StreamableHTTPClientTransport(new URL(url)), { era: 'modern' })
     await desk.client.listen({
@@ -143,7 +143,7 @@ describe('sessions over HTTP', () => {
 
   async function open(mostSessions: number) {
     const { gateway } = notedGateway()
-    const { url, close, sessions } = await runOnHttp(gateway, { port: 0, mostSessions })
+    const { url, close, sessions } = await serveMcpGatewayOnHttp(gateway, { port: 0, mostSessions })
     onTestFinished(close)
     const send = (body: object, id?: string) =>
       fetch(url, {

@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCli } from '../../src/cli/main.ts'
-import { runOnStdio } from '../../src/mcp/gateway/index.ts'
+import { serveMcpGatewayOnStdio } from '../../src/mcp/gateway/index.ts'
 import { binary } from '../support/binary.ts'
 import { runHere } from '../support/cli-here.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -226,7 +226,7 @@ describe('stdin and stdout', () => {
     await host.settled()
     const pid = host.status()[0]?.pid ?? 0
     const input = new PassThrough()
-    const over = runOnStdio(gateway, { input, output: new PassThrough() })
+    const over = serveMcpGatewayOnStdio(gateway, { input, output: new PassThrough() })
     // In few parts: with each, all that came before is copied.
     for (let count = 0; count < 3; count++) input.write('x'.repeat(11_000_000))
     await expect(over).rejects.toThrow('the client sent a message of more than 32 MB; send less at once')
@@ -236,7 +236,7 @@ describe('stdin and stdout', () => {
   it('what is no message is left out', async () => {
     const { gateway } = openGateway([])
     const [input, output] = [new PassThrough(), new PassThrough()]
-    const over = runOnStdio(gateway, { input, output })
+    const over = serveMcpGatewayOnStdio(gateway, { input, output })
     input.write('hello?\n{"jsonrpc":\n[]\n')
     input.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     const [answer] = await once(output, 'data')
@@ -249,7 +249,7 @@ describe('stdin and stdout', () => {
     const count = () => process.listenerCount('SIGINT') + process.listenerCount('SIGTERM')
     const before = count()
     const input = new PassThrough()
-    const over = runOnStdio(openGateway([]).gateway, { input, output: new PassThrough() })
+    const over = serveMcpGatewayOnStdio(openGateway([]).gateway, { input, output: new PassThrough() })
     input.end()
     await over
     expect(count()).toBe(before)

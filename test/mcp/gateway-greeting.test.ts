@@ -8,7 +8,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import { expect, it, onTestFinished } from 'vitest'
 import { defaultCacheFolder, openDefinitionCache } from '../../src/mcp/cache/index.ts'
 import { readConfig } from '../../src/mcp/config/index.ts'
-import { runOnStdio } from '../../src/mcp/gateway/index.ts'
+import { serveMcpGatewayOnStdio } from '../../src/mcp/gateway/index.ts'
 import { answerInitialize, greetingFor } from '../../src/mcp/greeting/index.ts'
 import { built } from '../support/binary.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -30,7 +30,7 @@ async function answers(sent: string, isEarly: boolean): Promise<string[]> {
   const [input, output] = [new PassThrough(), new PassThrough()]
   input.write(sent + line({ jsonrpc: '2.0', id: 'last', method: 'ping' }))
   const answered = isEarly ? await answerInitialize(greetingFor(host.status()), { input, output }) : undefined
-  const over = runOnStdio(gateway, { input, output, answered })
+  const over = serveMcpGatewayOnStdio(gateway, { input, output, answered })
   let text = ''
   for await (const chunk of output) {
     text += chunk
@@ -75,7 +75,7 @@ it('takes a request in pieces, and reads nothing that comes after it too early',
   input.write(sent.slice(0, 20))
   await new Promise(setImmediate)
   input.write(sent.slice(20) + line({ jsonrpc: '2.0', method: 'notifications/initialized' }))
-  const over = runOnStdio(gateway, { input, output, answered: await answered })
+  const over = serveMcpGatewayOnStdio(gateway, { input, output, answered: await answered })
   expect(await asked).toEqual({ roots: {} })
   input.end()
   await over
@@ -87,7 +87,7 @@ it('an input that ends before it says anything ends the gateway', async () => {
   input.end('{"jsonrpc"')
   const answered = await answerInitialize(greetingFor(host.status()), { input, output })
   expect(answered).toBeUndefined()
-  await runOnStdio(gateway, { input, output, answered })
+  await serveMcpGatewayOnStdio(gateway, { input, output, answered })
 })
 
 const asModule = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`

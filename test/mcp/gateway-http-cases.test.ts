@@ -2,7 +2,7 @@
 import { onTestFinished as atEnd, describe, expect, it } from 'vitest'
 import { createMemoryResults } from '../../src/index.ts'
 import type { McpGatewayOptions } from '../../src/mcp/gateway/index.ts'
-import { type HttpOptions, runOnHttp } from '../../src/mcp/http/index.ts'
+import { type HttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import type { Authenticator, Profile, User } from '../../src/users/index.ts'
 import { faultyStore } from '../support/faulty-store.ts'
@@ -70,7 +70,7 @@ async function serve(options: {
   const { host = {}, gateway = {}, http = {} } = options
   const story = openStory(host, gateway)
   const note = options.story?.note ?? story.note
-  const served = await runOnHttp(story.gateway, { port: 0, ...http })
+  const served = await serveMcpGatewayOnHttp(story.gateway, { port: 0, ...http })
   atEnd(served.close)
   async function send(title: string, given: Sent & { readonly key?: string; readonly session?: string }) {
     const { key, session, headers = {}, ...sent } = given
@@ -212,7 +212,7 @@ describe('a gateway without users', () => {
 
   it('needs a key beyond loopback', async () => {
     const { gateway } = openStory()
-    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(
+    await expect(serveMcpGatewayOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(
       'listening on 0.0.0.0 needs a key',
     )
   })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runOnHttp } from '../../src/mcp/http/index.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import { answerNode, close, createBodies, createWrongKeys, listen } from '../../src/node/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { eras, everyCapability, openGateway, textOf } from './support/gateway.ts'
@@ -259,7 +259,7 @@ describe('who is let in', () => {
 
   it('beyond loopback nobody, unless there is a key', async () => {
     const { gateway } = openGateway([])
-    await expect(runOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(
+    await expect(serveMcpGatewayOnHttp(gateway, { port: 0, address: '0.0.0.0' })).rejects.toThrow(
       /needs a key; set the option "key"/,
     )
   })
@@ -465,13 +465,15 @@ describe('what it survives', () => {
     await run('library__heard')
     await close()
     expect(() => process.kill(pid, 0)).toThrow()
-    const again = await runOnHttp(openGateway([]).gateway, { port: Number(new URL(url).port) })
+    const again = await serveMcpGatewayOnHttp(openGateway([]).gateway, { port: Number(new URL(url).port) })
     await again.close()
   })
 
   it('a port in use is an error that says so', async () => {
     const { url } = await openHttp([])
     const { gateway } = openGateway([])
-    await expect(runOnHttp(gateway, { port: Number(new URL(url).port) })).rejects.toThrow(/in use/)
+    await expect(serveMcpGatewayOnHttp(gateway, { port: Number(new URL(url).port) })).rejects.toThrow(
+      /in use/,
+    )
   })
 })

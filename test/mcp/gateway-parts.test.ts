@@ -8,8 +8,8 @@ import { createUrlElicitations } from '../../src/mcp/gateway/url-elicitations.ts
 import { createAccessWatch } from '../../src/mcp/http/access.ts'
 import { createGuard, refusal } from '../../src/mcp/http/guard.ts'
 import { createTraffic } from '../../src/mcp/http/traffic.ts'
+import { assertSendable } from '../../src/mcp/lists/assert-sendable.ts'
 import { createMergedLists, PROMPTS_LIST, RESOURCES_LIST } from '../../src/mcp/lists/merged-lists.ts'
-import { sendable } from '../../src/mcp/lists/sendable.ts'
 import { visibleAddresses, visibleHost } from '../../src/mcp/lists/visible-host.ts'
 import type { AccessRefusal, Authenticator, User } from '../../src/users/index.ts'
 import { rightsOf } from '../../src/users/index.ts'
@@ -621,13 +621,13 @@ it('H9 a client without a session is known by its origin and its name, among 1,0
 
 it('H6 a message of at most 10 MB is sent', () => {
   const sized = (bytes: number) => ['ä'.repeat((bytes - 4) / 2)]
-  expect(sendable(sized(10_000_000))).toHaveLength(1)
-  expect(() => sendable(sized(10_000_002))).toThrow(
+  expect(assertSendable(sized(10_000_000))).toHaveLength(1)
+  expect(() => assertSendable(sized(10_000_002))).toThrow(
     'a message of 10 MB is too large to be passed on; ask for less',
   )
   const cyclic: { self?: unknown } = {}
   cyclic.self = cyclic
-  expect(() => sendable(cyclic)).toThrow('a message is nested too deeply to be passed on')
+  expect(() => assertSendable(cyclic)).toThrow('a message is nested too deeply to be passed on')
 })
 
 describe('lists of all servers', () => {

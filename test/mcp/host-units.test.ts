@@ -551,6 +551,7 @@ describe('H9 definitions that change', () => {
         : undefined,
       onChange,
       notify: (message) => lines.push(`! ${message}`),
+      acceptHint: (server) => `Accept ${server}.`,
       emit: (event: HostEvent) => lines.push(event),
       later: (task) => tasks.push(task),
       recheck: (server) => lines.push(`recheck ${server}`),

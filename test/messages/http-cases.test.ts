@@ -4,7 +4,7 @@ import { request as send } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createMetrics, type Metrics, parseModeSetting } from '../../src/messages/index.ts'
+import { createMessagesMetrics, type MessagesMetrics, parseModeSetting } from '../../src/messages/index.ts'
 import { createChatUpstream, createMessagesUpstream } from '../../src/messages/upstream/index.ts'
 import { always, play } from './script-talk.ts'
 import { record, start } from './support/gateways.ts'
@@ -146,18 +146,18 @@ const options = () => ({
   hosts: ['also.example'],
   forward: ['GET /v1/files/*'],
   mostBody: 2_000,
-  metrics: createMetrics(),
+  metrics: createMessagesMetrics(),
 })
 
 /** A request is counted when its connection is done with it, which may be after its answer has arrived. */
-async function countedBy(metrics: Metrics, requests: number): Promise<string> {
+async function countedBy(metrics: MessagesMetrics, requests: number): Promise<string> {
   const counts = () =>
     [...metrics.text().matchAll(/^toolshelf_requests_total.* (\d+)$/gm)].map(([, count]) => Number(count))
   while (counts().reduce((sum, count) => sum + count, 0) < requests) await setImmediate()
   return metrics.text()
 }
 
-async function conversation(url: string, metrics: Metrics, behind: () => string[]): Promise<string> {
+async function conversation(url: string, metrics: MessagesMetrics, behind: () => string[]): Promise<string> {
   const lines: string[] = []
   for (const one of requests) {
     const shown = one.body === undefined ? '' : ` ${String(one.body).slice(0, 90)}`

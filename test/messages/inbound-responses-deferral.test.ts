@@ -2,7 +2,7 @@
 // the client runs, and that of gateways.
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { type Fields, without } from '../../src/lib/index.ts'
+import { type Fields, omitFields } from '../../src/lib/index.ts'
 import type { UpstreamWire } from '../../src/messages/index.ts'
 import type { ObservedRequest } from '../../src/messages/upstream/index.ts'
 import { always, play } from './script-talk.ts'
@@ -40,7 +40,7 @@ async function talk(
     for (let reply = 0; reply < 5; reply++) {
       const body = { model: 'claude-opus-5-5', input, tools, store: false } as never
       const response = await client.responses.stream(body).finalResponse()
-      const output = response.output.map((item) => without({ ...item }, 'parsed_arguments'))
+      const output = response.output.map((item) => omitFields({ ...item }, 'parsed_arguments'))
       items.push(...output)
       input.push(...output)
       const calls = output.filter(({ call_id: id }) => typeof id === 'string')

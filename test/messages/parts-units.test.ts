@@ -5,10 +5,10 @@ import type { ConversationListener } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { usesDeferral } from '../../src/messages/contract.ts'
 import type { MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
-import { createMetrics, parseModeSetting, type RequestOutcome } from '../../src/messages/index.ts'
+import { createMessagesMetrics, parseModeSetting, type RequestOutcome } from '../../src/messages/index.ts'
 import { createRecent, createSizedCache } from '../../src/messages/recent.ts'
 import { createReplyMemory } from '../../src/messages/reply-memory.ts'
-import { createForwarding } from '../../src/messages/server/forwarding.ts'
+import { createForwardRules } from '../../src/messages/server/forward-rules.ts'
 import { settingFor } from '../../src/messages/server/inbound-reader.ts'
 import {
   outcomeHeaders,
@@ -425,7 +425,7 @@ it('sends an outcome in headers and counts it', async () => {
       mode: 'pass',
       figures: () => ({ ...figures, ...dollars, [partial]: undefined }),
     } as never)
-  const metrics = createMetrics()
+  const metrics = createMessagesMetrics()
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome) lines.push(json(outcomeHeaders(outcome)))
     const path = ['/v1/messages', '/v1/responses', '/x'][index] ?? '/v1/models'
@@ -551,7 +551,7 @@ it('a request has the mode of its header, its key or the server, if it may', asy
 })
 
 it('only requests that a rule names are forwarded', () => {
-  const forwards = createForwarding(['GET /v1/files/*/content', 'POST /v1/batches'])
+  const forwards = createForwardRules(['GET /v1/files/*/content', 'POST /v1/batches'])
   const asked = [
     'GET /v1/models/a',
     'GET /v1/models/',
@@ -581,11 +581,11 @@ it('only requests that a rule names are forwarded', () => {
     'GET /v1/x y',
     'x GET /v1/x',
   ])
-    expect(() => createForwarding([rule])).toThrow(`forward: "${rule}"`)
+    expect(() => createForwardRules([rule])).toThrow(`forward: "${rule}"`)
 })
 
 it('a request is active until it is over, once', () => {
-  const metrics = createMetrics()
+  const metrics = createMessagesMetrics()
   const [one, two] = [metrics.begin(), metrics.begin()]
   const active = () => /^toolshelf_active_requests\{gateway="messages"\} (\d)$/m.exec(metrics.text())?.[1]
   const counts = [active()]

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import {
   createMessagesGateway,
-  createMetrics,
+  createMessagesMetrics,
   parseModeSetting,
   type RequestRecord,
   serveMessagesGateway,
@@ -44,7 +44,13 @@ async function post(path: string, body: string) {
     onDone = resolve
   })
   const setting = parseModeSetting('pass')!
-  const served = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0, onDone })
+  const served = await serveMessagesGateway({
+    gateway,
+    setting,
+    metrics: createMessagesMetrics(),
+    port: 0,
+    onDone,
+  })
   ends.push(() => served.close())
   const answer = await fetch(served.url + path, { method: 'POST', body })
   return {

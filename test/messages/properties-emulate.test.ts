@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { blocksOf } from '../../src/core/oracle/index.ts'
 import { type Fields, textOf } from '../../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../../src/messages/index.ts'
-import { createMetrics, parseModeSetting, serveMessagesGateway } from '../../src/messages/index.ts'
+import { createMessagesMetrics, parseModeSetting, serveMessagesGateway } from '../../src/messages/index.ts'
 import { refusal, result, text } from '../oracle/requests.ts'
 import { runs, seedOr } from '../support/runs.ts'
 import {
@@ -98,7 +98,7 @@ async function askOverHttp(
 ): Promise<unknown> {
   const gateway = openGateway(randomModel(samplings, wire, clientTools(20)).upstream)
   const setting = parseModeSetting(mode) ?? expect.fail()
-  const served = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0 })
+  const served = await serveMessagesGateway({ gateway, setting, metrics: createMessagesMetrics(), port: 0 })
   try {
     const { messages } = new Anthropic({ apiKey: 'test', baseURL: served.url, maxRetries: 0 })
     const request = {

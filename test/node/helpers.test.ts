@@ -18,8 +18,8 @@ import {
   close,
   createKeyThrottle,
   createLimiter,
-  createSlices,
   createWrongKeys,
+  createYieldBySize,
   isSecret,
   listen,
   lockFile,
@@ -169,7 +169,7 @@ describe('time', () => {
   })
 
   it('is given to others after 50,000 characters', () => {
-    const rest = createSlices()
+    const rest = createYieldBySize()
     const rests = [49_999, 1, 49_999, 1, 50_000].map((size) => rest(size) instanceof Promise)
     expect(rests).toEqual([false, true, false, true, true])
   })

@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { runOnHttp } from '../../src/mcp/http/index.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import { eras, openGateway, textOf } from '../mcp/support/gateway.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
@@ -31,7 +31,7 @@ describe('health and readiness', () => {
     [1, 200, { status: 'ready', reasons: [] }],
   ])('waits %s ms at most for an always-loaded server that starts', async (serverWaitMs, status, body) => {
     const { gateway, host } = openGateway([local('slow', 'hang initialize', { alwaysLoad: true })])
-    const served = await runOnHttp(gateway, { port: 0, serverWaitMs })
+    const served = await serveMcpGatewayOnHttp(gateway, { port: 0, serverWaitMs })
     const url = new URL('/ready', served.url)
     await until(async () => (await fetch(url)).status === status, 'the status is as expected')
     expect(await (await fetch(url)).json()).toEqual(body)
@@ -196,7 +196,7 @@ it('a session with a loaded tool survives other servers that come and go', async
 /** A gateway that the test drains itself. */
 async function openDraining(server = here('results', 'results')) {
   const { gateway, host } = openGateway([server])
-  const served = await runOnHttp(gateway, { port: 0 })
+  const served = await serveMcpGatewayOnHttp(gateway, { port: 0 })
   await host.settled()
   return { served, connect: (options = {}) => connectTo(served.url, options) }
 }

@@ -1,7 +1,7 @@
 // Counters, gauges and histograms, and the page that Prometheus reads.
 import { expect, it } from 'vitest'
 import { createMcpMetrics } from '../../src/mcp/gateway/index.ts'
-import { createMetrics } from '../../src/messages/index.ts'
+import { createMessagesMetrics } from '../../src/messages/index.ts'
 import { createMetricRegistry, meterStore, watchProcess } from '../../src/operate/index.ts'
 import { createMemoryStore, StoreError } from '../../src/store/index.ts'
 import { problemsIn } from './support/prometheus.ts'
@@ -62,7 +62,7 @@ it('keeps a bounded number of combinations of labels', () => {
 
 it('both gateways use one naming: what both count has the same kind and words', () => {
   const headOf = (text: string) => text.split('\n').filter((line) => line.startsWith('# '))
-  const [mcp, messages] = [createMcpMetrics().text(), createMetrics().text()]
+  const [mcp, messages] = [createMcpMetrics().text(), createMessagesMetrics().text()]
   const shared = headOf(mcp).filter((line) => headOf(messages).includes(line))
   for (const name of [
     'requests_total',

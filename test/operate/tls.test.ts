@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { runOnHttp } from '../../src/mcp/http/index.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import {
   createMessagesGateway,
   createScriptUpstream,
@@ -25,7 +25,7 @@ type Start = (tls: TlsFiles, notify: (message: string) => void) => Promise<Serve
 
 const startMcp: Start = async (tls, notify) => {
   const { gateway } = openGateway([neighbour()])
-  return runOnHttp(gateway, { port: 0, tls, notify })
+  return serveMcpGatewayOnHttp(gateway, { port: 0, tls, notify })
 }
 
 const startMessages: Start = (tls, notify) => {

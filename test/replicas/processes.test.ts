@@ -127,6 +127,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
     await untilAnswered('select:pinned__walk', 'The tool walk')
     pinned.write([tool('walk', { description: 'Walks elsewhere' })])
     await untilAnswered('walk', 'Held back')
+    expect(textOf(await desks.at(-1)?.run('pinned__walk', {}))).toContain('toolshelf pins accept pinned')
     const { home, store } = optionsOf(1)
     const environment = { HOME: home, XDG_STATE_HOME: home, TOOLSHELF_STORE: store ?? '' }
     const accepted = await runHere({ folder: home, environment }, ['pins', 'accept', 'pinned'])

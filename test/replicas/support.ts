@@ -1,7 +1,7 @@
 // Several gateways in this process that share a store, behind a balancer.
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, runOnHttp } from '../../src/mcp/http/index.ts'
+import { type HttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import { type ClientOptions, connectWith, type Desk, type Open, openGateway } from '../mcp/support/gateway.ts'
@@ -35,7 +35,11 @@ export async function openReplicas(
   const gateways = await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const own = openGateway(servers(index), { ...open, store: options.storeOf?.(index) ?? store })
-      const served = await runOnHttp(own.gateway, { port: 0, ...http, ...options.httpOf?.(index) })
+      const served = await serveMcpGatewayOnHttp(own.gateway, {
+        port: 0,
+        ...http,
+        ...options.httpOf?.(index),
+      })
       onTestFinished(() => served.close())
       await own.host.settled()
       return { ...own, url: served.url, close: served.close }

@@ -1,7 +1,13 @@
 // Learning from use: what a call teaches, what it may move, and what can never be taught.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLearnedSearch, type LearnedUse, type PoolTool, rankers, type Tool } from '../../src/index.ts'
+import {
+  createLearnedSearch,
+  type PoolTool,
+  rankers,
+  type SavedSearchUse,
+  type Tool,
+} from '../../src/index.ts'
 import { runs } from '../support/runs.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 
@@ -98,7 +104,7 @@ describe('learned searches', () => {
   })
 
   it('continues from saved uses, and reports each new one', () => {
-    const saved: LearnedUse[] = []
+    const saved: SavedSearchUse[] = []
     const first = createLearnedSearch({ onUse: (use) => saved.push(use) })
     first.learn({ query: 'tell the team', tool: named('post'), isFound: true })
     const next = createLearnedSearch({ uses: JSON.parse(JSON.stringify(saved)) })
@@ -208,7 +214,7 @@ describe('a conversation that learns', () => {
     expect(learned.uses()).toEqual([])
   })
 
-  it('U1 a listener that throws harms nobody', async () => {
+  it('a listener that throws harms nobody', async () => {
     const shelf = quietShelf({
       tools,
       learn: () => {

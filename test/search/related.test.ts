@@ -19,7 +19,7 @@ const search = async (query: string, options: ShelfOptions = {}) =>
 const item = { kind: 'skill', name: 'report', description: 'Writes a report.', advice: 'read it with Skill' }
 
 describe('the option related', () => {
-  it('S13 the answer names what fits beside tools, with what to do about it', async () => {
+  it('the answer names what fits beside tools, with what to do about it', async () => {
     const { remark, related } = await search('write a report', { related: () => [item] })
     expect(remark).toMatch(
       /Beside your tools, these fit:\n- skill report: Writes a report\. \(read it with Skill\)$/,

@@ -134,7 +134,7 @@ describe('personal servers in a configuration', () => {
     for (const { servers } of [byHeader, byEnv])
       expect(servers[0]).toMatchObject({
         credentials: 'user',
-        blocked: 'it needs TOKEN of each user; only "toolshelf mcp --http" with users fills that in',
+        blocked: 'it needs TOKEN of each user; only an HTTP gateway with users fills that in',
       })
     expect(bySetting.servers[0]).toMatchObject({ credentials: 'user' })
     expect(bySetting.servers[0]?.blocked).toBeUndefined()

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createShelf } from '../../src/index.ts'
-import { createMcpGateway, shelfOptions } from '../../src/mcp/gateway/index.ts'
+import { createMcpGateway, gatewayShelfOptions } from '../../src/mcp/gateway/index.ts'
 import { createMcpHost } from '../../src/mcp/host/index.ts'
-import { runOnHttp } from '../../src/mcp/http/index.ts'
+import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { login } from '../../src/mcp/oauth/index.ts'
 import { createPersonalHosts, loginFile, type PersonalHostsOptions } from '../../src/mcp/personal/index.ts'
@@ -60,16 +60,16 @@ async function open(
   const credentials = openCredentialStore(store, openKeyring(randomBytes(32).toString('hex')))
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
-  const shelf = createShelf({ ...shelfOptions, rank: 'classic', notify })
+  const shelf = createShelf({ ...gatewayShelfOptions, rank: 'classic', notify })
   const host = createMcpHost({ shelf, servers: [here('echo', 'gateway-echo')], cacheFolder: false, notify })
   const hosts = createPersonalHosts({
     ...{ servers, credentials, shared: host, sharedShelf: shelf, notify },
-    makeShelf: () => createShelf({ ...shelfOptions, rank: 'classic', notify }),
+    makeShelf: () => createShelf({ ...gatewayShelfOptions, rank: 'classic', notify }),
     makeHost: (options) => createMcpHost({ ...options, cacheFolder: false, notify }),
     ...given,
   })
   const gateway = createMcpGateway({ shelf, makeHost: () => host, personal: hosts, notify })
-  const served = await runOnHttp(gateway, { port: 0, users })
+  const served = await serveMcpGatewayOnHttp(gateway, { port: 0, users })
   onTestFinished(() => served.close())
   await host.settled()
   const connect = (user: string, options: ClientOptions = {}) => {

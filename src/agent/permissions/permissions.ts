@@ -113,8 +113,13 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     if (judged.rule === undefined && isPlanned()) return allowed(call)
     const suggested = judged.rule ? [] : workingRules(call, folders)
     const question: PermissionQuestion = {
-      ...{ call: request.call, server: request.server, agent: request.agent, signal: request.signal },
-      ...{ accesses: call.accesses, change: request.change, suggested },
+      call: request.call,
+      server: request.server,
+      agent: request.agent,
+      signal: request.signal,
+      accesses: call.accesses,
+      change: request.change,
+      suggested,
       isAllowed: () => isPlanned() || judge(call, request.isHarmless).effect === 'allow',
       ...(script && server !== undefined ? { script } : {}),
     }
@@ -205,7 +210,12 @@ async function seen(request: PermissionRequest, directory: string, program: stri
   const read = words.slice(0, MAX_WORDS)
   const mentioned = await Promise.all(read.map((word) => accessTo(directory, word, 'read')))
   return {
-    ...{ tool: call.name, server, accesses: [...accesses, ...files], shell, mentioned, url: undefined },
+    tool: call.name,
+    server,
+    accesses: [...accesses, ...files],
+    shell,
+    mentioned,
+    url: undefined,
     isTooLong: words.length > MAX_WORDS || shell.commands.length === 0,
   }
 }

@@ -24,7 +24,13 @@ export type ParsedRule = PermissionRule & {
 /** Tools whose rules may have a pattern, and what the pattern is matched against. */
 const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
   Bash: 'command',
-  ...{ Read: 'path', Glob: 'path', Grep: 'path', Edit: 'path', Write: 'path', Move: 'path', Remove: 'path' },
+  Read: 'path',
+  Glob: 'path',
+  Grep: 'path',
+  Edit: 'path',
+  Write: 'path',
+  Move: 'path',
+  Remove: 'path',
   Fetch: 'url',
 }
 

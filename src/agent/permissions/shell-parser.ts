@@ -353,8 +353,19 @@ const ANSI_QUOTED = /\$'((?:[^'\\]|\\[\s\S])*)'/y
 const ODD_ESCAPE = /\\[^abeEfnrtv\\'"?xuU0-7]|\\x(?![0-9a-f])|\\[uU](?![0-9a-f])/i
 const ESCAPE = /\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([\s\S]))/g
 const LETTERS: { readonly [letter: string]: string } = {
-  ...{ a: '\u0007', b: '\b', e: '\u001b', E: '\u001b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
-  ...{ '\\': '\\', "'": "'", '"': '"', '?': '?' },
+  a: '\u0007',
+  b: '\b',
+  e: '\u001b',
+  E: '\u001b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  '?': '?',
 }
 
 /** Reads `$'…'` with its escapes. */

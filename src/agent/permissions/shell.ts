@@ -20,7 +20,15 @@ const READABLE = /^(bash|sh|dash|ash)$/
 
 /** Programs that run the command after them, with the number of words in between if no options are given. */
 const WRAPPERS: { readonly [program: string]: number } = {
-  ...{ command: 0, builtin: 0, exec: 0, nohup: 0, nice: 0, setsid: 0, sudo: 0, doas: 0, env: 0 },
+  command: 0,
+  builtin: 0,
+  exec: 0,
+  nohup: 0,
+  nice: 0,
+  setsid: 0,
+  sudo: 0,
+  doas: 0,
+  env: 0,
   ...{
     ionice: 0,
     chronic: 0,

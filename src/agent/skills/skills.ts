@@ -45,7 +45,7 @@ export type Skills = {
 
 const MAX_OFFERED = 5
 /** Messages before a skill is offered again. */
-const PAUSE = 5
+const PAUSE_TURNS = 5
 
 /**
  * Offers skills to the model: by name with messages that they match, and through the tools Skill and DiscoverSkills.
@@ -92,7 +92,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
       return []
     }
   }
-  const isDue = (name: string) => turn - (offeredAt.get(name) ?? Number.NEGATIVE_INFINITY) > PAUSE
+  const isDue = (name: string) => turn - (offeredAt.get(name) ?? Number.NEGATIVE_INFINITY) > PAUSE_TURNS
   const source = {
     known,
     hasServers: options.servers !== undefined,

@@ -6,19 +6,19 @@ import { spawnGuarded, watchdog } from '../../node/index.ts'
 import type { AgentTool } from '../types.ts'
 import { createMiddleCut } from './middle-cut.ts'
 
-const SECONDS = 120
+const DEFAULT_SECONDS = 120
 const MAX_SECONDS = 600
 const MAX_BYTES = 30_000
 /** Milliseconds a command gets to exit after SIGTERM. */
-const GRACE = 2000
+const GRACE_MS = 2000
 /** Milliseconds to wait for remaining output after the command ends. */
-const LINGER = 250
+const LINGER_MS = 250
 
 /** Creates the tool Bash. */
 export function bashTool(directory: string, environment: NodeJS.ProcessEnv): AgentTool {
   return {
     name: 'Bash',
-    description: `Runs a command in bash in the working folder and answers with its output and exit code. There is no input to it. It is stopped after ${SECONDS} seconds unless \`timeout\` says otherwise, and what it leaves in the background is stopped when it ends. To read, find, search or change files use Read, Glob, Grep, Write and Edit.`,
+    description: `Runs a command in bash in the working folder and answers with its output and exit code. There is no input to it. It is stopped after ${DEFAULT_SECONDS} seconds unless \`timeout\` says otherwise, and what it leaves in the background is stopped when it ends. To read, find, search or change files use Read, Glob, Grep, Write and Edit.`,
     input_schema: {
       type: 'object',
       properties: {
@@ -27,13 +27,13 @@ export function bashTool(directory: string, environment: NodeJS.ProcessEnv): Age
           type: 'number',
           exclusiveMinimum: 0,
           maximum: MAX_SECONDS,
-          description: `Seconds; ${SECONDS} if left out.`,
+          description: `Seconds; ${DEFAULT_SECONDS} if left out.`,
         },
       },
       required: ['command'],
       additionalProperties: false,
     },
-    async run({ command, timeout = SECONDS }, { signal }) {
+    async run({ command, timeout = DEFAULT_SECONDS }, { signal }) {
       signal.throwIfAborted()
       return formatOutcome(
         await runCommand(String(command), Number(timeout), { directory, environment, signal }),
@@ -102,7 +102,7 @@ function endingOf(code: number | null, signal: NodeJS.Signals | null): string {
 /** Resolves when all output has arrived, or soon after the command ends: background processes may keep pipes open. */
 function allSaid(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, LINGER)
+    const timer = setTimeout(resolve, LINGER_MS)
     child.once('close', () => {
       clearTimeout(timer)
       resolve()
@@ -112,7 +112,7 @@ function allSaid(child: ChildProcess): Promise<void> {
 
 function endGroup(child: ChildProcess): void {
   kill(child, 'SIGTERM')
-  const timer = setTimeout(() => kill(child, 'SIGKILL'), GRACE)
+  const timer = setTimeout(() => kill(child, 'SIGKILL'), GRACE_MS)
   child.once('exit', () => clearTimeout(timer))
 }
 

@@ -29,7 +29,9 @@ export function batchTool(): AgentTool {
       const calls = readBatch(input)
       if (typeof calls === 'string') throw new Error(calls)
       const use = ({ name, input: own }: BatchCall, index: number): ToolUse => ({
-        ...{ id: `${call.id}_${index + 1}`, name, input: own },
+        id: `${call.id}_${index + 1}`,
+        name,
+        input: own,
       })
       const results = await runBatch(calls, {
         scopeOf: ({ name }) => /^mcp__(.+?)__/.exec(name)?.[1] ?? '',

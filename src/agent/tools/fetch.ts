@@ -6,7 +6,7 @@ import { imageBlock } from './image.ts'
 
 const MAX_BYTES = 3_750_000
 const MAX_CHARACTERS = 40_000
-const MILLISECONDS = 30_000
+const TIMEOUT_MS = 30_000
 const MAX_REDIRECTS = 5
 
 /** Creates the tool Fetch. */
@@ -31,7 +31,7 @@ export function fetchTool(get: typeof fetch): AgentTool {
       additionalProperties: false,
     },
     async run({ url, offset = 0 }, { signal }) {
-      const deadline = AbortSignal.any([signal, AbortSignal.timeout(MILLISECONDS)])
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
       const address = addressOf(String(url))
       const page = await pageAt(address, get, deadline).catch((error: unknown) => {
         throw signal.aborted ? error : new Error(unreachable(String(url), error))
@@ -77,7 +77,7 @@ async function follow(start: URL, get: typeof fetch, signal: AbortSignal): Promi
 
 function unreachable(url: string, error: unknown): string {
   const { message, name, cause } = error as Error
-  if (name === 'TimeoutError') return `${url} did not answer within ${MILLISECONDS / 1000} seconds.`
+  if (name === 'TimeoutError') return `${url} did not answer within ${TIMEOUT_MS / 1000} seconds.`
   const why = (cause as Error | undefined)?.message || message
   return `${url} could not be reached: ${why}`
 }

@@ -1,6 +1,6 @@
 // The agent's built-in tools. Rarely needed ones are deferred until the model searches for them.
 import { resolve } from 'node:path'
-import { type CallKind, readKind, searchKind } from '../../core/index.ts'
+import { type CallKind, describeReads, describeSearches } from '../../core/index.ts'
 import type { AgentTool } from '../types.ts'
 import { bashTool } from './bash.ts'
 import { fetchTool } from './fetch.ts'
@@ -44,9 +44,9 @@ export function builtInTools(options: BuiltInOptions): AgentTool[] {
 
 /** How each tool is shown to a person, for `presentMessages`. */
 export const builtInCallKinds: { readonly [name: string]: CallKind } = {
-  Read: readKind,
-  Grep: searchKind,
-  Glob: searchKind,
+  Read: describeReads,
+  Grep: describeSearches,
+  Glob: describeSearches,
 }
 export { shellPath } from './bash.ts'
 export { batchTool } from './batch.ts'

@@ -81,8 +81,9 @@ export function createToolUseHelp({
     preload: (text) => (options.preload ? waiting(shelf, named(shelf, text)).map(({ name }) => name) : []),
     withLearnedTools: (servers) => servers.map((server) => withLearnedTools(server, learned)),
     learnedTools: () => learned,
-    forget: (tool) => change((saved) => ({ ...saved, forgotten: [...without(saved.forgotten, tool), tool] })),
-    remember: (tool) => change((saved) => ({ ...saved, forgotten: without(saved.forgotten, tool) })),
+    forget: (tool) =>
+      change((saved) => ({ ...saved, forgotten: [...removeName(saved.forgotten, tool), tool] })),
+    remember: (tool) => change((saved) => ({ ...saved, forgotten: removeName(saved.forgotten, tool) })),
     close(messages) {
       if (isClosed || !options.learn) return
       isClosed = true
@@ -93,7 +94,7 @@ export function createToolUseHelp({
   }
 }
 
-function without(names: readonly string[], name: string): string[] {
+function removeName(names: readonly string[], name: string): string[] {
   return names.filter((one) => one !== name)
 }
 

@@ -53,7 +53,7 @@ function inFrames(chat: Chat): (draw: () => void) => () => void {
       frame ??= setTimeout(() => {
         frame = undefined
         draw()
-      }, FRAME)
+      }, FRAME_MS)
     })
     return () => {
       clearTimeout(frame)
@@ -62,7 +62,7 @@ function inFrames(chat: Chat): (draw: () => void) => () => void {
   }
 }
 
-const FRAME = 50
+const FRAME_MS = 50
 
 type BelowProps = { readonly line: Line; readonly state: ChatState; readonly isReady: boolean }
 
@@ -99,14 +99,14 @@ function useLine(
     const timer = setTimeout(() => {
       answerable.current = asking
       draw((before) => before + 1)
-    }, MOMENT)
+    }, TYPING_PAUSE_MS)
     return () => clearTimeout(timer)
   }, [asking, times])
   return { line: line.current, isReady: asking !== undefined && answerable.current === asking }
 }
 
 /** Milliseconds without a key before a question accepts answers, so that a word being typed does not count as one. */
-const MOMENT = 400
+const TYPING_PAUSE_MS = 400
 
 /** A terminal that gets narrower wraps existing rows: redraws the latest items. */
 function useDrawing(count: () => number): { readonly times: number; readonly from: number } {

@@ -39,7 +39,7 @@ export async function showDemo(
       shown = next(shown, event, live)
       // Drawing takes longer than receiving a word, so words are drawn in groups.
       const isWord = event.type === 'agent' && event.event.type === 'text'
-      if (isWord) timer ??= setTimeout(draw, FRAME)
+      if (isWord) timer ??= setTimeout(draw, FRAME_MS)
       else if (shown !== before) draw()
       if (event.type === 'done') last = finalWords(event.ledger, event.longResult)
       if (event.type === 'prompt') await pause(LOOK)
@@ -59,7 +59,7 @@ function withColour(line: string): string {
 }
 
 /** Milliseconds between drawings of words. */
-const FRAME = 50
+const FRAME_MS = 50
 
 /** Milliseconds for the user to read the question. */
 const LOOK = 400

@@ -79,7 +79,10 @@ export function readCi(input: Input): CiChoices | undefined {
   if (input.text('html') !== undefined)
     throw new UsageError('--html does not go with --ci; use --sarif or --junit.')
   return {
-    ...{ failOn: level, sarif, junit, isJson: input.isSet('json') },
+    failOn: level,
+    sarif,
+    junit,
+    isJson: input.isSet('json'),
     budget: budget === undefined ? undefined : Number(budget),
   }
 }

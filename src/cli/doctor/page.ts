@@ -30,7 +30,10 @@ async function snapshotOf(report: Report, options: DoctorPageOptions): Promise<P
   const shown = {
     host: { status: () => host.status(), isReadOnly: () => false },
     shelf: shelfOf(host.status()),
-    ...{ onChange, pins, untrusted, canManage: false },
+    onChange,
+    pins,
+    untrusted,
+    canManage: false,
   }
   const harmless = harmlessData(report)
   return {

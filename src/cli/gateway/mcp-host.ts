@@ -12,7 +12,7 @@ import {
 import type { DefinitionCache } from '../../mcp/cache/index.ts'
 import type { Config } from '../../mcp/config/index.ts'
 import type { GatewayResults, GatewaySkills, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
-import { shelfOptions } from '../../mcp/gateway/index.ts'
+import { gatewayShelfOptions } from '../../mcp/gateway/index.ts'
 import type { ListingMode } from '../../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../../mcp/index.ts'
@@ -25,7 +25,7 @@ import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter } from '../../users/index.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
-import { personalParts, storedLogins } from '../servers/index.ts'
+import { personalParts, pinsHint, storedLogins } from '../servers/index.ts'
 import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
@@ -79,34 +79,29 @@ export type HostOptions = {
 /** Opens the host with its shelf, its skills and its events. */
 export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
-  const audit = openAudit(hostOptions.audit, { isInspected, notify: notify })
+  const audit = openAudit(hostOptions.audit, { isInspected, notify })
   audit?.setServers(configured)
   const parts = personalParts(hostOptions)
   const { servers } = parts.split(configured)
-  const shelfParts = {
-    ranker,
-    isLearning: settings.learn && isOnePerson,
-    related: relatedIn(knownTools, configured, notify),
-    notify: notify,
-    trace: audit?.stream.trace,
-  }
+  const isLearning = settings.learn && isOnePerson
+  const related = relatedIn(knownTools, configured, notify)
+  const shelfParts = { ranker, isLearning, related, notify, trace: audit?.stream.trace }
   const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, notify)
   let questionHandler: QuestionHandler | undefined
-  const common = {
-    concurrency: settings.concurrency,
-    onChange: settings.onChange,
-    ...(pins ? { pins } : {}),
-    notify: notify,
-    clientInfo: { name: 'toolshelf', version: version() },
-  }
+  const common = commonOptions(settings, pins, notify)
   const host = createMcpHost({
-    ...{ ...common, shelf, servers, cache },
+    ...common,
+    shelf,
+    servers,
+    cache,
     authorize: storedLogins(notify, store),
     questionHandler: laterAsker(() => questionHandler),
   })
   const personal = parts.open(configured, {
-    ...{ shared: host, sharedShelf: shelf, notify: notify },
+    shared: host,
+    sharedShelf: shelf,
+    notify,
     makeShelf: () => openReadyShelf(shelfParts),
     makeHost: (given) => createMcpHost({ ...common, ...given, cacheFolder: false }),
   })
@@ -122,14 +117,17 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
       return host
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
-    const options = { shelf, mode, ready, version: version(), instructions, notify: notify, makeHost }
-    const results = await keptResults(settings.resultBudget, hostOptions)
-    const skills = offeredSkills(hostOptions)
+    const options = { shelf, mode, ready, version: version(), instructions, batches, notify, makeHost }
     const { metrics, usage } = hostOptions
     return createMcpGateway({
       ...options,
       ...(isOnePerson ? {} : { store }),
-      ...{ openTrace, results, batches, scripts: hasScripts, skills, usage, personal },
+      openTrace,
+      results: await keptResults(settings.resultBudget, hostOptions),
+      scripts: hasScripts,
+      skills: offeredSkills(hostOptions),
+      usage,
+      personal,
       ...(metrics ? { metrics } : {}),
     })
   }
@@ -162,7 +160,7 @@ export function openHost({ servers: configured, settings }: Config, hostOptions:
 function warmWhenIdle(host: McpHost, warm: () => Promise<void>, notify: (message: string) => void): void {
   void host
     .settled()
-    .then(() => sleep(FIRST_MOMENTS, undefined, { ref: false }))
+    .then(() => sleep(WARM_DELAY_MS, undefined, { ref: false }))
     .then(warm)
     .catch((error: Error) => notify(error.message))
 }
@@ -196,6 +194,22 @@ function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
   return () => {
     opened ??= open()
     return opened
+  }
+}
+
+/** Returns the options of the shared host and of the hosts of users. */
+function commonOptions(
+  { concurrency, onChange }: Config['settings'],
+  pins: Pins | undefined,
+  notify: (message: string) => void,
+) {
+  return {
+    concurrency,
+    onChange,
+    acceptHint: pinsHint,
+    ...(pins ? { pins } : {}),
+    notify,
+    clientInfo: { name: 'toolshelf', version: version() },
   }
 }
 
@@ -235,7 +249,7 @@ async function keptResults(
 }
 
 /** Milliseconds reserved for the client's first requests: with lazy servers, the host settles before them. */
-const FIRST_MOMENTS = 1000
+const WARM_DELAY_MS = 1000
 
 const searching = () => import('../../rankers/rankers.ts')
 const validating = () => import('../../validate/validate.ts')
@@ -272,7 +286,7 @@ function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createShelf({
-    ...shelfOptions,
+    ...gatewayShelfOptions,
     notify,
     ...(trace ? { trace } : {}),
     timer: startTimer,

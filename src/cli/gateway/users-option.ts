@@ -104,7 +104,9 @@ export async function gatewayUsersIn(
   let servedUrl = ''
   const openWith = (section: unknown) =>
     openTokens(input, {
-      ...{ section, notify, servedUrl: () => servedUrl },
+      section,
+      notify,
+      servedUrl: () => servedUrl,
       profileNamed: async (name) => directory?.findProfile(name),
       address: input.text('address') || '127.0.0.1',
     })

@@ -17,7 +17,7 @@ export type ConfigWatchOptions = {
 }
 
 /** Milliseconds between two checks; `watch` would miss a file that an editor replaces. */
-const INTERVAL = 1000
+const INTERVAL_MS = 1000
 
 /** Watches files, and reads them again on request. */
 export type ConfigWatch = {
@@ -60,7 +60,7 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
   // A shell's <(…) can be read only once.
   const watched = files.map((file) => resolve(file)).filter((file) => !/^\/(?:dev|proc)\//.test(file))
   for (const file of watched)
-    watchFile(file, { interval: INTERVAL, persistent: false }, (current, previous) => {
+    watchFile(file, { interval: INTERVAL_MS, persistent: false }, (current, previous) => {
       const isSame = (['mtimeMs', 'ino', 'size'] as const).every(
         (field) => current[field] === previous[field],
       )

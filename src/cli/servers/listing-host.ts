@@ -5,10 +5,11 @@ import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
 import { storedLogins } from './logins.ts'
+import { pinsHint } from './pins-hint.ts'
 
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 /** A server that failed is not retried while the others start. */
-const ONE_ATTEMPT = { firstRetryMs: HOUR, maxRetryMs: HOUR }
+const ONE_ATTEMPT = { firstRetryMs: HOUR_MS, maxRetryMs: HOUR_MS }
 /** Milliseconds for prompts and resources, once the tools are listed. */
 const MAX_LISTING_MS = 5000
 
@@ -23,6 +24,7 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
     shelf: createShelf({}),
     servers,
     isCacheIgnored: true,
+    acceptHint: pinsHint,
     authorize: storedLogins(options.notify),
     clientInfo: { name: 'toolshelf', version: version() },
     times: ONE_ATTEMPT,

@@ -1,6 +1,6 @@
 // Creates the model client of chat, run and demo: an API with a key, any compatible URL, or a script.
 import Anthropic from '@anthropic-ai/sdk'
-import { createMessagesGateway, createMetrics, serveMessagesGateway } from '../../messages/index.ts'
+import { createMessagesGateway, createMessagesMetrics, serveMessagesGateway } from '../../messages/index.ts'
 import type { Script } from '../../messages/upstream/index.ts'
 import { createScriptUpstream } from '../../messages/upstream/index.ts'
 import { rankers } from '../../rankers/index.ts'
@@ -82,7 +82,7 @@ export async function openScript(script: Script, about: string): Promise<OpenedC
     notify: () => {},
   })
   const setting = { mode: 'emulate', share: 100 } as const
-  const served = await serveMessagesGateway({ gateway, setting, metrics: createMetrics(), port: 0 })
+  const served = await serveMessagesGateway({ gateway, setting, metrics: createMessagesMetrics(), port: 0 })
   const client = new Anthropic({ apiKey: 'none', baseURL: served.url, maxRetries: 0 })
   return { client, model: 'toolshelf-script', about, isScript: true, close: served.close }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { createLearnedSearch, type LearnedSearch, type LearnedUse } from '../../search/index.ts'
+import { createLearnedSearch, type LearnedSearch, type SavedSearchUse } from '../../search/index.ts'
 import { CommandError } from '../command.ts'
 import { dataFolder } from './session-files.ts'
 
@@ -33,7 +33,7 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
     }
   }
   let size = 0
-  let uses: LearnedUse[] = []
+  let uses: SavedSearchUse[] = []
   guarded(() => {
     size = sizeOf(file)
     if (size > MAX_READ) throw tooLarge(file, size)
@@ -63,7 +63,7 @@ function tooLarge(file: string, size: number): CommandError {
 }
 
 /** Reads the file, oldest first. Throws if it is too large to be ours. */
-export function learnedUses(file: string): readonly LearnedUse[] {
+export function learnedUses(file: string): readonly SavedSearchUse[] {
   const size = sizeOf(file)
   if (size === 0) return []
   if (size > MAX_READ) throw tooLarge(file, size)
@@ -74,12 +74,12 @@ export function learnedUses(file: string): readonly LearnedUse[] {
   }
 }
 
-function append(file: string, use: LearnedUse): void {
+function append(file: string, use: SavedSearchUse): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   appendFileSync(file, `${JSON.stringify(use)}\n`, { mode: 0o600 })
 }
 
-function replaceFile(file: string, uses: readonly LearnedUse[]): void {
+function replaceFile(file: string, uses: readonly SavedSearchUse[]): void {
   const temporary = `${file}.${randomUUID()}`
   try {
     writeFileSync(temporary, uses.map((use) => `${JSON.stringify(use)}\n`).join(''), { mode: 0o600 })
@@ -89,7 +89,7 @@ function replaceFile(file: string, uses: readonly LearnedUse[]): void {
   }
 }
 
-function readUses(text: string): LearnedUse[] {
+function readUses(text: string): SavedSearchUse[] {
   return text.split('\n').flatMap((line) => {
     try {
       const parsed: unknown = line === '' ? undefined : JSON.parse(line)
@@ -100,7 +100,7 @@ function readUses(text: string): LearnedUse[] {
   })
 }
 
-function asUse(given: object): LearnedUse[] {
+function asUse(given: object): SavedSearchUse[] {
   const { words, server, tool, definition, weight } = fieldsOf(given)
   const stems = listOf(words).map(textOf).filter(Boolean).slice(0, 12)
   const isUsable = stems.length > 0 && textOf(tool) !== '' && textOf(definition) !== ''

@@ -2,7 +2,7 @@
 // Implements S1, S8, S12, S13, S16, S17.
 import { oneLine } from '../../lib/index.ts'
 import { capabilityOf, wireInUse } from '../gate/index.ts'
-import { refuse, sayTo, searchNote } from '../history/index.ts'
+import { refuse, searchNote, textResult } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import { keepFound } from '../request/index.ts'
 import type { Conversation, Host, State } from '../state.ts'
@@ -38,7 +38,7 @@ export async function answerSearch(
   if (call.name !== live.host.settings.searchTool) return undefined
   const wire = searchWire(live.host, conversation.state)
   if (!wire)
-    return sayTo(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
+    return textResult(call, 'Tool search is off: every tool is in your list already. Call the one you need.')
   const { memory } = conversation
   const { trace = live.host.settings.trace } = conversation
   const isCompact = !wire.callsByName
@@ -47,7 +47,7 @@ export async function answerSearch(
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
   noteSearch(conversation, outcome)
-  if (tools.length === 0) return sayTo(call, remark)
+  if (tools.length === 0) return textResult(call, remark)
   const { state } = conversation
   conversation.state = { ...state, kept: keepFound(state.kept, tools) }
   trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })
@@ -161,7 +161,10 @@ function searchEvent(
   const { found, allowed, unsearched } = parts
   const { matched, scores, ranker } = found
   return {
-    ...{ type: 'searched', query, matched, ranker },
+    type: 'searched',
+    query,
+    matched,
+    ranker,
     searchable: partitionOf(host).deferred.length,
     refused: found.tools.length - allowed.length,
     unsearched: unsearched.slice(0, MAX_SERVERS_NAMED).map(({ name }) => name),

@@ -2,7 +2,7 @@
 // Implements Q8, N5, V1, V2, V3, V4, H3.
 
 import { closestNames, oneLine } from '../../lib/index.ts'
-import { isLate } from '../attempt.ts'
+import { silencePromise } from '../attempt.ts'
 import { isConnecting } from '../gate/index.ts'
 import { refuse } from '../history/index.ts'
 import type { Settings } from '../options.ts'
@@ -111,7 +111,7 @@ function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings):
   if (typeof schema !== 'object') return []
   try {
     const problems = validate(schema, input ?? {})
-    return isLate(problems) ? [] : problems
+    return silencePromise(problems) ? [] : problems
   } catch {
     return []
   }

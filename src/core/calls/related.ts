@@ -1,5 +1,5 @@
 // Adds related items to a search: skills, and tools of servers that are not running or not installed.
-// Implements S13.
+// Implements S17.
 import { oneLine } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 import { selectedNames } from './query.ts'

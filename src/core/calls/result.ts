@@ -1,6 +1,6 @@
 // Converts a tool's output into a tool_result that the API accepts, without blocks that only the host may write.
 // Implements L1.
-import { isBlock, messageBlocks, refuse, sayTo, textBlock } from '../history/index.ts'
+import { isBlock, messageBlocks, refuse, textBlock, textResult } from '../history/index.ts'
 import { checkResultItem, imageTypeOf } from '../oracle/checks/index.ts'
 import type { Block, TextBlock, ToolResult, ToolUse } from '../types.ts'
 
@@ -23,7 +23,7 @@ export function toolResult(
     .filter((block) => block !== undefined)
     .flatMap(converted)
     .flatMap((block) => (isError && block.type !== 'text' ? said(besideError(block)) : [block]))
-  const base = (text: string) => (isError ? refuse(call, text) : sayTo(call, text))
+  const base = (text: string) => (isError ? refuse(call, text) : textResult(call, text))
   return content.length === 0
     ? base('The tool returned nothing.')
     : { ...base(''), content: content as TextBlock[] }

@@ -26,11 +26,11 @@ export function textBlock(text: string): TextBlock {
 }
 
 /** Answers a call with text. */
-export function sayTo(call: ToolUse, text: string): ToolResult {
+export function textResult(call: ToolUse, text: string): ToolResult {
   return { type: 'tool_result', tool_use_id: call.id, content: [textBlock(text)] }
 }
 
 /** Answers a call with an error. */
 export function refuse(call: ToolUse, text: string): ToolResult {
-  return { ...sayTo(call, text), is_error: true }
+  return { ...textResult(call, text), is_error: true }
 }

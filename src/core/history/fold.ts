@@ -7,14 +7,14 @@ import { keptDeltas, noteKey, readBoundary, readDelta, readLoadedNote, strings }
 import { followReply, followResult, noOpenCalls, type OpenCalls } from './pairs.ts'
 
 /** How a name came into the history. A removed tool is `mentioned`: its blocks are still there. */
-export type Means = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
+export type NameSource = 'reference' | 'addition' | 'value' | 'text' | 'mentioned'
 
 /** What a history shows: which tools are loaded and announced. */
 export type Facts = {
   /** Names in the order of loading (D8). Only an explicit removal takes a name out (L2). */
   readonly loaded: Set<string>
   /** The kinds of blocks that loaded or mentioned each name. */
-  readonly means: Map<string, Set<Means>>
+  readonly sources: Map<string, Set<NameSource>>
   /** Names that were announced and not withdrawn. */
   readonly announced: Set<string>
   /** Servers whose instructions were announced. */
@@ -46,15 +46,15 @@ export function foldHistory(messages: readonly Message[], searchName: string): F
   return facts
 }
 
-/** Returns the loaded names that were loaded by none of these means. */
-export function loadedOtherwise({ loaded, means }: Facts, ...seen: readonly Means[]): string[] {
-  return [...loaded].filter((name) => !seen.some((one) => means.get(name)?.has(one)))
+/** Returns the loaded names that were loaded by none of these sources. */
+export function loadedOtherwise({ loaded, sources }: Facts, ...seen: readonly NameSource[]): string[] {
+  return [...loaded].filter((name) => !seen.some((one) => sources.get(name)?.has(one)))
 }
 
 /** Returns the names that blocks in the history refer to; a request with these blocks needs their definitions. */
-export function referredNames({ means }: Facts): string[] {
-  const refers = (set: Set<Means>) => set.has('reference') || set.has('addition') || set.has('mentioned')
-  return [...means].filter(([, set]) => refers(set)).map(([name]) => name)
+export function referredNames({ sources }: Facts): string[] {
+  const refers = (set: Set<NameSource>) => set.has('reference') || set.has('addition') || set.has('mentioned')
+  return [...sources].filter(([, set]) => refers(set)).map(([name]) => name)
 }
 
 /** Returns whether leaving this message out would lose a load, a removal or an announcement. */
@@ -173,7 +173,7 @@ function contentOf(message: Message | undefined): readonly unknown[] {
 function noFacts(): Facts {
   return {
     loaded: new Set(),
-    means: new Map(),
+    sources: new Map(),
     announced: new Set(),
     instructed: new Set(),
     searchCalls: new Set(),
@@ -274,7 +274,7 @@ function visitChange(facts: Facts, block: Block): void {
   if (block.type !== 'tool_removal' || typeof name !== 'string') return
   facts.removals++
   facts.loaded.delete(name)
-  facts.means.set(name, new Set(['mentioned']))
+  facts.sources.set(name, new Set(['mentioned']))
 }
 
 /** Reads the items that OpenAI's Responses API uses for loaded tools. */
@@ -288,11 +288,11 @@ function visitAdapterItem(facts: Facts, item: Message): void {
   }
 }
 
-function load(facts: Facts, name: unknown, means: Means | undefined): void {
+function load(facts: Facts, name: unknown, source: NameSource | undefined): void {
   if (typeof name !== 'string') return
   facts.loaded.add(name)
-  if (means === undefined) return
-  const known = facts.means.get(name)
-  if (known) known.add(means)
-  else facts.means.set(name, new Set([means]))
+  if (source === undefined) return
+  const known = facts.sources.get(name)
+  if (known) known.add(source)
+  else facts.sources.set(name, new Set([source]))
 }

@@ -1,7 +1,7 @@
 // Exports of core/history for other folders.
 
 export { availableList, deltaNote } from './announce.ts'
-export { isBlock, isToolChange, messageBlocks, refuse, sayTo, textBlock } from './blocks.ts'
+export { isBlock, isToolChange, messageBlocks, refuse, textBlock, textResult } from './blocks.ts'
 export {
   type Anchors,
   appendNote,

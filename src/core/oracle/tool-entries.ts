@@ -5,10 +5,10 @@ import {
   fieldsOf,
   isFields,
   listOf,
+  omitFields,
   oncePerFrozen,
   textOf,
   toJson,
-  without,
   withoutCacheControl,
 } from '../../lib/index.ts'
 
@@ -34,7 +34,7 @@ const readEntry = oncePerFrozen(
   (tool: Fields): Entry => ({
     name: nameOf(tool),
     deferred: isDeferred(tool),
-    definition: toJson(withoutCacheControl(without(tool, 'defer_loading'))),
+    definition: toJson(withoutCacheControl(omitFields(tool, 'defer_loading'))),
   }),
 )
 

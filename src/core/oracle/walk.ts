@@ -5,9 +5,9 @@ import {
   type Fields,
   fieldsOf,
   listOf,
+  omitFields,
   textOf,
   toJson,
-  without,
   withoutCacheControl,
 } from '../../lib/index.ts'
 import { changeIn, isReference, mayChangeView, referencesIn, type ToolChange } from './references.ts'
@@ -148,7 +148,7 @@ function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
     kind: role,
     // Built on access, as above.
     get text() {
-      return `<result>${toJson(withoutCacheControl(without(block, 'content')))}`
+      return `<result>${toJson(withoutCacheControl(omitFields(block, 'content')))}`
     },
   }
   return [opening, ...inner, { kind: role, text: '</result>' }]
@@ -156,7 +156,7 @@ function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
 
 function searchSegments(role: TurnRole, block: Fields, view: View): Segment[] {
   const content = fieldsOf(block.content)
-  const open = toJson(withoutCacheControl({ ...block, content: without(content, 'tool_references') }))
+  const open = toJson(withoutCacheControl({ ...block, content: omitFields(content, 'tool_references') }))
   const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
   return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
 }
@@ -187,7 +187,7 @@ function asFunction(definition: string): string {
 
 /** Returns a block as the model reads it, without `caller`. */
 function plain(block: Fields): string {
-  return block.type === 'text' ? textOf(block.text) : toJson(withoutCacheControl(without(block, 'caller')))
+  return block.type === 'text' ? textOf(block.text) : toJson(withoutCacheControl(omitFields(block, 'caller')))
 }
 
 /** Returns the indices of messages with `clear_at: 'next_user_message'` that a later user message clears. */

@@ -16,7 +16,7 @@ import {
 import type { Context } from '../state.ts'
 import type { AnnouncementStep, Origin, PoolTool } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
-import { type Demands, toShow } from './demands.ts'
+import { type Demands, toolsToReload } from './demands.ts'
 
 /** Appends a delta, or returns the list to prepend. */
 export function announce(
@@ -73,7 +73,7 @@ function endsInToolChange({ entries, placed }: FoldedHistory): boolean {
 export function reload(context: Context, wire: Wire, history: FoldedHistory, demands: Demands): void {
   const { memory, partition, settings } = context
   if (!canAppend(history)) return
-  const tools = toShow(context, wire, history.facts, demands)
+  const tools = toolsToReload(context, wire, history.facts, demands)
     .map((name) => partition.pool.byName.get(name))
     .filter((entry): entry is PoolTool => entry !== undefined && partition.deferredNames.has(entry.name))
   if (tools.length === 0) return

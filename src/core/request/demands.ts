@@ -37,7 +37,7 @@ export function demandsOf(request: RequestLike): Demands {
 }
 
 /** Returns the loaded or forced tools that a search by the shelf must show; none if the API would refuse that search. */
-export function toShow({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
+export function toolsToReload({ capability }: Context, wire: Wire, facts: Facts, demands: Demands): string[] {
   if (demands.thinksByHand) return []
   const { forced } = demands
   const isAsked = capability.boundThinking && forced !== undefined && !facts.loaded.has(forced)
@@ -47,7 +47,7 @@ export function toShow({ capability }: Context, wire: Wire, facts: Facts, demand
 /**
  * Returns the deferred tools to send undeferred: the forced one, and loaded ones that no search by the shelf can show.
  */
-export function toSendOpenly(
+export function toolsToUndefer(
   { partition }: Context,
   wire: Wire,
   facts: Facts,

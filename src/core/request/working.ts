@@ -6,7 +6,7 @@ import type { Facts } from '../history/index.ts'
 import type { Context, Kept, ToolSection } from '../state.ts'
 import type { Definition, PoolTool, ToolPartition } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
-import { type Demands, toSendOpenly } from './demands.ts'
+import { type Demands, toolsToUndefer } from './demands.ts'
 
 /** The API's limit of deferred tools, minus the placeholder. */
 const MAX_DEFERRED = 9_999
@@ -21,7 +21,7 @@ export function toolsFor(
   const { partition, state, settings, capability } = context
   if (!wire)
     return { tools: definitions([...partition.immediate, ...sorted(partition.deferred)]), kept: state.kept }
-  const open = toSendOpenly(context, wire, facts, demands)
+  const open = toolsToUndefer(context, wire, facts, demands)
   const isFixed = settings.tombstones || capability.boundThinking
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
   const current = [...currentTools(partition, names), ...(isFixed ? openTools(partition, open) : [])]

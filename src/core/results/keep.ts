@@ -6,7 +6,7 @@ import { pageSizeFor, type Replacement, replacementFor, unknownHandle } from './
 import type { ResultSettings } from './types.ts'
 
 /** A text to store for an owner; at most `budget` characters are shown in its place. */
-export type Keeping = {
+export type TextToShelve = {
   readonly owner: string
   readonly text: string
   readonly budget: number
@@ -17,7 +17,7 @@ export type Keeping = {
 /** Stores the text and returns its replacement. Rejects if the store does; then the text must be sent whole. */
 export async function shelveText(
   results: ResultSettings,
-  { owner, text, budget, caller }: Keeping,
+  { owner, text, budget, caller }: TextToShelve,
 ): Promise<Replacement> {
   const id = results.idOf(text)
   await results.store.put(owner, id, text)

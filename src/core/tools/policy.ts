@@ -2,7 +2,7 @@
 // Implements D1, D2, D3, D5, D6, D7, D9, G4, S10, Q3.
 
 import { byName, matchesAny, SEARCH_TOOL } from '../../lib/index.ts'
-import { isLate } from '../attempt.ts'
+import { silencePromise } from '../attempt.ts'
 import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
@@ -127,7 +127,7 @@ function ask(mark: boolean | (() => boolean) | undefined): boolean {
   if (typeof mark !== 'function') return mark === true
   try {
     const answer: unknown = mark()
-    return !isLate(answer) && answer === true
+    return !silencePromise(answer) && answer === true
   } catch {
     return false
   }

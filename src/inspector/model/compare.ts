@@ -27,10 +27,10 @@ export function compareTurns(before: InspectedTurn, after: InspectedTurn, pools:
   const poolBefore = [...seenBefore, ...old.shelf]
   const poolAfter = [...seenAfter, ...now.shelf]
   return {
-    gained: without(seenAfter, seenBefore),
-    lost: without(seenBefore, seenAfter),
-    newOnShelf: without(now.shelf, poolBefore),
-    goneFromShelf: without(old.shelf, poolAfter),
+    gained: difference(seenAfter, seenBefore),
+    lost: difference(seenBefore, seenAfter),
+    newOnShelf: difference(now.shelf, poolBefore),
+    goneFromShelf: difference(old.shelf, poolAfter),
     figures: figuresOf(before).map(([label, value], at) => ({
       label,
       before: value,
@@ -39,7 +39,7 @@ export function compareTurns(before: InspectedTurn, after: InspectedTurn, pools:
   }
 }
 
-function without(tools: readonly SetTool[], others: readonly SetTool[]): readonly SetTool[] {
+function difference(tools: readonly SetTool[], others: readonly SetTool[]): readonly SetTool[] {
   const names = new Set(others.map(({ name }) => name))
   return tools.filter(({ name }) => !names.has(name))
 }

@@ -129,7 +129,10 @@ function summarise(id: string, thread: Thread): ConversationSummary {
   const { turns, kind, client, user } = foldThread(thread)
   const calls = turns.flatMap((turn) => turn.calls)
   return {
-    ...{ id, kind, client, user },
+    id,
+    kind,
+    client,
+    user,
     startTime: thread.kept[0]?.event.time ?? '',
     endTime: thread.kept.at(-1)?.event.time ?? '',
     models: [...new Set(turns.flatMap(({ model }) => (model === '' ? [] : [model])))],

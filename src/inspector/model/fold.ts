@@ -238,9 +238,17 @@ function readUsage(value: unknown): Usage | undefined {
 
 function startCall(turn: InspectedTurn, event: EventRecord, { running }: ConversationFold): InspectedCall {
   const call: InspectedCall = {
-    ...{ id: textOf(event.id), name: textOf(event.name), server: textOf(event.server), time: event.time },
-    ...{ outcome: 'running', reason: '', milliseconds: undefined, size: undefined, isAllowed: undefined },
-    ...{ input: undefined, result: undefined },
+    id: textOf(event.id),
+    name: textOf(event.name),
+    server: textOf(event.server),
+    time: event.time,
+    outcome: 'running',
+    reason: '',
+    milliseconds: undefined,
+    size: undefined,
+    isAllowed: undefined,
+    input: undefined,
+    result: undefined,
   }
   turn.calls.push(call)
   running.set(call.id, call)

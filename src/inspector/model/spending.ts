@@ -102,12 +102,16 @@ function requested(turn: InspectedTurn, usages: readonly Usage[]): Partial<Inspe
   const extraRoundTrips = isExtra ? 1 : 0
   if (usages.length === 0)
     return {
-      ...{ estimatedTurns: 1, extraRoundTrips, tokensWith: share.tokensWith },
+      estimatedTurns: 1,
+      extraRoundTrips,
+      tokensWith: share.tokensWith,
       tokensWithout: isExtra ? 0 : share.tokensWithout,
     }
   const tokensWith = sumOf(usages, promptOf)
   return {
-    ...{ tokensWith, extraRoundTrips, tokensWithout: isExtra ? 0 : tokensWith + saved * usages.length },
+    tokensWith,
+    extraRoundTrips,
+    tokensWithout: isExtra ? 0 : tokensWith + saved * usages.length,
     ...moneyOf(turn, usages, saved, isExtra),
   }
 }

@@ -1,7 +1,7 @@
 // Exports recorded events as a file that can be shared: without secrets, content of conversations, and the name of
 // the home folder. What was replaced is counted, so that a person sees it before the file leaves.
 import type { TraceRecord } from '../../core/index.ts'
-import { toJson, without } from '../../lib/index.ts'
+import { omitFields, toJson } from '../../lib/index.ts'
 import { auditLine } from '../../node/index.ts'
 import type { ExportView } from '../api.ts'
 import type { InspectorOptions } from './types.ts'
@@ -21,7 +21,7 @@ export async function* exportEvents(
   /** Counts in the finished line, because texts may be replaced several times before. */
   const exported = (record: TraceRecord) => {
     const line = auditLine(record, { redact: hide })
-    const before = toJson(without(record, 'content'))
+    const before = toJson(omitFields(record, 'content'))
     counted.secrets += Math.max(0, occurrences(line, HIDDEN) - occurrences(before, HIDDEN))
     if (home) counted.homes += occurrences(before, JSON.stringify(home).slice(1, -1))
     return line

@@ -103,8 +103,15 @@ function untrustedView({ name, source, does }: ShownServer): ServerView {
     source,
     software: null,
     startMilliseconds: null,
-    ...{ tools: 0, tokens: 0, alwaysLoadedTokens: 0, budget: null, log: '' },
-    ...{ changes: [], findings: [], problems: [], actions: [] },
+    tools: 0,
+    tokens: 0,
+    alwaysLoadedTokens: 0,
+    budget: null,
+    log: '',
+    changes: [],
+    findings: [],
+    problems: [],
+    actions: [],
   }
 }
 

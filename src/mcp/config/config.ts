@@ -1,7 +1,7 @@
 // Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
 // rest is used.
 
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { type Environment, fieldsOf, isFields } from '../../lib/index.ts'
@@ -153,7 +153,7 @@ async function readDocument(file: string): Promise<Document> {
   try {
     return documentIn(await readNamedText(file, MAX_BYTES), file)
   } catch (error) {
-    return { problem: unreadable(file, error) }
+    return { problem: unreadable(error) }
   }
 }
 
@@ -164,13 +164,10 @@ function documentIn(text: string, file: string): Document {
   return file.endsWith('.toml') ? tomlIn(text) : jsonIn(text)
 }
 
-function unreadable(file: string, error: unknown): string {
+function unreadable(error: unknown): string {
   if (error instanceof UnreadableFile) return `it ${error.message}.`
   const code = (error as NodeJS.ErrnoException).code ?? String(error)
-  if (code !== 'ENOENT') return `it cannot be read (${code}).`
-  return basename(file) === 'toolshelf.json'
-    ? 'no such file. `toolshelf import --apply` creates one from the servers of your clients.'
-    : 'no such file.'
+  return code === 'ENOENT' ? 'no such file.' : `it cannot be read (${code}).`
 }
 
 function jsonIn(text: string): Document {

@@ -87,7 +87,7 @@ function personal(
 ): Pick<ServerConfig, 'credentials' | 'blocked'> {
   const names = userValuesIn(transport)
   if (names.length === 0) return credentials ? { credentials } : {}
-  const blocked = `it needs ${names.join(', ')} of each user; only "toolshelf mcp --http" with users fills that in`
+  const blocked = `it needs ${names.join(', ')} of each user; only an HTTP gateway with users fills that in`
   return { credentials: 'user', blocked }
 }
 

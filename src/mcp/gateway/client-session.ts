@@ -11,9 +11,9 @@ import {
   addressMeta,
   addressOutput,
   alwaysLoaded,
+  assertSendable,
   listedTool,
   PAGE_KEYS,
-  sendable,
   versionOf,
 } from '../lists/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
@@ -235,7 +235,7 @@ class GatewayClientSession implements ClientSession {
     const subject = { id: SCRIPT_TOOL, name: SCRIPT_TOOL, server: '', trace: traced.trace }
     const call = { ...subject, budget: this.#budget(), keepsStructure: false }
     const fitted = results ? await results.fit(output, { ...this.#shelving(options), ...call }) : output
-    return sendable({ ...fitted, content: [...fitted.content, ...remark] })
+    return assertSendable({ ...fitted, content: [...fitted.content, ...remark] })
   }
 
   async #callByName(
@@ -254,7 +254,7 @@ class GatewayClientSession implements ClientSession {
     const complaint = shelf.check({ id: name, name, input })
     const held = entry ? undefined : heldTools(host).find((one) => one.name === name)
     // The host refuses it with the reason.
-    if (held) return sendable(await this.#callServer(held, input, options))
+    if (held) return assertSendable(await this.#callServer(held, input, options))
     const reason = !entry && this.#options.isHidden(name) ? 'rights' : undefined
     const refuse = (text: string) =>
       reportRefused(this.#options.traceOf(options, this), { name, reason }, failWith(text))
@@ -274,7 +274,9 @@ class GatewayClientSession implements ClientSession {
     const target = { name, server: entry.server, tool: entry.original }
     const output = await this.#callServer(target, own as Fields, options)
     if (output.isError !== true) shelf.recordUse({ id: name, name, input })
-    return sendable(way.isWhole ? output : await this.#fit(output, entry, options, way.isListed === true))
+    return assertSendable(
+      way.isWhole ? output : await this.#fit(output, entry, options, way.isListed === true),
+    )
   }
 
   /** Stores a long result, unless a page of an MCP App shows it. */
@@ -288,7 +290,10 @@ class GatewayClientSession implements ClientSession {
     if (!results || hasPage(tool)) return output
     return results.fit(output, {
       ...this.#shelving(options),
-      ...{ id: name, name, server, trace: traceOf(options, this) },
+      id: name,
+      name,
+      server,
+      trace: traceOf(options, this),
       budget: tool.resultBudget ?? shelf.servers().get(server)?.resultBudget ?? this.#budget(),
       keepsStructure: isListed && (tool as ShelvedTool).listed.outputSchema !== undefined,
     })
@@ -340,7 +345,7 @@ class GatewayClientSession implements ClientSession {
     const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.questionHandler?.client)
     if (!page) return this.#callByName(name, input, options, { isListed: true })
-    return sendable(await this.#callServer({ name, ...page }, input, options))
+    return assertSendable(await this.#callServer({ name, ...page }, input, options))
   }
 
   async #callServer(

@@ -1,6 +1,6 @@
 // Tracks connected clients, and finds the one that can answer a question outside of a call.
 import type { Server } from '@modelcontextprotocol/server'
-import { sendable } from '../lists/index.ts'
+import { assertSendable } from '../lists/index.ts'
 import type { QuestionHandler } from '../types.ts'
 import { canAnswer, capabilitiesOf } from './capabilities.ts'
 
@@ -51,7 +51,7 @@ export function createConnectedClients(): ConnectedClients {
         if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
         if (!client || !canAnswer(capabilitiesOf(client), method))
           throw new Error(`no client supports ${method}`)
-        const request = sendable({ method, params }) as never
+        const request = assertSendable({ method, params }) as never
         return (await client.request(request, { timeout: MAX_ANSWER_MS })) as typeof params
       },
     },

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { type Fields, fieldsOf } from '../../lib/index.ts'
-import { sendable } from '../lists/index.ts'
+import { assertSendable } from '../lists/index.ts'
 import { isReplicaId, RemoteCallError, type RemoteCalls } from '../replicas/index.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
 
@@ -196,7 +196,7 @@ class Exchange {
       capabilities,
       ask: async (method, params, _signal, name = '') => {
         if (!canAnswer(method)) throw new Error(`the client does not support ${method}`)
-        sendable(params)
+        assertSendable(params)
         if (Object.hasOwn(early, name)) return early[name] as Fields
         const isFree = name !== '' && this.#asked.every(({ key }) => key !== name)
         return new Promise((answer, refuse) => {

@@ -21,10 +21,10 @@ import {
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { createClientSession } from './client-session.ts'
-import { modeFor } from './clients.ts'
 import { type ConnectedClients, createConnectedClients } from './connected-clients.ts'
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
+import { listingModeFor } from './listing-mode.ts'
 import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
@@ -42,7 +42,7 @@ import { type ClientView, createViews } from './views.ts'
 
 /** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
-  /** The shelf, created with `shelfOptions`. */
+  /** The shelf, created with `gatewayShelfOptions`. */
   readonly shelf: Shelf
   /** Creates the host; the handler answers servers that ask questions outside of a call. */
   readonly makeHost: (questionHandler: QuestionHandler) => McpHost
@@ -133,9 +133,9 @@ export type ClientKind = {
  * Creates an MCP gateway: clients see ToolSearch and the tools that it loads, in place of all tools of all servers.
  *
  * @example
- * const shelf = createShelf(shelfOptions)
+ * const shelf = createShelf(gatewayShelfOptions)
  * const gateway = createMcpGateway({ shelf, makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler }) })
- * await runOnStdio(gateway)
+ * await serveMcpGatewayOnStdio(gateway)
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
@@ -260,7 +260,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     user,
     usage: options.usage,
     shelf: shelf.fork({ subAgent: false }),
-    mode: () => modeFor(server.getClientVersion()?.name, forced, isStateless),
+    mode: () => listingModeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
     loaded,
     refresh,

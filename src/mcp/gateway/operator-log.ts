@@ -6,7 +6,7 @@ import type { LogEvent } from './updates.ts'
 const TOLD: ReadonlySet<string> = new Set(['warning', 'error', 'critical', 'alert', 'emergency'])
 /** Messages per server. */
 const MAX_PER_MINUTE = 10
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 
 /**
  * Reports the servers' warnings and errors that go to no client, a few per minute, until the returned function is called.
@@ -20,7 +20,7 @@ export function reportToOperator(
   return host.listen((event) => {
     if (event.type !== 'log' || !TOLD.has(event.level) || !isForOperator(event)) return
     const now = Date.now()
-    const times = (recent.get(event.server) ?? []).filter((at) => now - at < MINUTE)
+    const times = (recent.get(event.server) ?? []).filter((at) => now - at < MINUTE_MS)
     recent.set(event.server, times)
     if (times.length >= MAX_PER_MINUTE) return
     times.push(now)

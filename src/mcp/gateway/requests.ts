@@ -10,7 +10,7 @@ import {
 import { type Fields, fieldsOf } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
 import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
-import { sendable } from '../lists/index.ts'
+import { assertSendable } from '../lists/index.ts'
 import type { SharedSession } from '../replicas/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
@@ -98,7 +98,7 @@ function createRequestContext({
       const isComplete = host
         .status()
         .every(({ state, hasListed }) => state !== 'pending' && (state !== 'connected' || hasListed))
-      return { ttlMs: isComplete ? FRESH_FOR : 0, cacheScope: 'private' }
+      return { ttlMs: isComplete ? FRESH_FOR_MS : 0, cacheScope: 'private' }
     },
     async inExchange(request, work) {
       if (running >= MAX_RUNNING)
@@ -214,7 +214,7 @@ function answerPromptRequests(
 /** Most concurrent calls of one session. */
 const MAX_RUNNING = 500
 /** Milliseconds that clients may cache lists; those that listen are notified of changes earlier. */
-const FRESH_FOR = 60_000
+const FRESH_FOR_MS = 60_000
 const MAX_REFRESH_MS = 5000
 
 /**
@@ -233,7 +233,7 @@ function metaOf({ _meta }: Request, http: ServerContext['http']): Pick<CallOptio
 function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   const progressToken = _meta?.progressToken
   const send = async (params: object) =>
-    notify(sendable({ method: 'notifications/progress', params }) as never)
+    notify(assertSendable({ method: 'notifications/progress', params }) as never)
   return (progress) => {
     if (progressToken !== undefined) send({ ...progress, progressToken }).catch(() => {})
   }

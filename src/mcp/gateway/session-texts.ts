@@ -21,7 +21,7 @@ export function aboutHeld(held: readonly Held[]): string {
   if (held.length === 0) return ''
   const names = held.slice(0, MAX_HELD).map(({ name }) => name)
   const rest = held.length - names.length
-  return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can look at them with "toolshelf pins".`
+  return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can accept the changes. A call of one says how.`
 }
 
 const MAX_DROPPED_NAMED = 10

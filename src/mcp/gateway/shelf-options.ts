@@ -4,4 +4,4 @@
  * No prefix and no tool search of the shelf itself: clients add their own prefix to tool names, and see tools only
  * through MCP.
  */
-export const shelfOptions = { namePrefix: '', toolSearch: false } as const
+export const gatewayShelfOptions = { namePrefix: '', toolSearch: false } as const

@@ -9,10 +9,10 @@ import type { McpGateway } from './gateway.ts'
 const MAX_MESSAGE_LENGTH = 32_000_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Thrown by `runOnStdio` after the end of a connection on which the client sent too long a message. */
+/** Thrown by `serveMcpGatewayOnStdio` after the end of a connection on which the client sent too long a message. */
 export class ClientMessageTooLong extends Error {}
 
-/** Options of `runOnStdio`. */
+/** Options of `serveMcpGatewayOnStdio`. */
 export type StdioOptions = {
   /** Where the client writes. Default: stdin. */
   readonly input?: Readable
@@ -27,9 +27,9 @@ export type StdioOptions = {
  * Throws, once they have stopped, if a message was too long.
  *
  * @example
- * await runOnStdio(gateway)
+ * await serveMcpGatewayOnStdio(gateway)
  */
-export async function runOnStdio(
+export async function serveMcpGatewayOnStdio(
   gateway: McpGateway,
   { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},
 ): Promise<void> {

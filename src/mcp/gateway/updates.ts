@@ -2,7 +2,7 @@
 import type { Server } from '@modelcontextprotocol/server'
 import { cleanText } from '../../lib/index.ts'
 import type { Addresses, ResourcesAndPrompts } from '../lists/index.ts'
-import { sendable } from '../lists/index.ts'
+import { assertSendable } from '../lists/index.ts'
 import type { SessionState, SharedSession } from '../replicas/index.ts'
 import type { HostEvent, McpHost } from '../types.ts'
 import type { LogLevels } from './log-levels.ts'
@@ -75,7 +75,7 @@ export function keepInformed(options: UpdateOptions): () => void {
   )
 
   const sendLog = async (params: object) =>
-    server.notification(sendable({ method: 'notifications/message', params }) as never)
+    server.notification(assertSendable({ method: 'notifications/message', params }) as never)
 
   logLevels.join(server)
   if (shared) followChoices(options, shared, subscribed)

@@ -100,7 +100,11 @@ function createView(
   isHidden: ClientView['isHidden'],
 ): ClientView {
   return {
-    ...{ id, shelf, host, addresses, isHidden },
+    id,
+    shelf,
+    host,
+    addresses,
+    isHidden,
     servers: () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name])),
     resourcesAndPrompts: createResourcesAndPrompts(host, addresses),
     pageTools: createPageTools(host, addresses),

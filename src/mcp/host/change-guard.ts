@@ -9,6 +9,8 @@ export type ChangeGuardOptions = {
   readonly pins: PinChecker | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
+  /** Returns the sentence that says how to accept a server's changes. */
+  readonly acceptHint: (server: string) => string
   readonly emit: (event: HostEvent) => void
   /** Runs a task later, unless the host is closed first. */
   readonly later: (task: () => void) => void
@@ -168,7 +170,7 @@ class Guard implements ChangeGuard {
         : `${names.length} ${KIND_NAMES[kind]} (${names.slice(0, MAX_NAMED).join(', ')})`
     const outcome = this.#isHolding ? 'held back until accepted' : 'used as they are now'
     this.#options.notify(
-      `server "${server}": ${what} changed since first seen, ${outcome}; see "toolshelf pins show ${server}"`,
+      `server "${server}": ${what} changed since first seen, ${outcome}. ${this.#options.acceptHint(server)}`,
     )
   }
 

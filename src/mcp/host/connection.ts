@@ -351,7 +351,7 @@ class ServerConnection implements Connection {
     this.#lifecycle.apply({ type: 'stopped', stopping })
   }
 
-  /** Stops a lazy server when it has not been used for `times.idle`. */
+  /** Stops a lazy server when it has not been used for `times.idleMs`. */
   #scheduleStop(): void {
     this.#timers.cancel('idle')
     if (!this.#config.lazy || this.#inFlight > 0 || !this.#session) return

@@ -2,7 +2,7 @@
 
 import { definitionTokens } from '../../core/index.ts'
 import { cut } from '../../lib/index.ts'
-import { createSlices } from '../../node/index.ts'
+import { createYieldBySize } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { headerFault } from '../protocol/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
@@ -42,7 +42,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
   const problems: ToolProblem[] = []
   const listed: unknown[] = []
   const names = new Set<string>()
-  const sliceOver = createSlices()
+  const yieldBySize = createYieldBySize()
   const report = (problem: ToolProblem) => {
     if (problems.length < MAX_PROBLEMS) problems.push(problem)
   }
@@ -50,7 +50,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
   for (const [index, given] of entries.entries()) {
     const entry = clean(given)
     const length = lengthOf(entry)
-    await sliceOver(length ?? MAX_DEFINITION_LENGTH)
+    await yieldBySize(length ?? MAX_DEFINITION_LENGTH)
     const fault = faultOf(entry, length, names, mirrorsArguments)
     if (length !== undefined && fault === undefined && kept + length <= MAX_KEPT) {
       kept += length

@@ -45,6 +45,8 @@ export type McpHostOptions = {
   readonly pins?: PinChecker
   /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. */
   readonly onChange?: 'report' | 'hold'
+  /** Returns the sentence that says how to accept a server's changes, for messages. Default: names `pins.accept`. */
+  readonly acceptHint?: (server: string) => string
   /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
   /**
@@ -81,23 +83,30 @@ export function createMcpHost(options: McpHostOptions): McpHost {
 /** Longest URI in an error message, in characters. */
 const MAX_SHOWN_LENGTH = 500
 
+function nameAccept(server: string): string {
+  return `Accept the change with pins.accept(${JSON.stringify(server)}).`
+}
+
 class ServerHost implements McpHost {
   readonly #shelf: Shelf
   readonly #members: Members
   readonly #listeners: Listeners
+  readonly #acceptHint: (server: string) => string
   readonly #closing = new AbortController()
   #capabilities: Fields = {}
   #isStarted = false
   #isWatching = false
 
   constructor(options: McpHostOptions) {
-    const { notify = () => {} } = options
+    const { notify = () => {}, acceptHint = nameAccept } = options
     const times = { ...defaultTimeouts, ...options.times }
     this.#shelf = options.shelf
     this.#listeners = createListeners(notify)
+    this.#acceptHint = acceptHint
     this.#members = new Members(options.servers, {
       ...options,
       notify,
+      acceptHint,
       times,
       cache: cacheFor(options, notify),
       limit: createLimiter(options.concurrency ?? 4, times.startSlotMs),
@@ -165,7 +174,8 @@ class ServerHost implements McpHost {
 
   async call(server: string, tool: string, input: Fields, options: CallOptions = {}): Promise<CallOutput> {
     const member = this.#members.get(server)
-    if (member.hidden.has(tool) || member.held.has(tool)) throw new Error(whyUnavailable(member, tool))
+    if (member.hidden.has(tool) || member.held.has(tool))
+      throw new Error(whyUnavailable(member, tool, this.#acceptHint(server)))
     return underWay(member, member.connection.call(tool, input, options))
   }
 
@@ -173,9 +183,11 @@ class ServerHost implements McpHost {
     const member = this.#members.get(server)
     const { guard } = this.#members.lists
     if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
-      throw new Error(heldBack(server, `the prompt "${params?.name}"`))
+      throw new Error(heldBack(`the prompt "${params?.name}"`, this.#acceptHint(server)))
     if (guard.isSkillHeld(server, params?.uri))
-      throw new Error(heldBack(server, `the skill of ${oneLine(String(params?.uri), MAX_SHOWN_LENGTH)}`))
+      throw new Error(
+        heldBack(`the skill of ${oneLine(String(params?.uri), MAX_SHOWN_LENGTH)}`, this.#acceptHint(server)),
+      )
     const result = await underWay(member, member.connection.request(method, params, options))
     if (method === 'skills/get') return { ...result, skill: await this.#reviewed(server, result.skill) }
     if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
@@ -188,7 +200,8 @@ class ServerHost implements McpHost {
     const [entry] = entries
     if (!entry) throw new Error(`the server "${server}" gave an invalid skill: ${problems[0]}`)
     const [allowed] = await this.#members.lists.guard.skills(server, entries)
-    if (!allowed) throw new Error(heldBack(server, `the skill ${oneLine(entry.uri, MAX_SHOWN_LENGTH)}`))
+    if (!allowed)
+      throw new Error(heldBack(`the skill ${oneLine(entry.uri, MAX_SHOWN_LENGTH)}`, this.#acceptHint(server)))
     return allowed
   }
 

@@ -19,6 +19,7 @@ export type MemberListsOptions = {
   readonly onChange?: 'report' | 'hold'
   readonly alwaysLoad?: Partial<AlwaysLoadLimits>
   readonly notify: (message: string) => void
+  readonly acceptHint: (server: string) => string
   readonly emit: (event: HostEvent) => void
   /** Runs a task later, unless the host is closed first. */
   readonly later: (task: () => void) => void
@@ -58,6 +59,7 @@ export class MemberLists {
       pins,
       onChange,
       notify,
+      acceptHint: options.acceptHint,
       emit: options.emit,
       later,
       recheck: (server) => {

@@ -73,14 +73,14 @@ export function describeMember(
 }
 
 /** Returns why a tool cannot be called. */
-export function whyUnavailable({ config, hidden }: Member, tool: string): string {
+export function whyUnavailable({ config, hidden }: Member, tool: string, acceptHint: string): string {
   if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
-  return heldBack(config.name, `"${tool}" of "${config.name}"`)
+  return heldBack(`"${tool}" of "${config.name}"`, acceptHint)
 }
 
 /** Returns the message about something that is held back. */
-export function heldBack(server: string, what: string): string {
-  return `${what} is held back: it changed since it was first seen. Look at it with "toolshelf pins show ${server}" and allow it with "toolshelf pins accept ${server}".`
+export function heldBack(what: string, acceptHint: string): string {
+  return `${what} is held back: it changed since it was first seen. ${acceptHint}`
 }
 
 /** Sorts members with always-loaded tools first. */

@@ -18,6 +18,7 @@ export type MembersOptions = Pick<
   Pick<ConnectionOptions, 'cache' | 'limit' | 'times'> & {
     readonly capabilities: () => Fields
     readonly notify: (message: string) => void
+    readonly acceptHint: (server: string) => string
     /** Passes events to the host's listeners. */
     readonly emit: (event: HostEvent) => void
     /** Runs a task later, unless the host is closed first. */

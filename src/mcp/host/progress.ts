@@ -5,7 +5,7 @@ import { createBucket } from './notifications.ts'
 const BURST = 50
 const PER_SECOND = 10
 /** Milliseconds after which a delayed progress notification is forwarded. */
-const PAUSE = 200
+const PAUSE_MS = 200
 
 /** Makes a call with rate-limited progress. `shown` makes a message safe to display. */
 export async function withPacedProgress<Output>(
@@ -33,7 +33,7 @@ export async function withPacedProgress<Output>(
       return
     }
     latest = progress
-    timer ??= setTimeout(flush, PAUSE)
+    timer ??= setTimeout(flush, PAUSE_MS)
   }
   try {
     return await call({ ...options, onProgress: report })

@@ -2,7 +2,7 @@
 // always-loaded tools.
 import { isDeepStrictEqual } from 'node:util'
 import type { Shelf, Tool } from '../../core/index.ts'
-import { createSlices } from '../../node/index.ts'
+import { createYieldBySize } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import type { ListedTool, ServerConfig, ToolProblem } from '../types.ts'
 import { type AlwaysLoadLimits, type AlwaysLoadRefusal, refuseMarks } from './always-load.ts'
@@ -113,7 +113,7 @@ async function toShelved(
   shelf: Shelf,
 ): Promise<ReadonlyMap<string, Tool>> {
   const shelved = new Map<string, Tool>()
-  const sliceOver = createSlices()
+  const yieldBySize = createYieldBySize()
   for (const listed of tools) {
     const tool = toShelvedTool(listed, config, refusal.tools.has(listed.name))
     const known = before.get(listed.name)
@@ -121,7 +121,7 @@ async function toShelved(
     const isKnown = known && JSON.stringify(known) === json
     if (!isKnown) shelf.readAhead(tool)
     shelved.set(listed.name, isKnown ? known : tool)
-    await sliceOver(json.length)
+    await yieldBySize(json.length)
   }
   return shelved
 }

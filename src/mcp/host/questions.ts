@@ -51,11 +51,11 @@ const KINDS: { readonly [method: string]: 'elicitation' | 'sampling' } = {
 export const MAX_PER_CALL = 10
 /** Most questions that a server may ask in a minute. */
 export const MAX_PER_MINUTE = 30
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 const ROOTS_BURST = 200
 const ROOTS_PER_SECOND = 5
 /** Milliseconds in which a server may still ask about a call that was cancelled, or log about one that has ended. */
-const AFTERMATH = 30_000
+const LATE_MESSAGES_MS = 30_000
 /** Most clients whose last call is remembered. */
 const MAX_ENDS = 100
 
@@ -130,7 +130,7 @@ class Questions implements ServerQuestions {
     if (!call || callContext.getStore() === call) return call?.client
     // A local server does not say which call a message belongs to: it may belong to a call that ended during this one.
     for (const [client, { order, at }] of this.#ends)
-      if (client !== call.client && order > call.order && Date.now() - at < AFTERMATH) return undefined
+      if (client !== call.client && order > call.order && Date.now() - at < LATE_MESSAGES_MS) return undefined
     return call.client
   }
 
@@ -184,7 +184,7 @@ class Questions implements ServerQuestions {
     this.#ends.delete(client)
     this.#ends.set(client, { order: ++this.#order, at: Date.now() })
     for (const [other, { at }] of this.#ends) {
-      if (Date.now() - at < AFTERMATH && this.#ends.size <= MAX_ENDS) return
+      if (Date.now() - at < LATE_MESSAGES_MS && this.#ends.size <= MAX_ENDS) return
       this.#ends.delete(other)
     }
   }
@@ -192,7 +192,7 @@ class Questions implements ServerQuestions {
   #giveUp(call: OpenCall): void {
     if (!call.client) return
     this.#givenUp.add(call)
-    setTimeout(() => this.#givenUp.delete(call), AFTERMATH).unref()
+    setTimeout(() => this.#givenUp.delete(call), LATE_MESSAGES_MS).unref()
   }
 
   /** Returns the call that a message responds to; else the call of the only client calling now. */
@@ -248,7 +248,7 @@ class QuestionLimits {
    */
   count(call: Pick<OpenCall, 'asked'>, page?: string): void {
     const time = Date.now()
-    this.#recent = this.#recent.filter(({ at }) => time - at < MINUTE)
+    this.#recent = this.#recent.filter(({ at }) => time - at < MINUTE_MS)
     const isRepeated = page !== undefined && this.#recent.some((one) => one.page === page)
     const limit =
       call.asked >= MAX_PER_CALL

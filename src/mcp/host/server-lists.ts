@@ -51,7 +51,7 @@ export type ServerListsOptions = {
 /** Milliseconds; a slow server must not delay the lists of the others. */
 const MAX_LISTING_MS = 10_000
 /** Milliseconds after which a list that failed is requested again. */
-const PAUSE_AFTER_FAILURE = 30_000
+const PAUSE_AFTER_FAILURE_MS = 30_000
 /** Characters per list. The lists of all servers form one message, and some clients disconnect at a message of 10 MB. */
 const MAX_CHARACTERS = 2_000_000
 
@@ -64,7 +64,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
   const failedAt = new Map<ListKind, number>()
 
   const isFresh = (kind: ListKind) => (lists.get(kind)?.freshUntil ?? 0) > Date.now()
-  const hasJustFailed = (kind: ListKind) => Date.now() - (failedAt.get(kind) ?? 0) < PAUSE_AFTER_FAILURE
+  const hasJustFailed = (kind: ListKind) => Date.now() - (failedAt.get(kind) ?? 0) < PAUSE_AFTER_FAILURE_MS
 
   /** Returns whether to refresh a list; one without a time-to-live stays valid until the server reports a change. */
   function isDue(kind: ListKind, reason: RefreshReason): boolean {

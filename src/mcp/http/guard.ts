@@ -111,14 +111,15 @@ function bearerIn(authorization: string | null): string | undefined {
 }
 
 /** Seconds after which a rejected client may retry. */
-const RETRY_AFTER = 10
+const RETRY_AFTER_SECONDS = 10
 
 /** Creates the response to a refused request. */
 export function refusal(status: number, message: string, given: Partial<AccessRefusal> = {}): Response {
   const headers = new Headers()
   if (status === 401 || given.challenge !== undefined)
     headers.set('www-authenticate', given.challenge ?? 'Bearer')
-  if (status === 429 || status === 503) headers.set('retry-after', String(given.retryAfter ?? RETRY_AFTER))
+  if (status === 429 || status === 503)
+    headers.set('retry-after', String(given.retryAfter ?? RETRY_AFTER_SECONDS))
   const code = status === 400 ? -32600 : -32000
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
 }

@@ -35,7 +35,7 @@ import { createSessions } from './sessions.ts'
 import { createStateless } from './stateless.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 
-/** Options of `runOnHttp`. */
+/** Options of `serveMcpGatewayOnHttp`. */
 export type HttpOptions = {
   /** The port; 0 for any free one. */
   readonly port: number
@@ -110,9 +110,9 @@ const UNANSWERED = 499
  * Serves a gateway over streamable HTTP, at `/mcp`. Beyond loopback it needs a key or users.
  *
  * @example
- * const { url, close } = await runOnHttp(gateway, { port: 8080 })
+ * const { url, close } = await serveMcpGatewayOnHttp(gateway, { port: 8080 })
  */
-export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
+export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
   const { users, usage, trace, protectedResource } = options
   checkAddress(address, options)
@@ -142,10 +142,8 @@ export async function runOnHttp(gateway: McpGateway, options: HttpOptions): Prom
     hasOpenMetrics: options.hasOpenMetrics ?? false,
     sessions: sessions.size,
   })
-  const handle = createRequestHandler({
-    ...{ guard, bodies, sessions, stateless, access, usage, trace, inspector, pages, traffic },
-    protectedResource,
-  })
+  const shared = { guard, bodies, sessions, stateless, access, pages, traffic }
+  const handle = createRequestHandler({ ...shared, usage, trace, inspector, protectedResource })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)
     const count = watchResponse(outgoing, traffic)

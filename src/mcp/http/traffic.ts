@@ -19,7 +19,7 @@ export type Traffic = {
 type Kind = { readonly endpoint: string; readonly isStream: boolean; readonly isContinuation: boolean }
 
 /** Seconds after which a client of a draining gateway may retry; by then a load balancer sends it to another one. */
-const RETRY_AFTER = 1
+const RETRY_AFTER_SECONDS = 1
 
 /** Creates the traffic of a gateway. */
 export function createTraffic(metrics: McpMetrics): Traffic {
@@ -72,7 +72,9 @@ export function createTraffic(metrics: McpMetrics): Traffic {
 }
 
 function refuseNew(): Response {
-  return refusal(503, 'this gateway is stopping; try again, another one answers', { retryAfter: RETRY_AFTER })
+  return refusal(503, 'this gateway is stopping; try again, another one answers', {
+    retryAfter: RETRY_AFTER_SECONDS,
+  })
 }
 
 /** Methods that are counted separately; clients may send any text as a method. */

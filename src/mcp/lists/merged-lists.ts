@@ -31,7 +31,7 @@ export const TEMPLATES_LIST: MergedKind = { list: 'resourceTemplates', listable:
 
 type SizedEntry = { readonly entry: Fields; readonly bytes: number }
 
-const PAGE_TIMEOUT = 5000
+const PAGE_TIMEOUT_MS = 5000
 /**
  * Bytes per server. The lists of all servers form one message, and some clients disconnect at a message of more than 10
  * MB.
@@ -42,9 +42,9 @@ const MAX_OF_ALL = 8_000_000
  * Milliseconds to wait at the very first start, when nothing is known about any server: many clients request these
  * lists only once.
  */
-const FIRST_WAIT = 3000
+const FIRST_WAIT_MS = 3000
 /** Milliseconds for the connected servers if another server used up all the time. */
-const SHORTEST_WAIT = 200
+const SHORTEST_WAIT_MS = 200
 
 /** Creates the merged lists of a host. */
 export function createMergedLists(host: McpHost): MergedLists {
@@ -68,7 +68,7 @@ export function createMergedLists(host: McpHost): MergedLists {
     async collect(kind) {
       firstWait ??= onFirstStart(host)
       await firstWait
-      void host.refreshStaleLists({ timeout: PAGE_TIMEOUT })
+      void host.refreshStaleLists({ timeout: PAGE_TIMEOUT_MS })
       const servers = host.status().filter(({ state }) => state !== 'disabled')
       return servers.flatMap(({ name: server, [kind.list]: listed = [] }) => {
         let size = 0
@@ -91,8 +91,8 @@ async function onFirstStart(host: McpHost): Promise<void> {
 
 async function untilListed(host: McpHost): Promise<void> {
   const startedAt = performance.now()
-  await host.settled({ timeout: FIRST_WAIT })
+  await host.settled({ timeout: FIRST_WAIT_MS })
   await host.refreshStaleLists({
-    timeout: Math.max(SHORTEST_WAIT, FIRST_WAIT - (performance.now() - startedAt)),
+    timeout: Math.max(SHORTEST_WAIT_MS, FIRST_WAIT_MS - (performance.now() - startedAt)),
   })
 }

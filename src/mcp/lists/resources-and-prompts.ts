@@ -3,6 +3,7 @@ import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelc
 import { type Fields, oneLine } from '../../lib/index.ts'
 import type { CallOptions, McpHost, ServerStatus } from '../types.ts'
 import { type Addresses, addressBlock, nameAll } from './addresses.ts'
+import { assertSendable } from './assert-sendable.ts'
 import {
   createMergedLists,
   type MergedEntry,
@@ -12,7 +13,6 @@ import {
   TEMPLATES_LIST,
 } from './merged-lists.ts'
 import { ownerAmong, type PossibleOwner } from './resource-owner.ts'
-import { sendable } from './sendable.ts'
 
 /** The contents of a resource, and the server they came from. */
 export type ReadResource = {
@@ -82,7 +82,7 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     prompts: async () => [...(await prompts())].map(([name, { entry }]) => ({ ...entry, name })),
     async readResource(given, options) {
       const { server, uri } = await ownerOf(given)
-      const result = sendable(await host.request(server, 'resources/read', { uri }, options))
+      const result = assertSendable(await host.request(server, 'resources/read', { uri }, options))
       const contents = Array.isArray(result.contents) ? (result.contents as Fields[]) : []
       const isNamed = addresses.uriBack(given) !== undefined
       const named = contents.map((one) =>
@@ -93,7 +93,9 @@ export function createResourcesAndPrompts(host: McpHost, addresses: Addresses): 
     ownerOf,
     async getPrompt({ _meta, ...params }, options) {
       const { server, own } = await promptFor(params.name)
-      const result = sendable(await host.request(server, 'prompts/get', { ...params, name: own }, options))
+      const result = assertSendable(
+        await host.request(server, 'prompts/get', { ...params, name: own }, options),
+      )
       const messages = Array.isArray(result.messages) ? (result.messages as Fields[]) : []
       return {
         ...result,

@@ -71,7 +71,7 @@ export function createOAuth(options: OAuthOptions): AuthProvider {
     },
     async onUnauthorized() {
       // Some of several concurrent requests are refused late: they only need to be sent again.
-      if (Date.now() - renewedAt < LATE) return
+      if (Date.now() - renewedAt < JUST_RENEWED_MS) return
       renewal ??= renew().finally(() => {
         renewal = undefined
       })
@@ -81,7 +81,7 @@ export function createOAuth(options: OAuthOptions): AuthProvider {
   }
 }
 
-const LATE = 5_000
+const JUST_RENEWED_MS = 5_000
 
 async function refresh(stored: Credentials, command: string | undefined): Promise<StoredOAuthTokens> {
   const { server, tokens, client, discovery } = stored

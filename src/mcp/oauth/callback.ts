@@ -27,7 +27,7 @@ export type CallbackOptions = {
 export async function listenForCallback({
   state,
   port = 0,
-  timeout = FIVE_MINUTES,
+  timeout = FIVE_MINUTES_MS,
   signal,
 }: CallbackOptions): Promise<Callback> {
   const { promise: answer, resolve, reject } = withResolvers<URLSearchParams>()
@@ -73,7 +73,7 @@ export async function listenForCallback({
 }
 
 const PATH = '/callback'
-const FIVE_MINUTES = 300_000
+const FIVE_MINUTES_MS = 300_000
 
 /** Shows fixed texts only, nothing from the request. */
 function show(response: ServerResponse, status: number, text: string, onShown?: () => void): void {

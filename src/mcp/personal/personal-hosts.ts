@@ -106,7 +106,10 @@ export function createPersonalHosts(options: PersonalHostsOptions): PersonalHost
       let layer = layers.get(key)
       layers.delete(key)
       layer ??= new Layer(options, {
-        ...{ key, user, servers: own, onConnected: stopIdle },
+        key,
+        user,
+        servers: own,
+        onConnected: stopIdle,
         nextUse: () => ++uses,
       })
       layers.set(key, layer)
@@ -182,7 +185,11 @@ class Layer implements UserLayer {
       }),
     ]
     this.joined = joinHosts({
-      ...{ shared, sharedShelf, own: this.own, shelf: this.shelf, isOwn },
+      shared,
+      sharedShelf,
+      own: this.own,
+      shelf: this.shelf,
+      isOwn,
       ready: () => this.#filling,
       onUse: () => this.use(),
     })

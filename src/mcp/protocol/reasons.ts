@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { ServerConfig } from '../types.ts'
 
 /** The start of the message about a process that ended by itself. */
-export const ENDED = 'the process '
+export const PROCESS_ENDED_PREFIX = 'the process '
 
 /** Returns why a connection failed, and what to do. */
 export function reasonFor(
@@ -20,7 +20,7 @@ export function reasonFor(
     return `the command "${transport.command}" is not executable; check its permissions`
   if (isUnauthorized(error))
     return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
-  if (ending !== undefined) return `${ENDED}${ending} before it was ready`
+  if (ending !== undefined) return `${PROCESS_ENDED_PREFIX}${ending} before it was ready`
   if (transport.kind !== 'stdio' && status !== undefined)
     return `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
   if (transport.kind !== 'stdio') return `${hostOf(transport.url)}: ${causeOf(error)}`

@@ -115,7 +115,11 @@ class Links implements SessionLinks {
     const epoch = this.#epoch ?? (await this.#readEpoch())
     const place = { store: replica.store, key: sessionKey(id), replica: replica.id, ttlMs: idleMs }
     const session = new LiveSession({
-      ...{ id, replica, calls, idleMs, epoch },
+      id,
+      replica,
+      calls,
+      idleMs,
+      epoch,
       stored: createStoredSession({ ...place, found }),
       restoreAll: () => this.#restoreAll(),
       onLeave: (left) => {

@@ -2,7 +2,7 @@
 // Implements H4.
 
 import type { Fields } from '../../lib/index.ts'
-import { createSlices, seconds, withTimeout } from '../../node/index.ts'
+import { createYieldBySize, seconds, withTimeout } from '../../node/index.ts'
 import { SilenceError } from './timeouts.ts'
 
 /** The entries of a list. */
@@ -32,12 +32,12 @@ export async function listPages(
   let isLate = false
   let ttlMs: number | undefined
   const hasRoom = () => !isLate && entries.length < MAX_ENTRIES && size < MAX_CHARACTERS
-  const sliceOver = createSlices()
+  const yieldBySize = createYieldBySize()
   /** Adds the entries of a page; returns false if there is no room for all of them. */
   const take = async (found: readonly unknown[]) => {
     for (const entry of found) {
       const length = lengthOf(entry)
-      await sliceOver(length)
+      await yieldBySize(length)
       size += length
       if (entries.length >= MAX_ENTRIES || size > MAX_CHARACTERS) return false
       entries.push(entry)

@@ -19,8 +19,8 @@ import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type ClientCall,
   currentCall,
-  ENDED,
   missingRights,
+  PROCESS_ENDED_PREFIX,
   passableMeta,
   reasonFor,
   SessionError,
@@ -102,7 +102,7 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
     if (isKnownLegacy) return open(true)
     // Some servers exit at an unknown request; with the older protocol they stay.
     return open(false).catch((error: unknown) => {
-      const isEnded = error instanceof SessionError && error.message.startsWith(ENDED)
+      const isEnded = error instanceof SessionError && error.message.startsWith(PROCESS_ENDED_PREFIX)
       if (!isEnded || options.signal.aborted) throw error
       return open(true)
     })
@@ -176,7 +176,9 @@ async function connect(
   client.onclose = () => {
     if (!isOpen || isClosing) return
     options.onEnd(
-      process ? `${ENDED}${process.ending() ?? 'ended'}` : (stopped ?? 'it closed the connection'),
+      process
+        ? `${PROCESS_ENDED_PREFIX}${process.ending() ?? 'ended'}`
+        : (stopped ?? 'it closed the connection'),
       process?.tail() ?? '',
     )
   }
@@ -294,7 +296,8 @@ function explained(cause: unknown, server: string, ending: string | undefined): 
     return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
   if (cause instanceof InsufficientScopeError)
     return new Error(`${cause.message}. ${missingRights(server, cause.requiredScope)}`, { cause })
-  if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending) return new Error(`${ENDED}${ending}`, { cause })
+  if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
+    return new Error(`${PROCESS_ENDED_PREFIX}${ending}`, { cause })
   return cause
 }
 

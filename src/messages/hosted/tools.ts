@@ -94,8 +94,13 @@ export async function searchHosted(
     const corpus = corpusOf(request)
     const { hits, matched, ranker = variant } = await rankers[variant](corpus, text, Number(limit))
     trace?.({
-      ...{ type: 'searched', query: text, matched, ranker },
-      ...{ searchable: corpus.length, refused: 0, unsearched: [] },
+      type: 'searched',
+      query: text,
+      matched,
+      ranker,
+      searchable: corpus.length,
+      refused: 0,
+      unsearched: [],
       found: hits.map(({ tool }) => tool.name),
       scores: hits.map(({ score }) => score),
     })

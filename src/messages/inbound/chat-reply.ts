@@ -62,8 +62,15 @@ class ChatWriter implements ReplyWriter {
   constructor(options: ChatReplyOptions) {
     this.#options = options
     this.#completion = {
-      ...{ id: '', model: options.model, created: Math.floor(Date.now() / 1000), content: '', reasoning: '' },
-      ...{ annotations: [], calls: [], stopReason: '', usage: {} },
+      id: '',
+      model: options.model,
+      created: Math.floor(Date.now() / 1000),
+      content: '',
+      reasoning: '',
+      annotations: [],
+      calls: [],
+      stopReason: '',
+      usage: {},
     }
   }
 

@@ -1,5 +1,13 @@
 // Converts a chat completion request to the Messages shape.
-import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  listOf,
+  omitFields,
+  oncePerFrozen,
+  textOf,
+} from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { fromChatMessages } from './chat-messages.ts'
@@ -46,7 +54,7 @@ function toMessagesRequest(body: Fields, tools: ChatTools): MessagesRequest {
   return {
     model: textOf(body.model),
     ...settingsOf(body),
-    ...without(thinking, 'output_config'),
+    ...omitFields(thinking, 'output_config'),
     ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
     ...(instructions === '' ? {} : { system: instructions }),
     ...(tools.list.length > 0 ? { tools: choice.tools, ...choice.field } : {}),
@@ -197,7 +205,7 @@ const CONVERTED = [
 ]
 
 function termsOf(body: Fields): ClientTerms {
-  return { api: 'chat', settings: without(body, ...CONVERTED), tools: new Map() }
+  return { api: 'chat', settings: omitFields(body, ...CONVERTED), tools: new Map() }
 }
 
 /** What a converted reply cannot express; such a request is only forwarded. */

@@ -56,7 +56,10 @@ export function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter
 function textWriter({ place }: OutputOptions): ItemWriter {
   let at: Place | undefined
   const part = (text: string, annotations: readonly Fields[] = []) => ({
-    ...{ type: 'output_text', annotations, logprobs: [], text },
+    type: 'output_text',
+    annotations,
+    logprobs: [],
+    text,
   })
   const message = (status: string, content: readonly Fields[]) => ({
     id: at?.id,

@@ -1,5 +1,5 @@
 // Converts a Responses request to a Messages request.
-import { type Fields, fieldsOf, isFields, listOf, textOf, without } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
 import { numberIn, refuseTooMany } from './openai-content.ts'
@@ -148,7 +148,7 @@ function settingsOf(body: Fields, instructions: string, table: ToolTable, choice
   const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
   return {
     ...samplingOf(body, thinking),
-    ...without(thinking, 'output_config'),
+    ...omitFields(thinking, 'output_config'),
     ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
     ...(system === '' ? {} : { system }),
     ...(choice.tools.length > 0 ? { tools: choice.tools, ...choice.field } : {}),
@@ -208,7 +208,7 @@ const CONVERTED = [
 
 /** The instructions replace the system prompt, whose note on namespaces OpenAI's own definitions make superfluous. */
 function termsOf(body: Fields, { native }: ToolTable): ClientTerms {
-  return { api: 'responses', settings: without(body, ...CONVERTED), tools: native }
+  return { api: 'responses', settings: omitFields(body, ...CONVERTED), tools: native }
 }
 
 function isGiven(value: unknown): boolean {

@@ -10,12 +10,12 @@ import type { RequestOutcome } from '../request-outcome.ts'
 import type { Fields, Headers, HttpAnswer, MessagesRequest, StreamEvent, UpstreamCall } from '../types.ts'
 import { withoutSearchBetas } from '../upstream/index.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
+import type { MayForward } from './forward-rules.ts'
 import { callFor, createForwarder, type Forwarder, forward } from './forwarder.ts'
-import type { Forwarding } from './forwarding.ts'
 import type { AuthenticatedClient, RequestGuard } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import { createInboundReader, settingFor, speaksTo } from './inbound-reader.ts'
-import type { Metrics } from './metrics.ts'
+import type { MessagesMetrics } from './metrics.ts'
 import type { ServerPages } from './pages.ts'
 import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
@@ -26,14 +26,14 @@ import { withinLimits } from './user-limits.ts'
 export type EndpointOptions = {
   readonly gateway: MessagesGateway
   readonly setting: ModeSetting
-  readonly metrics: Metrics
+  readonly metrics: MessagesMetrics
   readonly guard: RequestGuard
   /** Counts what users with limits use. */
   readonly usage?: UsageMeter | undefined
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
   /** Which other requests are forwarded to the upstream. */
-  readonly forwarding: Forwarding
+  readonly mayForward: MayForward
   readonly mostBody: number
   readonly bodyMemory: BodyMemory
   readonly silence: number
@@ -44,7 +44,7 @@ export type EndpointOptions = {
 
 /** Returns the request handler, which throws the error response to send. */
 export function createEndpoints(options: EndpointOptions): (context: RequestContext) => Promise<void> {
-  const { gateway, guard, forwarding, pages } = options
+  const { gateway, guard, mayForward, pages } = options
   const { upstream } = gateway
   const forwarder = createForwarder(options)
   const { generate, counting } = createReplies(options, forwarder)
@@ -68,7 +68,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const id = /^\/v1\/models\/([^/]+)$/.exec(path)?.[1]
     if (client && id !== undefined && incoming.method === 'GET' && !speaksTo(upstream, context))
       return model(context, client, id)
-    const isForwarded = forwarding(incoming.method ?? '', path)
+    const isForwarded = mayForward(incoming.method ?? '', path)
     if (client && upstream.origin && isForwarded) return forwarder.through(context, client, upstream.origin)
     throw refuseRequest(404, 'not_found_error', `no such endpoint: ${incoming.method} ${path}`)
   }

@@ -20,7 +20,7 @@ export type BodyMemory = {
 const SHARE_OF_ONE = 0.75
 
 /** Seconds until a refused client may retry. */
-const RETRY_AFTER = 5
+const RETRY_AFTER_SECONDS = 5
 
 /** Creates a counter with this limit. */
 export function createBodyMemory(maxBytes: number): BodyMemory {
@@ -60,6 +60,6 @@ export function createBodyMemory(maxBytes: number): BodyMemory {
 
 function full(maxBytes: number, whose: string): RefusedRequest {
   const megabytes = Math.floor(maxBytes / 1_000_000)
-  const message = `the bodies of ${whose} being answered take the limit of ${megabytes} MB; try again in ${RETRY_AFTER} seconds`
-  return refuseForNow(message, RETRY_AFTER)
+  const message = `the bodies of ${whose} being answered take the limit of ${megabytes} MB; try again in ${RETRY_AFTER_SECONDS} seconds`
+  return refuseForNow(message, RETRY_AFTER_SECONDS)
 }

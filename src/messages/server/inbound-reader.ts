@@ -1,6 +1,6 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
-import { createBufferPool, createScheduler, rest } from '../../node/index.ts'
+import { createBufferPool, createScheduler, yieldIfOver } from '../../node/index.ts'
 import { RefusedRequest, refuseRequest } from '../errors.ts'
 import type { MessagesGateway, ReplyOptions } from '../gateway.ts'
 import { createItemMemory, type InboundRequest } from '../inbound/index.ts'
@@ -51,7 +51,7 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
       if (!isReferred) bodies.giveBack(body)
     }
     const inbound = convert(fields, context, owner)
-    await rest(slice)
+    await yieldIfOver(slice)
     const call = { ...callFor(context, client), ...(inbound?.terms ? { terms: inbound.terms } : {}) }
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)

@@ -8,7 +8,7 @@ import {
 } from '../../operate/index.ts'
 
 /** Counters of a Messages gateway, as `/metrics` shows them. */
-export type Metrics = MetricRegistry<CounterName> & {
+export type MessagesMetrics = MetricRegistry<CounterName> & {
   /** Counts a request as active until the returned function is called. */
   readonly begin: () => () => void
 }
@@ -40,7 +40,7 @@ const series = {
 export type CounterName = keyof typeof series
 
 /** Creates the counters of a gateway, all zero. */
-export function createMetrics(): Metrics {
+export function createMessagesMetrics(): MessagesMetrics {
   const registry = createMetricRegistry<CounterName>(series)
   let active = 0
   registry.read('toolshelf_active_requests', () => [{ labels: GATEWAY_LABEL, value: active }])

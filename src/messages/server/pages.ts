@@ -1,7 +1,7 @@
 // Health, readiness and metrics of the Messages gateway over HTTP.
 import type { ProcessMetrics, Readiness } from '../../operate/index.ts'
 import type { HttpAnswer } from '../types.ts'
-import type { Metrics } from './metrics.ts'
+import type { MessagesMetrics } from './metrics.ts'
 
 /** Answers requests for health, readiness and metrics. */
 export type ServerPages = {
@@ -14,7 +14,7 @@ export type ServerPages = {
 /** Options of `createServerPages`. */
 export type ServerPagesOptions = {
   readonly readiness: Readiness
-  readonly metrics: Metrics
+  readonly metrics: MessagesMetrics
   readonly processMetrics: ProcessMetrics
   /** Metrics need no key. */
   readonly hasOpenMetrics: boolean

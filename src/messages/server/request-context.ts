@@ -7,7 +7,7 @@ import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import type { ApiName, Headers } from '../types.ts'
 import { maskable, masked } from '../upstream/index.ts'
-import { GATEWAY_LABEL, type Metrics } from './metrics.ts'
+import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
 import type { TokenCount } from './token-count.ts'
 
 /** The state of one HTTP request. */
@@ -134,7 +134,7 @@ const ENDPOINTS = new Set([
 
 /** Counts a finished request in the metrics. */
 export function record(
-  metrics: Metrics,
+  metrics: MessagesMetrics,
   { path, outcome }: RequestContext,
   status: number,
   milliseconds: number,
@@ -151,7 +151,7 @@ export function record(
   recordFigures(metrics, mode, outcome.figures())
 }
 
-function recordFigures(metrics: Metrics, mode: string, figures: Figures | undefined): void {
+function recordFigures(metrics: MessagesMetrics, mode: string, figures: Figures | undefined): void {
   if (!figures) return
   const { dollarsWithout, dollarsWith, dollarsSaved } = figures
   metrics.add('toolshelf_extra_round_trips_total', { mode }, figures.extraRoundTrips)

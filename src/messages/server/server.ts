@@ -26,10 +26,10 @@ import { apiFor } from '../inbound/index.ts'
 import { AUTO, type ModeSetting } from '../plan.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import { createEndpoints } from './endpoints.ts'
-import { createForwarding } from './forwarding.ts'
+import { createForwardRules } from './forward-rules.ts'
 import { type ClientKey, createRequestGuard } from './guard.ts'
 import { createBodyMemory } from './held-bytes.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMessagesMetrics, type MessagesMetrics } from './metrics.ts'
 import { createServerPages } from './pages.ts'
 import { reportAnswer } from './report-answer.ts'
 import { failureReason, outcomeHeaders, type RequestContext, record } from './request-context.ts'
@@ -42,7 +42,7 @@ export type ServeOptions = {
   /** The mode for requests that do not choose one. Default: `auto`. */
   readonly setting?: ModeSetting
   /** Counts requests for `/metrics`; default: its own. */
-  readonly metrics?: Metrics
+  readonly metrics?: MessagesMetrics
   /** The port; 0 for any free one. */
   readonly port: number
   /** Address to listen on. Default: 127.0.0.1. */
@@ -125,7 +125,7 @@ export type RunningServer = {
 
 const MAX_BODY = 32_000_000
 const MAX_HELD_BYTES = 512_000_000
-const SILENCE = 15_000
+const SILENCE_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
 const HEAD_WAIT_MS = 5000
 /** The status recorded when the client disconnects before the response. */
@@ -138,9 +138,9 @@ const UNANSWERED = 499
  * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
 export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
-  const { gateway, setting = AUTO, metrics = createMetrics(), port } = options
+  const { gateway, setting = AUTO, metrics = createMessagesMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
-  const { mostBody = MAX_BODY, silence = SILENCE, isOpen = false, onDone = () => {} } = options
+  const { mostBody = MAX_BODY, silence = SILENCE_MS, isOpen = false, onDone = () => {} } = options
   const {
     requestTimeoutMs = REQUEST_TIMEOUT_MS,
     maxHeldBytes = MAX_HELD_BYTES,
@@ -150,11 +150,11 @@ export async function serveMessagesGateway(options: ServeOptions): Promise<Runni
   if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
   const networkOf = createClientNetwork(options.proxies ?? [])
   const guard = createRequestGuard({ address, keys, users, hosts, networkOf, notify: options.notify })
-  const forwarding = createForwarding(options.forward ?? [])
+  const mayForward = createForwardRules(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
   const limited = { mostBody, bodyMemory, silence, headWaitMs, usage, trace }
   const { tls, readiness, pages, pause, release } = openService(options, metrics)
-  const answer = createEndpoints({ forwarding, gateway, setting, metrics, guard, pages, ...limited })
+  const answer = createEndpoints({ mayForward, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse) =>
@@ -226,7 +226,7 @@ function needsKey(address: string): OptionError {
 /** What the server needs to be operated: certificates, readiness and metrics. */
 function openService(
   { tls: files, notify, readinessChecks = [], ...options }: ServeOptions,
-  metrics: Metrics,
+  metrics: MessagesMetrics,
 ) {
   const tls = files && openTlsFiles(files, { notify })
   const readiness = createReadiness({ checks: readinessChecks })

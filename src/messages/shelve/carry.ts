@@ -44,8 +44,10 @@ export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
     const [at = '', thoughts = '0'] = place.split('T')
     const known = codes.flatMap((one) => names.get(one) ?? [])
     return {
-      ...{ at: Number.parseInt(at, 36), thoughts: Number.parseInt(thoughts, 36) },
-      ...{ left: Number.parseInt(left, 36), names: known },
+      at: Number.parseInt(at, 36),
+      thoughts: Number.parseInt(thoughts, 36),
+      left: Number.parseInt(left, 36),
+      names: known,
     }
   })
 }

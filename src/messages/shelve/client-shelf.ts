@@ -15,8 +15,8 @@ import {
   type Tool,
 } from '../../core/index.ts'
 import { nameOf } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, matchesAny, oncePerFrozen, without } from '../../lib/index.ts'
-import { rest, type Slice } from '../../node/index.ts'
+import { type Fields, fieldsOf, matchesAny, omitFields, oncePerFrozen } from '../../lib/index.ts'
+import { type Slice, yieldIfOver } from '../../node/index.ts'
 import { createRecent } from '../recent.ts'
 import { type CodedNames, codeNames } from './carry.ts'
 
@@ -85,12 +85,12 @@ async function openShelf(
     const own = tools.filter((tool) => !isCustom(tool)).map(withoutMarks)
     const settings = shelfOptions(tools, options)
     const shelf = createShelf({ ...settings, tools: await readTools(tools, options, settings, slice) })
-    await rest(slice)
+    await yieldIfOver(slice)
     const partition = shelf.partition()
     const twice = own.map(nameOf).find((name) => partition.pool.byName.has(name))
     if (twice !== undefined) return cannot(`two tools are named "${twice}"`)
     const names = codeNames(partition.deferredNames)
-    await rest(slice)
+    await yieldIfOver(slice)
     const windowOf = (model: string) =>
       options.contextWindow ?? capabilityOf(model, 'anthropic', defaultCapabilities).contextWindow
     return {
@@ -124,7 +124,7 @@ async function readTools(
     const next = withMark(withoutMarks(tool), mark)
     reading.readAhead(next)
     marked.push(next)
-    await rest(slice)
+    await yieldIfOver(slice)
   }
   return marked
 }
@@ -201,7 +201,7 @@ const FINDS_TOOLS = /tools?[_-]?(search|find|discover)|(search|find|discover)[_-
 /** Removes what the shelf decides anew: the cache breakpoint and the deferral. */
 const withoutMarks = oncePerFrozen((tool: Fields): Fields => {
   const isBare = tool.cache_control === undefined && tool.defer_loading === undefined
-  return isBare ? tool : Object.freeze(without(tool, 'cache_control', 'defer_loading'))
+  return isBare ? tool : Object.freeze(omitFields(tool, 'cache_control', 'defer_loading'))
 })
 
 function isCustom(tool: Fields): boolean {

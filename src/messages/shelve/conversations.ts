@@ -32,7 +32,7 @@ export type Conversations = {
 }
 
 /** Maximum messages that a request may add for its conversation to be found. */
-const LOOK_BACK = 8
+export const MAX_ADDED_MESSAGES = 8
 
 /** Creates an empty collection. */
 export function createConversations(): Conversations {
@@ -40,7 +40,7 @@ export function createConversations(): Conversations {
   const lastMessages = new WeakMap<Shelf, Fields>()
 
   const find = ({ tools, model, given, messages }: ConversationInput): Conversation | undefined => {
-    for (const last of given.slice(-LOOK_BACK).reverse()) {
+    for (const last of given.slice(-MAX_ADDED_MESSAGES).reverse()) {
       const known = byLastMessage.get(last)
       if (known?.tools === tools && known.model === model && startsWith(messages, known.messages))
         return known

@@ -3,7 +3,7 @@
 import { searchNote } from '../../core/history/index.ts'
 import { READ_TOOL, SEARCH_TOOL } from '../../core/index.ts'
 import { blocksOf, nameOf } from '../../core/oracle/index.ts'
-import { oneLine, textOf, without } from '../../lib/index.ts'
+import { omitFields, oneLine, textOf } from '../../lib/index.ts'
 import type { SearchCall, SearchStrategy } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './carry.ts'
@@ -135,6 +135,6 @@ function withoutSearch(
   const others = (request.tools ?? []).filter((tool) => !own.has(nameOf(tool)))
   const isVisible = (tool: Fields) => tool.defer_loading !== true
   if (others.some(isVisible)) return { ...request, tools: others }
-  const tools = others.map((tool) => (loaded.has(nameOf(tool)) ? without(tool, 'defer_loading') : tool))
+  const tools = others.map((tool) => (loaded.has(nameOf(tool)) ? omitFields(tool, 'defer_loading') : tool))
   return tools.some(isVisible) ? { ...request, tools } : { ...request, tool_choice: { type: 'none' } }
 }

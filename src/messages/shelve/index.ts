@@ -2,9 +2,9 @@
 
 export { withoutCarried } from './carry.ts'
 export { createClientShelves } from './client-shelf.ts'
-export { createConversations } from './conversations.ts'
+export { createConversations, MAX_ADDED_MESSAGES } from './conversations.ts'
 export { startHidden } from './hidden-search.ts'
-export { type Liftable, lift, restoreContextFor, type Shelved } from './lift.ts'
+export { lift, type RequestShelf, restoreContextFor, type Shelved } from './lift.ts'
 export { createLongResults } from './long-results.ts'
 export { createSearchMemory } from './memory.ts'
 export { isRestored } from './restore.ts'

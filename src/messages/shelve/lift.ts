@@ -8,7 +8,7 @@ import {
   type TraceListener,
 } from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
-import { rest, type Slice } from '../../node/index.ts'
+import { type Slice, yieldIfOver } from '../../node/index.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import type { ClientShelf } from './client-shelf.ts'
 import type { Conversations } from './conversations.ts'
@@ -30,7 +30,7 @@ export type Shelved = {
 }
 
 /** The shelf for a request and the means to restore its hidden searches. */
-export type Liftable = { readonly shelf: ClientShelf; readonly restoring: RestoreContext }
+export type RequestShelf = { readonly shelf: ClientShelf; readonly restoring: RestoreContext }
 
 /** Collects what is needed to restore a request's hidden searches. */
 export function restoreContextFor(
@@ -56,7 +56,7 @@ export type LiftOptions = {
 /** Prepares a request with its tools on the shelf. */
 export async function lift(
   request: MessagesRequest,
-  { shelf: client, restoring }: Liftable,
+  { shelf: client, restoring }: RequestShelf,
   { conversations, trace, longResults, slice }: LiftOptions,
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
@@ -64,7 +64,7 @@ export async function lift(
   const hasOwn = request.tools?.some(({ name }) => name === READ_TOOL)
   const results = hasOwn ? undefined : longResults
   const restored = restore(request.messages, restoring)
-  await rest(slice)
+  await yieldIfOver(slice)
   const messages = results ? results.replaceIn(restored) : restored
   results?.report(request.messages, trace)
   const visible = results ? [...own, results.tool] : own
@@ -73,7 +73,7 @@ export async function lift(
     fork.prepare({ ...request, tools: visible, messages: [...messages, ...extra] })
   const fork = conversations.forkFor(place, trace)
   const first = await prepare(fork, [])
-  await rest(slice)
+  await yieldIfOver(slice)
   // A fork that added notes of its own is not reused: it would add them elsewhere next time, and a request must depend
   // on its messages alone.
   if (first.history.length === messages.length) conversations.keep(fork, place)

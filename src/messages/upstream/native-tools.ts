@@ -1,6 +1,6 @@
 // A client's own definitions of its tools, for an upstream that speaks the same API: what the Messages shape cannot
 // express, such as namespaces, freeform tools and tools that OpenAI runs itself, reaches it as the client wrote it.
-import { type Fields, fieldsOf, listOf, textOf, without } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../../lib/index.ts'
 import type { ClientTerms } from '../types.ts'
 import { callItemsOf } from './call-items.ts'
 
@@ -82,7 +82,7 @@ function undeferred(definition: Fields): Fields {
   const { type, tools } = definition
   if (type === 'namespace')
     return { ...definition, tools: listOf(tools).map((tool) => undeferred(fieldsOf(tool))) }
-  return 'defer_loading' in definition ? without(definition, 'defer_loading') : definition
+  return 'defer_loading' in definition ? omitFields(definition, 'defer_loading') : definition
 }
 
 /** Joins the tools of a namespace, at the place of the first. */

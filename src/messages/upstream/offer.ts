@@ -1,6 +1,6 @@
 // Sends an OpenAI request and retries it without the fields that the server refuses: servers accept different ones.
 import type { IncomingMessage } from 'node:http'
-import { type Fields, without } from '../../lib/index.ts'
+import { type Fields, omitFields } from '../../lib/index.ts'
 import type { HttpAnswer } from '../types.ts'
 import { readWhole } from './http.ts'
 import { toMessagesError } from './openai.ts'
@@ -17,7 +17,7 @@ export async function offer(
     const answer = await readWhole(incoming)
     const named = spare.filter((field) => body[field] !== undefined && isRefused(field, answer))
     if (named.length === 0) return { refused: toMessagesError(answer) }
-    body = without(body, ...named)
+    body = omitFields(body, ...named)
   }
 }
 

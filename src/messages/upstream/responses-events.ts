@@ -153,7 +153,9 @@ function createBlocks(): Blocks {
     const cited = citations.map((citation) => ({ type: 'citations_delta', citation }))
     return [
       ...(signature === undefined ? cited : [signed]).map((delta) => ({
-        ...{ type: 'content_block_delta', index, delta },
+        type: 'content_block_delta',
+        index,
+        delta,
       })),
       { type: 'content_block_stop', index: index++ },
     ]

@@ -11,7 +11,7 @@ import {
   mayChangeView,
   referencesIn,
 } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, oncePerFrozen, textOf, without } from '../../lib/index.ts'
+import { type Fields, fieldsOf, omitFields, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { throughCallTool } from './call-tool.ts'
 import { failedText, loadedText, NO_MATCH, removedText, systemReminder } from './notes.ts'
 
@@ -191,10 +191,10 @@ function fromReply({ block, revealed, removed }: WalkStep, bridged: Bridged): Fi
   switch (block.type) {
     case 'server_tool_use':
       return isSearch(block)
-        ? { ...without(block, 'caller'), type: 'tool_use', id: plainId(block.id) }
+        ? { ...omitFields(block, 'caller'), type: 'tool_use', id: plainId(block.id) }
         : block
     case 'tool_use': {
-      const call = 'caller' in block ? without(block, 'caller') : block
+      const call = 'caller' in block ? omitFields(block, 'caller') : block
       return bridged.has(textOf(call.name)) ? throughCallTool(call) : call
     }
     case 'compaction':

@@ -14,9 +14,9 @@ import {
   CALL_TOOL,
   type Fields,
   fieldsOf,
+  omitFields,
   oncePerFrozen,
   textOf,
-  without,
   withoutCacheControl,
 } from '../../lib/index.ts'
 import { plainSearchTool, variantOf } from '../hosted/index.ts'
@@ -85,19 +85,19 @@ const allLoaded = oncePerFrozen((tools: readonly Fields[]): readonly Fields[] =>
 /** Removes the deferral fields of a tool, or of a toolset and its members. */
 export function undeferred(tool: Fields): Fields {
   if (!('defer_loading' in tool || 'default_config' in tool || 'configs' in tool)) return tool
-  const { default_config, configs, ...rest } = without(tool, 'defer_loading')
+  const { default_config, configs, ...rest } = omitFields(tool, 'defer_loading')
   return {
     ...rest,
     ...(default_config === undefined
       ? {}
-      : { default_config: without(fieldsOf(default_config), 'defer_loading') }),
+      : { default_config: omitFields(fieldsOf(default_config), 'defer_loading') }),
     ...(configs === undefined
       ? {}
       : {
           configs: Object.fromEntries(
             Object.entries(fieldsOf(configs)).map(([name, one]) => [
               name,
-              without(fieldsOf(one), 'defer_loading'),
+              omitFields(fieldsOf(one), 'defer_loading'),
             ]),
           ),
         }),
@@ -146,7 +146,9 @@ function plainSeen(json: string, own: Fields | undefined, lowering: Lowering): F
 /** Parses a definition; returns the client's own object if it is the same, because that keeps long numbers exact. */
 function definitionOf(json: string, own: Fields | undefined): Fields {
   const isOwn = own !== undefined && entryOf(own).definition === json
-  return isOwn ? (withoutCacheControl(without(own, 'defer_loading')) as Fields) : (JSON.parse(json) as Fields)
+  return isOwn
+    ? (withoutCacheControl(omitFields(own, 'defer_loading')) as Fields)
+    : (JSON.parse(json) as Fields)
 }
 
 /** A definition with the fields that the upstream accepts; cache breakpoints stay only on tools that do not move. */

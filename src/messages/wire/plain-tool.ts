@@ -1,6 +1,6 @@
 // Reduces a tool definition to the fields that every version of the Messages API accepts.
 import { kindOf } from '../../core/oracle/index.ts'
-import { type Fields, listOf, textOf, without } from '../../lib/index.ts'
+import { type Fields, listOf, omitFields, textOf } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 
 const OLD = ['name', 'description', 'input_schema', 'type', 'cache_control']
@@ -17,7 +17,7 @@ export function newerFields(tool: Fields): string[] {
 
 /** Removes newer fields from a tool; moves examples into the description. */
 export function plainTool(tool: Fields): Fields {
-  const plain = without(tool, ...newerFields(tool))
+  const plain = omitFields(tool, ...newerFields(tool))
   const examples = listOf(tool.input_examples)
   if (examples.length === 0) return plain
   const said = `Examples of its input:\n${examples.map(stringifyExact).join('\n')}`

@@ -18,7 +18,7 @@ export type DiskResultOptions = ResultLimits & {
 }
 
 const DISK_BYTES = 256_000_000
-const MAX_AGE = 7 * 24 * 60 * 60 * 1000
+const MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000
 /** The share of `bytes` that may be written before the next sweep of all owners. */
 const SWEEP_SHARE = 1 / 16
 const ID = /^[a-z0-9]{8,64}$/
@@ -35,7 +35,7 @@ type StoredFile = { readonly path: string; readonly bytes: number; readonly time
  * const shelf = createShelf({ results: { store: createDiskResults({ folder: '/var/lib/agent/results' }) } })
  */
 export function createDiskResults(options: DiskResultOptions): ResultStore {
-  const { folder, maxAge = MAX_AGE, now = Date.now } = options
+  const { folder, maxAge = MAX_AGE_MS, now = Date.now } = options
   const { bytes: most, bytesPerOwner } = readLimits(options, DISK_BYTES)
   let unswept = Number.POSITIVE_INFINITY
   const folderOf = (owner: string) =>

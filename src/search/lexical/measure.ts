@@ -56,8 +56,14 @@ export function createMeasureSpace(): MeasureSpace {
 export function emptyFeatures(): Features {
   const score = 0
   return {
-    ...{ score, sum: 0, bestClause: 0, nameCoverage: 0, queryInName: 0 },
-    ...{ serverCoverage: 0, queryCoverage: 0, words: 0 },
+    score,
+    sum: 0,
+    bestClause: 0,
+    nameCoverage: 0,
+    queryInName: 0,
+    serverCoverage: 0,
+    queryCoverage: 0,
+    words: 0,
   }
 }
 

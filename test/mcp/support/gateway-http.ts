@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, runOnHttp } from '../../../src/mcp/http/index.ts'
+import { type HttpOptions, serveMcpGatewayOnHttp } from '../../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
 import {
   type ClientOptions,
@@ -59,7 +59,7 @@ export async function openHttp(
 ): Promise<OpenHttp> {
   const { atEnd = onTestFinished } = options
   const { connect: _, ...open } = openGateway(servers, options)
-  const served = await runOnHttp(open.gateway, { port: 0, ...http })
+  const served = await serveMcpGatewayOnHttp(open.gateway, { port: 0, ...http })
   atEnd(() => served.close())
   await open.host.settled()
   const send = (given: Sent) => sendTo(served.url, given)

@@ -14,10 +14,10 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { createShelf, type Shelf, type ShelfOptions } from '../../../src/index.ts'
 import {
   createMcpGateway,
+  gatewayShelfOptions,
   type McpGateway,
   type McpGatewayOptions,
-  runOnStdio,
-  shelfOptions,
+  serveMcpGatewayOnStdio,
 } from '../../../src/mcp/gateway/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../../src/mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../../src/mcp/index.ts'
@@ -114,7 +114,7 @@ export function openGateway(
 ): Open {
   const notices: string[] = []
   const notify = (message: string) => void notices.push(message)
-  const shelf = createShelf({ ...shelfOptions, rank: 'classic', environment: {}, notify, ...on })
+  const shelf = createShelf({ ...gatewayShelfOptions, rank: 'classic', environment: {}, notify, ...on })
   const folder = makeFolder()
   const cacheFolder = given.cacheFolder ?? folder.path
   const gateway = createMcpGateway({
@@ -156,7 +156,7 @@ export async function openDesk(
   const { atEnd = onTestFinished } = options
   const open = openGateway(servers, options)
   const [input, output] = [new PassThrough(), new PassThrough()]
-  const over = runOnStdio(open.gateway, { input, output })
+  const over = serveMcpGatewayOnStdio(open.gateway, { input, output })
   atEnd(() => over)
   const desk = await connectWith(streamTransport(output, input), { atEnd, ...client })
   await desk.names()

@@ -5,9 +5,9 @@ import { onTestFinished } from 'vitest'
 import { createShelf } from '../../../src/index.ts'
 import {
   createMcpGateway,
+  gatewayShelfOptions,
   type McpGateway,
   type McpGatewayOptions,
-  shelfOptions,
 } from '../../../src/mcp/gateway/index.ts'
 import { toShelvedTool } from '../../../src/mcp/host/index.ts'
 import type {
@@ -72,7 +72,7 @@ export function notedGateway(host: Loose = {}, options: Partial<McpGatewayOption
     },
     ...host,
   }
-  const shelf = createShelf({ ...shelfOptions, rank: 'classic', environment: {}, notify() {} })
+  const shelf = createShelf({ ...gatewayShelfOptions, rank: 'classic', environment: {}, notify() {} })
   const makeHost: McpGatewayOptions['makeHost'] = (given) => {
     questionHandler = given
     return described as never

@@ -14,7 +14,7 @@ import type { Rank } from '../../../src/core/index.ts'
 import type { Upstream } from '../../../src/messages/index.ts'
 import {
   createMessagesGateway,
-  createMetrics,
+  createMessagesMetrics,
   parseModeSetting,
   type RequestRecord,
   type ServeOptions,
@@ -95,7 +95,7 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
   const { mode = 'auto', rank = rankers.lexical, messages, notify = () => {}, ...options } = starting
   const upstream =
     before instanceof URL ? createMessagesUpstream({ url: before, wire: 'append', ...messages }) : before
-  const metrics = createMetrics()
+  const metrics = createMessagesMetrics()
   const done: RequestRecord[] = []
   const setting = parseModeSetting(mode)
   if (!setting) throw new Error(`no mode: ${mode}`)

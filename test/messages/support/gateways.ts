@@ -9,7 +9,7 @@ import type { Fields } from '../../../src/lib/index.ts'
 import type { Headers, HttpAnswer, StreamEvent, Upstream, UpstreamWire } from '../../../src/messages/index.ts'
 import {
   createMessagesGateway,
-  createMetrics,
+  createMessagesMetrics,
   type MessagesGateway,
   type MessagesGatewayOptions,
   parseModeSetting,
@@ -53,7 +53,7 @@ async function listen(gateway: MessagesGateway, { mode = 'auto', ...options }: O
   const served = await serveMessagesGateway({
     gateway,
     setting,
-    metrics: createMetrics(),
+    metrics: createMessagesMetrics(),
     port: 0,
     ...options,
   })

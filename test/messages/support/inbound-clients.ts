@@ -2,7 +2,7 @@
 // compare what they and the model saw.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { type Fields, without } from '../../../src/lib/index.ts'
+import { type Fields, omitFields } from '../../../src/lib/index.ts'
 
 /** A tool in no API's spelling. */
 export type PlainTool = { readonly name: string; readonly description: string; readonly isDeferred?: boolean }
@@ -123,7 +123,7 @@ const responsesClient: Client = async (options, prompts) => {
 
 /** The SDK adds fields of its own to an item, which the API does not know. */
 function asInput(item: OpenAI.Responses.ResponseOutputItem): OpenAI.Responses.ResponseInputItem {
-  return without({ ...item }, 'parsed_arguments') as unknown as OpenAI.Responses.ResponseInputItem
+  return omitFields({ ...item }, 'parsed_arguments') as unknown as OpenAI.Responses.ResponseInputItem
 }
 
 export const clients: { readonly [api: string]: Client } = {

@@ -6,12 +6,12 @@ import type { App } from './state.ts'
 
 /** Milliseconds of work after which the browser gets a turn to draw and to take input. */
 const MAX_SLICE_MS = 12
-const FIRST_PAUSE = 500
+const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 10_000
 /** Milliseconds between two updates of the page while events arrive. */
-const UPDATE_PAUSE = 100
+const UPDATE_PAUSE_MS = 100
 /** How soon lists are fetched again after an event that changes them. */
-const REFRESH_PAUSE = 400
+const REFRESH_PAUSE_MS = 400
 
 /** Follows the events until the process says that no new ones will come. */
 export async function followEvents(app: App): Promise<void> {
@@ -22,11 +22,11 @@ export async function followEvents(app: App): Promise<void> {
     return
   }
   const follower = createFollower(app)
-  for (let pause = FIRST_PAUSE; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
     const before = app.state().received
     const outcome = await follower.read()
     if (outcome !== 'lost') return
-    if (app.state().received > before) pause = FIRST_PAUSE
+    if (app.state().received > before) pause = FIRST_PAUSE_MS
     await wait(pause)
   }
 }
@@ -35,7 +35,7 @@ function createFollower(app: App) {
   const { live } = app.state()
   let newest = ''
   let isCaughtUp = false
-  const refreshServers = debounced(() => void app.refresh('servers', 'tools'), REFRESH_PAUSE)
+  const refreshServers = debounced(() => void app.refresh('servers', 'tools'), REFRESH_PAUSE_MS)
 
   const take = (line: string) => {
     const value = parseLine(line) as (EventRecord & { skipped?: number; broken?: number }) | undefined
@@ -64,7 +64,7 @@ function createFollower(app: App) {
     setTimeout(() => {
       isDue = true
       app.change({ received })
-    }, UPDATE_PAUSE)
+    }, UPDATE_PAUSE_MS)
   }
   const takeAll = async (lines: string[]) => {
     let until = performance.now() + MAX_SLICE_MS

@@ -48,8 +48,15 @@ const nothing = { value: undefined, error: '', isLoading: true }
 /** Creates the state of a page that has just been opened. */
 export function createApp(client: PageClient): App {
   let state: AppState = {
-    ...{ about: nothing, servers: nothing, tools: nothing, connection: 'connecting', received: 0 },
-    ...{ left: { skipped: 0, broken: 0 }, live: createEventModel(), opened: undefined, announcement: '' },
+    about: nothing,
+    servers: nothing,
+    tools: nothing,
+    connection: 'connecting',
+    received: 0,
+    left: { skipped: 0, broken: 0 },
+    live: createEventModel(),
+    opened: undefined,
+    announcement: '',
   }
   const listeners = new Set<() => void>()
   let isScheduled = false

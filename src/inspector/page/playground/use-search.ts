@@ -4,7 +4,7 @@ import { endpoints, type SearchInput, type SearchView } from '../../api.ts'
 import { messageOf, type PageClient, useAppHandle } from '../app/index.ts'
 
 /** Milliseconds after the last key before the search runs. */
-const TYPING_PAUSE = 200
+const TYPING_PAUSE_MS = 200
 
 /** A search, as the user entered it. */
 export type SearchQuestion = {
@@ -38,7 +38,7 @@ export function useSearch(question: SearchQuestion): Found & { readonly isSearch
     const timer = setTimeout(async () => {
       await searchStepwise(client, question, show)
       if (isCurrent) setSearching(false)
-    }, TYPING_PAUSE)
+    }, TYPING_PAUSE_MS)
     return () => {
       isCurrent = false
       clearTimeout(timer)

@@ -62,7 +62,10 @@ export function formatTime(iso: string): string {
 }
 
 const shortDay = new Intl.DateTimeFormat(undefined, {
-  ...{ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
 })
 
 /** Formats the day and the time to the minute, for lists; the time alone for today. */

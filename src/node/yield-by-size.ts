@@ -4,7 +4,7 @@
 const SLICE_CHARACTERS = 50_000
 
 /** Returns a function to call and await after each piece of work with its size in characters. */
-export function createSlices(): (characters: number) => Promise<void> | undefined {
+export function createYieldBySize(): (characters: number) => Promise<void> | undefined {
   let worked = 0
   return (characters) => {
     worked += characters

@@ -1,7 +1,7 @@
 // Keeps what a shelf and its forks share: the tools, the servers, the settings, and which back-ends refused tool search.
 // Implements D1, D2, G3, G6.
 import { dropOldest } from '../lib/index.ts'
-import { attempt, isLate, quietly } from './attempt.ts'
+import { attempt, silencePromise, swallowErrors } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
 import { type Settings, type Timer, wrong } from './options.ts'
 import type { Host } from './state.ts'
@@ -10,7 +10,7 @@ import type { Pool, PoolTool, Server, Tool } from './types.ts'
 import { PLACEHOLDER } from './wire/index.ts'
 
 /** What a shelf and its forks share. */
-export type Store = {
+export type SharedShelf = {
   readonly host: Host
   add(tools: readonly Tool[]): void
   remove(names: string | readonly string[] | { readonly server: string }): void
@@ -27,8 +27,8 @@ export type Store = {
   changed(): Promise<void>
 }
 
-/** Creates the store of a shelf. */
-export function createStore(unguarded: Settings, initial: readonly Tool[]): Store {
+/** Creates what a shelf and its forks share. */
+export function createSharedShelf(unguarded: Settings, initial: readonly Tool[]): SharedShelf {
   const settings = withoutFaults(unguarded)
   const servers = new Map<string, Server>()
   const rejected = new Set<string>()
@@ -51,7 +51,7 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
     change()
   }
 
-  const store: Store = {
+  const shared: SharedShelf = {
     get host() {
       return host
     },
@@ -63,14 +63,14 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
       setTools([...kept, ...added.filter((tool) => !known.has(ownKey(tool)))])
       for (const server of new Set(added.map(serverOf))) {
         if (server !== undefined && servers.get(server)?.state !== 'connected')
-          store.setServer(server, { state: 'connected' })
+          shared.setServer(server, { state: 'connected' })
       }
     },
     remove(names) {
       const isGone = goneTest(names, host.pool)
       setTools(tools.filter((tool) => !isGone(tool)))
       if (typeof names === 'object' && 'server' in names && servers.has(names.server)) {
-        store.setServer(names.server, { state: 'disabled' })
+        shared.setServer(names.server, { state: 'disabled' })
       }
     },
     replace(server, replacements) {
@@ -105,7 +105,7 @@ export function createStore(unguarded: Settings, initial: readonly Tool[]): Stor
       `provider "${settings.provider}" is not in the capability table (${known}), so all tools are loaded.`,
     )
   }
-  return store
+  return shared
 }
 
 /** Most names to reserve for tools that were removed. */
@@ -173,7 +173,7 @@ function withoutFaults(settings: Settings): Settings {
     reported.add(message)
     dropOldest(reported, MAX_MESSAGES)
   }
-  const trace = settings.trace && quietly(settings.trace)
+  const trace = settings.trace && swallowErrors(settings.trace)
   const notify = (message: string) => {
     if (reported.has(message)) return
     remember(message)
@@ -182,7 +182,9 @@ function withoutFaults(settings: Settings): Settings {
   }
   return {
     ...settings,
-    ...{ trace, notify, timer: settings.timer && safeTimer(settings.timer, notify) },
+    trace,
+    notify,
+    timer: settings.timer && safeTimer(settings.timer, notify),
     hidden: settings.hidden && promptly(settings.hidden, notify),
   }
 }
@@ -191,7 +193,7 @@ function withoutFaults(settings: Settings): Settings {
 function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
     const answer: unknown = hidden(tool)
-    if (isLate(answer))
+    if (silencePromise(answer))
       notify('option "hidden" returned a promise, so the tool is hidden; return true or false.')
     return Boolean(answer)
   }

@@ -7,8 +7,8 @@ import type { ListingMode } from '../greeting/index.ts'
 /** Values of `clientInfo.name`. */
 const TAKES_NEW_TOOLS: ReadonlySet<string> = new Set(['gemini-cli-mcp-client', 'kilo', 'opencode'])
 
-/** Returns the mode for a client. */
-export function modeFor(
+/** Returns the listing mode for a client. */
+export function listingModeFor(
   clientName: string | undefined,
   forced: ListingMode | 'auto',
   isStateless: boolean,

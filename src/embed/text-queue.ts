@@ -2,7 +2,7 @@
 // fill the memory nor delay others for long.
 
 /** A bounded queue of texts. */
-export interface Waiting {
+export interface TextQueue {
   readonly size: number
   /** Adds texts in front of all others; drops the oldest ones if the queue is full. */
   add(texts: readonly string[]): void
@@ -13,7 +13,7 @@ export interface Waiting {
 }
 
 /** Limits of the queue. */
-export interface WaitingLimits {
+export interface TextQueueLimits {
   readonly maxTexts?: number
   readonly maxCharacters?: number
 }
@@ -24,7 +24,7 @@ const MAX_CHARACTERS = 16_000_000
 const MAX_LISTS = 64
 
 /** Creates an empty queue. */
-export function createWaiting(limits: WaitingLimits = {}): Waiting {
+export function createTextQueue(limits: TextQueueLimits = {}): TextQueue {
   const { maxTexts = MAX_TEXTS, maxCharacters = MAX_CHARACTERS } = limits
   /** Each text is in exactly one list; the newest list is last. */
   let lists: Set<string>[] = []

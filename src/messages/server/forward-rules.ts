@@ -1,13 +1,13 @@
 // The allow-list of requests that are forwarded to the upstream unread. It exists because they carry the operator's key.
 
 /** Returns whether a request with this method and path is forwarded. */
-export type Forwarding = (method: string, path: string) => boolean
+export type MayForward = (method: string, path: string) => boolean
 
 const ALWAYS = ['GET /v1/models/*']
 const RULE = /^[A-Z]+ \/v1(?:\/(?:[\w.:@~-]+|\*))+$/
 
 /** Each rule is a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
-export function createForwarding(rules: readonly string[]): Forwarding {
+export function createForwardRules(rules: readonly string[]): MayForward {
   const wrong = rules.find((rule) => !RULE.test(rule))
   if (wrong !== undefined)
     throw new Error(`forward: "${wrong}" is not a rule; write a method and a path, as in "GET /v1/files/*"`)

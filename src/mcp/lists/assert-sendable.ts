@@ -4,7 +4,7 @@
 const MAX_BYTES = 10_000_000
 
 /** Returns the result; throws if it is too large or cannot be serialised. */
-export function sendable<Result>(result: Result): Result {
+export function assertSendable<Result>(result: Result): Result {
   const bytes = bytesOf(result)
   if (bytes === undefined) throw new Error('a message is nested too deeply to be passed on')
   if (bytes > MAX_BYTES)

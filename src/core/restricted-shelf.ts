@@ -1,9 +1,9 @@
-// Creates a view of a store in which some tools and servers do not exist, for hosts whose users have different rights.
-// Implements U1.
+// Hides tools and servers from a fork, as if they did not exist, for hosts whose users have different rights.
+// Implements S10.
 import { attempt } from './attempt.ts'
 import type { Settings } from './options.ts'
+import type { SharedShelf } from './shared-shelf.ts'
 import type { Host } from './state.ts'
-import type { Store } from './store.ts'
 import type { Pool, PoolTool, Servers } from './types.ts'
 
 /**
@@ -18,20 +18,20 @@ export type HiddenParts = {
   readonly server: (name: string) => boolean
 }
 
-const views = new WeakMap<Store, WeakMap<HiddenParts, Store>>()
+const restricted = new WeakMap<SharedShelf, WeakMap<HiddenParts, SharedShelf>>()
 
-/** Returns the view; the same one for the same store and the same `hidden`. */
-export function viewOf(store: Store, hidden: HiddenParts): Store {
-  const known = views.get(store) ?? new WeakMap<HiddenParts, Store>()
-  views.set(store, known)
-  const view = known.get(hidden) ?? createView(store, hidden)
-  known.set(hidden, view)
-  return view
+/** Returns the shelf without the hidden parts; the same one for the same shelf and the same `hidden`. */
+export function restrictShelf(shared: SharedShelf, hidden: HiddenParts): SharedShelf {
+  const known = restricted.get(shared) ?? new WeakMap<HiddenParts, SharedShelf>()
+  restricted.set(shared, known)
+  const shelf = known.get(hidden) ?? createRestricted(shared, hidden)
+  known.set(hidden, shelf)
+  return shelf
 }
 
-function createView(store: Store, hidden: HiddenParts): Store {
+function createRestricted(shared: SharedShelf, hidden: HiddenParts): SharedShelf {
   const pools = new WeakMap<Pool, Pool>()
-  const { host: _, ...shared } = store
+  const { host: _, ...others } = shared
   let settings: { readonly from: Settings; readonly own: Settings } | undefined
 
   function ownSettings(from: Settings): Settings {
@@ -42,16 +42,16 @@ function createView(store: Store, hidden: HiddenParts): Store {
   function visiblePool(pool: Pool): Pool {
     let visible = pools.get(pool)
     if (!visible) {
-      visible = without(pool, hidden)
+      visible = hideTools(pool, hidden)
       pools.set(pool, visible)
     }
     return visible
   }
 
   return {
-    ...shared,
+    ...others,
     get host(): Host {
-      const { host } = store
+      const { host } = shared
       return {
         ...host,
         settings: ownSettings(host.settings),
@@ -62,7 +62,7 @@ function createView(store: Store, hidden: HiddenParts): Store {
   }
 }
 
-function without(pool: Pool, hidden: HiddenParts): Pool {
+function hideTools(pool: Pool, hidden: HiddenParts): Pool {
   const tools = pool.tools.filter(
     (entry) =>
       !isHidden(() => (entry.server !== undefined && hidden.server(entry.server)) || hidden.tool(entry)),

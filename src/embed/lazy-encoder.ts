@@ -2,8 +2,8 @@
 import { type Engine, packages } from './engine.ts'
 import { defaultFolder, openStore, type VectorStore } from './store.ts'
 
-/** Options of `createTier`. */
-export interface TierOptions {
+/** Options of `createLazyEncoder`. */
+export interface LazyEncoderOptions {
   readonly cacheFolder: string | undefined
   readonly notify: (message: string) => void
   /** Loads the engine; rejects if it is not installed. */
@@ -11,7 +11,7 @@ export interface TierOptions {
 }
 
 /** The encoder and its vector store. */
-export interface Tier {
+export interface LazyEncoder {
   /** The reason why the encoder is unavailable. */
   readonly failure: string | undefined
   readonly isOpened: boolean
@@ -32,8 +32,8 @@ export interface Tier {
 /** Longer texts are cut, because the model reads only 256 word pieces. */
 const MAX_TEXT_LENGTH = 4_000
 
-interface TierState {
-  readonly options: TierOptions
+interface EncoderState {
+  readonly options: LazyEncoderOptions
   opening?: Promise<void>
   engine?: Engine
   store?: VectorStore
@@ -41,9 +41,9 @@ interface TierState {
   waiters: number
 }
 
-/** Creates the tier; opens encoder and store on first use. */
-export function createTier(options: TierOptions): Tier {
-  const state: TierState = { options, waiters: 0 }
+/** Creates the encoder; opens encoder and store on first use. */
+export function createLazyEncoder(options: LazyEncoderOptions): LazyEncoder {
+  const state: EncoderState = { options, waiters: 0 }
   return {
     get failure() {
       return state.failure
@@ -79,7 +79,7 @@ export function createTier(options: TierOptions): Tier {
   }
 }
 
-async function open(state: TierState): Promise<VectorStore | undefined> {
+async function open(state: EncoderState): Promise<VectorStore | undefined> {
   if (state.failure === undefined) {
     state.opening ??= openAll(state)
     await state.opening
@@ -87,7 +87,7 @@ async function open(state: TierState): Promise<VectorStore | undefined> {
   return state.failure === undefined ? state.store : undefined
 }
 
-async function openAll(state: TierState): Promise<void> {
+async function openAll(state: EncoderState): Promise<void> {
   const { cacheFolder, notify, load } = state.options
   try {
     state.engine = await load()
@@ -99,7 +99,7 @@ async function openAll(state: TierState): Promise<void> {
   state.store = await openStore({ folder: cacheFolder ?? defaultFolder(), model, dimensions, notify })
 }
 
-async function embed(state: TierState, texts: readonly string[]): ReturnType<Tier['embed']> {
+async function embed(state: EncoderState, texts: readonly string[]): ReturnType<LazyEncoder['embed']> {
   if ((await open(state)) === undefined) return undefined
   try {
     return await state.engine?.embed(texts.map((text) => text.slice(0, MAX_TEXT_LENGTH)))
@@ -108,7 +108,7 @@ async function embed(state: TierState, texts: readonly string[]): ReturnType<Tie
   }
 }
 
-function fail(state: TierState, reason: string): void {
+function fail(state: EncoderState, reason: string): void {
   if (state.failure !== undefined) return
   state.failure = reason
   state.options.notify(reason)
