@@ -49,7 +49,8 @@ if (!nodeIsNewEnough()) {
 async function install() {
   const reason = reasonToInstall()
   if (!reason) return console.log('setup: dependencies are up to date.')
-  console.log(`setup: ${reason}; running "npm ci".`)
+  console.log(`setup: ${reason}.`)
+  console.log('setup: installing dependencies with "npm ci", once; this takes about a minute.')
   // Uses npm's cached metadata first; if it is too old to list a version, tries again online.
   const code = (await runNpm(['ci', '--prefer-offline'])) && (await runNpm(['ci']))
   if (code === 0) return

@@ -1,4 +1,5 @@
 // `toolshelf config check`: validates the configuration files without starting anything.
+import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {
@@ -9,6 +10,7 @@ import {
   userConfigFiles,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem } from '../mcp/index.ts'
+import { readBoundedFile } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, UsageError } from './command.ts'
 
@@ -32,10 +34,11 @@ export const configCommand: Command = {
       given.length > 0
         ? given.map((file) => resolve(file))
         : [...userConfigFiles(machine), ...projectConfigFiles(machine)].filter(existsSync)
-    const { servers, problems } = await readConfig(files)
+    const { servers, problems: found } = await readConfig(files)
+    const problems = [...found, ...(await encodingProblems(files))]
     if (isSet('json')) {
-      const found = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))
-      terminal.print(JSON.stringify({ files, servers: found, problems }))
+      const shown = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))
+      terminal.print(JSON.stringify({ files, servers: shown, problems }))
     } else if (files.length === 0) {
       terminal.print(
         `No configuration found. "toolshelf import" creates ${ownConfigFile(machine)} from the configurations of your clients.`,
@@ -45,6 +48,22 @@ export const configCommand: Command = {
         for (const line of linesOf(file, servers, problems)) terminal.print(printable(line))
     return problems.some(isWrong) ? 1 : 0
   },
+}
+
+const MAX_BYTES = 64_000_000
+
+/** Returns a problem for each file with bytes that are not UTF-8; a file that cannot be read is reported already. */
+async function encodingProblems(files: readonly string[]): Promise<ConfigProblem[]> {
+  const problems: ConfigProblem[] = []
+  for (const file of new Set(files)) {
+    const bytes = await readBoundedFile(file, MAX_BYTES).catch(() => undefined)
+    if (bytes && !isUtf8(bytes))
+      problems.push({
+        file,
+        message: 'it is not written in UTF-8, so some characters are lost. Save it as UTF-8.',
+      })
+  }
+  return problems
 }
 
 /** A variable that is not set here may be set where a client starts the gateway. */

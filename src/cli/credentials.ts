@@ -74,13 +74,31 @@ async function set({ credentials, words, input, terminal }: Call): Promise<ExitC
       `the name is ${quote(name)}; use letters, digits and _, as in \${user:GITHUB_TOKEN}.`,
     )
   const value = await readValue(terminal)
-  await credentials.update(user, server, (before) => ({
+  await change(credentials, user, server, (before) => ({
     ...before,
     values: { ...before?.values, [name]: value },
   }))
   if (input.isSet('json')) terminal.print(JSON.stringify({ user, server, name, isSet: true }))
   else terminal.print(printable(`Set ${name} of ${user} for ${server}; gateways use it from now on.`))
   return 0
+}
+
+/** Changes a record; if it cannot be decrypted, says how to remove it. */
+async function change(
+  credentials: CredentialStore,
+  user: string,
+  server: string,
+  makeNext: Parameters<CredentialStore['update']>[2],
+): Promise<void> {
+  try {
+    await credentials.update(user, server, makeNext)
+  } catch (error) {
+    const entries = await credentials.list(user).catch(() => [])
+    if (entries.find((entry) => entry.server === server)?.problem === undefined) throw error
+    throw new CommandError(
+      printable(`${errorMessage(error)}. To remove it: toolshelf credentials remove ${user} ${server}`),
+    )
+  }
 }
 
 /** Reads the value, so that it is in no history of commands and no list of processes. */
@@ -133,7 +151,7 @@ async function remove({ credentials, words, input, terminal }: Call): Promise<Ex
 
   async function forget(): Promise<boolean> {
     let isKnown = false
-    await credentials.update(user ?? '', server ?? '', (before) => {
+    await change(credentials, user ?? '', server ?? '', (before) => {
       isKnown = before !== undefined && Object.hasOwn(before.values, name ?? '')
       const { [name ?? '']: _, ...values } = before?.values ?? {}
       const isEmpty = Object.keys(values).length === 0 && before?.login === undefined

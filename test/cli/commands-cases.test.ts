@@ -618,6 +618,7 @@ describe('options that are refused before anything starts', () => {
       'serve --port x',
       'serve --upstream x',
       'serve --upstream script:none.json',
+      'serve --upstream script:',
       ...['42', '43.5', 'x', '43'].map((memory) => `serve --memory ${memory} --upstream script:none.json`),
       ...['99', '100', '0100', '999999999', '1000000000', '5x'].map(
         (results) => `serve --results ${results} --address 0.0.0.0 --port 0 --upstream script:script.json`,

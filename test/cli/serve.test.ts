@@ -276,7 +276,7 @@ describe('what it refuses', () => {
     [['--upstreams', 'x'], 2, 'did you mean --upstream?'],
     [['--upstream'], 2, '--upstream'],
     [['--upstream', 'script:nowhere.json'], 1, 'nowhere.json (ENOENT); check its path'],
-    [['--upstream', 'script:'], 1, 'cannot read the script'],
+    [['--upstream', 'script:'], 2, 'the script has no name'],
     [['--upstream', `script:${file('broken.json', '{')}`], 1, 'is not JSON'],
     [
       ['--upstream', `script:${file('wrong.json', { rules: [{ do: [{ sya: 'x' }] }] })}`],

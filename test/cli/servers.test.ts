@@ -238,6 +238,15 @@ describe('toolshelf config check', () => {
     )
   })
 
+  it('reports bytes that are not UTF-8', async () => {
+    const cli = start()
+    cli.write('')
+    writeFileSync(cli.own, Buffer.from('{"mcpServers":{"a":{"command":"caf\u00e9"}}}', 'latin1'))
+    const { code, printed } = await runCommand(configCheck, ['check', cli.own])
+    expect(code).toBe(1)
+    expect(printed).toMatch(/^wrong .*: usable: a\n +it is not written in UTF-8/)
+  })
+
   it('what is wrong stays wrong beside it', async () => {
     const { code, printed } = await check({
       mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } }, b: {} },

@@ -141,6 +141,10 @@ describe('our own file', () => {
     [{ command: 'x', args: '-y' }, '"args" must be a list of texts; the server is left out.'],
     [{ command: 'x', args: [{}] }, '"args" must be a list of texts; the server is left out.'],
     [{ url: 'ws://x' }, '"url" must start with http:// or https://; the server is left out.'],
+    [
+      { url: 'http://127.0.0.1:99999/mcp' },
+      '"url" is not a valid URL; check its host and its port, which is at most 65535. The server is left out.',
+    ],
     [{ command: '${A:-}' }, '"command" is empty; the server is left out.'],
     ['npx x', 'it must be an object; it is left out.'],
   ])('leaves out %j, and the others stay', async (given, message) => {

@@ -42,6 +42,13 @@ describe('toolshelf credentials', () => {
     const key = newKey()
     const wrong = await credentials('list', { key })
     expect(wrong.out).toContain('which is not in TOOLSHELF_SECRET_KEY')
+    for (const words of ['set ada github TOKEN', 'remove ada github TOKEN'])
+      expect(await credentials(words, { key, piped: 'new' })).toMatchObject({
+        code: 1,
+        told: expect.stringMatching(
+          /remove the record and set it again\. To remove it: toolshelf credentials remove ada github$/m,
+        ),
+      })
     const rotated = await credentials('rotate', { key: `${key},${environment.TOOLSHELF_SECRET_KEY}` })
     expect(rotated.out).toContain('1 record is now encrypted')
     expect((await credentials('list', { key })).out).toContain('OTHER, TOKEN')

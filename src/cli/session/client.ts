@@ -91,6 +91,6 @@ async function readScriptFile(file: string): Promise<Script> {
   try {
     return await readScriptNamed(file)
   } catch (error) {
-    throw new CommandError((error as Error).message)
+    throw error instanceof UsageError ? error : new CommandError((error as Error).message)
   }
 }

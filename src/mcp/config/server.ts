@@ -188,8 +188,13 @@ function transportProblem(transport: StdioConfig | RemoteConfig, { program }: Ma
   if (wordsOf(transport).some(hasUserValue))
     return `\${user:…} can only be used in ${transport.kind === 'stdio' ? '"env"' : '"headers"'}; the server is left out.`
   if (transport.kind !== 'stdio') {
-    const isUsable = /^https?:\/\/[^/]/i.test(transport.url) || hasReference(transport.url)
-    return isUsable ? undefined : '"url" must start with http:// or https://; the server is left out.'
+    if (hasReference(transport.url)) return undefined
+    if (!/^https?:\/\/[^/]/i.test(transport.url))
+      return '"url" must start with http:// or https://; the server is left out.'
+    // The URL itself is not shown: it may contain a secret.
+    return URL.canParse(transport.url)
+      ? undefined
+      : '"url" is not a valid URL; check its host and its port, which is at most 65535. The server is left out.'
   }
   if (transport.command === '') return '"command" is empty; the server is left out.'
   return isToolshelf(transport, program?.[1]) ? ownEntry : undefined

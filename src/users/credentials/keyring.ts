@@ -60,7 +60,7 @@ export function openKeyring(keys: string): Keyring {
         throw new CredentialError(`${name} is not an encrypted record; remove it and set it again`)
       if (!key)
         throw new CredentialError(
-          `${name} was encrypted with the key ${id}, which is not in TOOLSHELF_SECRET_KEY (${[...byId.keys()].join(', ')}); add that key behind the first, or set the credential again`,
+          `${name} was encrypted with the key ${id}, which is not in TOOLSHELF_SECRET_KEY (${[...byId.keys()].join(', ')}); add that key behind the first, or remove the record and set it again`,
         )
       return decrypt(key, name, Buffer.from(data, 'base64url'))
     },
