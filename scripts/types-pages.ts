@@ -12,7 +12,7 @@ type Section = { readonly heading: string; readonly text: string; readonly types
 const events: readonly Section[] = [
   {
     heading: 'The stream of events',
-    text: 'One vocabulary for the library, both gateways and the agent. The option `trace` of `createShelf` receives the events of a shelf, `trace` of `createAgent` samplings, calls, results and permissions, and what `openTrace` of `createMcpGateway` and `createMessagesGateway` returns those of one conversation. They hold names, numbers, search queries and the error messages of a back-end. What a conversation says is in the fields `content` alone.',
+    text: 'The library, both gateways and the agent report the same types of events. The option `trace` of `createShelf` is called with the events of a shelf. The option `trace` of `createAgent` is called with requests to the model, calls, results and permissions. The gateways (`createMcpGateway`, `createMessagesGateway`) call `openTrace` for each conversation, and the listener that it returns receives the events of that conversation. Events contain names, numbers, search queries and error messages of the API. Only the field `content` contains text of the conversation.',
     types: [
       'core/trace.ts#Trace',
       'core/trace.ts#ConversationKind',

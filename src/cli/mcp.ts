@@ -365,7 +365,9 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
 /** What an operator reads when the gateway ends while it is in use. */
 function describeEnd(served: HttpGateway, hasStore: boolean): string {
   const calls = `finishing calls (${served.running()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
-  const fate = hasStore ? 'go on at other replicas' : 'end with this process, their clients initialize again'
+  const fate = hasStore
+    ? 'continue at other replicas'
+    : 'end with this process, their clients initialize again'
   return `${calls}; sessions (${served.sessions()}) ${fate}.`
 }
 

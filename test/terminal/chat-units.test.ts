@@ -221,7 +221,7 @@ test('stops the clock of a turn while a question is open', () => {
   at(9000)
   expect(runningText(waiting)).toBe('trying again in 0 s (attempt 2 of 5)')
   expect(waiting.notices).toEqual(['It is busy! Trying again. The answer above broke off and starts again.'])
-  expect(addStoppedNotice(turn).notices).toEqual(['Stopped. The session goes on.'])
+  expect(addStoppedNotice(turn).notices).toEqual(['Stopped. The session continues.'])
 })
 
 test('the status says as much as is known', () => {

@@ -10,7 +10,7 @@ export const serviceOptions: { readonly [name: string]: Option } = {
   proxies: {
     type: 'string',
     value: 'subnets',
-    about: 'addresses of balancers whose X-Forwarded-For is believed',
+    about: 'addresses of balancers whose X-Forwarded-For is trusted',
   },
   'open-metrics': { type: 'boolean', about: 'let anyone read /metrics, without a key' },
   'drain-delay': {

@@ -79,7 +79,7 @@ export type ServeOptions = {
   readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
   /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
   readonly tls?: TlsFiles
-  /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is believed. Default: none. */
+  /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
   readonly proxies?: readonly string[]
   /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
   readonly hasOpenMetrics?: boolean
