@@ -8,7 +8,10 @@ import { newPlace, openHere, type Place, serverScript } from './support.ts'
 
 /** A server with one tool in this process, in place of a real one, unless there is time for that. */
 function lightOr(real: object, name: string, description: string): object {
-  if (isThorough) return real
+  return isThorough ? real : light(name, description)
+}
+
+function light(name: string, description: string): object {
   const tools = [{ name, description, inputSchema: { type: 'object', properties: {} } }]
   return { url: serveHere(() => ({ 'tools/list': () => ({ tools }), 'tools/call': () => text('5') })) }
 }
@@ -38,10 +41,7 @@ function servers(place: Place): object {
       server('everything', `${official}everything/dist/index.js`),
       ...(['get-sum', 'Returns the sum of two numbers.'] as const),
     ),
-    thinking: lightOr(
-      server('thinking', `${official}sequential-thinking/dist/index.js`),
-      ...(['sequentialthinking', 'Solves problems by sequential thinking.'] as const),
-    ),
+    thinking: light('sequentialthinking', 'Solves problems by sequential thinking.'),
     github: lightOr(
       server('github', `${official}github/dist/index.js`, [], { GITHUB_PERSONAL_ACCESS_TOKEN: 'none' }),
       ...(['search_code', 'Search for code across GitHub repositories.'] as const),
