@@ -115,7 +115,7 @@ class AgentLoop implements Agent {
     else yield* this.#compact('manual', signal)
   }
 
-  /** Calls the model and runs its calls until it has finished, as often as `maxSteps`. */
+  /** Calls the model and runs its calls until it has finished, at most `maxSteps` times. */
   async *#steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
     const { maxSteps = MAX_STEPS, compactAt = COMPACT_AT } = this.#options
     const keeps = [KEPT, 1, 0]
@@ -143,8 +143,8 @@ class AgentLoop implements Agent {
   }
 
   /**
-   * Makes a request that failed acceptable: shortens the history or leaves out what the API refused. Returns the end if
-   * that is not possible.
+   * Prepares a failed request for another attempt: shortens the history, or leaves out what the API refused. Returns the
+   * end if neither is possible.
    * @param keeps - How many messages the next compactions keep.
    */
   async *#recover(
@@ -166,7 +166,7 @@ class AgentLoop implements Agent {
     return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
   }
 
-  /** Adds a reply to the history and runs its calls. Returns the end unless the model should go on. */
+  /** Adds a reply to the history and runs its calls. Returns the end unless the model should continue. */
   async *#take(
     { reply, isReadable, history }: Exclude<ModelOutcome, { error: unknown }>,
     signal: AbortSignal,

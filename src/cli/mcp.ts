@@ -262,7 +262,7 @@ function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHos
 
 /**
  * Answers `initialize` if that is the client's first message. Clients wait for it, some only 3 s, so the answer
- * precedes loading the host and the SDK. Only if changed instructions are held back, the host must be asked which.
+ * precedes loading the host and the SDK. The host must be asked only if changed instructions are held back.
  */
 async function greet(
   { servers, settings }: Config,

@@ -266,7 +266,7 @@ function welcome(
   ].join('\n')
 }
 
-/** One log line per request: what came in, what was done, what it saved. */
+/** Returns the log line of a request: what was sent, how it was handled and what that saved. */
 function line({ method, path, status, milliseconds, model, outcome, error }: RequestRecord): string {
   const time = `${Math.round(milliseconds)} ms`
   const failed = error === undefined ? '' : ` failed: ${oneLine(error, MAX_REASON_LENGTH)}`

@@ -27,7 +27,7 @@ export async function readBoundedFile(path: string, mostBytes: number): Promise<
   }
 }
 
-/** Thrown for what is no file to read; callers put the file's name in front of the message. */
+/** Thrown for something that is not a readable file; callers put the file's name in front of the message. */
 export class UnreadableFile extends Error {}
 
 /**

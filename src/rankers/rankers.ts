@@ -89,7 +89,7 @@ export function warmUpEntries(
 }
 
 /**
- * Wraps a ranker to wait until all tools are indexed, however long that takes; an agent's search goes on after four
+ * Wraps a ranker to wait until all tools are indexed, however long that takes; an agent's search continues after four
  * seconds.
  */
 export function whenIndexed(rank: Rank): Rank {

@@ -59,7 +59,7 @@ const tooMany: TextFinding = {
 
 /** From this many further tools on, a shared description fills search results without distinguishing the tools. */
 const MAX_COPIES = 4
-/** Characters: short descriptions are often the same for good reason. */
+/** Characters; short descriptions may be the same for a good reason. */
 const SHORTEST_COPY = 40
 
 function findCopies(tools: readonly ListedTool[]): Suspicion[] {

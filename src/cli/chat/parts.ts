@@ -121,7 +121,7 @@ function callItem(call: Call, isVerbose: boolean): Item {
 /** Lines of a script that a chat shows. */
 const MAX_SCRIPT = 15
 
-/** A script is shown as what it runs. */
+/** Titles a script by its source. */
 function titleOf(block: Message, isFailed: boolean, isVerbose: boolean): string {
   const source = block.name === SCRIPT_TOOL ? fieldsOf(block.input).script : undefined
   if (typeof source !== 'string') return signed(block, isFailed)

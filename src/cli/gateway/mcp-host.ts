@@ -218,7 +218,7 @@ function sharedPins(store: StateStore | undefined, notify: (message: string) => 
   return folder === undefined && !store ? undefined : openPins({ folder, store, notify })
 }
 
-/** Compares a server's definitions again when somebody has accepted or forgotten pins at another replica. */
+/** Compares a server's definitions again when a user has accepted or forgotten pins at another replica. */
 async function followPins(store: StateStore, host: McpHost, notify: (message: string) => void) {
   const refresh = (name: string | undefined) => {
     for (const { name: server, state } of host.status())

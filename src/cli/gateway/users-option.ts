@@ -142,7 +142,7 @@ export async function gatewayUsersIn(
   }
 }
 
-/** Without keys and tokens every client is refused. */
+/** Warns if there are neither keys nor tokens: every client would be refused. */
 async function warnIfEmpty(
   directory: UserDirectory,
   input: Input,

@@ -103,7 +103,7 @@ type FoundServers = {
   readonly plan: ImportPlan
   /** By the path that each file was planned from. */
   readonly snapshots: ReadonlyMap<string, Snapshot>
-  /** Files of the current folder, which are left alone unless the user names them. */
+  /** Files of the current folder, which stay unchanged unless the user names them. */
   readonly ofFolder: readonly string[]
 }
 

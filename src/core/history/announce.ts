@@ -187,7 +187,7 @@ function gone(names: readonly string[], step: AnnouncementStep): string[] {
   return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]
 }
 
-/** Returns instructions of servers that were not announced yet, as far as they fit (A6). */
+/** Returns the instructions of servers that were not announced yet, as many as fit (A6). */
 function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
   const announced: { server: string; text: string }[] = []
   let left = room

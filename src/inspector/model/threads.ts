@@ -36,7 +36,7 @@ const SLACK = 1.25
 export function createThreads(limits: ThreadLimits): Threads {
   const threads = new Map<string, OpenThread>()
   const sums = { kept: 0, characters: 0, dropped: 0 }
-  /** Events up to this one were dropped, and are refused if they come again. */
+  /** Events up to this one were dropped, and are refused if they arrive again. */
   let horizon: EventRecord | undefined
   const isBeyond = (slack: number) =>
     sums.kept > limits.mostEvents * slack || sums.characters > limits.mostCharacters * slack

@@ -35,7 +35,7 @@ import { reportAnswer } from './report-answer.ts'
 import { failureReason, outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
-/** Options of `serve`. */
+/** Options of `serveMessagesGateway`. */
 export type ServeOptions = {
   /** Answers the requests. */
   readonly gateway: MessagesGateway
@@ -83,7 +83,7 @@ export type ServeOptions = {
   readonly proxies?: readonly string[]
   /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
   readonly hasOpenMetrics?: boolean
-  /** What must be well, besides the gateway itself, for `/ready` to say so. */
+  /** Conditions, besides the gateway's own, for `/ready` to report ready. */
   readonly readinessChecks?: readonly ReadinessCheck[]
 }
 
@@ -115,8 +115,8 @@ export type RunningServer = {
   /** Reads the files of the certificate again. */
   reloadTls(): void
   /**
-   * Ends gently: `/ready` says no at once; after `delayMs` no request is accepted any more, and those in progress are finished,
-   * or aborted after `timeoutMs`.
+   * Shuts down gracefully: `/ready` fails at once; after `delayMs` it accepts no more requests and finishes those in
+   * progress, or aborts them after `timeoutMs`.
    */
   drain(timeoutMs: number, delayMs?: number): Promise<void>
   /** Closes immediately and aborts requests in progress. */

@@ -122,8 +122,9 @@ function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
 const KEPT = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-key'])
 
 /**
- * OpenAI's API caches prompts by itself, so its clients set no breakpoints; Anthropic's caches only where it is told to.
- * Requests with tools are an agent's, which sends the same prompt again with its next turn.
+ * Adds cache breakpoints for clients of OpenAI's APIs to requests with tools: OpenAI caches prompts automatically, so
+ * these clients set none, while Anthropic's API needs them. A request with tools is an agent's, which sends the same
+ * prompt again in its next turn.
  */
 export function withPromptCache(
   request: MessagesRequest,

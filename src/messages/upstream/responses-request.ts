@@ -69,7 +69,7 @@ export function toResponses(
 /** How tools are spelled: by short names, or as the client itself defines them. */
 type Spelling = { readonly names: Names; readonly native: NativeTools }
 
-/** The client's own settings; reasoning must come back encrypted in any case. */
+/** Applies the client's own settings; joins both lists of `include`, so that reasoning is always returned encrypted. */
 function withSettings(converted: Fields, settings: Fields): Fields {
   const include = [...new Set([...listOf(settings.include), ...listOf(converted.include)])]
   return { ...converted, ...settings, ...(include.length > 0 ? { include } : {}) }

@@ -80,7 +80,7 @@ async function sample(
   { headers, signal, terms }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<SamplingOutcome> {
-  // The tools of a lowered request are all plain; only else may the model search by itself.
+  // A lowered request has only plain tools; OpenAI's own search is used only for other requests.
   const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
   const native = nativeTools(terms, !isLowered)
   const translated = toResponses(request, dialectOf(url, request.model), thoughts, native)

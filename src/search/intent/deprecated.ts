@@ -40,7 +40,7 @@ function cut(ranking: Ranking, limit: number): Ranking {
   }
 }
 
-/** Moves each deprecated tool after the last of its successors, with a score that is no higher. */
+/** Moves each deprecated tool after the last of its successors, and lowers its score to theirs if necessary. */
 function moved(hits: readonly Hit[]): Hit[] {
   const all = [...hits]
   for (const hit of hits) {

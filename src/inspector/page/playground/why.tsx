@@ -97,7 +97,7 @@ function amountFor(hit: AnyHit, label: string): string {
   return amount === undefined ? '–' : amount.toFixed(3).replace('-', '−')
 }
 
-/** A row per word, a column per field; the larger the square, the more the word gave there. */
+/** A row per word, a column per field; the larger the square, the more the word contributed there. */
 function WordMap({ words, isFound }: { readonly words: RankedHit['words']; readonly isFound: boolean }) {
   if (words.length === 0)
     return (
