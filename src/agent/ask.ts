@@ -147,7 +147,7 @@ const TOO_LONG =
 /** Returns the error for a response that is not a complete reply of the Messages API. */
 function brokenOff({ type }: Fields, address: string): string {
   if (type !== undefined) return 'the reply broke off'
-  return `${address || 'the endpoint'} does not answer as the Messages API does`
+  return `${address || 'the endpoint'} did not answer like the Messages API`
 }
 
 const REMEDIES: { readonly [status: number]: (address: string) => string } = {

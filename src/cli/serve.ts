@@ -311,7 +311,7 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
     if (ended.aborted) return
     const why = signal.aborted ? 'no answer within 5 s' : error.message
     terminal.report(
-      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are tried all the same; --upstream names another.`,
+      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are sent to it anyway; choose another with --upstream.`,
     )
   })
 }
@@ -347,7 +347,7 @@ function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
       const mayChoose = chooses !== undefined
       if (secret !== undefined && (mode === undefined || setting)) return { secret, setting, mayChoose }
       throw new UsageError(
-        'invalid key: write secret, secret=mode, or secret=mode+header where requests may choose another mode; several with commas between them, and as mode auto, auto:N, pass, emulate, shelve or off.',
+        'invalid key: expected secret, secret=mode, or secret=mode+header if requests may choose another mode; separate several with commas. Modes: auto, auto:N, pass, emulate, shelve or off.',
       )
     })
 }

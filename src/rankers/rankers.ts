@@ -156,7 +156,7 @@ function bridge(): Bridge | undefined {
   } catch (error) {
     engines.bridge = 'none'
     console.warn(
-      `toolshelf: the language table cannot be read, so queries are not translated: ${String(error)}`,
+      `toolshelf: cannot read the language table, so queries are not translated: ${String(error)}`,
     )
   }
   return engines.bridge === 'none' ? undefined : engines.bridge
@@ -190,7 +190,7 @@ async function readVectors(): Promise<Vectors | undefined> {
     return createVectors(await readMeaning(await readFile(TABLE), breaks.pause))
   } catch (error) {
     console.warn(
-      `toolshelf: the table of meanings cannot be read, so search goes by words alone: ${String(error)}`,
+      `toolshelf: cannot read the table of meanings, so search ranks by words alone: ${String(error)}`,
     )
     return undefined
   }

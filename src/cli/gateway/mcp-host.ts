@@ -225,7 +225,7 @@ async function followPins(store: StateStore, host: McpHost, notify: (message: st
       if (state === 'connected' && server === (name ?? server)) host.refresh(server).catch(() => {})
   }
   return watchPins(store, refresh).catch((error: Error) =>
-    notify(`changes of pins at other replicas are noticed late: ${error.message}`),
+    notify(`cannot watch for pins changed at other replicas: ${error.message}`),
   )
 }
 

@@ -192,7 +192,7 @@ async function openAccess({ directory, keys, openWith, notify }: AccessOptions) 
   const stop = directory?.onChange(() => {
     following = following
       .then(follow)
-      .catch((error: unknown) => notify(`the OAuth settings stay as they were: ${errorMessage(error)}`))
+      .catch((error: unknown) => notify(`keeping the previous OAuth settings: ${errorMessage(error)}`))
   })
   return {
     users,

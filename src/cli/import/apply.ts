@@ -165,7 +165,7 @@ async function choose(
   if (changes.length === 0 || chosen.length > 0 || input.isSet('json')) return chosen
   if (!terminal.ask)
     throw new CommandError(
-      'nobody can be asked here, so nothing is written. Run it in a terminal, or add --yes to make all changes above.',
+      'cannot ask without a terminal, so nothing is written. Run it in a terminal, or add --yes to make all changes above.',
     )
   terminal.print('Nothing is written.')
   return chosen

@@ -29,7 +29,7 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
       work()
     } catch (error) {
       isBroken = true
-      notify(`what searches lead to is not remembered: ${(error as Error).message}`)
+      notify(`cannot save learned searches: ${(error as Error).message}`)
     }
   }
   let size = 0

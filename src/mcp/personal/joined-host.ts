@@ -53,7 +53,7 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
       void ready().then(() => own.start(capabilities))
     },
     async configure() {
-      throw new Error('the servers of a user follow from those of the gateway; configure that')
+      throw new Error('the servers of a user follow those of the gateway; configure the gateway instead')
     },
     status: () => both.flatMap((one) => one.status()),
     async run(call, given) {

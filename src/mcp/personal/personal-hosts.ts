@@ -92,7 +92,7 @@ export function createPersonalHosts(options: PersonalHostsOptions): PersonalHost
         if (user === undefined || layer.user.id === user) void layer.refill()
     })
     .catch((error: unknown) => {
-      options.notify?.(`changes of credentials are not noticed: ${errorMessage(error)}`)
+      options.notify?.(`cannot watch for changed credentials: ${errorMessage(error)}`)
       return async () => {}
     })
 
