@@ -382,9 +382,9 @@ async function openStore(input: Input, isMetered: boolean) {
 }
 
 /** The value of `--max-sessions`. */
-function maxSessionsIn(input: Input): { readonly mostSessions?: number } {
+function maxSessionsIn(input: Input): { readonly maxSessions?: number } {
   const value = input.text('max-sessions')
   if (value === undefined) return {}
-  if (/^[1-9]\d{0,6}$/.test(value)) return { mostSessions: Number(value) }
+  if (/^[1-9]\d{0,6}$/.test(value)) return { maxSessions: Number(value) }
   throw new UsageError(`--max-sessions is "${value}"; use a number from 1 to 9999999.`)
 }

@@ -155,9 +155,7 @@ function bridge(): Bridge | undefined {
     )
   } catch (error) {
     engines.bridge = 'none'
-    console.warn(
-      `toolshelf: cannot read the language table, so queries are not translated: ${String(error)}`,
-    )
+    console.warn(`toolshelf: cannot read the language table, so queries are not translated: ${String(error)}`)
   }
   return engines.bridge === 'none' ? undefined : engines.bridge
 }

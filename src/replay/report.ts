@@ -70,7 +70,7 @@ type Total = ReplayReport['total']
 
 function totalOf(turns: readonly ReplayedTurn[], models: readonly string[], { prices }: ReplayTerms): Total {
   const sum = (value: (turn: ReplayedTurn) => number) => turns.reduce((total, turn) => total + value(turn), 0)
-  const most = (value: (turn: ReplayedTurn) => number) =>
+  const maxOf = (value: (turn: ReplayedTurn) => number) =>
     turns.reduce((top, turn) => Math.max(top, value(turn)), 0)
   const isPriced = models.length > 0 && models.every((model) => priceOf(model, prices) !== undefined)
   return {
@@ -82,8 +82,8 @@ function totalOf(turns: readonly ReplayedTurn[], models: readonly string[], { pr
       simulated: sum(({ search }) => search?.simulated ?? 0),
     },
     prefixBreaks: turns.filter(({ prefixKept }) => prefixKept === false).length,
-    largestPromptWithout: most((turn) => turn.definitionsWithout + turn.conversationTokens),
-    largestPromptWith: most((turn) => turn.definitionsWith + turn.conversationTokens),
+    largestPromptWithout: maxOf((turn) => turn.definitionsWithout + turn.conversationTokens),
+    largestPromptWith: maxOf((turn) => turn.definitionsWith + turn.conversationTokens),
     pricedAs: isPriced ? models.slice(0, MAX_MODELS) : null,
     pricesOf: isPriced ? prices.date : null,
   }

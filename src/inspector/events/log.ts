@@ -7,8 +7,8 @@ import { createByteLineSplitter } from './line-splitter.ts'
 
 /** A log that is read from front to back and then followed. */
 export type Log = {
-  /** Starts `most` lines before the end, or at the beginning; returns how many lines there are from there on. */
-  seekBack(most: number): Promise<number>
+  /** Starts `max` lines before the end, or at the beginning; returns how many lines there are from there on. */
+  seekBack(max: number): Promise<number>
   /** Reads some of the recorded lines; undefined after the last. */
   next(): Promise<readonly string[] | undefined>
   /** Counts the lines in front of the start. */
@@ -55,7 +55,7 @@ class RotatedLog implements Log {
     this.#parts = await openParts(this.#path)
   }
 
-  async seekBack(most: number): Promise<number> {
+  async seekBack(max: number): Promise<number> {
     let found = 0
     this.#start = { part: 0, offset: 0 }
     for (let part = this.#parts.length - 1; part >= 0; part--) {
@@ -67,7 +67,7 @@ class RotatedLog implements Log {
           at >= 0;
           at = at === 0 ? -1 : block.lastIndexOf(NEW_LINE, at - 1)
         ) {
-          if (found === most) {
+          if (found === max) {
             this.#start = { part, offset: from + at + 1 }
             this.#at = { ...this.#start }
             return found
@@ -158,8 +158,8 @@ class RotatedLog implements Log {
     return successor
   }
 
-  async #read(part: number, offset: number, most: number): Promise<Buffer> {
-    const length = Math.min(most, BLOCK_BYTES)
+  async #read(part: number, offset: number, max: number): Promise<Buffer> {
+    const length = Math.min(max, BLOCK_BYTES)
     const { bytesRead } = await this.#parts[part]!.handle.read(this.#block, 0, length, offset)
     return this.#block.subarray(0, bytesRead)
   }

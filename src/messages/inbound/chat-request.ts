@@ -67,11 +67,11 @@ const JSON_ONLY = 'Reply with one JSON object and nothing else.'
 function settingsOf(body: Fields): Fields {
   const { user, safety_identifier: safety } = body
   const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
-  const most = body.max_completion_tokens ?? body.max_tokens
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens
   const stops = stopsIn(body)
   const userId = textOf(safety) || textOf(user)
   return {
-    ...(isGiven(most) ? { max_tokens: most } : {}),
+    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
     // The Messages API takes temperatures up to 1.
     ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
     ...(top_p === undefined ? {} : { top_p }),

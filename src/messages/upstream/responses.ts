@@ -48,8 +48,8 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
     origin: openaiOrigin(url, key),
     wireFor(model) {
       const chosen: ChosenWire = wire ? { wire, why: 'it is forced' } : wireOf(model)
-      const { mostTools } = dialectOf(url, model)
-      return mostTools === undefined ? chosen : { ...chosen, mostTools }
+      const { maxTools } = dialectOf(url, model)
+      return maxTools === undefined ? chosen : { ...chosen, maxTools }
     },
     sample: (request, call) => sample(url, key, request, call, thoughtsOf(name, request.model)),
     countTokens: async () => undefined,

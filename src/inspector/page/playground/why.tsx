@@ -108,7 +108,7 @@ function WordMap({ words, isFound }: { readonly words: RankedHit['words']; reado
       </p>
     )
   const fields = [...new Set(words.flatMap((word) => word.fields.map(({ field }) => field)))]
-  const most = Math.max(...words.flatMap((word) => word.fields.map(({ amount }) => amount)), Number.EPSILON)
+  const max = Math.max(...words.flatMap((word) => word.fields.map(({ amount }) => amount)), Number.EPSILON)
   return (
     <ScrollRegion class="scroll" label="Words and fields">
       <table class="word-map">
@@ -141,7 +141,7 @@ function WordMap({ words, isFound }: { readonly words: RankedHit['words']; reado
               </th>
               {fields.map((field) => {
                 const amount = own.find((one) => one.field === field)?.amount ?? 0
-                const size = 4 + 18 * Math.sqrt(amount / most)
+                const size = 4 + 18 * Math.sqrt(amount / max)
                 return (
                   <td key={field}>
                     {amount > 0 && (
