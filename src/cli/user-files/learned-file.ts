@@ -100,8 +100,8 @@ function readUses(text: string): SavedSearchUse[] {
   })
 }
 
-function asUse(given: object): SavedSearchUse[] {
-  const { words, server, tool, definition, weight } = fieldsOf(given)
+function asUse(parsedLine: object): SavedSearchUse[] {
+  const { words, server, tool, definition, weight } = fieldsOf(parsedLine)
   const stems = listOf(words).map(textOf).filter(Boolean).slice(0, 12)
   const isUsable = stems.length > 0 && textOf(tool) !== '' && textOf(definition) !== ''
   const texts = [...stems, textOf(server), textOf(tool), textOf(definition)]

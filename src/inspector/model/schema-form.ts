@@ -53,8 +53,8 @@ type Place = {
   readonly budget: { fields: number }
 }
 
-function fieldFor(given: Fields, place: Place): FormField {
-  const schema = resolved(given, place.root)
+function fieldFor(source: Fields, place: Place): FormField {
+  const schema = resolved(source, place.root)
   const described: Described = {
     title: place.title || textOf(schema.title),
     description: textOf(schema.description),

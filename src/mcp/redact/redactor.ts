@@ -127,8 +127,8 @@ export function createTextRedactor(
   return (text) => hide(text, match)
 }
 
-function hide(given: string, match: Matcher): string {
-  const text = given.length > MAX_CHARACTERS ? `${given.slice(0, MAX_CHARACTERS)}…` : given
+function hide(input: string, match: Matcher): string {
+  const text = input.length > MAX_CHARACTERS ? `${input.slice(0, MAX_CHARACTERS)}…` : input
   let rest = ''
   let from = 0
   for (const { start, end } of match(text)) {
