@@ -1,4 +1,4 @@
-// The package's main entry: core with what it cannot have itself, a validator, a clock, the environment and a notifier.
+// The package's main entry: core with a validator, a clock, the environment and a notifier.
 import {
   createShelf as createPureShelf,
   type ShelfOptions as PureOptions,

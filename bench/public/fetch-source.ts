@@ -6,8 +6,8 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { PinnedFile, Source } from './sources.ts'
 
-/** Reads a URL; rejects when the response has more than `mostBytes`. */
-export type Download = (url: string, mostBytes: number) => Promise<Uint8Array>
+/** Reads a URL; rejects when the response has more than `maxBytes`. */
+export type Download = (url: string, maxBytes: number) => Promise<Uint8Array>
 
 const DOWNLOAD_TIMEOUT_MS = 120_000
 
@@ -68,7 +68,7 @@ function isExact(bytes: Uint8Array, { bytes: size, sha256 }: PinnedFile): boolea
   return bytes.length === size && createHash('sha256').update(bytes).digest('hex') === sha256
 }
 
-const downloadOverHttps: Download = async (url, mostBytes) => {
+const downloadOverHttps: Download = async (url, maxBytes) => {
   const response = await fetch(url, { signal: AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS) }).catch(
     (error: Error) => {
       throw new Error(
@@ -81,7 +81,7 @@ const downloadOverHttps: Download = async (url, mostBytes) => {
   let size = 0
   for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
     size += chunk.length
-    if (size > mostBytes) throw new Error(`${url} has more than the ${mostBytes} bytes that were pinned`)
+    if (size > maxBytes) throw new Error(`${url} has more than the ${maxBytes} bytes that were pinned`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -23,7 +23,7 @@ const MAX_STEPS = 200
 const RETRIES = 4
 const COMPACT_AT = 0.8
 /** How many of the newest messages a compaction keeps; fewer if they are too long. */
-const KEPT = 4
+const KEPT_MESSAGES = 4
 const CONTEXT_WINDOW = 200_000
 
 /**
@@ -115,13 +115,13 @@ class AgentLoop implements Agent {
     else yield* this.#compact('manual', signal)
   }
 
-  /** Calls the model and runs its calls until it has finished, as often as `maxSteps`. */
+  /** Calls the model and runs its calls until it has finished, at most `maxSteps` times. */
   async *#steps(signal: AbortSignal): AsyncGenerator<AgentEvent, End> {
     const { maxSteps = MAX_STEPS, compactAt = COMPACT_AT } = this.#options
-    const keeps = [KEPT, 1, 0]
+    const keeps = [KEPT_MESSAGES, 1, 0]
     for (let step = 1; step <= maxSteps; step++) {
       // Do not compact again right away: the rest may still be long, and a failed compaction may fail again.
-      const isGrown = this.messages.length >= this.#compactedTo + 2 * KEPT
+      const isGrown = this.messages.length >= this.#compactedTo + 2 * KEPT_MESSAGES
       if (isGrown && this.used > this.contextWindow * compactAt) yield* this.#compact('auto', signal)
       const asked = yield* this.#askModel(signal)
       const end =
@@ -143,8 +143,8 @@ class AgentLoop implements Agent {
   }
 
   /**
-   * Makes a request that failed acceptable: shortens the history or leaves out what the API refused. Returns the end if
-   * that is not possible.
+   * Prepares a failed request for another attempt: shortens the history, or leaves out what the API refused. Returns the
+   * end if neither is possible.
    * @param keeps - How many messages the next compactions keep.
    */
   async *#recover(
@@ -166,7 +166,7 @@ class AgentLoop implements Agent {
     return signal.aborted ? { reason: 'stopped' } : { reason: 'failed', error: message }
   }
 
-  /** Adds a reply to the history and runs its calls. Returns the end unless the model should go on. */
+  /** Adds a reply to the history and runs its calls. Returns the end unless the model should continue. */
   async *#take(
     { reply, isReadable, history }: Exclude<ModelOutcome, { error: unknown }>,
     signal: AbortSignal,
@@ -196,7 +196,7 @@ class AgentLoop implements Agent {
   async *#compact(
     trigger: 'auto' | 'manual',
     signal: AbortSignal,
-    keep = KEPT,
+    keep = KEPT_MESSAGES,
   ): AsyncGenerator<AgentEvent, boolean> {
     const { client } = this.#options
     const { shelf, model, contextWindow } = this

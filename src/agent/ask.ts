@@ -58,7 +58,7 @@ export async function* callModel(
         if (piece) yield piece
       }
       const reply = collector.message()
-      if (!isShallow(reply)) throw new Error(`the reply is nested more than ${DEEPEST} levels deep`)
+      if (!isShallow(reply)) throw new Error(`the reply is nested more than ${MAX_DEPTH} levels deep`)
       const isReadable = collector.isReadable()
       if (textOf(reply.stop_reason) === '') throw new Error(brokenOff(reply, address))
       ended(reply)
@@ -80,7 +80,7 @@ export async function* callModel(
         prepared = again
         continue
       }
-      if (!fault.isPassing || attempt > retries) return { error: fault, said }
+      if (!fault.isTransient || attempt > retries) return { error: fault, said }
       const milliseconds = fault.retryAfter ?? Math.min(30_000, 500 * 2 ** (attempt - 1))
       yield { type: 'retry', reason: fault.reason, attempt, attempts: retries + 1, milliseconds }
       await wait(milliseconds, signal).catch(() => {})
@@ -131,9 +131,9 @@ export function textOfReply({ content }: Fields): string {
 }
 
 /** Maximum nesting of a call's input: deeper values could not be serialised. */
-const DEEPEST = 200
+const MAX_DEPTH = 200
 
-function isShallow(value: unknown, left = DEEPEST): boolean {
+function isShallow(value: unknown, left = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return true
   return left > 0 && Object.values(value).every((inner) => isShallow(inner, left - 1))
 }
@@ -147,7 +147,7 @@ const TOO_LONG =
 /** Returns the error for a response that is not a complete reply of the Messages API. */
 function brokenOff({ type }: Fields, address: string): string {
   if (type !== undefined) return 'the reply broke off'
-  return `${address || 'the endpoint'} does not answer as the Messages API does`
+  return `${address || 'the endpoint'} did not answer like the Messages API`
 }
 
 const REMEDIES: { readonly [status: number]: (address: string) => string } = {
@@ -160,33 +160,33 @@ const REMEDIES: { readonly [status: number]: (address: string) => string } = {
 type Fault = ModelError & {
   /** The message without the remedy. */
   readonly reason: string
-  readonly isPassing: boolean
+  readonly isTransient: boolean
   readonly retryAfter: number | undefined
 }
 
 /** Maximum characters of an API's error text; a proxy may answer with a whole page. */
-const LONGEST = 1000
+const MAX_REASON_LENGTH = 1000
 
 /** Describes an SDK error. An error without a status never reached the model. */
 export function faultOf(error: unknown, address = ''): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
   const lost = status === undefined ? unreachable(error, address) : undefined
   if (lost) {
-    const { reason, remedy, isPassing } = lost
-    return { kind: 'failed', reason, message: `${reason} ${remedy}`, isPassing, retryAfter: undefined }
+    const { reason, remedy, isTransient } = lost
+    return { kind: 'failed', reason, message: `${reason} ${remedy}`, isTransient, retryAfter: undefined }
   }
   const inner = textOf(fieldsOf(fieldsOf(body).error).message)
   const text = inner || textOf(message) || String(error)
   const code = typeof status === 'number' ? status : undefined
   const kind = kindOf(code, text)
-  const isPassing = code === undefined ? !isOurs(error, text) : PASSING.has(code)
-  const shortened = cut(text, LONGEST)
+  const isTransient = code === undefined ? !isOurs(error, text) : PASSING.has(code)
+  const shortened = cut(text, MAX_REASON_LENGTH)
   const reason = code === undefined ? shortened : `${shortened} (status ${code})`
   return {
     kind,
     reason,
     message: reason + (REMEDIES[code ?? 0]?.(address) ?? ''),
-    isPassing,
+    isTransient,
     retryAfter: retryAfter(headers),
   }
 }

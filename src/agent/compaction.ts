@@ -1,6 +1,6 @@
 // Compacts the history: the model summarises the oldest part, and loaded tools stay loaded.
 import type { Message, Shelf } from '../core/index.ts'
-import { createCollector, FEWEST_CHARACTERS_PER_TOKEN } from '../core/index.ts'
+import { createCollector, MIN_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf, toJson } from '../lib/index.ts'
 import { eventsFrom, faultOf, textOfReply } from './ask.ts'
@@ -51,7 +51,7 @@ function wordsOf({ content }: Message): string {
   return blocksOf(content).map(partOf).join('\n')
 }
 
-const FEWEST_CHARACTERS = 4000
+const MIN_CHARACTERS = 4000
 
 /** Summarises the conversation; if it is too long even for that, omits its middle, more with each attempt. */
 async function summaryOf(
@@ -59,12 +59,12 @@ async function summaryOf(
   { client, model, maxTokens, contextWindow }: CompactionOptions,
   signal: AbortSignal,
 ): Promise<string> {
-  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * FEWEST_CHARACTERS_PER_TOKEN)
-  for (let most = Math.max(FEWEST_CHARACTERS, room); ; most = Math.floor(most / 2)) {
+  const room = Math.floor(Math.max(0, contextWindow - maxTokens) * MIN_CHARACTERS_PER_TOKEN)
+  for (let maxLength = Math.max(MIN_CHARACTERS, room); ; maxLength = Math.floor(maxLength / 2)) {
     const heading = 'A conversation between a user and you:'
     const prompt = [
       // A cut may split a surrogate pair, and the API refuses half of one.
-      { role: 'user', content: `${heading}\n\n${cut(conversation, most)}`.toWellFormed() },
+      { role: 'user', content: `${heading}\n\n${cut(conversation, maxLength)}`.toWellFormed() },
       { role: 'assistant', content: 'I have read it.' },
       { role: 'user', content: INSTRUCTION },
     ]
@@ -72,7 +72,7 @@ async function summaryOf(
       const request = { model, max_tokens: maxTokens, messages: prompt }
       return await textFrom(await client.messages.create(request as never, { signal }))
     } catch (error) {
-      if (faultOf(error).kind !== 'too-long' || most <= FEWEST_CHARACTERS) throw error
+      if (faultOf(error).kind !== 'too-long' || maxLength <= MIN_CHARACTERS) throw error
     }
   }
 }
@@ -92,9 +92,9 @@ function partOf({ type, text, name, input, content }: Fields): string {
   return type === 'thinking' || type === 'redacted_thinking' ? '' : `(${textOf(type)})`
 }
 
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text
-  const half = Math.floor(most / 2)
+function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  const half = Math.floor(maxLength / 2)
   return `${text.slice(0, half)}\n… (${text.length - 2 * half} characters left out) …\n${text.slice(-half)}`
 }
 

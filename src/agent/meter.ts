@@ -38,7 +38,7 @@ export type AgentMeterOptions = {
   readonly bill?: (request: object, usage: TokenUsage) => Sampling['billed']
 }
 
-/** A request that the agent would have made without tool search, in progress. */
+/** The request in progress: one that the agent would also have made without tool search. */
 type Going = Omit<MeasuredRequest, 'samplings'> & { readonly samplings: Sampling[] }
 
 /** The state of one agent; each sub-agent has its own. */

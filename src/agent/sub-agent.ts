@@ -67,7 +67,7 @@ function withoutTurns(trace: AgentOptions['trace']): AgentOptions['trace'] {
   return trace && Object.assign(listener, { traceId: trace.traceId })
 }
 
-/** The answer of a sub-agent that ended early, with what it had said so far. */
+/** The answer of a sub-agent that ended early, with its text so far. */
 function endedEarly(reason: EndReason, error: string | undefined, said: string): string {
   return `the sub-agent ended (${reason}): ${error ?? 'no reason given'}${said === '' ? '' : `\nIt had said so far: ${said}`}`
 }

@@ -91,7 +91,7 @@ export type PermissionRequest = {
   readonly agent?: ToolUse
   /** The tool changes nothing, and what it reads is inside the working folder. */
   readonly isHarmless: boolean
-  /** Files that it would read or change, as far as the tool says. */
+  /** Files that it would read or change, if the tool lists them. */
   readonly accesses: readonly Access[]
   /** The file change it would make; undefined if none, or if it would fail. */
   readonly change: () => Promise<FileChange | undefined>
@@ -149,7 +149,7 @@ export type AgentEvent =
       /** Files outside of the working folder that it read or changed. */
       readonly outside?: readonly string[]
     }
-  /** A reply broke off or was stopped after it had begun; it is billed anyway. */
+  /** A reply broke off or was stopped after it had begun; the API bills it anyway. */
   | {
       readonly type: 'broken-off'
       /** Tokens as far as the API reported them. */

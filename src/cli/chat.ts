@@ -109,7 +109,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   return stop.signal.aborted ? 130 : 0
 }
 
-/** Loads the view; meanwhile a line says that the chat starts. */
+/** Loads the view; a line reports meanwhile that the chat is starting. */
 async function loadChat({ input, output }: ScreenStreams): Promise<typeof import('./chat/view.tsx')> {
   // From now on, input is not echoed; it is available once the screen is.
   input.setRawMode(true)

@@ -238,11 +238,11 @@ function choiceOf({ about, values = [] }: Option): string {
 }
 
 /** Wraps text to lines of at most this many characters. */
-function folded(parts: readonly string[], most: number): string[] {
+function folded(parts: readonly string[], maxWidth: number): string[] {
   const lines: string[] = []
   for (const part of parts) {
     const longer = `${lines.at(-1)} ${part}`
-    if (lines.length > 0 && longer.length <= most) lines[lines.length - 1] = longer
+    if (lines.length > 0 && longer.length <= maxWidth) lines[lines.length - 1] = longer
     else lines.push(part)
   }
   return lines

@@ -38,8 +38,8 @@ export function completionOf(
 }
 
 /**
- * The servers of our own configuration. Shells expand what they complete, so that names with characters that mean
- * something to one are left out; a file that cannot be read has none.
+ * Returns the servers of our own configuration. Omits names with shell metacharacters, because shells expand
+ * completions. Returns none if the file cannot be read.
  */
 async function completableServers(machine: Machine): Promise<readonly string[]> {
   try {
@@ -52,7 +52,7 @@ async function completableServers(machine: Machine): Promise<readonly string[]> 
 
 const SERVERS = 'toolshelf completion servers 2>/dev/null'
 
-/** `toolshelf help <command>` is one of them. */
+/** Adds `toolshelf help <command>`. */
 function withHelp(commands: readonly Command[]): Parts[] {
   const about = { name: 'help', summary: 'explains a command', options: {} }
   const verbs = commands.map(({ name }) => name)

@@ -101,7 +101,7 @@ async function change(
   }
 }
 
-/** Reads the value, so that it is in no history of commands and no list of processes. */
+/** Reads the value from a pipe, so that it appears neither in the shell history nor in the list of processes. */
 async function readValue({ input }: Terminal): Promise<string> {
   const stream = input?.stream ?? process.stdin
   if (input ? !input.isPiped : process.stdin.isTTY)

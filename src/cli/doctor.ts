@@ -278,8 +278,8 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
 }
 
 /**
- * If our own file exists, suggests starting the gateway, unless a client does so already; otherwise, importing first.
- * Servers that all failed come before.
+ * Returns the command to run next: the doctor again if all servers failed, the import if servers are configured
+ * elsewhere than in our own file, else the gateway, unless a client starts it already.
  */
 async function nextStep(
   { servers }: Config,

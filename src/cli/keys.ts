@@ -197,7 +197,7 @@ function expiryIn(input: Input): Date | undefined {
       : Date.now() + Number(count) * (HOURS[unit] ?? 0) * 3_600_000
   if (Number.isNaN(time) || time <= Date.now() || time > LATEST)
     throw new UsageError(
-      `--expires is "${value}"; use a time to come such as 12h, 90d or 52w, or a date such as 2030-12-31.`,
+      `--expires is "${value}"; use a future time such as 12h, 90d or 52w, or a date such as 2030-12-31.`,
     )
   return new Date(time)
 }

@@ -106,7 +106,7 @@ const userOption: Option = {
   about: 'keep the login for a user of a gateway, encrypted in the store; see "toolshelf credentials"',
 }
 
-/** Where the login of a user is kept; undefined for the login of whoever runs the command. */
+/** Where the login of a user is kept; undefined for the login of the user who runs the command. */
 async function fileOfUser(
   user: string | undefined,
   { name: server, transport }: ServerConfig,

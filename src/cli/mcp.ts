@@ -262,7 +262,7 @@ function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHos
 
 /**
  * Answers `initialize` if that is the client's first message. Clients wait for it, some only 3 s, so the answer
- * precedes loading the host and the SDK. Only if changed instructions are held back, the host must be asked which.
+ * precedes loading the host and the SDK. The host must be asked only if changed instructions are held back.
  */
 async function greet(
   { servers, settings }: Config,
@@ -382,9 +382,9 @@ async function openStore(input: Input, isMetered: boolean) {
 }
 
 /** The value of `--max-sessions`. */
-function maxSessionsIn(input: Input): { readonly mostSessions?: number } {
+function maxSessionsIn(input: Input): { readonly maxSessions?: number } {
   const value = input.text('max-sessions')
   if (value === undefined) return {}
-  if (/^[1-9]\d{0,6}$/.test(value)) return { mostSessions: Number(value) }
+  if (/^[1-9]\d{0,6}$/.test(value)) return { maxSessions: Number(value) }
   throw new UsageError(`--max-sessions is "${value}"; use a number from 1 to 9999999.`)
 }

@@ -108,7 +108,7 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
     terminal.print(table(['server', 'tools', 'prompts', 'skills', 'changed'], rows))
     terminal.print(
       foldedLine(
-        'Counted is all that a server has listed to any client. "toolshelf list" may count fewer tools: some servers list more to a client that has roots, for example.',
+        'Counts everything that a server has listed to any client. "toolshelf list" may count fewer tools: some servers list more to a client that has roots, for example.',
       ),
     )
     if (servers.some(({ changed }) => changed.length > 0))

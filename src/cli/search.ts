@@ -92,7 +92,7 @@ export const searchCommand: Command = {
             printable(`Also ${kind} ${oneLine(item, 100)}: ${oneLine(description, 160)} (${advice})`),
           ),
         )
-      // Only people who can follow it get the hint; a pipe gets the same lines as ever.
+      // Prints the hint only to a terminal, so that piped output stays the same.
       if (terminal.isInteractive && !explanation && hits.length > 0 && EXPLAINED_RANKERS.includes(name))
         terminal.print('Add --explain to see why these tools were found.')
     }
@@ -100,7 +100,7 @@ export const searchCommand: Command = {
   },
 }
 
-/** What was learned counts for the user's own servers only. */
+/** Reads the tools. Learned searches apply only to the user's own servers. */
 async function readEntries(
   { catalog, config, timeout }: Pick<ReturnType<typeof readWords>, 'catalog' | 'config' | 'timeout'>,
   terminal: Terminal,
@@ -232,7 +232,7 @@ function scoreNotes({ translation }: Explanation, hasEncoder: boolean): string[]
   ]
 }
 
-/** "Translated from de: rechnung → invoice". Words that say nothing are left out. */
+/** Returns, for example, "Translated from de: rechnung → invoice"; omits words without a translation. */
 function translationLine({ language, words }: Translation): string {
   const shown = words.filter(({ to }) => to.length > 0)
   return printable(

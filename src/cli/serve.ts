@@ -266,7 +266,7 @@ function welcome(
   ].join('\n')
 }
 
-/** One log line per request: what came in, what was done, what it saved. */
+/** Returns the log line of a request: what was sent, how it was handled and what that saved. */
 function line({ method, path, status, milliseconds, model, outcome, error }: RequestRecord): string {
   const time = `${Math.round(milliseconds)} ms`
   const failed = error === undefined ? '' : ` failed: ${oneLine(error, MAX_REASON_LENGTH)}`
@@ -311,7 +311,7 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
     if (ended.aborted) return
     const why = signal.aborted ? 'no answer within 5 s' : error.message
     terminal.report(
-      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are tried all the same; --upstream names another.`,
+      `toolshelf serve: ${upstream.name} does not answer yet: ${why} Requests are sent to it anyway; choose another with --upstream.`,
     )
   })
 }
@@ -347,7 +347,7 @@ function readKeys(input: Input, environment: NodeJS.ProcessEnv): ClientKey[] {
       const mayChoose = chooses !== undefined
       if (secret !== undefined && (mode === undefined || setting)) return { secret, setting, mayChoose }
       throw new UsageError(
-        'invalid key: write secret, secret=mode, or secret=mode+header where requests may choose another mode; several with commas between them, and as mode auto, auto:N, pass, emulate, shelve or off.',
+        'invalid key: expected secret, secret=mode, or secret=mode+header if requests may choose another mode; separate several with commas. Modes: auto, auto:N, pass, emulate, shelve or off.',
       )
     })
 }

@@ -59,9 +59,9 @@ const COLUMNS = 80
 const MAX_WORDS_LENGTH = 200
 
 /** Lists the sessions of a folder, newest first, including unreadable ones. */
-export function listSessions(directory: string, most = Number.POSITIVE_INFINITY): SessionEntry[] {
+export function listSessions(directory: string, limit = Number.POSITIVE_INFINITY): SessionEntry[] {
   return sessionFiles(directory)
-    .slice(0, most)
+    .slice(0, limit)
     .map((session) => ({ ...session, ...contentOf(session.file) }))
 }
 

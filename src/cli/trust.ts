@@ -123,12 +123,13 @@ async function show(call: Call): Promise<ExitCode> {
     terminal.print(JSON.stringify({ folder, isTrusted: isKnown, items }))
     return 0
   }
-  for (const item of project.items) for (const line of trustItemLines(item, LONGEST)) terminal.print(line)
+  for (const item of project.items)
+    for (const line of trustItemLines(item, MAX_TEXT_LENGTH)) terminal.print(line)
   terminal.print(stateOf(project, isKnown))
   return 0
 }
 
-const LONGEST = 10_000
+const MAX_TEXT_LENGTH = 10_000
 
 async function list({ input, terminal, store }: Call): Promise<ExitCode> {
   if (input.words.length > 1) throw new UsageError('unexpected argument; list shows all folders.')

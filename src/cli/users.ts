@@ -110,7 +110,7 @@ async function remove(call: Call): Promise<ExitCode> {
   return 0
 }
 
-/** Takes profiles, users, keys and the section `oauth` of a file over; what else is there stays. */
+/** Imports profiles, users, keys and the section `oauth` from a file; keeps everything else. */
 async function importFile({ directory, words, terminal }: Call): Promise<ExitCode> {
   const [file, ...others] = words
   if (file === undefined || others.length > 0) throw new UsageError('import takes one file.')

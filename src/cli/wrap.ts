@@ -117,10 +117,10 @@ export function agentEnvironment(url: string, environment: Environment): NodeJS.
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
-/** What a shell returns if there is no such program, or if it cannot be run. */
+/** Exit codes of shells for a program that does not exist or cannot be run. */
 const [NOT_FOUND, NOT_RUNNABLE] = [127, 126]
 
-/** Passes signals on, and returns the exit code as a shell would. */
+/** Runs the agent, forwards signals to it, and returns its exit code as a shell would. */
 async function runAgent(
   command: string,
   args: readonly string[],
@@ -128,7 +128,7 @@ async function runAgent(
   notify: (message: string) => void,
 ): Promise<number> {
   const agent: ChildProcess = spawn(command, [...args], { stdio: 'inherit', env: environment })
-  // Ctrl-C reaches everything in the terminal's foreground by itself; passing it on would be a second one.
+  // The terminal also sends Ctrl-C to the agent, so forwarding it would deliver it twice.
   const isKey = (signal: NodeJS.Signals) =>
     (signal === 'SIGINT' || signal === 'SIGQUIT') && process.stdin.isTTY
   const pass = (signal: NodeJS.Signals) => void (isKey(signal) || agent.kill(signal))
@@ -164,7 +164,7 @@ export function summary(finished: readonly RequestRecord[], url: string): string
   if (why !== undefined)
     return [`${counted(samplings.length, 'request')}, nothing was put on the shelf (${why})`, ...failures]
   if (samplings.length > 0) return failures
-  // A request that failed came, so the agent found the gateway.
+  // A failed request shows that the agent did reach the gateway.
   const hint = failed.length > 0 ? '' : ' Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?'
   return [`no request for the model came to ${url}.${hint}`, ...failures]
 }

@@ -5,7 +5,7 @@ export function attempt(call: () => unknown): void {
   try {
     silencePromise(call())
   } catch {
-    // A broken listener loses its event; the request goes on.
+    // A listener that throws misses its event; the request continues.
   }
 }
 

@@ -86,7 +86,7 @@ export {
   CHARACTERS_PER_TOKEN,
   definitionTokens,
   estimateTokens,
-  FEWEST_CHARACTERS_PER_TOKEN,
+  MIN_CHARACTERS_PER_TOKEN,
   tokensFor,
 } from './tokens.ts'
 export { applyPolicy, codingAgentPolicy, mcpName, serverOfName, type ToolPolicy } from './tools/index.ts'

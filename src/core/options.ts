@@ -248,9 +248,9 @@ const functions: readonly (keyof Settings)[] = [
 function check(name: keyof Settings, value: unknown): void {
   const choices = oneOf[name]
   if (choices && !choices.includes(value)) throw wrong(name, value, choices.join(' or '))
-  const least = atLeast[name]
-  if (least !== undefined && !(typeof value === 'number' && value >= least && Number.isFinite(value))) {
-    throw wrong(name, value, `a number of at least ${least}`)
+  const min = atLeast[name]
+  if (min !== undefined && !(typeof value === 'number' && value >= min && Number.isFinite(value))) {
+    throw wrong(name, value, `a number of at least ${min}`)
   }
   const type = ofType[name]
   if (type && (typeof value !== type || value === null)) throw wrong(name, value, `a value of type ${type}`)

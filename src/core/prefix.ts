@@ -85,10 +85,10 @@ function isEqual(before: unknown, after: unknown): boolean {
 }
 
 /** Levels at which copies are compared without JSON. */
-const DEEPEST_COPY = 6
+const MAX_COPY_DEPTH = 6
 
 /** Whether two objects have the same values in the same order: copies of one definition need no JSON. */
-function hasSameParts(before: unknown, after: unknown, depth = DEEPEST_COPY): boolean {
+function hasSameParts(before: unknown, after: unknown, depth = MAX_COPY_DEPTH): boolean {
   if (typeof before !== 'object' || typeof after !== 'object' || !before || !after || depth === 0)
     return false
   const [old, now] = [before as Block, after as Block]
@@ -134,12 +134,12 @@ function referencedNames({ messages }: PrefixInput['request']): Set<unknown> {
 /** Messages of a conversation are the same frozen objects in its next request. */
 const namesReferredTo = oncePerFrozen((message: object): readonly unknown[] => {
   const names: unknown[] = []
-  collectReferences(message, names, DEEPEST_REFERENCE)
+  collectReferences(message, names, MAX_REFERENCE_DEPTH)
   return names
 })
 
 /** Levels below a message at which references are looked for; the API has them at four. */
-const DEEPEST_REFERENCE = 100
+const MAX_REFERENCE_DEPTH = 100
 
 function collectReferences(value: unknown, names: unknown[], depth: number): void {
   if (typeof value !== 'object' || value === null || depth === 0) return

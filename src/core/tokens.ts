@@ -4,7 +4,7 @@
 export const CHARACTERS_PER_TOKEN = 2.9
 
 /** The lower bound, for limits that an estimate must not exceed. */
-export const FEWEST_CHARACTERS_PER_TOKEN = 2.5
+export const MIN_CHARACTERS_PER_TOKEN = 2.5
 
 /** Estimates the tokens of a text by its length, without asking an API. */
 export function estimateTokens(text: string): number {

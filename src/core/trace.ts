@@ -152,7 +152,7 @@ export type Trace =
       /** The id of the W3C span that the API got as its parent. */
       readonly spanId?: string | undefined
     }
-  /** The agent has dealt with a message of the user. Not for sub-agents, whose work is part of a call. */
+  /** The agent has finished working on a user message. Not for sub-agents, whose work is part of a call. */
   | {
       readonly type: 'turn'
       /** How it ended: `done`, `stopped`, `failed` or `limit`. */
@@ -291,7 +291,7 @@ export type Trace =
       readonly rounds: number
       /** The API that the client speaks: `messages`, `chat` or `responses`. */
       readonly api: string
-      /** Input tokens without tool search, as far as they are known. */
+      /** Input tokens without tool search, if known. */
       readonly tokensWithout?: number | undefined
       /** Input tokens with tool search. */
       readonly tokensWith?: number | undefined

@@ -267,11 +267,11 @@ function notWorthIt({ projection, breakEven, total }: Report): Finding | undefin
   return {
     level: 'note',
     server: undefined,
-    title: 'Toolshelf does not pay for so few tools',
+    title: 'Toolshelf does not pay off for so few tools',
     details: [
       `${requests} requests with a search: ${count(tokensWithout)} tokens without, ${count(tokensWith)} with, ` +
         `${counted(extraRoundTrips, 'extra round trip')}`,
-      `it pays from about ${count(breakEven)} tokens of definitions on; yours have ${count(total.tokens)}`,
+      `it pays off from about ${count(breakEven)} tokens of definitions; yours have ${count(total.tokens)}`,
     ],
     remedy: 'Keep your servers as they are, or always load them all with "alwaysLoad": true.',
   }
@@ -308,6 +308,6 @@ function deferredAlready({ deferringClients, total }: Report): Finding | undefin
       `by itself it sends their names, about ${count(withLibrary)} of ${count(tokens)} tokens; through toolshelf mcp it would send ${count(withDeferral)}`,
       'a search is an extra round trip either way',
     ],
-    remedy: 'There Toolshelf saves little; it pays in clients that send every definition.',
+    remedy: 'There Toolshelf saves little; it pays off in clients that send every definition.',
   }
 }

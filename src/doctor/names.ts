@@ -15,7 +15,7 @@ export type NameProblem = {
 /** A tool name that several servers use. */
 export type SharedName = { readonly tool: string; readonly servers: readonly string[] }
 
-const LONGEST = 64
+const MAX_NAME_LENGTH = 64
 
 /** Returns the tools whose names clash, are too long, or have characters that the API does not allow. */
 export function nameProblems(tools: readonly MeasuredTool[]): readonly NameProblem[] {
@@ -39,8 +39,8 @@ function problemOf(
     return { server, tool, kind: 'clash', message }
   }
   if (wish === plain || wish === tool) return undefined
-  if (plain.length > LONGEST) {
-    const message = `${plain} has ${plain.length} characters, ${LONGEST} are allowed; the model calls it ${name}`
+  if (plain.length > MAX_NAME_LENGTH) {
+    const message = `${plain} has ${plain.length} characters, ${MAX_NAME_LENGTH} are allowed; the model calls it ${name}`
     return { server, tool, kind: 'long-name', message }
   }
   const message = `a name may have only letters, digits, "_" and "-"; the model calls it ${name}`

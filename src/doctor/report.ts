@@ -305,9 +305,9 @@ function arithmeticOf(total: Total, tools: readonly MeasuredTool[]): string {
   return (
     `A request: ${count(total.tokens)}${alwaysLoaded} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
     `${count(total.serverNames)} (names of the servers) = ${count(total.tokensSavedPerRequest)}. ` +
-    `${REQUESTS} requests: a search in the first one is a round trip more, and leaves ${SEARCH_TOKENS} and ` +
+    `${REQUESTS} requests: a search in the first one adds a round trip, and leaves ${SEARCH_TOKENS} and ` +
     `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each from then on; each also carries ` +
-    `${count(CONVERSATION_TOKENS)} of conversation, of which the round trip repeats all. ` +
+    `${count(CONVERSATION_TOKENS)} of conversation, all of which the round trip repeats. ` +
     'The library announces the names of all tools, too.'
   )
 }

@@ -66,7 +66,7 @@ const MAX_BAR_LENGTH = 32
 
 function serverTable({ servers, total }: Report, pen: Pen): string {
   const rows = inOrder(servers)
-  const most = Math.max(...rows.map(({ tokens }) => tokens))
+  const max = Math.max(...rows.map(({ tokens }) => tokens))
   const nameColumns = widest([...rows.map(({ name }) => name), 'server'], MAX_NAME_LENGTH)
   const numbers = [
     column('start', rows, ({ startMilliseconds }) => duration(startMilliseconds)),
@@ -91,7 +91,7 @@ function serverTable({ servers, total }: Report, pen: Pen): string {
       count(server.tokens),
       percent(server.share),
     ]
-    return line(name, cells, pen.blue(pen.bar(server.tokens, most, barColumns)))
+    return line(name, cells, pen.blue(pen.bar(server.tokens, max, barColumns)))
   }
   const sum = ['', count(total.tools), count(total.tokens), percent(total.share)]
   return [
@@ -116,8 +116,8 @@ function column<Row>(title: string, rows: readonly Row[], cellOf: (row: Row) => 
   return { title, columns: widest([title, ...rows.map(cellOf)], 20) }
 }
 
-function widest(texts: readonly string[], most: number): number {
-  return texts.reduce((widest, text) => Math.max(widest, Math.min(most, columnsOf(text))), 0)
+function widest(texts: readonly string[], max: number): number {
+  return texts.reduce((widest, text) => Math.max(widest, Math.min(max, columnsOf(text))), 0)
 }
 
 function markOf({ state }: ServerReport, pen: Pen): string {
@@ -138,14 +138,14 @@ function comparison({ total, projection, method, arithmetic }: Report, pen: Pen)
     ['through toolshelf mcp', withDeferral, withDeferral / window],
     ['with the library', withLibrary, withLibrary / window],
   ] as const
-  const most = Math.max(...rows.map(([, value]) => value))
+  const max = Math.max(...rows.map(([, value]) => value))
   const columns = widest(
     rows.map(([, value]) => count(value)),
     20,
   )
   const lines = rows.map(([title, value, part]) => {
     const start = `${GAP}${padEnd(title, 21)}${GAP}${padStart(count(value), columns)}${GAP}${padStart(percent(part), 7)}${GAP}`
-    return start + pen.blue(pen.bar(value, most, Math.min(MAX_BAR_LENGTH, pen.width - columnsOf(start))))
+    return start + pen.blue(pen.bar(value, max, Math.min(MAX_BAR_LENGTH, pen.width - columnsOf(start))))
   })
   const explained = [arithmetic, method].flatMap((text) => wrap(text, pen.width - GAP.length))
   return [
@@ -196,17 +196,17 @@ function findings(all: readonly Finding[], pen: Pen): string[] {
 }
 
 /** Warnings are shown in full; of a note's details only the first few. */
-const mostDetails: { readonly [level in Level]: number } = { error: 50, warning: 50, note: 3 }
+const maxDetails: { readonly [level in Level]: number } = { error: 50, warning: 50, note: 3 }
 
 function findingLines({ level, server, title, details, remedy }: Finding, pen: Pen): string[] {
   const paint = { error: pen.red, warning: pen.yellow, note: pen.dim }[level]
   const [first = '', ...rest] = wrap(server === undefined ? title : `${server} ${title}`, pen.width - 4)
   const isNamed = server !== undefined && first.startsWith(server)
   const start = isNamed ? pen.bold(server) + first.slice(server.length) : first
-  const most = mostDetails[level]
+  const max = maxDetails[level]
   const shown = [
-    ...details.slice(0, most),
-    ...(details.length > most ? [`and ${count(details.length - most)} more`] : []),
+    ...details.slice(0, max),
+    ...(details.length > max ? [`and ${count(details.length - max)} more`] : []),
   ]
   const arrow = `${pen.marks.remedy} `
   const remedyLines = wrap(remedy ?? '', pen.width - 6 - arrow.length)

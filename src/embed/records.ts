@@ -24,10 +24,10 @@ export function quantize(vector: ArrayLike<number>, dimensions: number): Vector 
     if (!Number.isFinite(size)) return undefined
     if (size > largest) largest = size
   }
-  const scale = Math.fround(largest / LARGEST)
+  const scale = Math.fround(largest / MAX_CODE)
   if (scale === 0) return undefined
   const codes = new Int8Array(dimensions)
-  for (let i = 0; i < dimensions; i++) codes[i] = Math.round((vector[i]! / largest) * LARGEST)
+  for (let i = 0; i < dimensions; i++) codes[i] = Math.round((vector[i]! / largest) * MAX_CODE)
   return { codes, scale }
 }
 
@@ -36,7 +36,7 @@ export function floatsOf({ codes, scale }: Vector): Float32Array {
   return Float32Array.from(codes, (code) => code * scale)
 }
 
-const LARGEST = 127
+const MAX_CODE = 127
 const MARK = Buffer.from('TSv1')
 const KEY_BYTES = 16
 const KEY_AT = MARK.length

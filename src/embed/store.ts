@@ -29,7 +29,7 @@ export interface StoreOptions {
   readonly dimensions: number
   readonly notify: (message: string) => void
   /** Maximum file size; a larger file is rewritten with its newest half. */
-  readonly mostBytes?: number
+  readonly maxBytes?: number
 }
 
 /** About 160,000 tools. The file is loaded whole; with later additions, memory holds at most twice as much. */
@@ -54,7 +54,7 @@ export function defaultFolder(environment: NodeJS.ProcessEnv = process.env): str
 export async function openStore(options: StoreOptions): Promise<VectorStore> {
   const { dimensions } = options
   const records = new Map<string, Buffer>()
-  const maxRecords = 2 * Math.floor((options.mostBytes ?? MAX_BYTES) / recordSize(dimensions))
+  const maxRecords = 2 * Math.floor((options.maxBytes ?? MAX_BYTES) / recordSize(dimensions))
   const keyFor = createKeys()
   const disk = createDisk(options)
   await disk.read((record) => records.set(keyIn(record), record))
@@ -108,7 +108,7 @@ interface Disk {
 }
 
 /** Opens the file on disk; after the first failure, warns and no longer uses it. */
-function createDisk({ folder, model, dimensions, notify, mostBytes = MAX_BYTES }: StoreOptions): Disk {
+function createDisk({ folder, model, dimensions, notify, maxBytes = MAX_BYTES }: StoreOptions): Disk {
   const name = `${model.replace(/[^\w.-]+/g, '-')}-${dimensions}.vectors`
   let path = folder === undefined ? undefined : join(folder, name)
   let tail = Promise.resolve()
@@ -131,7 +131,7 @@ function createDisk({ folder, model, dimensions, notify, mostBytes = MAX_BYTES }
   }
   const write = (bytes: Buffer) => async (path: string) => {
     const size = await appendTo(path, bytes)
-    if (size > mostBytes) await keepNewest(path, recordSize(dimensions), size - Math.floor(mostBytes / 2))
+    if (size > maxBytes) await keepNewest(path, recordSize(dimensions), size - Math.floor(maxBytes / 2))
   }
   return {
     read: (take) => attempt(readAll(take)),

@@ -227,7 +227,7 @@ export type RankedHit = {
   readonly server: string | null
   readonly description: string
   readonly score: number
-  /** What each part gave to the score, largest first; empty for rankers without an explanation. */
+  /** What each part contributed to the score, largest first; empty for rankers without an explanation. */
   readonly parts: readonly { readonly label: string; readonly amount: number }[]
   /** Which word of the query met which word of the tool, and in which fields. */
   readonly words: readonly {

@@ -51,8 +51,8 @@ function compareLines(before: readonly string[], after: readonly string[]): Diff
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
   let end = 0
-  const most = Math.min(before.length, after.length) - start
-  while (end < most && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  const max = Math.min(before.length, after.length) - start
+  while (end < max && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
   const same = (from: number, to: number): DiffLine[] =>
     after.slice(from, to).map((text, index) => ({ kind: 'same', text, line: from + index + 1 }))
   const middle = compareMiddle(
@@ -80,10 +80,10 @@ function replaced(before: readonly string[], after: readonly string[]): DiffLine
 
 /** Myers' diff algorithm; returns undefined if there are too many differences. */
 function shortestEdit(before: readonly string[], after: readonly string[]): DiffLine[] | undefined {
-  const most = Math.min(before.length + after.length, MAX_EDITS)
+  const max = Math.min(before.length + after.length, MAX_EDITS)
   const furthest = new Map<number, number>([[1, 0]])
   const steps: Map<number, number>[] = []
-  for (let edits = 0; edits <= most; edits++) {
+  for (let edits = 0; edits <= max; edits++) {
     steps.push(new Map(furthest))
     for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
       const down = furthest.get(diagonal + 1) ?? -1

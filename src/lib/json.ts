@@ -39,10 +39,10 @@ export function toJson(value: unknown): string {
 }
 
 /** Levels of nesting to count; deeper values count as little. */
-const DEEPEST_COUNTED = 100
+const MAX_COUNTED_DEPTH = 100
 
 /** Returns the length of a value as JSON, without the characters that escaping adds. Copies no text. */
-export function jsonLength(value: unknown, depth = DEEPEST_COUNTED): number {
+export function jsonLength(value: unknown, depth = MAX_COUNTED_DEPTH): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null || depth === 0) return String(value ?? null).length
   // Counts brackets, and a comma after each part but the last.
@@ -58,10 +58,10 @@ export function jsonLength(value: unknown, depth = DEEPEST_COUNTED): number {
 
 /** Fields with the caller's data, in which `cache_control` is not a breakpoint. */
 const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
-const DEEPEST_BREAKPOINT = 6
+const MAX_BREAKPOINT_DEPTH = 6
 
 /** Returns a copy of a value without its cache breakpoints; keys keep their order. */
-export function withoutCacheControl(value: unknown, depth = DEEPEST_BREAKPOINT): unknown {
+export function withoutCacheControl(value: unknown, depth = MAX_BREAKPOINT_DEPTH): unknown {
   if (depth === 0) return value
   if (Array.isArray(value)) return value.map((item) => withoutCacheControl(item, depth - 1))
   if (!isFields(value)) return value

@@ -76,7 +76,7 @@ export function editDistance(a: string, b: string, limit: number): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let row = 1; row <= a.length; row++) {
     const current = [row]
-    let least = row
+    let min = row
     for (let column = 1; column <= b.length; column++) {
       const isSame = a[row - 1] === b[column - 1]
       let cost = Math.min(
@@ -87,9 +87,9 @@ export function editDistance(a: string, b: string, limit: number): number {
       const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
       if (isSwap) cost = Math.min(cost, before[column - 2]! + 1)
       current.push(cost)
-      if (cost < least) least = cost
+      if (cost < min) min = cost
     }
-    if (least > limit) return limit + 1
+    if (min > limit) return limit + 1
     before = previous
     previous = current
   }

@@ -81,7 +81,7 @@ function bodyOf({ level, rule, message }: LintFinding): string {
   return `${level} ${rule}: ${message}\n${lintRules[rule].remedy}\n${ruleUrl(rule)}`
 }
 
-/** XML has no way to write control characters, and others would steer whoever reads the file. */
+/** Removes control characters, which XML cannot represent, and invisible characters, which could mislead readers. */
 function escaped(text: string): string {
   return text
     .split('\n')

@@ -267,8 +267,8 @@ function targetFor(
   request: MessagesRequest,
   { call, owner, slice }: ReplyOptions,
 ): Target {
-  const { wire = 'append', mostTools } = plan
-  return { upstream, wire, mostTools, owner, call: callFor(upstream, plan, request, call), wait, slice }
+  const { wire = 'append', maxTools } = plan
+  return { upstream, wire, maxTools, owner, call: callFor(upstream, plan, request, call), wait, slice }
 }
 
 /** Removes the tool-search betas for upstreams without tool search. */
@@ -319,7 +319,7 @@ function leavesThreadsToUpstream(
 
 function shelvingFacts(
   { model, messages, tools = [] }: MessagesRequest,
-  { setting: { mode, share }, wire: { mostTools } }: Pick<PlanFacts, 'setting' | 'wire'>,
+  { setting: { mode, share }, wire: { maxTools } }: Pick<PlanFacts, 'setting' | 'wire'>,
   { shelf, restoring }: RequestShelf,
 ): ShelvingFacts {
   const isAuto = mode === 'auto'
@@ -327,7 +327,7 @@ function shelvingFacts(
     deferrable: shelf.deferred.size,
     reachesShare: isAuto && shelf.reachesShare(model, share),
     isRestored: isAuto && isRestored(messages, restoring),
-    exceeded: mostTools !== undefined && tools.length > mostTools ? mostTools : undefined,
+    exceeded: maxTools !== undefined && tools.length > maxTools ? maxTools : undefined,
   }
 }
 

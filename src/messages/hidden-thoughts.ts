@@ -20,8 +20,8 @@ export type HiddenThoughts = {
 }
 
 /** Creates a memory of hidden thinking with this limit. */
-export function createHiddenThoughts(mostCharacters?: number): HiddenThoughts {
-  const memory = createSizedCache<readonly Hidden[]>(mostCharacters)
+export function createHiddenThoughts(maxCharacters?: number): HiddenThoughts {
+  const memory = createSizedCache<readonly Hidden[]>(maxCharacters)
 
   function restored(message: Fields, owner: string): Fields {
     if (message.role !== 'assistant') return message

@@ -35,7 +35,7 @@ export type RequestPlan = {
   readonly wire: UpstreamWire | undefined
   readonly why: string
   /** The upstream's limit on tools per request. */
-  readonly mostTools?: number | undefined
+  readonly maxTools?: number | undefined
 }
 
 /** Everything the plan depends on. */
@@ -68,7 +68,7 @@ export type ShelvingFacts = {
 
 /** Plans a request. */
 export function planRequest(facts: PlanFacts): RequestPlan {
-  return { ...choose(facts), mostTools: facts.wire.mostTools }
+  return { ...choose(facts), maxTools: facts.wire.maxTools }
 }
 
 function choose(facts: PlanFacts): RequestPlan {

@@ -9,7 +9,7 @@ export type Recent<Value> = {
 }
 
 /** Creates a cache of this many values. */
-export function createRecent<Value>(most: number): Recent<Value> {
+export function createRecent<Value>(maxValues: number): Recent<Value> {
   const values = new Map<string, Value>()
   return {
     get(key) {
@@ -22,7 +22,7 @@ export function createRecent<Value>(most: number): Recent<Value> {
     set(key, value) {
       values.delete(key)
       values.set(key, value)
-      dropOldest(values, most)
+      dropOldest(values, maxValues)
     },
     delete: (key) => void values.delete(key),
   }
@@ -41,7 +41,7 @@ const MAX_CHARACTERS = 64_000_000
 const MAX_OF_ONE = 2_000_000
 
 /** Creates a cache of this many characters. */
-export function createSizedCache<Value>(mostCharacters = MAX_CHARACTERS): SizedCache<Value> {
+export function createSizedCache<Value>(maxCharacters = MAX_CHARACTERS): SizedCache<Value> {
   const known = new Map<string, { readonly value: Value; readonly size: number }>()
   let total = 0
   const forget = (key: string) => {
@@ -60,11 +60,11 @@ export function createSizedCache<Value>(mostCharacters = MAX_CHARACTERS): SizedC
     set(key, value, valueSize) {
       const size = key.length + valueSize
       forget(key)
-      if (size > Math.min(MAX_OF_ONE, mostCharacters)) return
+      if (size > Math.min(MAX_OF_ONE, maxCharacters)) return
       known.set(key, { value, size })
       total += size
       for (const oldest of known.keys()) {
-        if (total <= mostCharacters) break
+        if (total <= maxCharacters) break
         forget(oldest)
       }
     },

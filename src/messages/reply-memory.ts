@@ -18,8 +18,8 @@ export type ReplyMemory = {
 }
 
 /** Creates a memory with this limit. */
-export function createReplyMemory(mostCharacters?: number): ReplyMemory {
-  const known = createSizedCache<Fields>(mostCharacters)
+export function createReplyMemory(maxCharacters?: number): ReplyMemory {
+  const known = createSizedCache<Fields>(maxCharacters)
 
   function restored(message: Fields, owner: string): Fields {
     if (message.role !== 'assistant') return message

@@ -28,7 +28,7 @@ export type Job = Target & {
 
 /** How a sampling ended. */
 export type SamplingEnd = {
-  /** As the upstream counted. */
+  /** As the upstream reported it. */
   readonly usage?: BilledTokens | undefined
   readonly stopReason?: string | undefined
   readonly milliseconds: number

@@ -21,7 +21,7 @@ export type Target = {
   /** Identifies the client. */
   readonly owner: string
   /** The upstream's limit on tools per request. */
-  readonly mostTools?: number | undefined
+  readonly maxTools?: number | undefined
   /** Waits before a retry; defaults to a real timer. */
   readonly wait?: Wait | undefined
   /** Yields to other requests between steps that are slow for very long conversations. */
@@ -66,7 +66,7 @@ const MAX_MODELS = 1000
 /** Sends all tool fields; if the upstream refuses the newer ones, sends once more without them. */
 async function sendLowered<Given>(
   contract: MessagesRequest,
-  { upstream, wire, mostTools, owner, slice }: Target,
+  { upstream, wire, maxTools, owner, slice }: Target,
   send: (request: MessagesRequest) => Promise<Given>,
   refusalIn: (given: Given) => HttpAnswer | undefined,
 ): Promise<{ readonly answer: Given; readonly request: MessagesRequest }> {
@@ -75,14 +75,14 @@ async function sendLowered<Given>(
   const key = `${owner} ${contract.model}`
   const keepsFields = !plain.get(key)
   await yieldIfOver(slice)
-  const request = lower(contract, wire, { mostTools, keepsFields })
+  const request = lower(contract, wire, { maxTools, keepsFields })
   await yieldIfOver(slice)
   const answer = await send(request)
   const refusal = refusalIn(answer)
   if (wire === 'native' || !refusal || !refusesField(refusal, request)) return { answer, request }
   plain.set(key, true)
   plainModels.set(upstream, plain)
-  const again = lower(contract, wire, { mostTools, keepsFields: false })
+  const again = lower(contract, wire, { maxTools, keepsFields: false })
   return { answer: await send(again), request: again }
 }
 

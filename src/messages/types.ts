@@ -57,7 +57,7 @@ export type ChosenWire = {
   readonly wire: UpstreamWire
   readonly why: string
   /** The upstream's limit on tools per request; unlimited if omitted. */
-  readonly mostTools?: number
+  readonly maxTools?: number
   /** The upstream itself searches tools that the client defers. */
   readonly searchesTools?: boolean
 }

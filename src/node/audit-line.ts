@@ -31,8 +31,8 @@ export function auditLine(record: TraceRecord, { redact, hasContent = false }: A
   const line = plain && shown ? `${plain.slice(0, -1)},"content":${shown}}` : plain
   if (line !== undefined && line.length <= MAX_LINE_LENGTH) return line
   const { version, time, processId, sequence, conversation, type } = record
-  const least = { version, time, processId, sequence, conversation, type, isCut: true }
-  return written(least, redact, MAX_TEXT_LENGTH)
+  const min = { version, time, processId, sequence, conversation, type, isCut: true }
+  return written(min, redact, MAX_TEXT_LENGTH)
 }
 
 /** Returns the JSON of the fields that every record starts with; they contain no secrets. */

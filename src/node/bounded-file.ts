@@ -4,17 +4,17 @@ import { constants, createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 
 /**
- * Reads a file; follows symbolic links. Rejects for pipes, devices and folders, and for files with more than `mostBytes`
+ * Reads a file; follows symbolic links. Rejects for pipes, devices and folders, and for files with more than `maxBytes`
  * bytes, without reading them. Callers put the file's name in front of these error messages.
  */
-export async function readBoundedFile(path: string, mostBytes: number): Promise<Buffer> {
+export async function readBoundedFile(path: string, maxBytes: number): Promise<Buffer> {
   // Without O_NONBLOCK, opening a pipe without a writer would wait forever.
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const found = await file.stat()
     if (!found.isFile()) throw new Error('is not a regular file')
-    if (found.size > mostBytes) throw new Error(`has ${found.size} bytes, more than ${mostBytes}`)
-    const bytes = Buffer.alloc(Math.min(mostBytes + 1, found.size + 4096))
+    if (found.size > maxBytes) throw new Error(`has ${found.size} bytes, more than ${maxBytes}`)
+    const bytes = Buffer.alloc(Math.min(maxBytes + 1, found.size + 4096))
     let size = 0
     while (size < bytes.length) {
       const { bytesRead } = await file.read(bytes, size, bytes.length - size, size)
@@ -27,28 +27,28 @@ export async function readBoundedFile(path: string, mostBytes: number): Promise<
   }
 }
 
-/** Thrown for what is no file to read; callers put the file's name in front of the message. */
+/** Thrown for something that is not a readable file; callers put the file's name in front of the message. */
 export class UnreadableFile extends Error {}
 
 /**
  * Reads a text file that the user names: a regular file, or a pipe of the shell, as in `<(command)`. Rejects with an
- * UnreadableFile for named pipes, devices, and more than `mostBytes` bytes.
+ * UnreadableFile for named pipes, devices, and more than `maxBytes` bytes.
  */
-export async function readNamedText(path: string, mostBytes: number): Promise<string> {
+export async function readNamedText(path: string, maxBytes: number): Promise<string> {
   const found = await stat(path)
   // Opening a FIFO may block forever, and even keep the process from exiting. A shell's <(…) always has a writer.
   if (found.isFIFO() && !/^\/(dev|proc)\//.test(path))
     throw new UnreadableFile('is a named pipe; use a regular file')
   if (found.isCharacterDevice() || found.isBlockDevice())
     throw new UnreadableFile('is a device; use a regular file')
-  const tooLarge = new UnreadableFile(`has more than ${mostBytes / 1_000_000} MB; use a smaller file`)
-  if (found.size > mostBytes) throw tooLarge
+  const tooLarge = new UnreadableFile(`has more than ${maxBytes / 1_000_000} MB; use a smaller file`)
+  if (found.size > maxBytes) throw tooLarge
   const chunks: Buffer[] = []
   let size = 0
   // A pipe may never end, and a file may grow.
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > mostBytes) throw tooLarge
+    if (size > maxBytes) throw tooLarge
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

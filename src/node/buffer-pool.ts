@@ -11,7 +11,7 @@ export type BufferPool = {
 
 const SMALLEST_POOLED = 65_536
 
-const LARGEST_POOLED = 4_194_304
+const MAX_POOLED_BYTES = 4_194_304
 
 const MAX_FREE_BYTES = 16_777_216
 
@@ -23,7 +23,7 @@ export function createBufferPool(maxFreeBytes = MAX_FREE_BYTES): BufferPool {
   let freeBytes = 0
   return {
     take(size) {
-      if (size < SMALLEST_POOLED || size > LARGEST_POOLED) return Buffer.allocUnsafeSlow(size)
+      if (size < SMALLEST_POOLED || size > MAX_POOLED_BYTES) return Buffer.allocUnsafeSlow(size)
       const capacity = 2 ** Math.ceil(Math.log2(size))
       const known = free.get(capacity)?.pop()
       if (known) freeBytes -= capacity

@@ -37,13 +37,13 @@ export function createClientNetwork(proxies: readonly string[]): ClientNetwork {
 function addSubnet(list: BlockList, proxy: string): void {
   const [address = '', bits, ...rest] = proxy.split('/')
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-  const most = family === 'ipv6' ? 128 : 32
-  const isSubnet = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+  const maxBits = family === 'ipv6' ? 128 : 32
+  const isSubnet = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits)
   if (isIP(address) === 0 || !isSubnet || rest.length > 0)
     throw new OptionError(
       'proxies',
       `"${proxy}" is not an IP address or subnet`,
       'write it as 10.0.0.5 or 10.0.0.0/8',
     )
-  list.addSubnet(address, bits === undefined ? most : Number(bits), family)
+  list.addSubnet(address, bits === undefined ? maxBits : Number(bits), family)
 }

@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const RETRY_MS = 25
 
 /**
- * Waits for the lock, takes it and returns a function that releases it. A lock older than `longestHold` milliseconds is
+ * Waits for the lock, takes it and returns a function that releases it. A lock older than `maxHoldMs` milliseconds is
  * assumed to belong to a killed process and is taken over. Rejects if the file cannot be created.
  */
-export async function lockFile(path: string, longestHold: number): Promise<() => Promise<void>> {
+export async function lockFile(path: string, maxHoldMs: number): Promise<() => Promise<void>> {
   while (!(await tryLock(path))) {
-    if (await isAbandoned(path, longestHold)) await rm(path, { force: true })
+    if (await isAbandoned(path, maxHoldMs)) await rm(path, { force: true })
     else await sleep(RETRY_MS)
   }
   return () => rm(path, { force: true })
@@ -26,7 +26,7 @@ async function tryLock(path: string): Promise<boolean> {
   }
 }
 
-async function isAbandoned(path: string, longestHold: number): Promise<boolean> {
+async function isAbandoned(path: string, maxHoldMs: number): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
-  return found !== undefined && Date.now() - found.mtimeMs > longestHold
+  return found !== undefined && Date.now() - found.mtimeMs > maxHoldMs
 }

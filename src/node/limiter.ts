@@ -4,9 +4,9 @@
 export type Limiter = <Value>(task: () => Promise<Value>, isUrgent?: boolean) => Promise<Value>
 
 /**
- * Creates a limiter for `most` tasks at once; a task gives up its slot after `slotMs` milliseconds but keeps running.
+ * Creates a limiter for `maxRunning` tasks at once; a task gives up its slot after `slotMs` milliseconds but keeps running.
  */
-export function createLimiter(most: number, slotMs: number): Limiter {
+export function createLimiter(maxRunning: number, slotMs: number): Limiter {
   const waiting: (() => void)[] = []
   let running = 0
   const passOn = () => {
@@ -15,7 +15,7 @@ export function createLimiter(most: number, slotMs: number): Limiter {
     else running--
   }
   return async (task, isUrgent = false) => {
-    if (running >= most) {
+    if (running >= maxRunning) {
       await new Promise<void>((resolve) => {
         if (isUrgent) waiting.unshift(resolve)
         else waiting.push(resolve)

@@ -28,7 +28,7 @@ export type ProcessMetrics = {
 }
 
 /** Milliseconds between two samples of the event loop. */
-const RESOLUTION = 20
+const RESOLUTION_MS = 20
 const QUANTILES = [0.5, 0.99, 1]
 
 /**
@@ -37,7 +37,7 @@ const QUANTILES = [0.5, 0.99, 1]
  */
 export function watchProcess(): ProcessMetrics {
   const registry = createMetricRegistry<keyof typeof processSeries>(processSeries)
-  const delays = monitorEventLoopDelay({ resolution: RESOLUTION })
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   let last = performance.eventLoopUtilization()
   let openFiles: number | undefined
   registry.read('process_cpu_seconds_total', () => {
@@ -51,7 +51,7 @@ export function watchProcess(): ProcessMetrics {
   registry.read('toolshelf_event_loop_delay_seconds', () => {
     const samples = QUANTILES.map((quantile) => ({
       labels: { quantile: String(quantile) },
-      value: Math.max(0, delays.percentile(quantile * 100) / 1e9 - RESOLUTION / 1000),
+      value: Math.max(0, delays.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1000),
     }))
     delays.reset()
     return samples

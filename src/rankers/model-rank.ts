@@ -72,12 +72,12 @@ export function createModelRank(options: ModelRankOptions): ModelRank {
       longestMs?: number,
     ): Rank =>
     async (tools, query, limit) => {
-      const most = Math.max(limit, CANDIDATES)
-      const found = await hybrid(tools, query, most)
+      const maxCandidates = Math.max(limit, CANDIDATES)
+      const found = await hybrid(tools, query, maxCandidates)
       const candidates = found.hits.slice(0, CANDIDATES).map(({ tool }) => tool)
       await read(candidates, tools)
       const known = await cosinesOf(embedder, candidates, query, longestMs)
-      const ranked = known ? await cosines.run(known, async () => hybrid(tools, query, most)) : found
+      const ranked = known ? await cosines.run(known, async () => hybrid(tools, query, maxCandidates)) : found
       return { ...ranked, hits: ranked.hits.slice(0, limit) }
     }
   return {

@@ -89,7 +89,7 @@ export function warmUpEntries(
 }
 
 /**
- * Wraps a ranker to wait until all tools are indexed, however long that takes; an agent's search goes on after four
+ * Wraps a ranker to wait until all tools are indexed, however long that takes; an agent's search continues after four
  * seconds.
  */
 export function whenIndexed(rank: Rank): Rank {
@@ -155,9 +155,7 @@ function bridge(): Bridge | undefined {
     )
   } catch (error) {
     engines.bridge = 'none'
-    console.warn(
-      `toolshelf: the language table cannot be read, so queries are not translated: ${String(error)}`,
-    )
+    console.warn(`toolshelf: cannot read the language table, so queries are not translated: ${String(error)}`)
   }
   return engines.bridge === 'none' ? undefined : engines.bridge
 }
@@ -190,7 +188,7 @@ async function readVectors(): Promise<Vectors | undefined> {
     return createVectors(await readMeaning(await readFile(TABLE), breaks.pause))
   } catch (error) {
     console.warn(
-      `toolshelf: the table of meanings cannot be read, so search goes by words alone: ${String(error)}`,
+      `toolshelf: cannot read the table of meanings, so search ranks by words alone: ${String(error)}`,
     )
     return undefined
   }

@@ -25,7 +25,7 @@ export type ReplayOptions = {
   readonly prices?: PriceTable
   /** How loaded tools reach the model. Default: by references where the recorded API takes them, else as text. */
   readonly wire?: WireName
-  /** Called now and then with the number of replayed turns. */
+  /** Called from time to time with the number of replayed turns. */
   readonly progress?: (turns: number) => void
 }
 
@@ -63,7 +63,7 @@ export async function replay(recording: Recording, options: ReplayOptions): Prom
   for (const [index, turn] of recording.turns.entries()) {
     const laneState = laneFor(lanes, turn, recording)
     laneState.isCompacted ||= turn.isCompacted
-    // A reply that only searches is no request of its own: without Toolshelf it would not have been made.
+    // A reply that only searches does not count as a request: without Toolshelf it would not exist.
     if (turn.queries.length > 0 && turn.calls.length === 0) {
       laneState.queries.push(turn.queries)
       continue

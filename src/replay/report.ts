@@ -1,4 +1,4 @@
-// Adds up replayed turns and says in plain words whether Toolshelf would have paid, also if it would not.
+// Adds up replayed turns and says in plain words whether Toolshelf would have paid off, also if it would not.
 import { addFigures, dollars, noFigures, type PriceTable, priceOf } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, type WireName } from '../core/index.ts'
 import { count, counted, printableLine } from '../terminal/index.ts'
@@ -70,7 +70,7 @@ type Total = ReplayReport['total']
 
 function totalOf(turns: readonly ReplayedTurn[], models: readonly string[], { prices }: ReplayTerms): Total {
   const sum = (value: (turn: ReplayedTurn) => number) => turns.reduce((total, turn) => total + value(turn), 0)
-  const most = (value: (turn: ReplayedTurn) => number) =>
+  const maxOf = (value: (turn: ReplayedTurn) => number) =>
     turns.reduce((top, turn) => Math.max(top, value(turn)), 0)
   const isPriced = models.length > 0 && models.every((model) => priceOf(model, prices) !== undefined)
   return {
@@ -82,8 +82,8 @@ function totalOf(turns: readonly ReplayedTurn[], models: readonly string[], { pr
       simulated: sum(({ search }) => search?.simulated ?? 0),
     },
     prefixBreaks: turns.filter(({ prefixKept }) => prefixKept === false).length,
-    largestPromptWithout: most((turn) => turn.definitionsWithout + turn.conversationTokens),
-    largestPromptWith: most((turn) => turn.definitionsWith + turn.conversationTokens),
+    largestPromptWithout: maxOf((turn) => turn.definitionsWithout + turn.conversationTokens),
+    largestPromptWith: maxOf((turn) => turn.definitionsWith + turn.conversationTokens),
     pricedAs: isPriced ? models.slice(0, MAX_MODELS) : null,
     pricesOf: isPriced ? prices.date : null,
   }
@@ -106,11 +106,11 @@ function outcomeOf(total: Total, shelf: ReplayShelf, turns: readonly ReplayedTur
 
 const TEXTS: Record<ReplayOutcome, (total: Total) => string> = {
   pays: (total) =>
-    `Toolshelf would have paid: ${shareOf(total)} fewer prompt tokens${moneyOf(total)}, for ${counted(total.extraRoundTrips, 'extra round trip')}.`,
+    `Toolshelf would have paid off: ${shareOf(total)} fewer prompt tokens${moneyOf(total)}, for ${counted(total.extraRoundTrips, 'extra round trip')}.`,
   'context-only': (total) =>
     `Toolshelf would have saved context (${shareOf(total)} of the prompt tokens), but no money${moneyOf(total)}: the prompt cache made the definitions cheaper than ${counted(total.extraRoundTrips, 'extra round trip')}. Use it if the context window is your limit.`,
   'does-not-pay': (total) =>
-    `Toolshelf would NOT have paid: ${count(-total.tokensSaved)} more prompt tokens${moneyOf(total)}, and ${counted(total.extraRoundTrips, 'extra round trip')}. Keep these servers as they are, or pin the tools that every conversation uses.`,
+    `Toolshelf would NOT have paid off: ${count(-total.tokensSaved)} more prompt tokens${moneyOf(total)}, and ${counted(total.extraRoundTrips, 'extra round trip')}. Keep these servers as they are, or always load the tools that every conversation uses.`,
   'nothing-to-defer': () => 'There is nothing to defer: no tool of these servers could be left on the shelf.',
 }
 

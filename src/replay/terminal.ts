@@ -125,6 +125,8 @@ function totalsOf({ total }: ReplayReport): string[] {
   return [
     table(['total', 'without', 'with', 'saved'], rows, WIDTH),
     `Searches: ${count(recorded)} recorded, ${count(simulated)} simulated. Prompt cache broken: ${count(total.prefixBreaks)} times.`,
-    ...(total.pricesOf === null ? ['No money is shown: a model has no price (--prices).'] : []),
+    ...(total.pricesOf === null
+      ? ['No money is shown: a model has no price; pass a price table with --prices.']
+      : []),
   ]
 }

@@ -8,7 +8,7 @@ export type Stopwatch = {
   pause(): void
   /** Stops and restores the full time. */
   reset(): void
-  /** Ends it for good. */
+  /** Stops it permanently. */
   stop(): void
 }
 

@@ -59,13 +59,13 @@ const tooMany: TextFinding = {
 
 /** From this many further tools on, a shared description fills search results without distinguishing the tools. */
 const MAX_COPIES = 4
-/** Characters: short descriptions are often the same for good reason. */
-const SHORTEST_COPY = 40
+/** Characters; short descriptions may be the same for a good reason. */
+const MIN_COPY_LENGTH = 40
 
 function findCopies(tools: readonly ListedTool[]): Suspicion[] {
   const copies = new Map<string, string[]>()
   for (const { name, description } of tools) {
-    if (typeof description !== 'string' || description.length < SHORTEST_COPY) continue
+    if (typeof description !== 'string' || description.length < MIN_COPY_LENGTH) continue
     const names = copies.get(description)
     if (names) names.push(name)
     else copies.set(description, [name])

@@ -2,11 +2,11 @@
 import { excerpt, type TextFinding } from './suspicion.ts'
 
 /** Shorter texts are not checked: they cannot hold enough keywords to matter. */
-const SHORTEST = 100
+const MIN_LENGTH = 100
 
 /** Finds keyword lists, repeated words and long lists of service names in a text. */
 export function findStuffing(text: string, where: string): TextFinding[] {
-  if (text.length < SHORTEST) return []
+  if (text.length < MIN_LENGTH) return []
   const keywords = longestList(text)
   const services = [...new Set(wordsIn(text))].filter((word) => SERVICES.has(word))
   const { word, count, share } = mostRepeated(text)

@@ -22,13 +22,13 @@ export function gatherCandidates(
   intent: Intent,
   vectors: Vectors | undefined,
   model: Float32Array | undefined,
-  most: number,
+  maxCandidates: number,
 ): Candidates {
   const meaning = vectors?.scores(index.tools, intent.text)
-  const found = index.search(intent.words, most)
+  const found = index.search(intent.words, maxCandidates)
   const places = new Set(found.hits.map(({ document }) => document))
   for (const scores of [meaning, model])
-    if (scores) for (const place of bestPlaces(scores, most)) places.add(place)
+    if (scores) for (const place of bestPlaces(scores, maxCandidates)) places.add(place)
   const documents = [...places].sort((a, b) => a - b)
   const known = new Map(found.hits.map((hit) => [hit.document, hit]))
   const others = documents.filter((document) => !known.has(document))
@@ -57,21 +57,21 @@ export function gatherCandidates(
 const NO_WORDS = { score: 0, nameCoverage: 0, serverCoverage: 0, queryCoverage: 0 }
 
 /** Returns the indexes of the highest positive scores, best first; among equals the lower index. */
-function bestPlaces(scores: Float32Array, most: number): Uint32Array {
-  const places = new Uint32Array(most)
-  const best = new Float32Array(most)
-  let [count, least] = [0, 0]
+function bestPlaces(scores: Float32Array, maxCandidates: number): Uint32Array {
+  const places = new Uint32Array(maxCandidates)
+  const best = new Float32Array(maxCandidates)
+  let [count, min] = [0, 0]
   for (let place = 0; place < scores.length; place++) {
     const score = scores[place]!
-    if (score <= least) continue
-    let at = count < most ? count++ : most - 1
+    if (score <= min) continue
+    let at = count < maxCandidates ? count++ : maxCandidates - 1
     for (; at > 0 && best[at - 1]! < score; at--) {
       best[at] = best[at - 1]!
       places[at] = places[at - 1]!
     }
     best[at] = score
     places[at] = place
-    if (count === most) least = best[most - 1]!
+    if (count === maxCandidates) min = best[maxCandidates - 1]!
   }
   return places.subarray(0, count)
 }

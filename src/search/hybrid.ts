@@ -28,23 +28,27 @@ export type HybridParts = {
 }
 
 /** The lowest cosine that counts as a match for a tool without any word of the query. Unrelated texts are above 0. */
-const LEAST_MEANING = 0.3
+const MIN_MEANING = 0.3
 
 /**
  * A lower bound for tools that also have near words: "remember a fact" among nine tools of a server called memory.
  * Queries that no tool in such a list serves ("play some jazz") stay below 0.05.
  */
-const LEAST_WITH_NEAR_WORDS = 0.1
-const LEAST_NEAR_WORDS = 0.2
+const MIN_MEANING_WITH_NEAR_WORDS = 0.1
+const MIN_NEAR_WORDS = 0.2
 
 /** Creates the hybrid ranker. */
 export function createHybrid({ vectors, model, breaks, translate }: HybridParts): Rank {
   const reading = createReading(vectors, breaks)
-  const rankEnglish = async (index: LexicalIndex, query: string, most: number): Promise<QueryRanking> => {
+  const rankEnglish = async (
+    index: LexicalIndex,
+    query: string,
+    maxCandidates: number,
+  ): Promise<QueryRanking> => {
     const { tools } = index
     const intent = readIntent(query)
     const modelScores = await model?.(tools, intent.text)
-    const candidates = gatherCandidates(index, intent, vectors, modelScores, most)
+    const candidates = gatherCandidates(index, intent, vectors, modelScores, maxCandidates)
     const ranked = rankCandidates(candidates, tools, modelScores ? WITH_MODEL : WITHOUT_MODEL)
     const named = isShort(query) ? namedFirst(ranked, candidates, tools) : ranked
     const hits = harmlessFirst(listingFirst(named, intent), intent)
@@ -56,14 +60,14 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
     if (!index) return { hits: [], matched: 0, unread }
     // Many searches may have waited for the same tools; they continue one after the other.
     await breaks?.pause()
-    const most = Math.max(CANDIDATES, limit)
+    const maxCandidates = Math.max(CANDIDATES, limit)
     const translation = translate?.(query, index.knows)
     const own =
       translation || !isMostlyLatin(query)
-        ? rankByWords(index, translation?.own ?? query, most)
-        : await rankEnglish(index, query, most)
+        ? rankByWords(index, translation?.own ?? query, maxCandidates)
+        : await rankEnglish(index, query, maxCandidates)
     const found = translation
-      ? mergeRankings(own, await rankEnglish(index, translation.text, most), translation.known)
+      ? mergeRankings(own, await rankEnglish(index, translation.text, maxCandidates), translation.known)
       : own
     const hits = limitDuplicates(found.hits, limit)
     return { hits: hits.slice(0, limit), matched: Math.max(found.hits.length, found.matched()), unread }
@@ -71,8 +75,8 @@ export function createHybrid({ vectors, model, breaks, translate }: HybridParts)
 }
 
 /** Ranks by words alone, for text that the table of meanings cannot read. */
-function rankByWords(index: LexicalIndex, query: string, most: number): QueryRanking {
-  const { hits, matched } = index.search(query, most)
+function rankByWords(index: LexicalIndex, query: string, maxCandidates: number): QueryRanking {
+  const { hits, matched } = index.search(query, maxCandidates)
   return {
     hits: hits.flatMap(({ document, score }) => {
       const tool = index.tools[document]
@@ -106,6 +110,6 @@ function isShort(query: string): boolean {
 }
 
 function isMatch({ words, meaning, nearWords, model }: Evidence): boolean {
-  if (words.score > 0 || Math.max(meaning, model) >= LEAST_MEANING) return true
-  return meaning >= LEAST_WITH_NEAR_WORDS && nearWords >= LEAST_NEAR_WORDS
+  if (words.score > 0 || Math.max(meaning, model) >= MIN_MEANING) return true
+  return meaning >= MIN_MEANING_WITH_NEAR_WORDS && nearWords >= MIN_NEAR_WORDS
 }

@@ -57,12 +57,12 @@ const MAX_WORDS = 12
  * Searches count as similar if they share this much of their words; with less, siblings such as list and create are
  * confused.
  */
-const LEAST_SHARED = 0.85
+const MIN_SHARED = 0.85
 /** Only the latest similar searches count, so that a new habit replaces an old one. */
 const MAX_LIKE = 8
 /** The weight of a search that missed the tool: the model may have meant something else. */
 const MISS_WEIGHT = 0.5
-const LEAST_CREDIT = 1
+const MIN_CREDIT = 1
 const MAX_MOVED = 2
 
 /**
@@ -81,7 +81,7 @@ export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions =
     for (let place = known.length - 1; place >= 0 && like.length < MAX_LIKE; place--) {
       const use = known[place]!
       const shared = sharedPart(words, use.words)
-      if (shared >= LEAST_SHARED) like.push({ use, shared })
+      if (shared >= MIN_SHARED) like.push({ use, shared })
     }
     if (like.length === 0) return []
     const found = toolsByKey(tools)
@@ -94,7 +94,7 @@ export function createLearnedSearch({ uses = [], onUse }: LearnedSearchOptions =
     }
     return [...sums]
       .map(([tool, sum]) => ({ tool, ...sum }))
-      .filter(({ credit }) => credit >= LEAST_CREDIT)
+      .filter(({ credit }) => credit >= MIN_CREDIT)
       .sort((a, b) => b.credit - a.credit)
       .slice(0, MAX_MOVED)
   }

@@ -10,7 +10,7 @@ export type RelatedEntry = { readonly item: RelatedItem; readonly tool: Tool }
 /** An entry is returned if it ranks among this many of the best … */
 const MAX_COMPARED = 5
 /** … and has at least this share of the best score. */
-const LEAST_PART = 0.6
+const MIN_SHARE = 0.6
 
 /**
  * Finds entries that rank among the best tools. `entries` must return the same object for the same list, which is
@@ -28,8 +28,8 @@ export function createRelatedSearch(entries: () => readonly RelatedEntry[], rank
     }
     const { all, items } = joined
     const { hits } = await rank(all, query, MAX_COMPARED)
-    const least = (hits[0]?.score ?? 0) * LEAST_PART
-    return hits.flatMap(({ tool, score }) => (score >= least ? (items.get(tool) ?? []) : []))
+    const min = (hits[0]?.score ?? 0) * MIN_SHARE
+    return hits.flatMap(({ tool, score }) => (score >= min ? (items.get(tool) ?? []) : []))
   }
 }
 

@@ -58,9 +58,9 @@ const MAX_TWINS = 3
 
 /**
  * Limits duplicates of a tool on several servers: the first keeps its place and up to two others follow it. Only the
- * first `most` results are sorted and complete.
+ * first `limit` results are sorted and complete.
  */
-export function limitDuplicates(hits: readonly Hit[], most: number): Hit[] {
+export function limitDuplicates(hits: readonly Hit[], limit: number): Hit[] {
   const seen = new Map<string, number>()
   const isCrowding = ({ tool }: Hit) => {
     const key = `${ownName(tool)}\n${tool.tool.description ?? ''}`
@@ -69,7 +69,7 @@ export function limitDuplicates(hits: readonly Hit[], most: number): Hit[] {
   }
   const [kept, crowding]: [Hit[], Hit[]] = [[], []]
   for (const hit of hits) {
-    if (kept.length >= most) break
+    if (kept.length >= limit) break
     ;(isCrowding(hit) ? crowding : kept).push(hit)
   }
   return [...kept, ...crowding]

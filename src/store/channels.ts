@@ -1,5 +1,5 @@
-// Tracks who listens to which channel in this process, and who wants to hear of gaps. Subscribes to a channel on the
-// server once, however many listeners it has.
+// Tracks the listeners of each channel in this process, and those of gaps. Subscribes to a channel on the server
+// once, however many listeners it has.
 import type { MessageListener } from './types.ts'
 
 /** How a store subscribes to the messages of a channel on its server. */

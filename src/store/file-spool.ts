@@ -66,7 +66,7 @@ export function createFileSpool(options: FileSpoolOptions) {
       watcher = watch(folder, { persistent: false }, readSoon)
       watcher.on('error', () => {})
     } catch {
-      // The system has no more watches: polling is enough.
+      // The system has no free watches left; polling is enough.
     }
     poll = setInterval(readSoon, POLL_MS)
     poll.unref()

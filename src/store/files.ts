@@ -102,7 +102,7 @@ export function createFileStore({ folder, timeoutMs }: FileStoreOptions): StateS
   })
 }
 
-/** Returns a function that runs work once the folders exist; creates them again, once, if somebody deleted them. */
+/** Returns a function that runs work once the folders exist; creates them again, once, if they were deleted. */
 function createFolders(places: readonly string[], label: string, onMade: () => void) {
   let ready: Promise<void> | undefined
   async function makeFolders(): Promise<void> {

@@ -27,7 +27,7 @@ export function createOwnerLocks(folder: string, timeoutMs: number) {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EEXIST') return false
-      // Somebody deleted the file, or the whole folder.
+      // The file, or the whole folder, was deleted.
       written = undefined
       throw error
     }

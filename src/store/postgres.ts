@@ -116,7 +116,7 @@ function createQueries(options: PostgresStoreOptions, pool: Pool) {
     return ready
   }
 
-  /** Runs a statement; creates the tables again, once, if somebody dropped them. */
+  /** Runs a statement; creates the tables again, once, if they were dropped. */
   async function attempt<Found extends QueryResultRow>(
     name: keyof typeof sql,
     values: readonly Parameter[],

@@ -10,8 +10,8 @@ export type Pen = {
   readonly green: Paint
   readonly blue: Paint
   readonly marks: Marks
-  /** Returns a bar of at most this many columns that shows `value` relative to `most`. */
-  readonly bar: (value: number, most: number, columns: number) => string
+  /** Returns a bar of at most this many columns that shows `value` relative to `max`. */
+  readonly bar: (value: number, max: number, columns: number) => string
   /** Cuts a text to at most this many columns, with a mark at the end. */
   readonly fit: (text: string, columns: number) => string
 }
@@ -80,15 +80,15 @@ const plainMarks: Marks = {
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
 /** Returns a bar in which any value above zero is visible. */
-function blockBar(value: number, most: number, columns: number): string {
-  if (value <= 0 || most <= 0) return ''
-  const eighths = Math.max(1, Math.round(Math.min(1, value / most) * columns * 8))
+function blockBar(value: number, max: number, columns: number): string {
+  if (value <= 0 || max <= 0) return ''
+  const eighths = Math.max(1, Math.round(Math.min(1, value / max) * columns * 8))
   return '█'.repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8]
 }
 
-function plainBar(value: number, most: number, columns: number): string {
-  if (value <= 0 || most <= 0) return ''
-  return '#'.repeat(Math.max(1, Math.round(Math.min(1, value / most) * columns)))
+function plainBar(value: number, max: number, columns: number): string {
+  if (value <= 0 || max <= 0) return ''
+  return '#'.repeat(Math.max(1, Math.round(Math.min(1, value / max) * columns)))
 }
 
 /** Cuts a text to at most this many columns, with `end` if it was cut. */

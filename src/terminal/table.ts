@@ -3,18 +3,18 @@ import { columnsOf, fit, padEnd, padStart } from './pen.ts'
 
 type Row = readonly (string | number)[]
 
-/** Renders rows as a table; cuts its widest columns until it fits in `most` columns. */
+/** Renders rows as a table; cuts its widest columns until it fits in `maxWidth` columns. */
 export function table(
   header: readonly string[],
   rows: readonly Row[],
-  most = Number.POSITIVE_INFINITY,
+  maxWidth = Number.POSITIVE_INFINITY,
 ): string {
   const texts = [header, ...rows].map((row) => row.map(String))
   const widths = fitting(
     header.map((_, column) =>
       texts.reduce((widest, row) => Math.max(widest, columnsOf(row[column] ?? '')), 0),
     ),
-    most - GAP.length * (header.length - 1),
+    maxWidth - GAP.length * (header.length - 1),
   )
   const isNumber = header.map((_, column) => {
     // An empty cell, such as a cost that is not known, says nothing about its column.
@@ -40,8 +40,8 @@ export function table(
 
 const GAP = '  '
 
-function fitting(widths: number[], most: number): number[] {
-  for (let excess = widths.reduce((sum, width) => sum + width, 0) - most; excess > 0; excess--) {
+function fitting(widths: number[], maxWidth: number): number[] {
+  for (let excess = widths.reduce((sum, width) => sum + width, 0) - maxWidth; excess > 0; excess--) {
     const widest = widths.indexOf(Math.max(...widths))
     widths[widest] = (widths[widest] ?? 0) - 1
   }

@@ -184,10 +184,10 @@ function createKeyMemory(directory: UserDirectory, now: () => number) {
   }
 }
 
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+function remember<Value>(map: Map<string, Value>, key: string, value: Value, maxEntries: number): void {
   map.delete(key)
   map.set(key, value)
-  dropOldest(map, most)
+  dropOldest(map, maxEntries)
 }
 
 /** Refuses an expired key. Only its holder learns that it has expired. */

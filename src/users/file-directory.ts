@@ -82,7 +82,7 @@ class FileDirectory implements UserDirectory {
   }
 
   async reload(): Promise<void> {
-    // A check in progress may have begun before the operator asked.
+    // A check in progress may have begun before the operator asked for a reload.
     await this.#looking
     this.#loaded = { ...this.#loaded, stamp: '' }
     await this.sync()

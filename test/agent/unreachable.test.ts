@@ -65,7 +65,7 @@ test('a connection that breaks in the middle of a reply is tried again', async (
 test('reports an address that answers with an unrelated page', async () => {
   const port = await http((_, response) => response.setHeader('content-type', 'text/html').end('<p>Hi'))
   const { error } = await endAt(clientOf(`http://127.0.0.1:${port}`))
-  expect(error).toContain(`http://127.0.0.1:${port} does not answer as the Messages API does`)
+  expect(error).toContain(`http://127.0.0.1:${port} did not answer like the Messages API`)
 })
 
 test('an address that has nothing there says what is added to it', async () => {

@@ -242,6 +242,6 @@ describe('usage.json', () => {
     writeFileSync(folder, '')
     const notices: string[] = []
     open(folder, { notices }).close(conversation([ISSUE]))
-    expect(notices.at(-1)).toContain('what this session used is not remembered')
+    expect(notices.at(-1)).toContain('cannot record which tools this session used')
   })
 })

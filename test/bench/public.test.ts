@@ -212,8 +212,8 @@ describe('fetching', () => {
   test('downloads a file once, at its commit, and keeps it by its SHA-256', async () => {
     const folder = folderOf()
     const urls: string[] = []
-    const download = async (url: string, mostBytes: number) => {
-      expect(mostBytes).toBe(content.length)
+    const download = async (url: string, maxBytes: number) => {
+      expect(maxBytes).toBe(content.length)
       urls.push(url)
       return content
     }

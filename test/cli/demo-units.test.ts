@@ -219,7 +219,7 @@ test('ways are compared in a table, with what each one spared', () => {
     remind: of 4 tools that had to be loaded, 2 were named beforehand
     remind: c was loaded at once, because the message names it
     remind: get-sum was there from the start: often
-    A script searches as it was written, so this is what each way costs and spares; whether a model then forgets less, --live shows.
+    A script always searches as written, so this compares only cost; --live shows whether a model then forgets less.
     ---
     way     searches  extra round trips  tokens with  tokens saved  dollars with
     ──────  ────────  ─────────────────  ───────────  ────────────  ────────────

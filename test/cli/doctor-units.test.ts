@@ -315,7 +315,7 @@ test('the page says what the doctor found, and lets nobody change anything', asy
         "About 10,130 tokens of tool definitions travel with every request: 5.1 % of a window of 200,000 tokens, before anyone has asked anything.",
         "Through toolshelf mcp it would be 485, with the library 541: 9,645 saved per request, until something is searched for.",
         "In 20 requests 144,615 tokens are saved, with 1 extra round trip.",
-        "A request: 10,130 − 438 (ToolSearch and CallTool) − 47 (names of the servers) = 9,645. 20 requests: a search in the first one is a round trip more, and leaves 200 and 5 × 338 (tools of average size) in each from then on; each also carries 10,000 of conversation, of which the round trip repeats all. The library announces the names of all tools, too.",
+        "A request: 10,130 − 438 (ToolSearch and CallTool) − 47 (names of the servers) = 9,645. 20 requests: a search in the first one adds a round trip, and leaves 200 and 5 × 338 (tools of average size) in each from then on; each also carries 10,000 of conversation, all of which the round trip repeats. The library announces the names of all tools, too.",
         "Tokens are estimates: the characters of each definition as it is sent (name, description cut at 2,048 characters, input schema, as JSON) divided by 2.9. No tokenizer was used.",
         "Next: toolshelf mcp",
       ],

@@ -336,7 +336,9 @@ describe('toolshelf doctor', () => {
     expect((await examine([], { folder })).out).toMatch(/Next {2}toolshelf mcp$/)
     const outcomes = { a: { state: 'connected', tools: fakeTools.slice(0, 2) } } as const
     const { out } = await examine([], { folder, outcomes })
-    expect(out).toMatch(/does not pay for so few tools[\s\S]*Next {2}nothing: keep your servers as they are$/)
+    expect(out).toMatch(
+      /does not pay off for so few tools[\s\S]*Next {2}nothing: keep your servers as they are$/,
+    )
   })
 
   it('notices the clients that start these servers through Toolshelf already', async () => {

@@ -114,6 +114,6 @@ describe('toolshelf learned', () => {
     const { learn, credits, told } = open()
     for (let time = 0; time < 3; time++) learn({ query: 'tell the team', tool: post, isFound: true })
     expect(credits([post], 'tell team')).toMatchObject([{ uses: 3 }])
-    expect(told).toEqual([expect.stringMatching(/^what searches lead to is not remembered: /)])
+    expect(told).toEqual([expect.stringMatching(/^cannot save learned searches: /)])
   })
 })

@@ -70,7 +70,7 @@ describe('toolshelf pins', () => {
     expect(out).toMatch(/github +3 +0 +0 +2/)
     expect(out).toContain('toolshelf pins show <server>')
     expect(out.replace(/\s+/g, ' ')).toContain(
-      'Counted is all that a server has listed to any client. "toolshelf list" may count fewer tools',
+      'Counts everything that a server has listed to any client. "toolshelf list" may count fewer tools',
     )
     expect((await cli(folder, ['list', '--json'])).json()).toEqual({
       servers: [
@@ -123,7 +123,7 @@ describe('toolshelf pins', () => {
       server  tools  prompts  skills  changed
       ──────  ─────  ───────  ──────  ───────
       docs        1        1       1        4
-      Counted is all that a server has listed to any client. "toolshelf list" may
+      Counts everything that a server has listed to any client. "toolshelf list" may
       count fewer tools: some servers list more to a client that has roots, for
       example.
       What changed: toolshelf pins show <server>

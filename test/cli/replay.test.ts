@@ -37,7 +37,7 @@ describe('toolshelf replay', () => {
     write('tools.jsonl', toolsOf(6000))
     write('session.jsonl', session)
     const shown = await run('replay', './session.jsonl', '--catalog', 'tools.jsonl')
-    expect(shown.out).toContain('Toolshelf would have paid')
+    expect(shown.out).toContain('Toolshelf would have paid off')
     const { code, out } = await run(
       'replay',
       './session.jsonl',

@@ -260,7 +260,7 @@ test('reports an upstream that cannot be reached, unless it ends first', async (
         "            OPENAI_BASE_URL=<url>/v1 <your agent>",
         "  inspect   <url>/inspect/#key=…",
         "  health    /health, /ready, /metrics · Ctrl-C ends it",
-        "toolshelf serve: <dead> does not answer yet: the upstream http://<dead> cannot be reached (ECONNREFUSED). Check that it is running and that its URL is right. Requests are tried all the same; --upstream names another.",
+        "toolshelf serve: <dead> does not answer yet: the upstream http://<dead> cannot be reached (ECONNREFUSED). Check that it is running and that its URL is right. Requests are sent to it anyway; choose another with --upstream.",
       ]
     `)
 })

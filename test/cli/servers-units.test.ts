@@ -96,7 +96,7 @@ test('applies and reports a changed configuration', async () => {
         "too many",
         "9",
         ""gateway" has changed in the configuration; restart to apply it.",
-        "the configuration is the one before the failed change again.",
+        "the configuration is back to what it was before the failed change.",
         "10",
         "11",
         "the configuration has changed: removed a, d.",

@@ -242,7 +242,7 @@ test('what was learned is kept line by line, within limits', async () => {
   truncateSync(file, 20_000_001)
   open()
   expect(told).toEqual([
-    'what searches lead to is not remembered: /deep/learned.jsonl has 20000001 bytes, more than 20000000; delete it to start over',
+    'cannot save learned searches: /deep/learned.jsonl has 20000001 bytes, more than 20000000; delete it to start over',
   ])
   expect(await outcomeOf(() => learnedUses(file))).toContain('CommandError')
   expect([forgetLearnedSearches(file), existsSync(file)]).toEqual([undefined, false])

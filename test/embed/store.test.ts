@@ -26,7 +26,7 @@ const fileIn = (folder: string) => join(folder, `fake-${DIMENSIONS}.vectors`)
 function openIn(
   folder: string | undefined,
   messages: string[] = [],
-  mostBytes?: number,
+  maxBytes?: number,
 ): Promise<VectorStore> {
   const notify = (message: string) => void messages.push(message)
   return openStore({
@@ -34,7 +34,7 @@ function openIn(
     model: 'fake',
     dimensions: DIMENSIONS,
     notify,
-    ...(mostBytes && { mostBytes }),
+    ...(maxBytes && { maxBytes }),
   })
 }
 
@@ -202,7 +202,7 @@ test('memory keeps twice as many vectors as the file, the newest', async () => {
     model: 'fake',
     dimensions: DIMENSIONS,
     notify: () => {},
-    mostBytes: 10 * size,
+    maxBytes: 10 * size,
   })
   const texts = textsOf(50)
   for (const text of texts) store.add([text], [vectorOf(text)])

@@ -155,14 +155,14 @@ test('a recording becomes what it became', async () => {
 test('events may come in any order and twice; the oldest beyond a limit are dropped and refused', () => {
   const mixed = [...events].reverse().flatMap((one) => [one, one])
   expect(shown(mixed)).toEqual(shown(events))
-  const few = modelOf(events, { mostEvents: 10 })
+  const few = modelOf(events, { maxEvents: 10 })
   expect(few.counts()).toEqual({ kept: 10, dropped: events.length - 10, refused: 0 })
   expect(few.conversations().map(({ id, events: count }) => [id, count])).toEqual([['x', 10]])
   few.add(events[0])
   few.add(5)
   expect(few.counts()).toEqual({ kept: 10, dropped: events.length - 9, refused: 1 })
   const characters = events.slice(-1).reduce((sum, one) => sum + JSON.stringify(one).length, 0)
-  expect(modelOf(events.slice(-2), { mostCharacters: characters }).counts()).toMatchObject({ kept: 1 })
+  expect(modelOf(events.slice(-2), { maxCharacters: characters }).counts()).toMatchObject({ kept: 1 })
 })
 
 test('spans of time are as short as fits, and reach from the first turn to the last', () => {

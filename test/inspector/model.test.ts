@@ -234,7 +234,7 @@ describe('order', () => {
   })
 
   test('the newest are kept: whatever the order, the same ones', () => {
-    const limits = { mostEvents: 60 }
+    const limits = { maxEvents: 60 }
     const kept = everything(modelOf(events, limits))
     fc.assert(
       fc.property(fc.shuffledSubarray(events, { minLength: events.length }), (all) => {
@@ -260,8 +260,8 @@ describe('order', () => {
         time: new Date(1_700_000_000_000 + at).toISOString(),
       }),
     )
-    expect(modelOf(large, { mostCharacters: 50_000 }).counts().kept).toBeLessThan(50)
-    const few = modelOf(large, { mostEvents: 10 })
+    expect(modelOf(large, { maxCharacters: 50_000 }).counts().kept).toBeLessThan(50)
+    const few = modelOf(large, { maxEvents: 10 })
     expect(few.conversations().reduce((sum, { events: own }) => sum + own, 0)).toBe(10)
     // What was dropped does not come back.
     few.add(large[0])

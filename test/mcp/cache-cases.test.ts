@@ -56,7 +56,7 @@ describe('definitions on disk', () => {
     await cache.write(mine, server)
     clock.now = 1700
     const other = open(folder).cache
-    for (const one of [cache, other]) expect(await one.read({ ...mine })).toEqual({ ...server, age: 700 })
+    for (const one of [cache, other]) expect(await one.read({ ...mine })).toEqual({ ...server, ageMs: 700 })
     for (const one of [
       config(mine.name, 'http://127.0.0.1/b'),
       config('other'),
@@ -141,7 +141,7 @@ describe('definitions on disk', () => {
     const cache = rememberReads({
       async read({ name }) {
         reads.push(name)
-        return name === 'known' ? { ...server, age: 1 } : undefined
+        return name === 'known' ? { ...server, ageMs: 1 } : undefined
       },
       write: async () => void reads.push('write'),
     })
@@ -182,9 +182,9 @@ it('definitions in a store are found by all who share it, and a store that fails
   const [one, two] = [open(100), open(900)]
   expect(await one.cache.read(nobody)).toBeUndefined()
   await one.cache.write(nobody, server)
-  expect(await two.cache.read(nobody)).toEqual({ ...server, age: 800 })
+  expect(await two.cache.read(nobody)).toEqual({ ...server, ageMs: 800 })
   expect(await two.cache.read(config('other'))).toBeUndefined()
-  expect(await one.cache.read(nobody)).toMatchObject({ age: 0 })
+  expect(await one.cache.read(nobody)).toMatchObject({ ageMs: 0 })
   expect(ttls).toEqual([
     ['definitions-key', { ifVersion: null }],
     ['definitions/nobody-<hash>', { ttlMs: 2_592_000_000 }],

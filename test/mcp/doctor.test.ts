@@ -236,12 +236,12 @@ describe('what deferral saves', () => {
     expect(few.total.tokensSavedPerRequest).toBeLessThan(0)
     expect(few.projection?.tokensSaved).toBeLessThan(0)
     expect(plainView([status('a', { tools: tools(3, 10) })])).toMatch(/costs [\d,]+ more, 1 extra round trip/)
-    const note = findingsOf(few).find(({ title }) => title === 'Toolshelf does not pay for so few tools')
+    const note = findingsOf(few).find(({ title }) => title === 'Toolshelf does not pay off for so few tools')
     expect(note?.details).toEqual([
       expect.stringMatching(
         /^20 requests with a search: [\d,]+ tokens without, [\d,]+ with, 1 extra round trip$/,
       ),
-      expect.stringMatching(/^it pays from about [\d,]+ tokens of definitions on; yours have [\d,]+$/),
+      expect.stringMatching(/^it pays off from about [\d,]+ tokens of definitions; yours have [\d,]+$/),
     ])
   })
 

@@ -141,9 +141,9 @@ describe('clients without a session', () => {
 describe('sessions over HTTP', () => {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-  async function open(mostSessions: number) {
+  async function open(maxSessions: number) {
     const { gateway } = notedGateway()
-    const { url, close, sessions } = await serveMcpGatewayOnHttp(gateway, { port: 0, mostSessions })
+    const { url, close, sessions } = await serveMcpGatewayOnHttp(gateway, { port: 0, maxSessions })
     onTestFinished(close)
     const send = (body: object, id?: string) =>
       fetch(url, {

@@ -191,7 +191,7 @@ describe('a gateway without users', () => {
   })
 
   it('has room for a number of sessions, and ends those first that nobody uses', async () => {
-    const { send, sessions, note, text } = await serve({ http: { mostSessions: 3, proxies: ['127.0.0.1'] } })
+    const { send, sessions, note, text } = await serve({ http: { maxSessions: 3, proxies: ['127.0.0.1'] } })
     await send('ready', { method: 'GET', path: '/ready' })
     const begin = async (title: string, address: string) =>
       (await send(title, { body: initialize, headers: { 'x-forwarded-for': address } })).session
@@ -368,7 +368,7 @@ describe('two replicas', () => {
       const replica: Loose = await serve({
         host: { request },
         gateway: { mode: 'list', store: stores[index], results: { store: kept, budget: 100 } },
-        http: { users, mostSessions: 4 },
+        http: { users, maxSessions: 4 },
         story,
       })
       replica.describe(

@@ -154,7 +154,7 @@ describe('sessions', () => {
   })
 
   it('of clients that are not heard of are swept', async () => {
-    const { send, clients, gateway } = await openHttp([], { http: { idle: 50 } })
+    const { send, clients, gateway } = await openHttp([], { http: { idleMs: 50 } })
     await send({ body: initialize })
     expect(await clients()).toBe(1)
     await until(async () => (await clients()) === 0, 'it is forgotten')
@@ -162,7 +162,7 @@ describe('sessions', () => {
   })
 
   it('of clients that listen are kept', async () => {
-    const { connect, send, clients } = await openHttp([], { http: { idle: 50 } })
+    const { connect, send, clients } = await openHttp([], { http: { idleMs: 50 } })
     const { names } = await connect()
     await send({ body: initialize })
     await until(async () => (await clients()) === 1, 'the other one is forgotten')
@@ -170,7 +170,7 @@ describe('sessions', () => {
   })
 
   it('H6 beyond the most there may be, the first that nobody has used goes', async () => {
-    const { send, clients } = await openHttp([], { http: { mostSessions: 2 } })
+    const { send, clients } = await openHttp([], { http: { maxSessions: 2 } })
     const ids: string[] = []
     for (let count = 0; count < 3; count++)
       ids.push(String((await send({ body: initialize })).headers['mcp-session-id']))
@@ -182,7 +182,7 @@ describe('sessions', () => {
   })
 
   it('H6 a stranger who opens sessions without end ends nobody else’s: it is refused', async () => {
-    const { connect, send } = await openHttp([neighbour()], { http: { mostSessions: 2 } })
+    const { connect, send } = await openHttp([neighbour()], { http: { maxSessions: 2 } })
     const { names } = await connect()
     const open = async () => {
       const { status, headers } = await send({ body: initialize })
@@ -224,7 +224,7 @@ describe('sessions', () => {
     ['another path', { path: '/other' }, 404],
     ['no path at all', { method: 'GET', path: '//' }, 400],
   ])('%s is refused and leaves nothing behind, and nobody loses a session by it', async (_, sent, status) => {
-    const { send, clients, gateway } = await openHttp([], { http: { mostSessions: 1 } })
+    const { send, clients, gateway } = await openHttp([], { http: { maxSessions: 1 } })
     await send({ body: initialize })
     expect((await send(sent)).status).toBe(status)
     expect(await clients()).toBe(1)

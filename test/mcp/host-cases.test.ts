@@ -338,7 +338,7 @@ it('H4 a lazy server that an earlier run has stored', async () => {
     capabilities: { tools: {} },
     instructions: 'Be kind.',
     isLegacy: true,
-    age: 1000,
+    ageMs: 1000,
   }
   const writes: unknown[] = []
   const reads: string[] = []

@@ -364,7 +364,7 @@ describe('configuration', () => {
 
 describe('close', () => {
   /** Servers have their input closed, then get SIGTERM, then SIGKILL. */
-  const limits = { longestLine: 32_000_000, grace: 200 }
+  const limits = { maxMessageBytes: 32_000_000, graceMs: 200 }
 
   it.each(['stubborn', 'stubborn family'])(
     '%s: what ignores the end of its input and SIGTERM is killed',

@@ -85,7 +85,7 @@ describe('H6 servers over HTTP', () => {
       const watch = setInterval(() => {
         highest = Math.max(highest, process.memoryUsage.rss())
       }, 20)
-      const limits = { longestLine: sizeOf({ quick: 4_000_000, full: 32_000_000 }), grace: 1000 }
+      const limits = { maxMessageBytes: sizeOf({ quick: 4_000_000, full: 32_000_000 }), graceMs: 1000 }
       const all = open(behaviour, { connectTimeout: 2000 }, { limits })
       await expectWholeNeighbour(all)
       await untilState(all.host, 'bad', 'failed')

@@ -37,7 +37,7 @@ const open = (script: string, given = {}, options: OpenOptions = {}) =>
   openHost([local('bad', script, given), neighbour()], options)
 
 /** The limit of a line, and an answer above it; without the option the limit is 32 MB. */
-const LINE: OpenOptions = isThorough ? {} : { limits: { longestLine: 1_000_000, grace: 1000 } }
+const LINE: OpenOptions = isThorough ? {} : { limits: { maxMessageBytes: 1_000_000, graceMs: 1000 } }
 const TOO_LARGE = { megabytes: sizeOf({ quick: 2, full: 100 }) }
 
 describe('H6 servers that flood', () => {

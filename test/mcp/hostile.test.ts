@@ -215,7 +215,7 @@ describe('H6 servers that fail in a call', () => {
   })
 
   it('hang reading: what it never reads does not pile up without end', async () => {
-    const limits = { longestLine: 1_000_000, grace: 200 }
+    const limits = { maxMessageBytes: 1_000_000, graceMs: 200 }
     const all = openHost([local('bad', 'hang reading'), neighbour()], { limits })
     await untilState(all.host, 'bad', 'connected')
     await all.host.call('bad', 'quick', {})
@@ -230,7 +230,9 @@ describe('H6 servers that fail in a call', () => {
   })
 
   it('hang busy: a client that sends more than a busy server reads is refused, and ends nobody else’s call', async () => {
-    const { host } = openHost([local('bad', 'hang busy')], { limits: { longestLine: 100_000, grace: 200 } })
+    const { host } = openHost([local('bad', 'hang busy')], {
+      limits: { maxMessageBytes: 100_000, graceMs: 200 },
+    })
     await untilState(host, 'bad', 'connected')
     const others = host.call('bad', 'wait', {})
     const working = host.call('bad', 'quick', {})
@@ -249,7 +251,7 @@ describe('H6 servers that fail in a call', () => {
 
   it('hang reading: one that reads nothing any more is ended, and says so', async () => {
     const { host } = openHost([local('bad', 'hang reading')], {
-      limits: { longestLine: 100_000, grace: 200, stuckMs: 0 },
+      limits: { maxMessageBytes: 100_000, graceMs: 200, stuckMs: 0 },
       times: { firstRetryMs: 3_600_000 },
     })
     await untilState(host, 'bad', 'connected')

@@ -133,7 +133,7 @@ describe('toolshelf login, H1', () => {
       return browse(answer.href)
     }
     const message = await messageOf(logIn({ openBrowser }))
-    expect(message).toContain('another name (issuer)')
+    expect(message).toContain('is not the expected one')
     expect(message).not.toContain('evil')
     expect(readdirSync(temporaryParent(folder))).toEqual([])
   })

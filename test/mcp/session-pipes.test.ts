@@ -7,7 +7,7 @@ import { script } from './support/shell-server.ts'
 describe.skipIf(process.platform === 'win32')('H6 the pipes of a process', () => {
   it('carry no line that is too long', async () => {
     const { session, ended } = await openSession(script({ 'x/y': 'printf "%01100000d" 0; sleep 60' }), {
-      limits: { longestLine: 1_000_000, grace: 20 },
+      limits: { maxMessageBytes: 1_000_000, graceMs: 20 },
     })
     const call = messageOf(session.request('x/y', {}, options))
     const reason = 'the process was stopped: it wrote a line of more than 1 MB'
@@ -19,7 +19,7 @@ describe.skipIf(process.platform === 'win32')('H6 the pipes of a process', () =>
     const text = 'x'.repeat(200_000)
     const fill = async (stuckMs: number) => {
       const open = await openSession(script({ 'x/y': 'sleep 60' }), {
-        limits: { longestLine: 100_000, grace: 20, stuckMs },
+        limits: { maxMessageBytes: 100_000, graceMs: 20, stuckMs },
       })
       const calls = ['a', 'b'].map(() => messageOf(open.session.request('x/y', { text }, options)))
       return { ...open, full: await messageOf(open.session.request('x/y', {}, options)), calls }
@@ -72,7 +72,9 @@ describe.skipIf(process.platform === 'win32')('H6 the pipes of a process', () =>
     expect(await messageOf(ending.session.request('x/y', {}, options))).toBe(
       '! the process ended with exit code 3',
     )
-    const staying = await openSession(closing('sleep 60'), { limits: { longestLine: 1_000_000, grace: 20 } })
+    const staying = await openSession(closing('sleep 60'), {
+      limits: { maxMessageBytes: 1_000_000, graceMs: 20 },
+    })
     await staying.session.request('x/y', {}, options)
     expect(skip(2000, 2000)).toEqual([])
     expect(await messageOf(staying.session.request('x/y', {}, options))).toContain('EPIPE')

@@ -110,7 +110,7 @@ describe.skipIf(process.platform === 'win32')('H4 the end of a process', () => {
   })
 
   it('that we asked for is not reported, whatever it takes', async () => {
-    const limits = { longestLine: 1_000_000, grace: 20 }
+    const limits = { maxMessageBytes: 1_000_000, graceMs: 20 }
     const stubborn = script({ 'x/y': "trap '' TERM; reply '{}'" }, 'while :; do sleep 60; done')
     for (const transport of [script({}), script({}, 'sleep 60'), stubborn]) {
       const { session, hasEnded } = await openSession(transport, { limits })
@@ -122,7 +122,7 @@ describe.skipIf(process.platform === 'win32')('H4 the end of a process', () => {
   })
 
   it('that we asked for leaves it time to end by itself, and none once it has', async () => {
-    const limits = { longestLine: 1_000_000, grace: 60_000 }
+    const limits = { maxMessageBytes: 1_000_000, graceMs: 60_000 }
     const polite = await openSession(script({}, 'echo bye >&2'), { limits })
     await polite.session.close()
     expect(polite.session.stderr()).toBe('bye')

@@ -560,7 +560,7 @@ describe('H6 notifications of a server', () => {
   function open(isKept = true) {
     const delivered: unknown[] = []
     const notifications = createNotifications({
-      refresh: 500,
+      refreshMs: 500,
       later: (task, ms) => setTimeout(task, ms),
       relist(list) {
         delivered.push(`relist ${list}`)

@@ -27,14 +27,14 @@ function gatewayOf(
   wire: UpstreamWire,
   mode: string,
   samplings: readonly Content[],
-  mostTools?: number,
+  maxTools?: number,
   more: { readonly keep?: readonly string[]; readonly contextWindow?: number } = {},
 ) {
   const left = [...samplings]
   const protocol: string[] = []
   const model = modelOf(() => ({ content: left.shift() ?? [text('I am done.')] }), {
     wire,
-    ...(mostTools ? { mostTools } : {}),
+    ...(maxTools ? { maxTools } : {}),
   })
   const { lexical: own, bm25, regex } = rankers
   const gateway = createMessagesGateway({
@@ -101,7 +101,7 @@ const through = (wire: UpstreamWire, id: string, name: string, input: Fields = {
 const contentOf = (message: Fields) => ({ role: 'assistant', content: message.content })
 
 /** A client that has never heard of tool search: its tools are shelved. */
-async function shelved(wire: UpstreamWire, mostTools?: number): Promise<string[]> {
+async function shelved(wire: UpstreamWire, maxTools?: number): Promise<string[]> {
   const tools = [
     tool('Read'),
     tool('mcp__mail__send'),
@@ -124,7 +124,7 @@ async function shelved(wire: UpstreamWire, mostTools?: number): Promise<string[]
       [searching('mail send', 'toolu_s6')],
       [text('Again.')],
     ],
-    mostTools,
+    maxTools,
   )
   const messages: Fields[] = [user(text('go'))]
   const turn = async (...answers: Fields[]) => {

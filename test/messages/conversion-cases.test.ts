@@ -190,9 +190,9 @@ describe('a request to an upstream', () => {
   })
 
   it.each([
-    ['append', searched, { mostTools: 4 }],
+    ['append', searched, { maxTools: 4 }],
     ['append', mixed, { keepsFields: true }],
-    ['bridge', mixed, { mostTools: 9 }],
+    ['bridge', mixed, { maxTools: 9 }],
   ] as const)('without searches is lowered, every part of it: %s', async (wire, given, lowering) => {
     const write = (request: MessagesRequest) => linesOf(lower(request, wire, lowering) as unknown as Fields)
     const name = given === mixed ? `lowered-${wire}-mixed` : `lowered-${wire}`
@@ -207,7 +207,7 @@ describe('a request to an upstream', () => {
         ['append', {}],
         ['bridge', {}],
         ['append', { keepsFields: true }],
-        ['append', { mostTools: 3 }],
+        ['append', { maxTools: 3 }],
       ] as const
       for (const [wire, lowering] of [...ways, ...ways.toReversed()]) {
         const again = lower(frozen, wire, lowering)

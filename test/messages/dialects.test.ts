@@ -176,11 +176,11 @@ test.each([
   ['https://api.z.ai/api/paas/v4', 'glm-5', { takesThinking: true, wantsReasoning: true }],
   ['https://generativelanguage.googleapis.com/v1beta/openai', 'gemini-3-pro', { wantsExtraContent: true }],
   ['https://api.mistral.ai/v1', 'devstral-2', { callIds: 'nine', wantsAssistantAfterTool: true }],
-  ['https://api.openai.com/v1', 'gpt-4o', { mostTools: 128, encryptsReasoning: false }],
-  ['https://x.openai.azure.com/openai/v1', 'my-deployment', { mostTools: 128 }],
-  ['https://gateway.example/v1', 'openai/gpt-5.4', { mostTools: 128, encryptsReasoning: true }],
-  ['http://127.0.0.1:11434/v1', 'gpt-oss:20b', { mostTools: undefined, wantsReasoning: false }],
-  ['http://127.0.0.1:11434/v1', 'qwen3', { mostTools: undefined, callIds: 'short', wantsReasoning: false }],
+  ['https://api.openai.com/v1', 'gpt-4o', { maxTools: 128, encryptsReasoning: false }],
+  ['https://x.openai.azure.com/openai/v1', 'my-deployment', { maxTools: 128 }],
+  ['https://gateway.example/v1', 'openai/gpt-5.4', { maxTools: 128, encryptsReasoning: true }],
+  ['http://127.0.0.1:11434/v1', 'gpt-oss:20b', { maxTools: undefined, wantsReasoning: false }],
+  ['http://127.0.0.1:11434/v1', 'qwen3', { maxTools: undefined, callIds: 'short', wantsReasoning: false }],
 ])('%s with %s', (url, model, has) => {
   expect(dialectOf(new URL(url), model)).toMatchObject(has)
 })

@@ -145,7 +145,7 @@ const options = () => ({
   ],
   hosts: ['also.example'],
   forward: ['GET /v1/files/*'],
-  mostBody: 2_000,
+  maxBodyBytes: 2_000,
   metrics: createMessagesMetrics(),
 })
 

@@ -87,8 +87,8 @@ describe('the tools of a request', () => {
         ),
       ),
     ]
-    const limited = (mostTools: number, more: Json = {}) =>
-      names(lowered(tools, all, 'append', { mostTools }, more))
+    const limited = (maxTools: number, more: Json = {}) =>
+      names(lowered(tools, all, 'append', { maxTools }, more))
     expect(limited(6)).toEqual(['a', 'b', 'mail', 'post', 'fax'])
     expect(limited(5)).toEqual(['a', 'b', 'mail', 'post', 'CallTool'])
     expect(limited(4)).toEqual(['a', 'b', 'mail', 'CallTool'])
@@ -108,7 +108,7 @@ describe('the tools of a request', () => {
       'post',
       'fax',
     ])
-    const own = lowered([...tools, tool('CallTool')], all, 'append', { mostTools: 4 })
+    const own = lowered([...tools, tool('CallTool')], all, 'append', { maxTools: 4 })
     expect(names(own)).toEqual(['a', 'b', 'CallTool', 'mail', 'post', 'fax'])
   })
 

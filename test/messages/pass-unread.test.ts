@@ -102,7 +102,7 @@ test('a compressed body is passed on as it is', async () => {
 })
 
 test('a body without a length that grows too large is refused', async () => {
-  const { gateway } = await open({ mostBody: 1000 })
+  const { gateway } = await open({ maxBodyBytes: 1000 })
   const body = new ReadableStream({
     start(controller) {
       for (let part = 0; part < 20; part++) controller.enqueue(Buffer.alloc(100, 'x'))
@@ -115,7 +115,7 @@ test('a body without a length that grows too large is refused', async () => {
 })
 
 /** A gateway in pass mode, and the last body that its upstream got. */
-async function open(options: { mostBody?: number } = {}) {
+async function open(options: { maxBodyBytes?: number } = {}) {
   let last = Buffer.alloc(0)
   const upstream = createServer(async (incoming, outgoing) => {
     last = Buffer.from(await arrayBuffer(incoming).catch(() => new ArrayBuffer(0)))

@@ -113,7 +113,7 @@ test('wire 27 usage is the sum over the samplings, at every depth', async () => 
 const many = (count: number) => Array.from({ length: count }, (_, index) => tool(`tool_${index}`))
 
 test('more tools than the upstream takes are shelved in auto, however few tokens they have', async () => {
-  const model = modelOf(() => ({ content: [text('Hi.')] }), { wire: 'append', mostTools: 128 })
+  const model = modelOf(() => ({ content: [text('Hi.')] }), { wire: 'append', maxTools: 128 })
   await replyOf(model.upstream, { ...ask(many(150)), model: 'claude-sonnet-5' }, 'auto')
   expect(namesIn(model.requests[0] as MessagesRequest)).toEqual(['ToolSearch'])
   await replyOf(model.upstream, { ...ask(many(100)), model: 'claude-sonnet-5' }, 'auto')
@@ -128,7 +128,7 @@ test('wire 39 loaded tools beyond the limit are called through CallTool; the lis
       const input = wanted === 'CallTool' ? { name: 'tool_11', arguments: { a: 1 } } : {}
       return { content: [{ type: 'tool_use', id: `toolu_${loadedIn(request)}`, name: wanted, input }] }
     },
-    { wire: 'append', mostTools: 8 },
+    { wire: 'append', maxTools: 8 },
   )
   const loadedIn = ({ messages }: MessagesRequest) =>
     messages

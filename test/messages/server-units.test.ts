@@ -309,7 +309,7 @@ it('a stream begins early and pings while it is silent, until it is closed', asy
     const { outgoing, response, log } = outgoingOf(more)
     const stream = openEventStream(response, {
       headWaitMs: 10,
-      silence: 100,
+      silenceMs: 100,
       headers: () => ({ 'x-early': '1' }),
       writer: writer(),
     })

@@ -145,7 +145,7 @@ test('a request with the same tools and model continues its conversation', () =>
   const said = Array.from({ length: 12 }, (_, index) => Object.freeze(user(text(String(index)))))
   const place = (count: number, more: object = {}) => {
     const messages = said.slice(0, count)
-    return { tools, model: MODEL, given: messages, messages, ...more }
+    return { tools, model: MODEL, clientMessages: messages, messages, ...more }
   }
   const trace = () => {}
   const fork = forkFor(place(2), trace)
@@ -164,7 +164,7 @@ test('a request with the same tools and model continues its conversation', () =>
   keep(fork, place(4))
   expect(isFound(place(4))).toBe(true)
   // Nor is one found whose end may still change.
-  keep(fork, place(5, { given: [...said.slice(0, 4), user(text('loose'))] }))
+  keep(fork, place(5, { clientMessages: [...said.slice(0, 4), user(text('loose'))] }))
   expect(isFound(place(4))).toBe(false)
   // Another fork may have taken its place.
   const other = forkFor(place(6))

@@ -162,7 +162,7 @@ test('wire 35 a silent upstream is bridged by pings', async () => {
     yield { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: {} }
     yield { type: 'message_stop' }
   }
-  const gateway = await start(upstream, { silence: 5 })
+  const gateway = await start(upstream, { silenceMs: 5 })
   const answer = await fetch(`${gateway.url}/v1/messages`, {
     method: 'POST',
     body: JSON.stringify({ ...ask([read, later]), stream: true }),

@@ -404,22 +404,22 @@ it('wires are chosen by the model and the host, or forced', () => {
   expect(others).toMatchInlineSnapshot(`
     [
       {
-        "mostTools": 128,
+        "maxTools": 128,
         "why": "has tool_search, as gpt-5.4 and later do",
         "wire": "native",
       },
       {
-        "mostTools": 128,
+        "maxTools": 128,
         "why": "it is forced",
         "wire": "append",
       },
       {
-        "mostTools": 128,
+        "maxTools": 128,
         "why": "tool_search needs gpt-5.4 or later",
         "wire": "append",
       },
       {
-        "mostTools": 128,
+        "maxTools": 128,
         "why": "it is forced",
         "wire": "bridge",
       },

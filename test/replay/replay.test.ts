@@ -282,8 +282,8 @@ describe('the view', () => {
         'list price # # #',
         'Searches: # recorded, # simulated. Prompt cache broken: # times.',
         '',
-        'Toolshelf would have paid: # % fewer prompt tokens (# without, #',
-        ' with), for # extra round trip.',
+        'Toolshelf would have paid off: # % fewer prompt tokens (# without,',
+        ' # with), for # extra round trip.',
         '',
       ].join('\n'),
     )

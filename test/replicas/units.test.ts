@@ -120,7 +120,7 @@ describe('a replica', () => {
     await pass(2000)
     expect(await other.replica.isAlive(one.replica.id)).toBe(true)
     expect(one.notices).toEqual([
-      'the store does not answer; open sessions go on here, new ones wait for it: the store is unreachable',
+      'the store does not answer; open sessions continue here, new ones wait for it: the store is unreachable',
       'the store answers again',
     ])
     expect(other.notices).toEqual([])

@@ -102,16 +102,16 @@ describe('a store on disk', () => {
 
   test('expires what nobody read, and deletes it', async () => {
     const folder = newFolder()
-    await createDiskResults({ folder, now, maxAge: 60_000 }).put('me', A, 'old')
+    await createDiskResults({ folder, now, maxAgeMs: 60_000 }).put('me', A, 'old')
     time += 120_000
-    const store = createDiskResults({ folder, now, maxAge: 60_000 })
+    const store = createDiskResults({ folder, now, maxAgeMs: 60_000 })
     expect(await store.get('me', A)).toBeUndefined()
     await store.put('you', B, 'new')
     expect(readdirSync(folder)).toHaveLength(1)
   })
 
   test('keeps what was read for as long again', async () => {
-    const store = createDiskResults({ folder: newFolder(), now, maxAge: 60_000 })
+    const store = createDiskResults({ folder: newFolder(), now, maxAgeMs: 60_000 })
     await store.put('me', A, 'read')
     for (const [wait, found] of [
       [50_000, 'read'],
@@ -134,12 +134,12 @@ describe('a store on disk', () => {
     writeFileSync(join(folder, 'notes.txt'), 'mine')
     mkdirSync(join(folder, 'src', 'deep'), { recursive: true })
     writeFileSync(join(folder, 'src', 'deep', 'code.ts'), 'mine')
-    const store = createDiskResults({ folder, now, maxAge: 60_000 })
+    const store = createDiskResults({ folder, now, maxAgeMs: 60_000 })
     await store.put('me', A, 'text')
     const owner = readdirSync(folder).find((name) => /^[0-9a-f]{40}$/.test(name)) ?? ''
     writeFileSync(join(folder, owner, 'mine.txt.bak'), 'mine')
     time += 120_000
-    await createDiskResults({ folder, now, maxAge: 60_000 }).put('you', B, 'text')
+    await createDiskResults({ folder, now, maxAgeMs: 60_000 }).put('you', B, 'text')
     expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).toBe('mine')
     expect(readFileSync(join(folder, 'src', 'deep', 'code.ts'), 'utf8')).toBe('mine')
     expect(readdirSync(join(folder, owner))).toEqual(['mine.txt.bak'])

@@ -256,7 +256,7 @@ describe('definitions', () => {
     const config = configOf('http://127.0.0.1/?key=geheim')
     expect(await one?.read(config)).toBeUndefined()
     await one?.write(config, server)
-    expect(await other?.read(config)).toEqual({ ...server, age: 500 })
+    expect(await other?.read(config)).toEqual({ ...server, ageMs: 500 })
     expect(await other?.read(configOf('http://127.0.0.1/?key=other'))).toBeUndefined()
     expect(JSON.stringify(await store.list(''))).not.toContain('geheim')
     expect(told).toEqual([])

@@ -134,8 +134,8 @@ test('a gateway without users says that nobody can connect', async () => {
 test.each([
   [['keys', 'make'], 2, 'unknown action "make"; use list, create, revoke'],
   [['keys', 'create'], 2, 'create takes the id of one user'],
-  [['keys', 'create', 'ada', '--expires', 'soon'], 2, 'use a time to come such as 12h, 90d or 52w'],
-  [['keys', 'create', 'ada', '--expires', '2020-01-01'], 2, 'use a time to come'],
+  [['keys', 'create', 'ada', '--expires', 'soon'], 2, 'use a future time such as 12h, 90d or 52w'],
+  [['keys', 'create', 'ada', '--expires', '2020-01-01'], 2, 'use a future time'],
   [['keys', 'create', ' ada'], 1, 'cannot be a name'],
   [['keys', '--users', 'none.json'], 1, 'none.json: no such file; create it with "toolshelf keys create"'],
   [['users', 'set', 'ada'], 1, 'no such file'],

@@ -59,7 +59,7 @@ test('of a file: added, changed, wrong and removed while the gateway runs', asyn
   write({ issuer: 'ftp://nobody' })
   await reload()
   expect(issuers()).toEqual([issuer('two')])
-  expect(said.at(-1)).toMatch(/^the OAuth settings stay as they were: .*ftp:\/\/nobody/)
+  expect(said.at(-1)).toMatch(/^keeping the previous OAuth settings: .*ftp:\/\/nobody/)
   write()
   await reload()
   expect([issuers(), await challenge()]).toEqual([undefined, 'Bearer'])

@@ -223,7 +223,7 @@ describe('a layer', () => {
       credentials: { ...credentials, watch },
       notify: (message) => void notices.push(message),
     })
-    await settled(() => expect(notices).toEqual(['changes of credentials are not noticed: no channel']))
+    await settled(() => expect(notices).toEqual(['cannot watch for changed credentials: no channel']))
     await hosts.close()
     let listener: (id: string | undefined) => void = () => {}
     let reads = 0
@@ -366,7 +366,7 @@ describe('the joined host', () => {
     expect(host.status().map(({ name }) => name)).toEqual(['common', 'a'])
     await host.close()
     expect(logs()).toEqual([[], ['close']])
-    await expect(host.configure([])).rejects.toThrow('the servers of a user follow from those of the gateway')
+    await expect(host.configure([])).rejects.toThrow('the servers of a user follow those of the gateway')
   })
 
   test('runs a call where its tool is, by the name that it has there', async () => {

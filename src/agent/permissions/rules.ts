@@ -34,13 +34,14 @@ const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
   Fetch: 'url',
 }
 
-const LONGEST = 1000
+const MAX_RULE_LENGTH = 1000
 
 /** Parses a rule. Throws an error that says what is wrong with it. */
 export function parseRule(source: PermissionRule): ParsedRule {
   const rule = source.rule.trim()
   if (rule === '') throw new Error('the rule is empty; write a tool such as Bash, or Bash(git status*)')
-  if (rule.length > LONGEST) throw new Error(`the rule ${short(rule)} has more than ${LONGEST} characters`)
+  if (rule.length > MAX_RULE_LENGTH)
+    throw new Error(`the rule ${short(rule)} has more than ${MAX_RULE_LENGTH} characters`)
   const [, tool = '', pattern] = /^([^()\s]+)(?:\((.*)\))?$/s.exec(rule) ?? []
   if (tool === '')
     throw new Error(

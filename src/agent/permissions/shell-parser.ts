@@ -20,14 +20,14 @@ export type ParsedShell = {
 }
 
 const MAX_CHARACTERS = 20_000
-const DEEPEST = 20
+const MAX_DEPTH = 20
 const KEYWORDS = new Set(
   'if then else elif fi for while until do done case esac in select function time coproc [[ ]]'.split(' '),
 )
 
 /** Splits a command line as bash would. Never throws. */
 export function parseShell(text: string, depth = 0): ParsedShell {
-  if (text.length > MAX_CHARACTERS || depth > DEEPEST)
+  if (text.length > MAX_CHARACTERS || depth > MAX_DEPTH)
     return { commands: [], redirections: [], isCertain: false }
   const reader = readerOf(text, depth)
   readList(reader, 'end')
@@ -74,7 +74,7 @@ const next = ({ text, at }: Reader, offset = 0): string => text[at + offset] ?? 
 
 /** Reads commands up to the end of the text, or to the closing parenthesis of this list. */
 function readList(reader: Reader, end: 'end' | ')'): void {
-  if (reader.depth > DEEPEST) giveUp(reader)
+  if (reader.depth > MAX_DEPTH) giveUp(reader)
   for (;;) {
     skipBlanks(reader)
     const character = next(reader)
@@ -196,7 +196,7 @@ function readDocuments(reader: Reader): void {
 /** Reads the commands of substitutions in text that is not code. */
 function readExpansions(reader: Reader, text: string): void {
   doubt(reader)
-  if (reader.depth >= DEEPEST) return
+  if (reader.depth >= MAX_DEPTH) return
   const inner = readerOf(text, reader.depth + 1)
   while (inner.at < text.length) {
     if (next(inner) === '\\') inner.at += 2

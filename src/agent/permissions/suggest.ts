@@ -4,7 +4,7 @@ import { type RuleFolders, type SeenCall, shortPath } from './match.ts'
 import { programName } from './shell.ts'
 
 const MAX_COMMANDS = 5
-const LONGEST = 200
+const MAX_PATTERN_LENGTH = 200
 
 /**
  * Returns rules that allow this call and little more: for Bash exactly its commands, for files their folder, for MCP tools
@@ -20,7 +20,7 @@ export function suggestedRules(call: SeenCall, folders: RuleFolders): readonly s
     isInside ? './**' : `${shortPath(isRecursive ? path : dirname(path), folders)}/**`,
   )
   const isPlain = patterns.every(
-    (pattern) => !/[*?[{]/.test(pattern.slice(0, -3)) && pattern.length <= LONGEST,
+    (pattern) => !/[*?[{]/.test(pattern.slice(0, -3)) && pattern.length <= MAX_PATTERN_LENGTH,
   )
   return isPlain ? [...new Set(patterns)].map((pattern) => `${tool}(${pattern})`) : []
 }
@@ -28,7 +28,7 @@ export function suggestedRules(call: SeenCall, folders: RuleFolders): readonly s
 function commandRules({ shell, accesses }: SeenCall): string[] {
   if (!shell?.isCertain || accesses.some(({ kind, isInside }) => kind === 'write' || !isInside)) return []
   const texts = [...new Set(shell.commands.map(({ words }) => words.join(' ')))]
-  const isPlain = texts.every((text) => !/[*\p{Cc}]/u.test(text) && text.length <= LONGEST)
+  const isPlain = texts.every((text) => !/[*\p{Cc}]/u.test(text) && text.length <= MAX_PATTERN_LENGTH)
   const isNamed = shell.commands.every(({ words }) => programName(words[0] ?? '') !== '')
   return isPlain && isNamed && texts.length <= MAX_COMMANDS ? texts.map((text) => `Bash(${text})`) : []
 }

@@ -28,12 +28,12 @@ export async function searchToolsAndSkills(
   shelf: Shelf | undefined,
   skills: readonly Skill[],
   query: string,
-  { most = MAX_FOUND, rank = rankers.hybrid }: { readonly most?: number; readonly rank?: Rank } = {},
+  { limit = MAX_FOUND, rank = rankers.hybrid }: { readonly limit?: number; readonly rank?: Rank } = {},
 ): Promise<FoundToolsAndSkills> {
   const own = skillEntries(skills)
   const entries = shelf ? together(shelf.partition().deferred, own) : own
   const text = cleanQuery(query)
-  const { hits, matched } = text === '' ? { hits: [], matched: 0 } : await rank(entries, text, most)
+  const { hits, matched } = text === '' ? { hits: [], matched: 0 } : await rank(entries, text, limit)
   const isSkill = new Set(own)
   const found = hits.map(({ tool }) => ({
     kind: isSkill.has(tool) ? ('skill' as const) : ('tool' as const),

@@ -48,7 +48,7 @@ export function discoverTool({ complete, shelf, rank, discover }: SkillSource): 
       const options = rank ? { rank } : {}
       const { found } = await searchToolsAndSkills(undefined, skills, queryText, options)
       const both = shelf
-        ? await searchToolsAndSkills(shelf, skills, queryText, { ...options, most: MAX_WITH_TOOLS })
+        ? await searchToolsAndSkills(shelf, skills, queryText, { ...options, limit: MAX_WITH_TOOLS })
         : { found: [] }
       const byName = new Map(skills.map((skill) => [skill.name, skill]))
       const fits = found.flatMap(({ name }) => byName.get(name) ?? [])

@@ -34,7 +34,7 @@ export type Files = {
   readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
 }
 
-const LARGEST = 50_000_000
+const MAX_FILE_BYTES = 50_000_000
 
 /** Creates file access relative to a working folder. */
 export function createFiles(directory: string): Files {
@@ -46,7 +46,7 @@ export function createFiles(directory: string): Files {
   }
   const load = async (path: string) => {
     const { size } = await regularFile(path, shown)
-    if (size > LARGEST)
+    if (size > MAX_FILE_BYTES)
       throw new Error(
         `${shown(path)} has ${size} bytes, too many to read at once. Use Grep, or Bash with head.`,
       )

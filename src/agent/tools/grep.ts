@@ -11,7 +11,7 @@ import { globMatcher, walkFiles } from './walk.ts'
 const MAX_MATCHES = 200
 const MAX_CHARACTERS = 40_000
 const MAX_LINE_LENGTH = 400
-const LARGEST_FILE = 5_000_000
+const MAX_FILE_BYTES = 5_000_000
 
 /** Creates the tool Grep. */
 export function grepTool(files: Files): AgentTool {
@@ -106,7 +106,7 @@ async function textOf(file: string, found: Findings): Promise<string | undefined
   try {
     const about = await stat(file)
     if (!about.isFile()) return undefined
-    if (about.size > LARGEST_FILE) throw new Error('too large')
+    if (about.size > MAX_FILE_BYTES) throw new Error('too large')
     const bytes = await readFile(file)
     return isBinary(bytes) ? undefined : bytes.toString('utf8')
   } catch {

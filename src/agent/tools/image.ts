@@ -2,7 +2,7 @@
 import { isBinary } from './files.ts'
 
 /** The API's limit, in bytes before base64 encoding. */
-const LARGEST_IMAGE = 3_750_000
+const MAX_IMAGE_BYTES = 3_750_000
 
 const STARTS: readonly (readonly [string, number, string])[] = [
   ['image/png', 0, '\x89PNG\r\n\x1a\n'],
@@ -16,7 +16,7 @@ export function imageBlock(bytes: Buffer, name: string): object | undefined {
   const type = STARTS.find(([, at, start]) => bytes.toString('latin1', at, at + start.length) === start)?.[0]
   // Text may begin like an image, and the API refuses a request with an invalid image.
   if (type === undefined || !isBinary(bytes)) return undefined
-  if (bytes.length > LARGEST_IMAGE)
+  if (bytes.length > MAX_IMAGE_BYTES)
     throw new Error(
       `${name} is an image of ${bytes.length} bytes, more than can be shown. Make it smaller first.`,
     )

@@ -7,8 +7,8 @@ export type MiddleCut = {
 }
 
 /** Creates a collector that keeps at most this many bytes. */
-export function createMiddleCut(most: number): MiddleCut {
-  const half = Math.floor(most / 2)
+export function createMiddleCut(maxBytes: number): MiddleCut {
+  const half = Math.floor(maxBytes / 2)
   let head = Buffer.alloc(0)
   let tail = Buffer.alloc(0)
   let left = 0

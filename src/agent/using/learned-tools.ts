@@ -3,20 +3,20 @@ import type { LearnedTool, ToolUsage, ToolUsed } from './types.ts'
 
 /** Sessions that are remembered; older ones are dropped. */
 export const MAX_SESSIONS = 10
-const LEAST_SESSIONS = 3
-const LEAST_SHARE = 0.6
+const MIN_SESSIONS = 3
+const MIN_SHARE = 0.6
 
 /** Chooses the tools deterministically. Counts every call of a tool, whether it was found by a search or already loaded. */
 export function learnedTools({ sessions, forgotten }: ToolUsage): LearnedTool[] {
   const last = sessions.slice(-MAX_SESSIONS)
-  if (last.length < LEAST_SESSIONS) return []
+  if (last.length < MIN_SESSIONS) return []
   const turns = average(last.map((session) => session.turns))
   const search = average(last.map((session) => session.searchTokens))
   const learned = [...newestOf(last)].flatMap(([name, used]) => {
     const count = last.filter(({ tools }) => tools.some(({ tool }) => tool === name)).length
     const share = count / last.length
     const isWorth = used.tokens * turns < search * share
-    if (share < LEAST_SHARE || !isWorth || forgotten.includes(name)) return []
+    if (share < MIN_SHARE || !isWorth || forgotten.includes(name)) return []
     const { tool, server, original, tokens } = used
     const often = `loaded and called in ${count} of the last ${last.length} sessions`
     const cost = `${amount(tokens)} tokens a turn over ${amount(turns)} turns against ${amount(search)} for a search`

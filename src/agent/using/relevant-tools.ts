@@ -5,24 +5,24 @@ import { rankers } from '../../rankers/index.ts'
 import { FILLER_WORDS, STOP_WORDS, splitWords } from '../../search/index.ts'
 
 /** On the scale of `hybrid`: nine in ten correct answers to real tasks score higher, small talk about tools mostly lower. */
-const LEAST_SCORE = 5
+const MIN_SCORE = 5
 /** Share of the best score. */
-const LEAST_SHARE = 0.6
+const MIN_SHARE = 0.6
 /** With fewer words, any match scores high: "go on", "continue", "the other one". */
-const LEAST_WORDS = 2
+const MIN_WORDS = 2
 
 /** Returns the relevant entries, best first; none if the message is too short or nothing matches well. */
 export async function relevantTools(
   entries: readonly PoolTool[],
   message: string,
-  most: number,
+  limit: number,
   rank: Rank = rankers.hybrid,
 ): Promise<readonly PoolTool[]> {
   const query = cleanQuery(message)
-  if (entries.length === 0 || most < 1 || tellingWords(query) < LEAST_WORDS) return []
-  const { hits } = await rank(entries, query, most)
-  const least = Math.max(LEAST_SCORE, (hits[0]?.score ?? 0) * LEAST_SHARE)
-  return hits.filter(({ score }) => score >= least).map(({ tool }) => tool)
+  if (entries.length === 0 || limit < 1 || tellingWords(query) < MIN_WORDS) return []
+  const { hits } = await rank(entries, query, limit)
+  const minScore = Math.max(MIN_SCORE, (hits[0]?.score ?? 0) * MIN_SHARE)
+  return hits.filter(({ score }) => score >= minScore).map(({ tool }) => tool)
 }
 
 function tellingWords(text: string): number {

@@ -34,7 +34,7 @@ export function usageFile(file: string, notify: (message: string) => void): Usag
       try {
         replaceFile(file, `${JSON.stringify({ version: VERSION, ...bounded(change(read())) }, null, 1)}\n`)
       } catch (error) {
-        notify(`what this session used is not remembered: ${(error as Error).message}`)
+        notify(`cannot record which tools this session used: ${(error as Error).message}`)
       }
     },
   }

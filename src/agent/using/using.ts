@@ -65,8 +65,8 @@ export function createToolUseHelp({
       try {
         if (options.remind < 1) return []
         const spared = new Set(options.preload ? named(shelf, text) : [])
-        const most = options.remind + loadedNames(shelf).size + spared.size
-        const fits = await relevantTools(shelf.partition().deferred, text, most, rank)
+        const limit = options.remind + loadedNames(shelf).size + spared.size
+        const fits = await relevantTools(shelf.partition().deferred, text, limit, rank)
         const found = waiting(shelf, fits).filter((tool) => !spared.has(tool))
         reminded = found.slice(0, options.remind).map(({ name }) => name)
         if (reminded.length === 0) return []

@@ -14,9 +14,9 @@ export function callText(name: string, input: unknown): string {
 }
 
 /** Returns the start of a text, with the number of characters left out. */
-export function shortened(text: string, most: number): string {
-  if (text.length <= most) return text
-  return `${text.slice(0, most)}… (${(text.length - most).toLocaleString('en-US')} more characters)`
+export function shortened(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  return `${text.slice(0, maxLength)}… (${(text.length - maxLength).toLocaleString('en-US')} more characters)`
 }
 
 /** Returns the texts of a result; other content is named. */

@@ -28,7 +28,7 @@ export type CommandContext = {
   readonly lastRequest: () => object | undefined
   readonly isVerbose: () => boolean
   readonly setVerbose: (isVerbose: boolean) => void
-  /** Shows what is being waited for, until it is over. */
+  /** Runs the work, and shows this text until it has ended. */
   readonly waiting: <Result>(text: string, work: () => Promise<Result>) => Promise<Result>
   readonly compact: () => Promise<void>
   readonly quit: () => void

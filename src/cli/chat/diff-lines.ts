@@ -12,8 +12,8 @@ const LOOKS: { readonly [kind in DiffLine['kind']]: { readonly sign: string; rea
 const MAX_LINE_LENGTH = 300
 
 /** Renders at most this many lines, and a last one with the number of lines left out. */
-export function diffLines(change: FileChange, most: number): StyledLine[] {
-  const lines = change.lines.slice(0, most)
+export function diffLines(change: FileChange, maxLines: number): StyledLine[] {
+  const lines = change.lines.slice(0, maxLines)
   const left = change.lines.length - lines.length + change.left
   const width = String(Math.max(...lines.map(({ line }) => line), 1)).length
   return [

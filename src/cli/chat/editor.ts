@@ -121,7 +121,7 @@ function firstOf(text: string): string {
 
 function lastOf(text: string): string {
   let last = ''
-  for (const { segment } of characters.segment(text.slice(-LONGEST))) last = segment
+  for (const { segment } of characters.segment(text.slice(-MAX_CHARACTER_LENGTH))) last = segment
   return last
 }
 
@@ -133,4 +133,4 @@ function lastWordOf(text: string): string {
 }
 
 /** Maximum length of a character in code units; bounds the work for long lines. */
-const LONGEST = 64
+const MAX_CHARACTER_LENGTH = 64

@@ -14,14 +14,14 @@ type Reading = {
 }
 
 /** Maximum nesting of marks. */
-const DEEPEST = 4
+const MAX_DEPTH = 4
 
 /** Maximum characters of a line to parse; a longer line is not prose. */
-const LONGEST = 10_000
+const MAX_LINE_LENGTH = 10_000
 
 /** Parses a line; `isOpen` if more text is coming. */
 export function spansOf(text: string, looks: Looks = {}, isOpen = false): Span[] {
-  if (text.length > LONGEST) return [{ ...looks, text }]
+  if (text.length > MAX_LINE_LENGTH) return [{ ...looks, text }]
   return read({ text, looks, isOpen, depth: 0, unclosed: new Set() })
 }
 
@@ -119,7 +119,7 @@ function emphasisAt(reading: Reading, at: number): Found | undefined {
   const mark = runAt(text, at)
   const added = EMPHASIS[mark]
   const begin = at + mark.length
-  if (!added || depth >= DEEPEST || !opens(text, at, begin)) return undefined
+  if (!added || depth >= MAX_DEPTH || !opens(text, at, begin)) return undefined
   const end = unclosed.has(mark) ? -1 : closing(text, mark, begin)
   if (end < 0) unclosed.add(mark)
   if (end < 0 && !isOpen) return undefined

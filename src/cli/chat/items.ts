@@ -80,7 +80,7 @@ export function itemLines(item: Item, { columns, isPlain }: RenderOptions): Styl
 }
 
 /** Maximum characters and lines of one item to draw: more than any reply has, so that endless text does not block the screen. */
-const MOST = 50_000
+const MAX_DRAWN = 50_000
 const MAX_LINES = 3000
 
 /** Cuts a long item; keeps the end of an item that is still growing. */
@@ -94,21 +94,21 @@ function shortened(text: string, isOpen = false): string {
 }
 
 function endOfStart(text: string): number {
-  const most = Math.min(text.length, MOST)
+  const maxLength = Math.min(text.length, MAX_DRAWN)
   let end = -1
   for (let line = 0; line < MAX_LINES; line++) {
     end = text.indexOf('\n', end + 1)
-    if (end < 0 || end >= most) return most
+    if (end < 0 || end >= maxLength) return maxLength
   }
   return end
 }
 
 function startOfEnd(text: string): number {
-  const least = Math.max(0, text.length - MOST)
+  const min = Math.max(0, text.length - MAX_DRAWN)
   let start = text.length
   for (let line = 0; line < MAX_LINES; line++) {
     start = text.lastIndexOf('\n', start - 1)
-    if (start <= least) return least
+    if (start <= min) return min
   }
   return start + 1
 }

@@ -84,21 +84,21 @@ const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
  */
 export function closedLines(source: readonly string[]): { readonly count: number; readonly fence?: string } {
   const unsure = source.length - 1
-  const most = source.findLastIndex((line) => line.trim() !== '')
+  const last = source.findLastIndex((line) => line.trim() !== '')
   let at = 0
-  while (at < most) {
+  while (at < last) {
     const fence = fenceAt(source, at)
     if (fence) {
       // Both pieces contain some code: fences with nothing between them would be shown literally.
-      const cut = most - 1
-      const isCut = fence.end >= most
+      const cut = last - 1
+      const isCut = fence.end >= last
       if (isCut) return cut < at + 2 ? { count: at } : { count: cut, fence: fence.margin + fence.mark }
       at = fence.end + 1
       continue
     }
     const end = tableEnd(source, at)
     const isTableOpen =
-      end === undefined ? isRow(source[at]) && at + 1 >= unsure : end >= unsure || end > most
+      end === undefined ? isRow(source[at]) && at + 1 >= unsure : end >= unsure || end > last
     if (isTableOpen) break
     at = end ?? at + 1
   }

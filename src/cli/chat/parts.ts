@@ -104,8 +104,8 @@ const MAX_FAILURE_LENGTH = 200
 function callItem(call: Call, isVerbose: boolean): Item {
   const { block, result, inside, change } = call
   const isFailed = hasFailed(call)
-  const most = isVerbose ? MAX_RESULT_LENGTH : MAX_FAILURE_LENGTH
-  const answer = result && (isVerbose || isFailed) ? [shortened(textIn(result.content), most)] : []
+  const max = isVerbose ? MAX_RESULT_LENGTH : MAX_FAILURE_LENGTH
+  const answer = result && (isVerbose || isFailed) ? [shortened(textIn(result.content), max)] : []
   const within = isVerbose ? inside.map((one) => `  ${signed(one.call, hasFailed(one))}`) : countedCalls(call)
   const title = change
     ? `● ${String(block.name)} ${changeTitle(change)}`
@@ -121,14 +121,14 @@ function callItem(call: Call, isVerbose: boolean): Item {
 /** Lines of a script that a chat shows. */
 const MAX_SCRIPT = 15
 
-/** A script is shown as what it runs. */
+/** Titles a script by its source. */
 function titleOf(block: Message, isFailed: boolean, isVerbose: boolean): string {
   const source = block.name === SCRIPT_TOOL ? fieldsOf(block.input).script : undefined
   if (typeof source !== 'string') return signed(block, isFailed)
   const lines = visible(source).split('\n')
-  const most = isVerbose ? MAX_VERBOSE : MAX_SCRIPT
-  const rest = lines.length > most ? [`(${lines.length - most} more lines)`] : []
-  const shown = [...lines.slice(0, most), ...rest].map((line) => `  │ ${shortened(line, MAX_RESULT_LENGTH)}`)
+  const max = isVerbose ? MAX_VERBOSE : MAX_SCRIPT
+  const rest = lines.length > max ? [`(${lines.length - max} more lines)`] : []
+  const shown = [...lines.slice(0, max), ...rest].map((line) => `  │ ${shortened(line, MAX_RESULT_LENGTH)}`)
   return [`${isFailed ? '✗' : '●'} ${SCRIPT_TOOL}`, ...shown].join('\n')
 }
 

@@ -3,12 +3,12 @@ import { resolve } from 'node:path'
 import { listSessions, localTime, type SessionEntry } from '../sessions.ts'
 import { resumeOptions, sessionFiles } from '../user-files/index.ts'
 
-const MOST = 10
+const MAX_SHOWN = 10
 const MAX_WORDS_LENGTH = 48
 
 /** Lists the sessions of a folder; `file` is the current one. */
 export function sessionLines(directory: string, file: string): string[] {
-  const found = listSessions(directory, MOST)
+  const found = listSessions(directory, MAX_SHOWN)
   if (found.length === 0)
     return ['No sessions in this folder yet; this one is saved with your first message.']
   const older = sessionFiles(directory).length - found.length

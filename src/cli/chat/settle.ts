@@ -34,9 +34,9 @@ export function finalItems(parts: readonly Part[], isVerbose: boolean): Item[] {
 /** How many parts from the first on are final, without splitting a group that may still grow. */
 function certainParts(parts: readonly Part[], isVerbose: boolean): number {
   const open = parts.findIndex((part, index) => !isCertain(part, parts.slice(index + 1)))
-  const most = open < 0 ? parts.length : open
+  const maxFinal = open < 0 ? parts.length : open
   const seen = (some: readonly Part[]) => some.filter((part) => isSeen(part, isVerbose))
-  for (let count = most; count > 0; count--) {
+  for (let count = maxFinal; count > 0; count--) {
     const before = seen(parts.slice(0, count)).at(-1)
     const [after] = seen(parts.slice(count))
     const mayGrow = before && isInRow(before, isVerbose) && (!after || isInRow(after, isVerbose))

@@ -97,8 +97,10 @@ export function lastLines(lines: readonly StyledLine[], rows: number, columns: n
   let left = rows
   for (const line of lines.toReversed()) {
     if (left <= 0) break
-    const most = left * usable(room(line, columns))
-    kept.unshift(widthOf(plainText(line)) > most ? { ...line, spans: lastOf(line.spans, most) } : line)
+    const maxColumns = left * usable(room(line, columns))
+    kept.unshift(
+      widthOf(plainText(line)) > maxColumns ? { ...line, spans: lastOf(line.spans, maxColumns) } : line,
+    )
     left -= rowsOfLine(line, columns)
   }
   return kept
@@ -110,8 +112,10 @@ export function firstLines(lines: readonly StyledLine[], rows: number, columns: 
   let left = rows
   for (const line of lines) {
     if (left <= 0) break
-    const most = left * usable(room(line, columns))
-    kept.push(widthOf(plainText(line)) > most ? { ...line, spans: firstOf(line.spans, most) } : line)
+    const maxColumns = left * usable(room(line, columns))
+    kept.push(
+      widthOf(plainText(line)) > maxColumns ? { ...line, spans: firstOf(line.spans, maxColumns) } : line,
+    )
     left -= rowsOfLine(line, columns)
   }
   return kept

@@ -88,7 +88,7 @@ function spoken(turn: TurnState, kind: 'said' | 'thought', text: string): TurnSt
   return { ...turn, parts: turn.parts.with(at, { ...last, text: whole }) }
 }
 
-/** Discards the text of an interrupted reply, as far as it is not final on screen. */
+/** Discards the text of an interrupted reply that is not final on screen. */
 function unspoken(turn: TurnState): TurnState {
   return { ...turn, parts: withoutSpeech(turn.parts), isBegun: false }
 }

@@ -10,8 +10,8 @@ export type TypedLines = {
   readonly keep: (line: string) => void
 }
 
-const MOST = 200
-const LONGEST = 10_000
+const MAX_LINES = 200
+const MAX_LINE_LENGTH = 10_000
 
 /** Opens the history of a folder. Disk errors are ignored, because the history is only a convenience. */
 export function openTypedLines(folder: string): TypedLines {
@@ -21,8 +21,8 @@ export function openTypedLines(folder: string): TypedLines {
     read,
     keep(line) {
       const before = read()
-      if (line.startsWith(' ') || line.length > LONGEST || line === before.at(-1)) return
-      const lines = [...before, line].slice(-MOST)
+      if (line.startsWith(' ') || line.length > MAX_LINE_LENGTH || line === before.at(-1)) return
+      const lines = [...before, line].slice(-MAX_LINES)
       // Replaced atomically: another chat reads either all of it or the previous version.
       const draft = `${file}.${process.pid}`
       attempt(() => {

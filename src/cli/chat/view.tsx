@@ -216,10 +216,10 @@ function shortened(detail: readonly StyledLine[], { rows, columns }: Room): Styl
 
 function Prompt({ line, state }: { readonly line: Line; readonly state: ChatState }) {
   const { rows, columns } = useRoom()
-  const most = state.turn ? 2 : rows
+  const maxRows = state.turn ? 2 : rows
   const under = underCursor(line)
   const isAtEnd = under === '' || under === '\n'
-  const before = lastRows(line.text.slice(0, line.cursor), most, columns - 2)
+  const before = lastRows(line.text.slice(0, line.cursor), maxRows, columns - 2)
   const after = firstRows(line.text.slice(line.cursor + (isAtEnd ? 0 : under.length)), 2, columns - 2)
   const about = line.text === '' ? state.hint : slashHint(line.text) || lineCount(line)
   const hint = state.remark ?? state.waiting ?? about

@@ -82,7 +82,7 @@ export function comparedLines(compared: readonly Compared[], isLive: boolean): s
     ...compared.flatMap(remarks),
     isLive
       ? 'One run each: a model may act differently next time.'
-      : 'A script searches as it was written, so this is what each way costs and spares; whether a model then forgets less, --live shows.',
+      : 'A script always searches as written, so this compares only cost; --live shows whether a model then forgets less.',
   ]
 }
 

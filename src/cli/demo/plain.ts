@@ -77,10 +77,10 @@ export function describeExtraTrips({ extraRoundTrips }: Pick<LedgerTurn, 'extraR
 export function finalWords(ledger: Ledger, longResult: LongResultFigures | undefined): string[] {
   const { turns } = ledger
   const total = ledger.total()
-  const most = Math.max(...turns.map(({ tokensWithout }) => tokensWithout), 1)
+  const max = Math.max(...turns.map(({ tokensWithout }) => tokensWithout), 1)
   const rows = turns.flatMap((turn, index) => [
-    `  turn ${index + 1}  without ${bar(turn.tokensWithout, most)} ${number(turn.tokensWithout)}`,
-    `          with    ${bar(turn.tokensWith, most)} ${number(turn.tokensWith)}`,
+    `  turn ${index + 1}  without ${bar(turn.tokensWithout, max)} ${number(turn.tokensWithout)}`,
+    `          with    ${bar(turn.tokensWith, max)} ${number(turn.tokensWith)}`,
   ])
   return [
     'Input tokens of all requests of a turn, searches included.',
@@ -115,8 +115,8 @@ function results(figures: LongResultFigures | undefined): string[] {
 
 const WIDTH = 40
 
-function bar(value: number, most: number): string {
-  return '█'.repeat(Math.max(value > 0 ? 1 : 0, Math.round((WIDTH * value) / most))).padEnd(WIDTH)
+function bar(value: number, max: number): string {
+  return '█'.repeat(Math.max(value > 0 ? 1 : 0, Math.round((WIDTH * value) / max))).padEnd(WIDTH)
 }
 
 function number(value: number): string {

@@ -42,7 +42,7 @@ export async function showDemo(
       if (isWord) timer ??= setTimeout(draw, FRAME_MS)
       else if (shown !== before) draw()
       if (event.type === 'done') last = finalWords(event.ledger, event.longResult)
-      if (event.type === 'prompt') await pause(LOOK)
+      if (event.type === 'prompt') await pause(PROMPT_PAUSE_MS)
     }
   } finally {
     clearTimeout(timer)
@@ -62,7 +62,7 @@ function withColour(line: string): string {
 const FRAME_MS = 50
 
 /** Milliseconds for the user to read the question. */
-const LOOK = 400
+const PROMPT_PAUSE_MS = 400
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
@@ -118,7 +118,7 @@ function Line({ line, isHeading = false }: { readonly line: string; readonly isH
 }
 
 function Book({ shown }: { readonly shown: Shown }) {
-  const most = Math.max(...shown.turns.map(({ tokensWithout }) => tokensWithout), 1)
+  const max = Math.max(...shown.turns.map(({ tokensWithout }) => tokensWithout), 1)
   const servers = shown.servers.map(
     ({ name, state, tools }) => `${name} ${state === 'connected' ? tools : state}`,
   )
@@ -136,8 +136,8 @@ function Book({ shown }: { readonly shown: Shown }) {
       {shown.turns.map((turn, index) => (
         <Box key={turn.prompt} flexDirection="column">
           <Text>{`turn ${index + 1}   searches ${turn.searches}, loaded ${turn.loaded.length}`}</Text>
-          <Bar label="without" value={turn.tokensWithout} most={most} color="red" />
-          <Bar label="with" value={turn.tokensWith} most={most} color="green" />
+          <Bar label="without" value={turn.tokensWithout} max={max} color="red" />
+          <Bar label="with" value={turn.tokensWith} max={max} color="green" />
         </Box>
       ))}
       <Text dimColor>{servers.length === 0 ? 'servers are starting' : `Tools: ${servers.join('  ')}`}</Text>
@@ -148,12 +148,12 @@ function Book({ shown }: { readonly shown: Shown }) {
 type BarProps = {
   readonly label: string
   readonly value: number
-  readonly most: number
+  readonly max: number
   readonly color: string
 }
 
-function Bar({ label, value, most, color }: BarProps) {
-  const width = Math.max(value > 0 ? 1 : 0, Math.round((22 * value) / most))
+function Bar({ label, value, max, color }: BarProps) {
+  const width = Math.max(value > 0 ? 1 : 0, Math.round((22 * value) / max))
   return (
     <Text>
       {label.padEnd(8)}

@@ -173,8 +173,8 @@ function settingsOf({
 const judges = { hybrid: whenIndexed(rankers.hybrid), lexical: rankers.lexical }
 
 /** Adds the budget of `--budget`, unless the configuration has its own, which is more specific. */
-function settingsFor(given: LintSettings | undefined, { budget }: CiChoices): LintSettings {
-  return { ...given, budget: { ...(budget === undefined ? {} : { tokens: budget }), ...given?.budget } }
+function settingsFor(base: LintSettings | undefined, { budget }: CiChoices): LintSettings {
+  return { ...base, budget: { ...(budget === undefined ? {} : { tokens: budget }), ...base?.budget } }
 }
 
 function asListed({ input_schema: schema, ...tool }: Tool): ListedTool {

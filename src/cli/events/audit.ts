@@ -86,11 +86,11 @@ export function createEventRedactor(secrets: readonly string[] = []): Pick<Audit
 /** Configurations of servers that have left whose secrets are still hidden. */
 const MAX_LEFT = 100
 /** Hiding shorter values would garble other texts. */
-const SHORTEST_SECRET = 8
+const MIN_SECRET_LENGTH = 8
 
 /** The values of environment variables whose names say that they are secret. */
 function secretsIn(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(environment).flatMap(([name, value = '']) =>
-    isSecretName(name) && value.length >= SHORTEST_SECRET && !isHarmless(value) ? [value] : [],
+    isSecretName(name) && value.length >= MIN_SECRET_LENGTH && !isHarmless(value) ? [value] : [],
   )
 }

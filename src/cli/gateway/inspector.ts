@@ -13,18 +13,21 @@ export type OpenInspectorOptions = Pick<
   'source' | 'address' | 'hosts' | 'notify' | 'path'
 > & {
   readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'>
-  /** Clients' key. Beyond loopback it opens the page, too; on loopback a key of this process does, which is printed. */
+  /**
+   * The key of clients. Beyond loopback it also opens the page; on loopback, a key that this process generates and
+   * prints does.
+   */
   readonly clientKey?: string | undefined
   /** Users of the gateway may be operators, whose own keys open the page. Default: false. */
   readonly hasUsers?: boolean | undefined
-  /** `isOperator`: whoever has the page's key started this process. */
+  /** `isOperator`: the holder of the page's key started this process. */
   readonly servers?: ((isOperator: boolean) => InspectedServers) | undefined
 }
 
 /** An inspector behind a command's HTTP server. */
 export type OpenedInspector = {
   readonly handle: InspectorHandler
-  /** What to open in a browser, below the URL of the server. */
+  /** The path to open in a browser, relative to the URL of the server. */
   readonly place: string
   /** Ends its streams. */
   close(): void

@@ -218,14 +218,14 @@ function sharedPins(store: StateStore | undefined, notify: (message: string) => 
   return folder === undefined && !store ? undefined : openPins({ folder, store, notify })
 }
 
-/** Compares a server's definitions again when somebody has accepted or forgotten pins at another replica. */
+/** Compares a server's definitions again when a user has accepted or forgotten pins at another replica. */
 async function followPins(store: StateStore, host: McpHost, notify: (message: string) => void) {
   const refresh = (name: string | undefined) => {
     for (const { name: server, state } of host.status())
       if (state === 'connected' && server === (name ?? server)) host.refresh(server).catch(() => {})
   }
   return watchPins(store, refresh).catch((error: Error) =>
-    notify(`changes of pins at other replicas are noticed late: ${error.message}`),
+    notify(`cannot watch for pins changed at other replicas: ${error.message}`),
   )
 }
 

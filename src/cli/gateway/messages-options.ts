@@ -1,4 +1,4 @@
-// The options that "toolshelf serve" and "toolshelf wrap" share: the upstream, and what is done with tools.
+// The options that "toolshelf serve" and "toolshelf wrap" share: the upstream, and how tools are handled.
 
 import {
   type ModeSetting,

@@ -51,7 +51,7 @@ export async function storeIn(
   }
 }
 
-/** The message with one full stop. */
+/** Returns the message with exactly one full stop. */
 function sentenceOf(error: unknown): string {
   return `${errorMessage(error).replace(/\.$/, '')}.`
 }

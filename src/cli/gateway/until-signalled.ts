@@ -1,5 +1,6 @@
-// Keeps a gateway running until a signal ends it: gently at the first, at once at the second. SIGHUP reloads what is read from
-// files, as service managers expect, unless the process has a terminal: there it means that the terminal is gone.
+// Keeps a gateway running until a signal ends it: the first one drains it, the second ends it at once. SIGHUP reloads
+// configuration, certificates and users, as service managers expect, unless the process has a terminal, where it
+// means that the terminal was closed.
 import { isatty } from 'node:tty'
 
 /** Time to finish requests: less than the 30 s that service managers usually grant. */
@@ -10,8 +11,8 @@ export type RunningService = {
   /** Reads configuration, certificates and users again. */
   reload(): Promise<void>
   /**
-   * Ends gently.
-   * @param isUrgent - A person waits at the terminal, so that balancers get no time to notice.
+   * Finishes running requests, then ends.
+   * @param isUrgent - A person waits at the terminal, so skip the delay for load balancers.
    */
   drain(isUrgent: boolean): Promise<void>
   /** Ends at once. */
@@ -33,7 +34,7 @@ export async function untilSignalled(
   process.off('SIGHUP', reload)
 }
 
-/** Waits for the next of these signals, until it is stopped. Listens no longer once it has heard one. */
+/** Waits for the next of these signals; `stop` gives up. Removes its listeners after the first signal. */
 export function nextSignal(signals: readonly NodeJS.Signals[]) {
   let stop = () => {}
   const heard = new Promise<NodeJS.Signals>((resolve) => {

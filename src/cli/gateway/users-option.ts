@@ -142,7 +142,7 @@ export async function gatewayUsersIn(
   }
 }
 
-/** Without keys and tokens every client is refused. */
+/** Warns if there are neither keys nor tokens: every client would be refused. */
 async function warnIfEmpty(
   directory: UserDirectory,
   input: Input,
@@ -192,7 +192,7 @@ async function openAccess({ directory, keys, openWith, notify }: AccessOptions) 
   const stop = directory?.onChange(() => {
     following = following
       .then(follow)
-      .catch((error: unknown) => notify(`the OAuth settings stay as they were: ${errorMessage(error)}`))
+      .catch((error: unknown) => notify(`keeping the previous OAuth settings: ${errorMessage(error)}`))
   })
   return {
     users,

@@ -103,7 +103,7 @@ type FoundServers = {
   readonly plan: ImportPlan
   /** By the path that each file was planned from. */
   readonly snapshots: ReadonlyMap<string, Snapshot>
-  /** Files of the current folder, which are left alone unless the user names them. */
+  /** Files of the current folder, which stay unchanged unless the user names them. */
   readonly ofFolder: readonly string[]
 }
 
@@ -165,7 +165,7 @@ async function choose(
   if (changes.length === 0 || chosen.length > 0 || input.isSet('json')) return chosen
   if (!terminal.ask)
     throw new CommandError(
-      'nobody can be asked here, so nothing is written. Run it in a terminal, or add --yes to make all changes above.',
+      'cannot ask without a terminal, so nothing is written. Run it in a terminal, or add --yes to make all changes above.',
     )
   terminal.print('Nothing is written.')
   return chosen

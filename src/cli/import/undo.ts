@@ -129,7 +129,7 @@ async function mayUndo(
   if (input.isSet('yes')) return true
   if (!terminal.ask || input.isSet('json'))
     throw new CommandError(
-      'nobody can be asked here, so nothing is put back. Run it in a terminal, or add --yes.',
+      'cannot ask without a terminal, so nothing is put back. Run it in a terminal, or add --yes.',
     )
   const answer = await terminal.ask(`Put ${printable(file.file)} back? [y/N] `)
   return /^y(?:es)?$/i.test(answer.trim())

@@ -50,7 +50,7 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
     }
     inUse = next
     if (changes !== '') notify(`the configuration has changed: ${changes}.`)
-    else if (isNeeded) notify('the configuration is the one before the failed change again.')
+    else if (isNeeded) notify('the configuration is back to what it was before the failed change.')
   }
 
   const reload = () => {

@@ -1,9 +1,9 @@
-// Reports which servers a command waits for, if they take more than a moment.
+// Reports which servers a command waits for, if they take longer than 1.5 seconds.
 import type { McpHost } from '../../mcp/index.ts'
 
 const SOON_MS = 1500
 
-/** Names the servers that are still starting after a moment; the returned function cancels it. */
+/** Reports the servers that are still starting after 1.5 seconds; the returned function cancels the report. */
 export function reportWaiting(host: McpHost, notify: (message: string) => void): () => void {
   const timer = setTimeout(() => {
     const starting = startingServers(host)

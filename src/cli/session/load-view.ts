@@ -1,8 +1,8 @@
 // Imports a view that Ink draws.
 
 /**
- * Imports a view. Removes `CI` meanwhile, because Ink draws nothing if it is set, and sets `NODE_ENV`, because React
- * runs in its slow development mode without it.
+ * Imports a view. During the import it removes `CI`, because Ink draws nothing if it is set, and sets `NODE_ENV`,
+ * because React otherwise runs in its slow development mode.
  */
 export async function loadView<View>(importView: () => Promise<View>): Promise<View> {
   const { env } = process

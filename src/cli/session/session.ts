@@ -68,7 +68,7 @@ export type AgentSessionOptions = {
   readonly directory: string
   /** Configuration files of MCP servers; by default those of the project and the user. */
   readonly configFiles: readonly string[] | undefined
-  /** What the folder contains, as far as the user trusts it. */
+  /** The trusted content of the folder. */
   readonly project: Project
   readonly permissions: SessionPermissions
   /** The session to resume: its file, its name or the start of it, or `last`. */

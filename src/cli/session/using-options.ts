@@ -28,9 +28,9 @@ export function readUsing(input: Input): ToolUseHelpOptions {
   }
 }
 
-function numberIn(input: Input, option: string, most: number): number {
+function numberIn(input: Input, option: string, max: number): number {
   const value = input.text(option) ?? '0'
-  if (!/^\d{1,3}$/.test(value) || Number(value) > most)
-    throw new UsageError(`--${option} is "${value}"; use a number from 0 to ${most}.`)
+  if (!/^\d{1,3}$/.test(value) || Number(value) > max)
+    throw new UsageError(`--${option} is "${value}"; use a number from 0 to ${max}.`)
   return Number(value)
 }

@@ -77,8 +77,8 @@ function registryServers(text: string): unknown[] | undefined {
 }
 
 /** Returns an entry for a whole server, because a registry does not list tools. */
-function serverEntry(given: unknown): RelatedEntry[] {
-  const server = fieldsOf(isFields(fieldsOf(given).server) ? fieldsOf(given).server : given)
+function serverEntry(entry: unknown): RelatedEntry[] {
+  const server = fieldsOf(isFields(fieldsOf(entry).server) ? fieldsOf(entry).server : entry)
   const [name, description] = [textOf(server.name), textOf(server.description)]
   if (name === '' || description === '') return []
   const short = (name.split('/').at(-1) ?? name).replaceAll(/[^\w.-]+/g, '-')

@@ -191,8 +191,8 @@ function escaped(text: string): string {
 }
 
 /** Returns one line in which everything is visible and nothing controls the terminal. */
-export function plainLine(text: string, most = MAX_LINE_LENGTH): string {
-  const line = visible(text.slice(0, most).toWellFormed()).replaceAll('\n', '?')
-  const left = text.length - most
+export function plainLine(text: string, maxLength = MAX_LINE_LENGTH): string {
+  const line = visible(text.slice(0, maxLength).toWellFormed()).replaceAll('\n', '?')
+  const left = text.length - maxLength
   return left > 0 ? `${line}… (${left.toLocaleString('en-US')} more characters)` : line
 }

@@ -100,11 +100,11 @@ export function withoutContent(project: Project): Project {
 
 async function readText(
   file: string,
-  mostBytes: number,
+  maxBytes: number,
   report: (problem: string) => void,
 ): Promise<string | undefined> {
   try {
-    return (await readBoundedFile(file, mostBytes)).toString('utf8')
+    return (await readBoundedFile(file, maxBytes)).toString('utf8')
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === undefined) report(`it ${message}, so it is not used.`)

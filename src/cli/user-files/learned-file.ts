@@ -29,7 +29,7 @@ export function openLearnedSearch(file: string, notify: (message: string) => voi
       work()
     } catch (error) {
       isBroken = true
-      notify(`what searches lead to is not remembered: ${(error as Error).message}`)
+      notify(`cannot save learned searches: ${(error as Error).message}`)
     }
   }
   let size = 0
@@ -100,8 +100,8 @@ function readUses(text: string): SavedSearchUse[] {
   })
 }
 
-function asUse(given: object): SavedSearchUse[] {
-  const { words, server, tool, definition, weight } = fieldsOf(given)
+function asUse(parsedLine: object): SavedSearchUse[] {
+  const { words, server, tool, definition, weight } = fieldsOf(parsedLine)
   const stems = listOf(words).map(textOf).filter(Boolean).slice(0, 12)
   const isUsable = stems.length > 0 && textOf(tool) !== '' && textOf(definition) !== ''
   const texts = [...stems, textOf(server), textOf(tool), textOf(definition)]

@@ -202,11 +202,14 @@ export function searchWire(host: Host, state: State): Wire | undefined {
 type Input = { readonly query?: unknown; readonly max_results?: unknown }
 
 function readInput(input: unknown, settings: Settings): { typed: string; query: string; limit: number } {
-  const { query, max_results: most } = (input ?? {}) as Input
+  const { query, max_results: maxResults } = (input ?? {}) as Input
   const typed = typeof query === 'string' || typeof query === 'number' ? String(query) : ''
   const text = cleanQuery(typed)
   const isEmpty = !/[^+\s]/.test(text) || /^select:[\s,]*$/i.test(text)
-  const asked = typeof most === 'number' || typeof most === 'string' ? Number(most) : settings.maxResults
+  const asked =
+    typeof maxResults === 'number' || typeof maxResults === 'string'
+      ? Number(maxResults)
+      : settings.maxResults
   const wanted = Number.isNaN(asked) ? settings.maxResults : Math.trunc(asked)
   const limit = Math.min(MAX_RESULTS, Math.max(1, wanted))
   return { typed, query: isEmpty ? '' : text, limit }

@@ -102,9 +102,9 @@ export function runBatch<Result>(
   return Promise.all(results)
 }
 
-/** Returns a function that runs at most `most` tasks at once; the others wait in order. */
-function slots(most: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
-  let free = most
+/** Returns a function that runs at most `maxRunning` tasks at once; the others wait in order. */
+function slots(maxRunning: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
+  let free = maxRunning
   const waiting: (() => void)[] = []
   return async (task) => {
     if (free > 0) free--

@@ -137,9 +137,10 @@ async function byKeywords(
   const rest = words.filter((word) => !word.startsWith('+'))
   const named = words.map((word) => byPastedName(word, partition)).filter((entry) => entry !== undefined)
   const query = (rest.length > 0 && rest[0] !== '' ? rest : required).join(' ')
-  const most = required.length > 0 ? Math.min(partition.deferred.length, MAX_RANKED) : limit + named.length
+  const maxRanked =
+    required.length > 0 ? Math.min(partition.deferred.length, MAX_RANKED) : limit + named.length
   const ranking: Ranking =
-    query === '' ? { hits: [], matched: 0 } : await rankSafely(partition, query, most, search)
+    query === '' ? { hits: [], matched: 0 } : await rankSafely(partition, query, maxRanked, search)
   const ranked = ranking.hits.map(({ tool }) => tool)
   const scores = new Map(ranking.hits.map(({ tool, score }) => [tool, score]))
   const others = { unknown: [], unread: ranking.unread ?? 0, ranker: ranking.ranker ?? 'custom', scores }

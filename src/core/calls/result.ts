@@ -39,7 +39,7 @@ function contentOf(answer: Block): unknown {
   const { content, structuredContent } = answer
   const isEmpty = content === undefined || (Array.isArray(content) && content.length === 0)
   if (isEmpty && structuredContent !== undefined)
-    return [{ type: 'text', text: toJson(stripped(structuredContent, DEEPEST)) }]
+    return [{ type: 'text', text: toJson(stripped(structuredContent, MAX_DEPTH)) }]
   if (!('content' in answer)) return [answer]
   return typeof content === 'object' || content === undefined ? content : String(content)
 }
@@ -84,11 +84,11 @@ function said(text: unknown): Block[] {
 const HOST_TYPES: ReadonlySet<unknown> = new Set([
   ...['tool_reference', 'tool_addition', 'tool_removal', 'tool_search_tool_result'],
 ])
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /** Removes references and breakpoints at any depth; returns undefined for a reference, or if nested too deeply. */
 function withoutReferences(block: Block): Block | undefined {
-  return stripped(block, DEEPEST) as Block | undefined
+  return stripped(block, MAX_DEPTH) as Block | undefined
 }
 
 function stripped(value: unknown, depth: number): unknown {

@@ -153,8 +153,8 @@ function readRates(row: Fields, match: string): Rates {
   }
 }
 
-function isAmount(value: unknown, most: number): value is number {
-  return typeof value === 'number' && value >= 0 && value <= most
+function isAmount(value: unknown, max: number): value is number {
+  return typeof value === 'number' && value >= 0 && value <= max
 }
 
 function isPattern(text: string): boolean {

@@ -3,7 +3,7 @@
 import { dropOldest, hash } from '../../lib/index.ts'
 import type { Settings } from '../options.ts'
 import type { Context } from '../state.ts'
-import { FEWEST_CHARACTERS_PER_TOKEN } from '../tokens.ts'
+import { MIN_CHARACTERS_PER_TOKEN } from '../tokens.ts'
 import type { PoolTool, ThresholdCheck, ToolPartition } from '../types.ts'
 
 /** Token counts by pool content and model, shared by all conversations of a shelf. */
@@ -20,13 +20,13 @@ export async function measure(context: Context): Promise<ThresholdCheck> {
     return { count: counted, method: 'counter', threshold: tokens, reached: counted >= tokens }
   }
   const count = charactersOf(context.partition)
-  const threshold = Math.floor(tokens * FEWEST_CHARACTERS_PER_TOKEN)
+  const threshold = Math.floor(tokens * MIN_CHARACTERS_PER_TOKEN)
   return { count, method: 'estimate', threshold, reached: count >= threshold }
 }
 
 /** Estimates whether the deferrable tools take at least this percentage of the context window. */
 export function reachesShare(partition: ToolPartition, contextWindow: number, percent: number): boolean {
-  const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * FEWEST_CHARACTERS_PER_TOKEN)
+  const threshold = Math.floor(Math.floor((contextWindow * percent) / 100) * MIN_CHARACTERS_PER_TOKEN)
   let sum = 0
   for (const entry of partition.deferred) {
     sum += charactersOfTool(entry)

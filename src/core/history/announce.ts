@@ -102,23 +102,23 @@ function fit(input: AnnounceInput, room: number, write: Write): { step: Announce
     const text = write(step, (tools) => listed(tools, step, input))
     if (isWithin(room, text)) return { step, text }
   }
-  const shortened = (most: number) =>
-    write('servers', (tools) => firstOf(listed(tools, 'servers', input), most))
+  const shortened = (max: number) =>
+    write('servers', (tools) => firstOf(listed(tools, 'servers', input), max))
   const servers = new Set(input.partition.deferred.map(({ server }) => server)).size
-  return { step: 'servers', text: shortened(greatest(0, servers, (most) => isWithin(room, shortened(most)))) }
+  return { step: 'servers', text: shortened(greatest(0, servers, (max) => isWithin(room, shortened(max)))) }
 }
 
 /** Share of the budget for descriptions, which leaves room for the names of tools that are added later. */
 const DESCRIBED_SHARE = 0.75
 /** Shortest useful description, in characters. */
-const LEAST_DESCRIPTION = 24
+const MIN_DESCRIPTION_LENGTH = 24
 
 /** Cuts all descriptions to the same length, the longest that fits. */
 function fitDescribed(input: AnnounceInput, room: number, write: Write): string | undefined {
-  const least = Math.min(LEAST_DESCRIPTION, input.descriptions)
+  const min = Math.min(MIN_DESCRIPTION_LENGTH, input.descriptions)
   const cutAt = (limit: number) =>
     write('described', (tools) => tools.map((entry) => described(entry, limit)))
-  const limit = greatest(least, input.descriptions, (limit) => isWithin(room, cutAt(limit)))
+  const limit = greatest(min, input.descriptions, (limit) => isWithin(room, cutAt(limit)))
   const text = cutAt(limit)
   return isWithin(room, text) ? text : undefined
 }
@@ -128,9 +128,9 @@ function isWithin(room: number, text: string): boolean {
 }
 
 /** Finds the largest number that fits by binary search; returns the smallest if none fits. */
-function greatest(least: number, most: number, fits: (number: number) => boolean): number {
-  let low = least
-  let high = most
+function greatest(min: number, max: number, fits: (number: number) => boolean): number {
+  let low = min
+  let high = max
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
     if (fits(middle)) low = middle
@@ -139,9 +139,9 @@ function greatest(least: number, most: number, fits: (number: number) => boolean
   return low
 }
 
-function firstOf(lines: readonly string[], most: number): string[] {
-  if (lines.length <= most) return [...lines]
-  return [...lines.slice(0, most), `and ${lines.length - most} ${most > 0 ? 'more ' : ''}servers`]
+function firstOf(lines: readonly string[], max: number): string[] {
+  if (lines.length <= max) return [...lines]
+  return [...lines.slice(0, max), `and ${lines.length - max} ${max > 0 ? 'more ' : ''}servers`]
 }
 
 function listed(tools: readonly PoolTool[], step: AnnouncementStep, input: AnnounceInput): string[] {
@@ -187,7 +187,7 @@ function gone(names: readonly string[], step: AnnouncementStep): string[] {
   return [`${ANNOUNCEMENT} no longer available:`, ...(step === 'grouped' ? [names.join(', ')] : names)]
 }
 
-/** Returns instructions of servers that were not announced yet, as far as they fit (A6). */
+/** Returns the instructions of servers that were not announced yet, as many as fit (A6). */
 function instructionsFor(input: AnnounceInput, instructed: ReadonlySet<string>, room: number) {
   const announced: { server: string; text: string }[] = []
   let left = room

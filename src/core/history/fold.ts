@@ -64,7 +64,9 @@ export function carriesState(message: Message, searchCalls: Set<string>, searchN
   return facts.loaded.size > 0 || facts.removals > 0 || facts.deltas > 0 || facts.boundaries > 0
 }
 
-/** A conversation as far as it has been read. Extended in place; an edited history is read from the start. */
+/**
+ * The messages of a conversation that were read so far. Extended in place; an edited history is read from the start.
+ */
 export type FoldedHistory = {
   /** The host's messages, by identity. */
   hostMessages: Message[]

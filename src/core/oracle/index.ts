@@ -3,11 +3,11 @@
 export type { ApiError } from './error.ts'
 export {
   areNames,
-  DEEPEST_SCHEMA,
   isOfKind,
   isSchema,
   KEYWORD_KINDS,
   type KeywordKind,
+  MAX_SCHEMA_DEPTH,
 } from './json-schema.ts'
 export { withoutUnknown } from './known.ts'
 export { extendsPrefix, type PrefixCheck } from './prefix.ts'

@@ -77,12 +77,12 @@ function isUnique(list: readonly unknown[]): boolean {
 }
 
 /** Deeper than any hand-written schema; the API's own limit is not published. */
-export const DEEPEST_SCHEMA = 200
+export const MAX_SCHEMA_DEPTH = 200
 
 /** Returns whether a value is a valid schema, including all schemas inside it. */
 export function isSchema(schema: unknown, depth = 0): boolean {
   if (typeof schema === 'boolean') return true
-  if (!isFields(schema) || depth > DEEPEST_SCHEMA) return false
+  if (!isFields(schema) || depth > MAX_SCHEMA_DEPTH) return false
   return Object.entries(schema).every(([keyword, value]) => {
     const kind = KEYWORD_KINDS.get(keyword)
     if (!kind) return true

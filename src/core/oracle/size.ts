@@ -228,7 +228,7 @@ const definitionSize = oncePerFrozen((tool: Fields): number => jsonSize(tool, NO
 const NOT_READ: ReadonlySet<string> = new Set(['cache_control', 'caller'])
 const NOT_IN_DEFINITION: ReadonlySet<string> = new Set(['cache_control', 'defer_loading'])
 const EVERYTHING: ReadonlySet<string> = new Set()
-/** Fields with data of the caller, in which `cache_control` and the like are only data. */
+/** Fields with data of the caller, in which keys such as `cache_control` are only data. */
 const OPAQUE = new Set(['input', 'input_schema', 'input_examples'])
 /** Maximum number of values, for a value that contains itself. */
 const MAX_VALUES = 5_000_000

@@ -36,12 +36,12 @@ export function toolsFor(
     unloaded: () => {
       const all = sorted(partition.deferred).filter(isUnloaded)
       const hosts = demands.tools.filter((tool) => tool.defer_loading === true).length
-      const most = MAX_DEFERRED - names.size - hosts
-      if (all.length > most)
+      const maxTools = MAX_DEFERRED - names.size - hosts
+      if (all.length > maxTools)
         settings.notify(
-          `${all.length - most} tools are left out: a request may have at most ${MAX_DEFERRED} deferred ones. Use the strategy "on-demand".`,
+          `${all.length - maxTools} tools are left out: a request may have at most ${MAX_DEFERRED} deferred ones. Use the strategy "on-demand".`,
         )
-      return definitions(all.slice(0, most))
+      return definitions(all.slice(0, maxTools))
     },
   })
   return { tools, kept: isFixed ? fixSent(merged, sent) : merged }

@@ -4,10 +4,10 @@ import { describeBase64 } from './binary.ts'
 import { looksLikeBase64 } from './kind.ts'
 
 const MAX_KEYS = 40
-const DEEPEST_SHAPE = 4
+const MAX_SHAPE_DEPTH = 4
 
 /** Writes the shape as a type, such as `{ total: number, items: 1,250 × { id: number, labels: 3 × string } }`. */
-export function shapeOf(value: unknown, depth = DEEPEST_SHAPE): string {
+export function shapeOf(value: unknown, depth = MAX_SHAPE_DEPTH): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return 'empty list'
     const count = value.length.toLocaleString('en-US')
@@ -56,8 +56,8 @@ export function startOfJson(value: unknown, limit: number): string {
     const json = layOut(shortened(value, detail, detail.depth, room))
     if (room.left >= 0 && json.length <= limit) return json
   }
-  const least = DETAILS[DETAILS.length - 1] as Detail
-  return cut(layOut(shortened(value, least, 2, { left: limit * 2 })), limit)
+  const leastDetail = DETAILS[DETAILS.length - 1] as Detail
+  return cut(layOut(shortened(value, leastDetail, 2, { left: limit * 2 })), limit)
 }
 
 /** Writes JSON with one line per member of the outer two levels. */
@@ -93,8 +93,8 @@ function shortened(value: unknown, detail: Detail, depth: number, room: { left: 
 function shortFields(value: Fields, detail: Detail, depth: number, room: { left: number }): unknown {
   const keys = Object.keys(value)
   if (depth === 0) return `… object of ${keys.length} keys`
-  const most = Math.max(MAX_KEYS, detail.items)
-  const shown = keys.slice(0, most).map((key) => {
+  const maxKeys = Math.max(MAX_KEYS, detail.items)
+  const shown = keys.slice(0, maxKeys).map((key) => {
     room.left -= key.length + 4
     return [key.length > 100 ? cut(key, 100) : key, shortened(value[key], detail, depth - 1, room)] as const
   })

@@ -11,7 +11,7 @@ export const READ_TOOL = 'ReadResult'
 
 /** The share of the budget that the preview takes. */
 const PREVIEW_SHARE = 0.2
-const SHORTEST_PREVIEW = 500
+const MIN_PREVIEW_LENGTH = 500
 
 /** Characters reserved for the line above a page. */
 const HEADING = 400
@@ -21,7 +21,7 @@ const HEADING = 400
  * same budget passes it on.
  */
 export function pageSizeFor(budget: number): number {
-  return Math.max(SHORTEST_PREVIEW, (budget > 0 ? budget : DEFAULT_BUDGET) - HEADING)
+  return Math.max(MIN_PREVIEW_LENGTH, (budget > 0 ? budget : DEFAULT_BUDGET) - HEADING)
 }
 
 /** What replaces a text. */
@@ -58,7 +58,7 @@ export function replacementFor(
 ): Replacement {
   const { kind, text: preview } = previewOf(
     text,
-    Math.max(SHORTEST_PREVIEW, Math.floor(budget * PREVIEW_SHARE)),
+    Math.max(MIN_PREVIEW_LENGTH, Math.floor(budget * PREVIEW_SHARE)),
   )
   const handle = handleOf(id)
   const pages = Math.ceil(text.length / pageSize)

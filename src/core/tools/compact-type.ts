@@ -8,7 +8,7 @@ const MAX_VALUE = 100
 const MAX_PATTERN = 100
 const MAX_ALTERNATIVES = 6
 const MAX_OPTIONAL = 12
-const DEEPEST = 5
+const MAX_DEPTH = 5
 
 /** A type, and whether it is enough to write a valid value. */
 export type CompactType = { readonly text: string; readonly isEnough: boolean }
@@ -24,7 +24,7 @@ const UNSAID = [
 ]
 
 /** Writes a schema as a type. */
-export function compactType(value: unknown, root: Fields, depth = DEEPEST): CompactType {
+export function compactType(value: unknown, root: Fields, depth = MAX_DEPTH): CompactType {
   if (!isFields(value)) return ANY
   const schema = resolved(value, root, depth)
   if (!schema) return { text: MORE, isEnough: false }
@@ -137,17 +137,17 @@ function ofString({ format, minLength, maxLength, pattern }: Fields): CompactTyp
 
 function ofNumber(type: string, schema: Fields): CompactType {
   const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf } = schema
-  const least = typeof above === 'number' ? `>${above}` : minimum
-  const most = typeof below === 'number' ? `<${below}` : maximum
+  const min = typeof above === 'number' ? `>${above}` : minimum
+  const max = typeof below === 'number' ? `<${below}` : maximum
   // Generators write the largest safe integers as limits that nobody intended.
   const isMeant = (limit: unknown) => typeof limit !== 'number' || Math.abs(limit) < Number.MAX_SAFE_INTEGER
-  const limits = range(isMeant(least) ? least : undefined, isMeant(most) ? most : undefined)
+  const limits = range(isMeant(min) ? min : undefined, isMeant(max) ? max : undefined)
   return { text: type + limits, isEnough: multipleOf === undefined || multipleOf === 1 }
 }
 
 /** Writes limits as `(1..10)`, `(1..)` or `(..10)`; empty if there are none. */
-function range(least: unknown, most: unknown): string {
-  const [start, end] = [least, most].map((one) =>
+function range(min: unknown, max: unknown): string {
+  const [start, end] = [min, max].map((one) =>
     typeof one === 'number' || typeof one === 'string' ? String(one) : '',
   )
   return start === '' && end === '' ? '' : `(${start}..${end})`

@@ -3,11 +3,11 @@
 import { type Fields, isFields } from '../../lib/index.ts'
 import {
   areNames,
-  DEEPEST_SCHEMA,
   isOfKind,
   isSchema,
   KEYWORD_KINDS,
   type KeywordKind,
+  MAX_SCHEMA_DEPTH,
 } from '../oracle/index.ts'
 
 /** Returns the same schema if it is valid; otherwise converts older drafts and drops invalid keywords. */
@@ -17,7 +17,7 @@ export function currentSchema(schema: unknown): unknown {
 
 function rewrite(schema: unknown, depth: number): unknown {
   if (typeof schema === 'boolean') return schema
-  if (depth > DEEPEST_SCHEMA) return true
+  if (depth > MAX_SCHEMA_DEPTH) return true
   if (!isFields(schema)) return {}
   const kept: Record<string, unknown> = {}
   for (const [keyword, original] of Object.entries(modernise(schema))) {

@@ -25,7 +25,10 @@ export function clashName(
   return name
 }
 
-/** Returns whether no character of the tool's name was replaced; such a tool keeps the plain name in a clash. */
+/**
+ * Returns whether no character of the tool's name was replaced; a tool whose name is exact keeps its plain name in a
+ * clash.
+ */
 export function isExact(name: string, server: string, tool: string, prefix: string): boolean {
   return name === tool || name === `${prefix}${server}__${tool}`
 }

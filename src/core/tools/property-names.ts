@@ -6,7 +6,7 @@ import type { Definition } from '../types.ts'
 /** Maps argument names as sent to the server's own names, where they differ. */
 export type ArgumentNames = ReadonlyMap<string, string>
 
-const LONGEST = 64
+const MAX_NAME_LENGTH = 64
 
 /** Returns the definition with valid argument names, and the mapping back; no `names` if nothing changed. */
 export function sendableNames(definition: Definition): { definition: Definition; names?: ArgumentNames } {
@@ -50,11 +50,11 @@ function spell(names: readonly string[]): Map<string, string> {
   const sent = new Map<string, string>()
   for (const name of names) {
     if (PROPERTY_NAME.test(name)) continue
-    const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, '_').slice(0, LONGEST) || '_'
+    const plain = name.replace(/[^a-zA-Z0-9_.-]+/g, '_').slice(0, MAX_NAME_LENGTH) || '_'
     let spelling = plain
     for (let number = 2; taken.has(spelling); number++) {
       const ending = `_${number}`
-      spelling = plain.slice(0, LONGEST - ending.length) + ending
+      spelling = plain.slice(0, MAX_NAME_LENGTH - ending.length) + ending
     }
     taken.add(spelling)
     sent.set(name, spelling)

@@ -35,7 +35,11 @@ export function shortenSchema(schema: unknown, limit: number): unknown {
 }
 
 /** Returns undefined as soon as the result is too large, to bound the work for a hostile schema. */
-function shortenBy({ isTextCut, depth: most, isRequiredOnly }: Step, root: unknown, limit: number): unknown {
+function shortenBy(
+  { isTextCut, depth: maxDepth, isRequiredOnly }: Step,
+  root: unknown,
+  limit: number,
+): unknown {
   let room = limit
 
   function shorten(value: unknown, depth: number): unknown {
@@ -87,7 +91,7 @@ function shortenBy({ isTextCut, depth: most, isRequiredOnly }: Step, root: unkno
     return names.slice(0, MAX_MEMBERS)
   }
 
-  const shorter = shorten(root, most)
+  const shorter = shorten(root, maxDepth)
   return room < 0 ? undefined : shorter
 }
 

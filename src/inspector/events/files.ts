@@ -64,12 +64,12 @@ async function closeAll(logs: readonly Log[]): Promise<void> {
 }
 
 /** Divides the limit evenly among the logs; the others get what a short log does not need. */
-async function seekNewest(logs: readonly Log[], most: number): Promise<void> {
+async function seekNewest(logs: readonly Log[], maxLines: number): Promise<void> {
   const counted: { log: Log; lines: number }[] = []
-  for (const log of logs) counted.push({ log, lines: await log.seekBack(most) })
-  if (counted.reduce((sum, { lines }) => sum + lines, 0) <= most) return
+  for (const log of logs) counted.push({ log, lines: await log.seekBack(maxLines) })
+  if (counted.reduce((sum, { lines }) => sum + lines, 0) <= maxLines) return
   counted.sort((one, other) => one.lines - other.lines)
-  let room = most
+  let room = maxLines
   for (const [index, { log, lines }] of counted.entries()) {
     const share = Math.min(lines, Math.floor(room / (counted.length - index)))
     if (share < lines) await log.seekBack(share)

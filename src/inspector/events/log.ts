@@ -7,8 +7,8 @@ import { createByteLineSplitter } from './line-splitter.ts'
 
 /** A log that is read from front to back and then followed. */
 export type Log = {
-  /** Starts `most` lines before the end, or at the beginning; returns how many lines there are from there on. */
-  seekBack(most: number): Promise<number>
+  /** Starts `max` lines before the end, or at the beginning; returns how many lines there are from there on. */
+  seekBack(max: number): Promise<number>
   /** Reads some of the recorded lines; undefined after the last. */
   next(): Promise<readonly string[] | undefined>
   /** Counts the lines in front of the start. */
@@ -20,7 +20,7 @@ export type Log = {
   close(): Promise<void>
 }
 
-/** One file of the log; it stays open, so that it can be told from others however it is renamed. */
+/** One file of the log; it stays open, so that it is recognised after it is renamed. */
 type Part = { readonly handle: FileHandle; readonly inode: bigint; readonly size: number }
 
 const BLOCK_BYTES = 262_144
@@ -55,7 +55,7 @@ class RotatedLog implements Log {
     this.#parts = await openParts(this.#path)
   }
 
-  async seekBack(most: number): Promise<number> {
+  async seekBack(max: number): Promise<number> {
     let found = 0
     this.#start = { part: 0, offset: 0 }
     for (let part = this.#parts.length - 1; part >= 0; part--) {
@@ -67,7 +67,7 @@ class RotatedLog implements Log {
           at >= 0;
           at = at === 0 ? -1 : block.lastIndexOf(NEW_LINE, at - 1)
         ) {
-          if (found === most) {
+          if (found === max) {
             this.#start = { part, offset: from + at + 1 }
             this.#at = { ...this.#start }
             return found
@@ -118,7 +118,7 @@ class RotatedLog implements Log {
       if (block.length > 0) return this.#splitter.push(block)
       const { size } = await current.handle.stat()
       if (size < this.#at.offset) {
-        // It was emptied and is written anew.
+        // The file was truncated and is being written again.
         this.#dropHalf()
         this.#at.offset = 0
         return []
@@ -131,7 +131,7 @@ class RotatedLog implements Log {
       this.#at = { part: this.#parts.length - 1, offset: 0 }
       return []
     }
-    // A writer may still be finishing its line in the old file, which is therefore read once more before the new one.
+    // A writer may still be finishing its line in the old file, so read that once more before the new one.
     this.#successor = await this.#findSuccessor()
     return this.#successor ? [] : undefined
   }
@@ -158,8 +158,8 @@ class RotatedLog implements Log {
     return successor
   }
 
-  async #read(part: number, offset: number, most: number): Promise<Buffer> {
-    const length = Math.min(most, BLOCK_BYTES)
+  async #read(part: number, offset: number, max: number): Promise<Buffer> {
+    const length = Math.min(max, BLOCK_BYTES)
     const { bytesRead } = await this.#parts[part]!.handle.read(this.#block, 0, length, offset)
     return this.#block.subarray(0, bytesRead)
   }
@@ -170,8 +170,8 @@ class RotatedLog implements Log {
 }
 
 /**
- * The files of a log, oldest first. They are opened from the newest on: a rotation meanwhile gives a file the next name,
- * under which it is seen a second time instead of being missed.
+ * Opens the files of a log and returns them oldest first. Opens the newest first: if the log is rotated meanwhile, a
+ * file is seen again under its next name instead of being missed.
  */
 async function openParts(path: string): Promise<Part[]> {
   const parts: Part[] = []

@@ -31,12 +31,15 @@ const MAX_CHARACTERS = 16_000_000
 const BATCH = 200
 
 /**
- * Creates an empty ring. Readers keep only their position, so that a slow one costs nothing; events that it missed
- * show as a gap in `sequence`.
+ * Creates an empty ring. Readers store only their position, so a slow one costs nothing; events that it missed show
+ * as a gap in `sequence`.
  */
 export function createEventRing(options: EventRingOptions): EventRing {
   const { redact, maxEvents = MAX_EVENTS, maxCharacters = MAX_CHARACTERS } = options
-  /** The events from number `first` on; the front is emptied and cut off now and then. */
+  /**
+   * The events from number `first` on; dropped events leave empty entries at the front, which are removed
+   * occasionally.
+   */
   let events: KeptEvent[] = []
   let first = 0
   let start = 0

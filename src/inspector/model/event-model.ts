@@ -9,9 +9,9 @@ import type { InspectedTurn } from './turn-types.ts'
 /** Limits of what is kept. */
 export type EventModelLimits = {
   /** Events that are kept. Default: 200,000. */
-  readonly mostEvents?: number
+  readonly maxEvents?: number
   /** Characters of the events that are kept, as JSON. Default: 200 million. */
-  readonly mostCharacters?: number
+  readonly maxCharacters?: number
 }
 
 /** A conversation in a list. */
@@ -64,8 +64,8 @@ export type EventModel = {
 
 /** Creates an empty model. */
 export function createEventModel(limits: EventModelLimits = {}): EventModel {
-  const { mostEvents = 200_000, mostCharacters = 200_000_000 } = limits
-  const threads = createThreads({ mostEvents, mostCharacters })
+  const { maxEvents = 200_000, maxCharacters = 200_000_000 } = limits
+  const threads = createThreads({ maxEvents, maxCharacters })
   const summaries = createSummaries()
   let [version, refused] = [0, 0]
   let listed: { readonly version: number; readonly summaries: readonly ConversationSummary[] } | undefined

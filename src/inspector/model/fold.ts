@@ -61,8 +61,8 @@ function turnFor(fold: ConversationFold, event: EventRecord): InspectedTurn {
 }
 
 /**
- * A request starts a turn, with what is announced and reloaded for it. Where none are seen, a search after calls does, or
- * an answer after an answer.
+ * Returns whether an event starts a turn. A request does, with the announcements and reloads that belong to it.
+ * Without requests, a search after calls does, or an answer after an answer.
  */
 function startsTurn(last: InspectedTurn, { type, by }: EventRecord): boolean {
   if (type === 'announced' || (type === 'loaded' && by === 'reload')) return last.decision !== undefined

@@ -33,8 +33,8 @@ const LENGTHS = [
 export function spendingOverTime(model: EventModel, mostSpans = 60): readonly SpendingSpan[] {
   const turns = model.conversations().flatMap(({ id }) => model.turns(id))
   const times = turns.map(({ time }) => Date.parse(time))
-  const first = times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY)
-  const last = times.reduce((most, time) => Math.max(most, time), Number.NEGATIVE_INFINITY)
+  const first = times.reduce((min, time) => Math.min(min, time), Number.POSITIVE_INFINITY)
+  const last = times.reduce((latest, time) => Math.max(latest, time), Number.NEGATIVE_INFINITY)
   if (!(first <= last)) return []
   const fits = (length: number) => Math.floor(last / length) - Math.floor(first / length) < mostSpans
   const milliseconds = LENGTHS.find(fits) ?? Math.ceil((last - first + 1) / (mostSpans - 1))

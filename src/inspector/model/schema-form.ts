@@ -18,8 +18,8 @@ export type FormField = Described &
     | {
         readonly kind: 'number'
         readonly isInteger: boolean
-        readonly least?: number
-        readonly most?: number
+        readonly min?: number
+        readonly max?: number
       }
     | { readonly kind: 'boolean' }
     /** The allowed values as JSON. */
@@ -35,7 +35,7 @@ export type FormField = Described &
 /** What a person entered: texts at the leaves, empty where nothing is entered. */
 export type FormValue = string | readonly FormValue[] | { readonly [name: string]: FormValue }
 
-const DEEPEST = 6
+const MAX_DEPTH = 6
 const MAX_FIELDS = 150
 const MAX_CHOICES = 500
 
@@ -53,8 +53,8 @@ type Place = {
   readonly budget: { fields: number }
 }
 
-function fieldFor(given: Fields, place: Place): FormField {
-  const schema = resolved(given, place.root)
+function fieldFor(source: Fields, place: Place): FormField {
+  const schema = resolved(source, place.root)
   const described: Described = {
     title: place.title || textOf(schema.title),
     description: textOf(schema.description),
@@ -88,8 +88,8 @@ function fieldOfType(schema: Fields, place: Place, described: Described): FormFi
       return { ...described, kind: 'text', format: textOf(schema.format) }
     case 'number':
     case 'integer': {
-      const [least, most] = [numberOf(schema.minimum), numberOf(schema.maximum)]
-      const limits = { ...(least === undefined ? {} : { least }), ...(most === undefined ? {} : { most }) }
+      const [min, max] = [numberOf(schema.minimum), numberOf(schema.maximum)]
+      const limits = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) }
       return { ...described, kind: 'number', isInteger: types[0] === 'integer', ...limits }
     }
     case 'boolean':
@@ -111,7 +111,7 @@ function typesOf({ type, properties, items }: Fields): readonly string[] {
 }
 
 function listField(schema: Fields, place: Place, described: Described): FormField {
-  if (place.depth >= DEEPEST || !isFields(schema.items))
+  if (place.depth >= MAX_DEPTH || !isFields(schema.items))
     return { ...described, kind: 'json', why: 'a list of anything' }
   const item = fieldFor(schema.items, { ...place, title: '', isRequired: true, depth: place.depth + 1 })
   return { ...described, kind: 'list', item }
@@ -120,7 +120,8 @@ function listField(schema: Fields, place: Place, described: Described): FormFiel
 function objectField(schema: Fields, place: Place, described: Described): FormField {
   const properties = Object.entries(fieldsOf(schema.properties))
   const isOpen = properties.length === 0 && schema.additionalProperties !== false && place.depth > 0
-  if (place.depth >= DEEPEST || isOpen) return { ...described, kind: 'json', why: 'an object of any fields' }
+  if (place.depth >= MAX_DEPTH || isOpen)
+    return { ...described, kind: 'json', why: 'an object of any fields' }
   const required = new Set(stringsOf(schema.required))
   const fields = properties.map(([name, value]) => ({
     name,
@@ -136,7 +137,7 @@ function objectField(schema: Fields, place: Place, described: Described): FormFi
 }
 
 /** Follows a reference within the schema, and takes the one form of a choice between it and null. */
-function resolved(schema: Fields, root: Fields, steps = DEEPEST): Fields {
+function resolved(schema: Fields, root: Fields, steps = MAX_DEPTH): Fields {
   if (steps === 0) return schema
   const reference = textOf(schema.$ref)
   if (reference.startsWith('#/')) {
@@ -197,11 +198,11 @@ function wrong(message: string, path: string): BuiltValue {
 
 function buildNumber(field: FormField & { kind: 'number' }, text: string, path: string): BuiltValue {
   const value = Number(text)
-  const { least = Number.NEGATIVE_INFINITY, most = Number.POSITIVE_INFINITY, isInteger } = field
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY, isInteger } = field
   if (!Number.isFinite(value)) return wrong('is not a number', path)
   if (isInteger && !Number.isInteger(value)) return wrong('is not a whole number', path)
-  if (value < least) return wrong(`is below ${least}`, path)
-  if (value > most) return wrong(`is above ${most}`, path)
+  if (value < min) return wrong(`is below ${min}`, path)
+  if (value > max) return wrong(`is above ${max}`, path)
   return { value, problems: [] }
 }
 

@@ -27,7 +27,7 @@ export type Threads = {
 }
 
 /** Limits of what is kept. */
-export type ThreadLimits = { readonly mostEvents: number; readonly mostCharacters: number }
+export type ThreadLimits = { readonly maxEvents: number; readonly maxCharacters: number }
 
 /** The share of the limits beyond which events are dropped: dropping takes time, so it is done rarely. */
 const SLACK = 1.25
@@ -36,10 +36,10 @@ const SLACK = 1.25
 export function createThreads(limits: ThreadLimits): Threads {
   const threads = new Map<string, OpenThread>()
   const sums = { kept: 0, characters: 0, dropped: 0 }
-  /** Events up to this one were dropped, and are refused if they come again. */
+  /** Events up to this one were dropped, and are refused if they arrive again. */
   let horizon: EventRecord | undefined
   const isBeyond = (slack: number) =>
-    sums.kept > limits.mostEvents * slack || sums.characters > limits.mostCharacters * slack
+    sums.kept > limits.maxEvents * slack || sums.characters > limits.maxCharacters * slack
 
   const settle = () => {
     for (const thread of threads.values()) order(thread)
@@ -101,7 +101,7 @@ function newestBeyond(threads: ReadonlyMap<string, Thread>, limits: ThreadLimits
   let characters = 0
   const at = all.findIndex((one, index) => {
     characters += one.characters
-    return index >= limits.mostEvents || characters > limits.mostCharacters
+    return index >= limits.maxEvents || characters > limits.maxCharacters
   })
   return all[at]?.event
 }

@@ -11,22 +11,22 @@ export class InspectorFailure extends Error {
 }
 
 /** Returns the value; throws unless it is text of at most this many characters. */
-export function readText(value: unknown, name: string, most: number): string {
+export function readText(value: unknown, name: string, max: number): string {
   if (typeof value !== 'string') throw new InspectorFailure(400, `"${name}" must be text`)
-  if (value.length > most)
-    throw new InspectorFailure(400, `"${name}" has ${value.length} characters; at most ${most} are allowed`)
+  if (value.length > max)
+    throw new InspectorFailure(400, `"${name}" has ${value.length} characters; at most ${max} are allowed`)
   return value
 }
 
 /** Returns the value or undefined; throws unless it is text of at most this many characters. */
-export function readOptionalText(value: unknown, name: string, most: number): string | undefined {
-  return value === undefined || value === null ? undefined : readText(value, name, most)
+export function readOptionalText(value: unknown, name: string, max: number): string | undefined {
+  return value === undefined || value === null ? undefined : readText(value, name, max)
 }
 
 /** Returns the value; throws unless it is a list of short texts. */
-export function readNames(value: unknown, name: string, most = 10_000): readonly string[] {
-  if (!Array.isArray(value) || value.length > most)
-    throw new InspectorFailure(400, `"${name}" must be a list of at most ${most} names`)
+export function readNames(value: unknown, name: string, max = 10_000): readonly string[] {
+  if (!Array.isArray(value) || value.length > max)
+    throw new InspectorFailure(400, `"${name}" must be a list of at most ${max} names`)
   return value.map((one) => readText(one, name, MAX_NAME_LENGTH))
 }
 

@@ -20,7 +20,7 @@ export type InspectedServers = {
   readonly host: McpHost
   /** Where the host puts their tools. */
   readonly shelf: Shelf
-  /** The configurations in use, with their secrets, which are hidden in everything that leaves. */
+  /** The configurations in use, with their secrets, which are hidden in everything that the inspector sends. */
   readonly configs: () => readonly ServerConfig[]
   readonly onChange: GatewaySettings['onChange']
   /** The reader is the operator, who may start and stop servers, accept changes and save hints. */
@@ -35,7 +35,7 @@ export type InspectedServers = {
   readonly trace?: TraceListener | undefined
 }
 
-/** The part of it that is only looked at. */
+/** The read-only part of `InspectedServers`. */
 export type ShownServers = Pick<
   InspectedServers,
   'shelf' | 'onChange' | 'canManage' | 'pins' | 'untrusted' | 'login'
@@ -52,9 +52,9 @@ export type InspectorOptions = {
   readonly advice: string
   /** Without servers, the page shows events alone. */
   readonly servers?: InspectedServers | undefined
-  /** Hides secrets in what is exported. */
+  /** Hides secrets in exports. */
   readonly redact: (text: string) => string
-  /** The folder that is written as `~` in what is exported. */
+  /** The folder that exports write as `~`. */
   readonly home?: string | undefined
   /** The key that every request to an endpoint carries. */
   readonly key: string
@@ -62,7 +62,7 @@ export type InspectorOptions = {
   readonly path: string
   /** The address that the process listens on. */
   readonly address: string
-  /** Further host names under which it may be reached. */
+  /** Additional host names that requests may use. */
   readonly hosts?: readonly string[] | undefined
   readonly notify?: ((message: string) => void) | undefined
   /** The page's files. */

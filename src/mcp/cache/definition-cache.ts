@@ -35,7 +35,7 @@ export type CachedServer = {
 /** What servers listed in earlier runs. */
 export type DefinitionCache = {
   /** Returns the entry of a server; undefined if it is unknown or was configured differently then. Never rejects. */
-  read(config: ServerConfig): Promise<(CachedServer & { readonly age: number }) | undefined>
+  read(config: ServerConfig): Promise<(CachedServer & { readonly ageMs: number }) | undefined>
   write(config: ServerConfig, server: CachedServer): Promise<void>
 }
 
@@ -93,7 +93,7 @@ export function openDefinitionCache(
 export function parseEntry(text: string, now: number): Awaited<ReturnType<DefinitionCache['read']>> {
   const { version, at, server } = JSON.parse(text) as { version: number; at: number; server: CachedServer }
   if (version !== VERSION || !Array.isArray(server.tools)) return undefined
-  return { ...server, age: now - at }
+  return { ...server, ageMs: now - at }
 }
 
 /**

@@ -113,11 +113,11 @@ export const fieldsKind: FieldType<Fields> = {
   read: (value) => (isFields(value) ? value : undefined),
 }
 
-/** Returns the type of whole numbers from `least` on. */
-export function wholeNumber(least: number): FieldType<number> {
+/** Returns the type of whole numbers from `min` on. */
+export function wholeNumber(min: number): FieldType<number> {
   return {
-    is: `a whole number from ${least}`,
-    read: (value) => (Number.isSafeInteger(value) && Number(value) >= least ? Number(value) : undefined),
+    is: `a whole number from ${min}`,
+    read: (value) => (Number.isSafeInteger(value) && Number(value) >= min ? Number(value) : undefined),
   }
 }
 

@@ -175,7 +175,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 /** Calls the listener at changes that a sessionless client can see. */
 function onViewChange(view: ClientView, listener: (event: HostEvent) => void): () => void {
   const { servers, shelf, pageTools, skills } = view
-  /** Returns everything that such a client lists; the gateway's own tools name the servers. */
+  /** Returns everything that a sessionless client lists; the gateway's own tools name the servers. */
   const immediateTools = () =>
     `${servers().join()} ${shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()} ${skills.tools().length}`
   let listed = immediateTools()

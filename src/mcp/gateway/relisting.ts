@@ -16,7 +16,7 @@ const MAX_WAIT_MS = 5000
  * Milliseconds for the client to process the list: about as long as its request took, because both wait for its event
  * loop.
  */
-const SHORTEST_DIGESTION = 50
+const MIN_DIGESTION_MS = 50
 const MAX_DIGESTION_MS = 1000
 
 /**
@@ -65,7 +65,7 @@ export function createRelisting(list: () => string, send: (isOwn: boolean) => Pr
       const ready = [...waiting]
       waiting.clear()
       if (ready.length === 0) return
-      const pause = Math.max(SHORTEST_DIGESTION, performance.now() - announcedAt)
+      const pause = Math.max(MIN_DIGESTION_MS, performance.now() - announcedAt)
       setTimeout(
         () => {
           for (const go of ready) go()

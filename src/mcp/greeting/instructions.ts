@@ -21,7 +21,7 @@ export function joinInstructions(servers: readonly ServerDescription[], budget: 
     const share = Math.floor(left / (speaking.length - index))
     const whole = `\n\n## ${oneLine(name, 60)}\n${cleanText(instructions!).trim()}`
     const part = cut(whole, share)
-    if (part !== whole && part.length < SHORTEST) return
+    if (part !== whole && part.length < MIN_EXCERPT_LENGTH) return
     parts.push(part)
     left -= part.length
   })
@@ -29,7 +29,7 @@ export function joinInstructions(servers: readonly ServerDescription[], budget: 
 }
 
 /** Shortest useful excerpt of a text, in characters. */
-const SHORTEST = 80
+const MIN_EXCERPT_LENGTH = 80
 
 function line({ name, description }: ServerDescription): string {
   return description ? `${oneLine(name, 60)} (${cleanText(description)})` : oneLine(name, 60)
@@ -38,8 +38,8 @@ function line({ name, description }: ServerDescription): string {
 /** A high surrogate at the end of a cut text. */
 const HALF = /[\uD800-\uDBFF]$/
 
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text
-  if (most <= CUT.length) return ''
-  return text.slice(0, most - CUT.length).replace(HALF, '') + CUT
+function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  if (maxLength <= CUT.length) return ''
+  return text.slice(0, maxLength - CUT.length).replace(HALF, '') + CUT
 }

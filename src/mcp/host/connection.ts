@@ -59,7 +59,7 @@ class ServerConnection implements Connection {
       notify,
     })
     this.#notifications = createNotifications({
-      refresh: times.refreshMs,
+      refreshMs: times.refreshMs,
       later: this.#timers.start,
       relist: (list) => this.#relist(list),
       deliver: (method, params, client) => {

@@ -79,8 +79,8 @@ export function whyUnavailable({ config, hidden }: Member, tool: string, acceptH
 }
 
 /** Returns the message about something that is held back. */
-export function heldBack(what: string, acceptHint: string): string {
-  return `${what} is held back: it changed since it was first seen. ${acceptHint}`
+export function heldBack(subject: string, acceptHint: string): string {
+  return `${subject} is held back: it changed since it was first seen. ${acceptHint}`
 }
 
 /** Sorts members with always-loaded tools first. */

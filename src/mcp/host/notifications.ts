@@ -7,7 +7,7 @@ import type { Fields } from '../../lib/index.ts'
 /** Options of `createNotifications`. */
 export type NotificationOptions = {
   /** Shortest interval in milliseconds between two reports of one list; grows while the list keeps changing. */
-  readonly refresh: number
+  readonly refreshMs: number
   readonly later: (task: () => void, milliseconds: number) => unknown
   /** Reads a changed list; returns false if the list is not kept, so that the notification itself is forwarded. */
   readonly relist: (list: ListName) => boolean
@@ -31,18 +31,18 @@ const LISTS: readonly ListName[] = ['tools', 'prompts', 'resources']
 const LOG_BURST = 100
 const LOGS_PER_SECOND = 10
 /** Milliseconds between two updates of one resource. */
-const UPDATE_GAP = 200
+const UPDATE_GAP_MS = 200
 /** Resources that may have a pending update; drops updates of further ones until there is room. */
 const MAX_UPDATED = 1000
 
 /** Creates the forwarding for one server. */
 export function createNotifications(options: NotificationOptions): Notifications {
-  const { refresh, later, relist, now = () => performance.now(), deliver } = options
+  const { refreshMs, later, relist, now = () => performance.now(), deliver } = options
   const lists = new Map<string, () => void>(
     LISTS.map((list) => {
       const method = `notifications/${list}/list_changed`
       const changed = () => void (relist(list) || deliver(method, {}, undefined))
-      return [method, createPace(refresh, later, changed)]
+      return [method, createPace(refreshMs, later, changed)]
     }),
   )
   const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000, now)
@@ -76,7 +76,7 @@ export function createNotifications(options: NotificationOptions): Notifications
       const isNew = updated.get(uri) === true
       updated.delete(uri)
       if (isNew) passOn(uri)
-    }, UPDATE_GAP)
+    }, UPDATE_GAP_MS)
   }
 
   return {
@@ -91,12 +91,12 @@ export function createNotifications(options: NotificationOptions): Notifications
 }
 
 /** Creates a token bucket: a function that takes a token and returns true while there is one. */
-export function createBucket(most: number, perMillisecond: number, now: () => number): () => boolean {
-  let left = most
+export function createBucket(capacity: number, perMillisecond: number, now: () => number): () => boolean {
+  let left = capacity
   let last = now()
   return () => {
     const time = now()
-    left = Math.min(most, left + (time - last) * perMillisecond)
+    left = Math.min(capacity, left + (time - last) * perMillisecond)
     last = time
     if (left < 1) return false
     left--

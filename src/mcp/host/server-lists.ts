@@ -76,10 +76,10 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
 
   function set(kind: ListKind, { entries, ttlMs }: Listed): void {
     const before = lists.get(kind)?.entries ?? []
-    const now = sameOrNew(before, cut(clean(entries)))
-    lists.set(kind, { entries: now, freshUntil: freshUntil(ttlMs) })
+    const after = sameOrNew(before, cut(clean(entries)))
+    lists.set(kind, { entries: after, freshUntil: freshUntil(ttlMs) })
     listed.add(kind)
-    if (now !== before) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
+    if (after !== before) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
   }
 
   async function list(kind: ListKind, session: ServerSession): Promise<void> {
@@ -138,8 +138,8 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
 }
 
 /** Returns the old object for an equal list, because others cache it by identity and may be comparing it right now. */
-function sameOrNew(before: readonly unknown[], now: readonly unknown[]): readonly unknown[] {
-  return JSON.stringify(before) === JSON.stringify(now) ? before : now
+function sameOrNew(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
+  return JSON.stringify(before) === JSON.stringify(after) ? before : after
 }
 
 function isOffered({ capability, extension }: ListSource, { capabilities }: ServerSession): boolean {

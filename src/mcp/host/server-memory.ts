@@ -23,7 +23,7 @@ export type ServerMemory = {
 }
 
 /** What an earlier run stored, and how long ago, in milliseconds. */
-export type CacheEntry = CachedServer & { readonly age: number }
+export type CacheEntry = CachedServer & { readonly ageMs: number }
 
 /** Options of `createServerMemory`. */
 export type ServerMemoryOptions = ServerListsOptions & {

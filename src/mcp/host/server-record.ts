@@ -71,7 +71,7 @@ export function createServerRecord(options: ServerRecordOptions) {
       if (!cached || lifecycle.isClosed()) return undefined
       update({ isRemembered: true })
       if (lifecycle.session()) return cached
-      isKnownLegacy = cached.isLegacy && cached.age < LEGACY_NOTE_MS
+      isKnownLegacy = cached.isLegacy && cached.ageMs < LEGACY_NOTE_MS
       const { info, capabilities, instructions } = cached
       update({ info, capabilities, instructions })
       return cached

@@ -114,12 +114,12 @@ function bearerIn(authorization: string | null): string | undefined {
 const RETRY_AFTER_SECONDS = 10
 
 /** Creates the response to a refused request. */
-export function refusal(status: number, message: string, given: Partial<AccessRefusal> = {}): Response {
+export function refusal(status: number, message: string, details: Partial<AccessRefusal> = {}): Response {
   const headers = new Headers()
-  if (status === 401 || given.challenge !== undefined)
-    headers.set('www-authenticate', given.challenge ?? 'Bearer')
+  if (status === 401 || details.challenge !== undefined)
+    headers.set('www-authenticate', details.challenge ?? 'Bearer')
   if (status === 429 || status === 503)
-    headers.set('retry-after', String(given.retryAfter ?? RETRY_AFTER_SECONDS))
+    headers.set('retry-after', String(details.retryAfter ?? RETRY_AFTER_SECONDS))
   const code = status === 400 ? -32600 : -32000
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status, headers })
 }

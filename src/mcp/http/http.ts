@@ -46,9 +46,9 @@ export type HttpOptions = {
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
   /** Milliseconds after which the session of an inactive client ends. */
-  readonly idle?: number
+  readonly idleMs?: number
   /** Maximum number of clients at a time. Default: 1,000. */
-  readonly mostSessions?: number
+  readonly maxSessions?: number
   /** Maximum bytes of a request's body. Default: 32 MB. */
   readonly maxBodyBytes?: number
   /** Milliseconds that a client may take to read a response. */
@@ -113,11 +113,11 @@ const UNANSWERED = 499
  * const { url, close } = await serveMcpGatewayOnHttp(gateway, { port: 8080 })
  */
 export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
-  const { port, address = '127.0.0.1', key, hosts = [], idle = 600_000, mostSessions = 1000 } = options
+  const { port, address = '127.0.0.1', key, hosts = [], idleMs = 600_000, maxSessions = 1000 } = options
   const { users, usage, trace, protectedResource } = options
   checkAddress(address, options)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
-  const sessions = createSessions(gateway, { maxSessions: mostSessions, idleMs: idle })
+  const sessions = createSessions(gateway, { maxSessions, idleMs })
   const bodies = createBodies({ maxBytes: maxBodyBytes, maxTotalBytes: maxBodyBytes * MAX_LARGE_BODIES })
   const guard = createGuard({ address, key, users, hosts, notify })
   const access = createAccessWatch(users, sessions)
@@ -154,7 +154,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
     }
     void answerNode(incoming, outgoing, answer, { stalledMs })
   })
-  server.maxConnections = mostSessions * CONNECTIONS_PER_SESSION
+  server.maxConnections = maxSessions * CONNECTIONS_PER_SESSION
   const closing = new AbortController()
   const closeAll = once(async () => {
     closing.abort()

@@ -124,7 +124,7 @@ class HttpSessions implements Sessions {
     const current = this.#byId.get(id)
     current?.link?.used()
     if (current || !this.#links) return current ?? 'ended'
-    // Keyed by user, so that somebody else's request for the session does not affect its owner.
+    // Keyed by user, so that another user's request for the session does not affect its owner.
     const key = JSON.stringify([id, client.user?.id])
     const resumed =
       this.#resuming.get(key) ??

@@ -44,7 +44,7 @@ const MAX_OF_ALL = 8_000_000
  */
 const FIRST_WAIT_MS = 3000
 /** Milliseconds for the connected servers if another server used up all the time. */
-const SHORTEST_WAIT_MS = 200
+const MIN_WAIT_MS = 200
 
 /** Creates the merged lists of a host. */
 export function createMergedLists(host: McpHost): MergedLists {
@@ -93,6 +93,6 @@ async function untilListed(host: McpHost): Promise<void> {
   const startedAt = performance.now()
   await host.settled({ timeout: FIRST_WAIT_MS })
   await host.refreshStaleLists({
-    timeout: Math.max(SHORTEST_WAIT_MS, FIRST_WAIT_MS - (performance.now() - startedAt)),
+    timeout: Math.max(MIN_WAIT_MS, FIRST_WAIT_MS - (performance.now() - startedAt)),
   })
 }

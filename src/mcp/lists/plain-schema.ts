@@ -3,7 +3,7 @@
 import { type Fields, isFields } from '../../lib/index.ts'
 
 /** Characters; longer schemas are not worth their cost to every client. */
-const LONGEST = 65_536
+const MAX_SCHEMA_LENGTH = 65_536
 
 const words = (text: string): ReadonlySet<unknown> => new Set(text.split(' '))
 const TYPES = words('array boolean integer null number object string')
@@ -23,7 +23,7 @@ const REMARKS = words(
  */
 export function isPlainSchema(whole: unknown): boolean {
   if (!isFields(whole) || whole.type !== 'object') return false
-  return JSON.stringify(whole).length <= LONGEST && isPlain(whole, whole)
+  return JSON.stringify(whole).length <= MAX_SCHEMA_LENGTH && isPlain(whole, whole)
 }
 
 function isPlain(schema: unknown, whole: Fields): boolean {

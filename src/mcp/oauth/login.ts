@@ -238,6 +238,6 @@ async function countTools(
 /** Shortens an error to one line; does not show text that may come from an attacker. */
 function explain(error: unknown): string {
   if (error instanceof IssuerMismatchError)
-    return 'its authorization server goes by another name (issuer) than the one expected; nothing was stored'
+    return 'the issuer that its authorization server names is not the expected one; nothing was stored'
   return describeOAuthError(error)
 }

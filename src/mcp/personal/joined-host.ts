@@ -53,14 +53,14 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
       void ready().then(() => own.start(capabilities))
     },
     async configure() {
-      throw new Error('the servers of a user follow from those of the gateway; configure that')
+      throw new Error('the servers of a user follow those of the gateway; configure the gateway instead')
     },
     status: () => both.flatMap((one) => one.status()),
-    async run(call, given) {
+    async run(call, callOptions) {
       const { server = '' } = shelf.resolve(call)
-      if (isOwn(server)) return using(server, (one) => one.run(call, given))
+      if (isOwn(server)) return using(server, (one) => one.run(call, callOptions))
       const name = sharedName(options, call)
-      return shared.run(name === undefined ? call : { ...call, name }, given)
+      return shared.run(name === undefined ? call : { ...call, name }, callOptions)
     },
     isReadOnly(call) {
       const { server = '' } = shelf.resolve(call)
@@ -68,13 +68,13 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
       const name = sharedName(options, call)
       return name !== undefined && shared.isReadOnly({ ...call, name })
     },
-    call: (server, tool, input, given?: CallOptions) =>
-      using(server, (one) => one.call(server, tool, input, given)),
-    request: (server, method, params, given) =>
-      using(server, (one) => one.request(server, method, params, given)),
-    async settled(given) {
+    call: (server, tool, input, callOptions?: CallOptions) =>
+      using(server, (one) => one.call(server, tool, input, callOptions)),
+    request: (server, method, params, callOptions) =>
+      using(server, (one) => one.request(server, method, params, callOptions)),
+    async settled(callOptions) {
       await ready()
-      await Promise.all(both.map((one) => one.settled(given)))
+      await Promise.all(both.map((one) => one.settled(callOptions)))
     },
     notifyServers(method) {
       for (const one of both) one.notifyServers(method)
@@ -85,8 +85,8 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
     watchLists() {
       for (const one of both) one.watchLists()
     },
-    async refreshStaleLists(given) {
-      await Promise.all(both.map((one) => one.refreshStaleLists(given)))
+    async refreshStaleLists(callOptions) {
+      await Promise.all(both.map((one) => one.refreshStaleLists(callOptions)))
     },
     listen(listener: (event: HostEvent) => void) {
       const stops = both.map((one) => one.listen(listener))

@@ -21,7 +21,7 @@ export type PersonalHostsOptions = {
   /** Creates a shelf with the settings of the shared one, without tools. */
   readonly makeShelf: () => Shelf
   /** Creates the host of one user's servers; it must store nothing about them. */
-  readonly makeHost: (given: {
+  readonly makeHost: (parts: {
     readonly shelf: Shelf
     readonly servers: readonly ServerConfig[]
     readonly authorize: (config: ServerConfig) => AuthProvider | undefined
@@ -92,7 +92,7 @@ export function createPersonalHosts(options: PersonalHostsOptions): PersonalHost
         if (user === undefined || layer.user.id === user) void layer.refill()
     })
     .catch((error: unknown) => {
-      options.notify?.(`changes of credentials are not noticed: ${errorMessage(error)}`)
+      options.notify?.(`cannot watch for changed credentials: ${errorMessage(error)}`)
       return async () => {}
     })
 

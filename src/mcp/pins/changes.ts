@@ -23,9 +23,9 @@ export function differences(before: ListedTool, after: ListedTool): Difference[]
 }
 
 /** Lists the paths that differ, on one line: `description, inputSchema.properties.path.default and 3 more`. */
-export function outline(found: readonly Difference[], most = 3): string {
-  const rest = found.length - most
-  const named = found.slice(0, most).map(({ where }) => spellOutInvisible(where))
+export function outline(found: readonly Difference[], limit = 3): string {
+  const rest = found.length - limit
+  const named = found.slice(0, limit).map(({ where }) => spellOutInvisible(where))
   return named.join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 

@@ -19,7 +19,9 @@ export function openStoredPins(store: StateStore, notify: (message: string) => v
 
   function tellOnce(error: unknown): void {
     if (!hasTold)
-      notify(`cannot reach the pins in the store (${errorMessage(error)}); those last read count meanwhile.`)
+      notify(
+        `cannot reach the pins in the store (${errorMessage(error)}); using the pins last read until it answers.`,
+      )
     hasTold = true
   }
 

@@ -15,7 +15,7 @@ type Source = 'setting' | 'word'
 
 const MAX_DEPTH = 20
 /** A line of a multi-line value with this many characters or more is a secret by itself. */
-const SHORTEST_LINE = 16
+const MIN_LINE_LENGTH = 16
 /** Headers whose values are usually not secret. */
 const PUBLIC_HEADERS =
   /^(?:accept(?:-.*)?|content-.*|user-agent|cache-control|host|connection|origin|referer|mcp-.*)$/i
@@ -113,7 +113,7 @@ function takeParts(value: string, secrets: Set<string>): void {
   // Some configurations write the line breaks of a key as a backslash and an `n`.
   const lines = value.split(/\s*(?:\n|\\n)\s*/)
   if (lines.length > 1)
-    for (const line of lines) if (line.length >= SHORTEST_LINE && !/^-{5}/.test(line)) secrets.add(line)
+    for (const line of lines) if (line.length >= MIN_LINE_LENGTH && !/^-{5}/.test(line)) secrets.add(line)
   const words = value.split(/[\s,;|"'`]+/)
   if (words.length > 1) for (const word of words) if (isKeyLike(word)) secrets.add(word)
 }

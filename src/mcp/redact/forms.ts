@@ -5,7 +5,7 @@ import type { Pattern } from './matcher.ts'
 /** Length of a piece: output with this many consecutive characters of a long secret is hidden. */
 const PIECE = 12
 /** Secrets with this many characters or more are also hidden piece by piece. */
-const SHORTEST_IN_PIECES = 16
+const MIN_LENGTH_FOR_PIECES = 16
 /** From this many patterns on, no more pieces are added. */
 const MAX_PATTERNS = 50_000
 /** Shorter secrets are not searched for in base64 and hex, where they would match by chance. */
@@ -83,7 +83,7 @@ function base64Forms(secret: string): string[] {
 
 /** All pieces of a long secret that mix letters and digits, to find it in output that was cut or wrapped. */
 function piecesOf(secret: string): string[] {
-  if (secret.length < SHORTEST_IN_PIECES || /\s/.test(secret)) return []
+  if (secret.length < MIN_LENGTH_FOR_PIECES || /\s/.test(secret)) return []
   const pieces = Array.from({ length: secret.length - PIECE + 1 }, (_, at) => secret.slice(at, at + PIECE))
   return pieces.filter((piece) => /\d/.test(piece) && /[A-Za-z]/.test(piece))
 }

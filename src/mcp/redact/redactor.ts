@@ -49,7 +49,7 @@ export const HIDDEN = '[hidden]'
 const MAX_CHARACTERS = 1_000_000
 const MAX_CAUSES = 5
 const MAX_LEARNED = 20
-const SHORTEST_LEARNED = 8
+const MIN_LEARNED_LENGTH = 8
 
 /** Creates the redactor for one server's configuration. */
 export function createRedactor(config: ServerConfig): Redactor {
@@ -108,7 +108,7 @@ export function createRedactor(config: ServerConfig): Redactor {
       return shown
     },
     add(secret) {
-      if (secret.length < SHORTEST_LEARNED || learned.includes(secret)) return
+      if (secret.length < MIN_LEARNED_LENGTH || learned.includes(secret)) return
       learned.push(secret)
       if (learned.length > MAX_LEARNED) learned.shift()
       matcher = undefined
@@ -127,8 +127,8 @@ export function createTextRedactor(
   return (text) => hide(text, match)
 }
 
-function hide(given: string, match: Matcher): string {
-  const text = given.length > MAX_CHARACTERS ? `${given.slice(0, MAX_CHARACTERS)}…` : given
+function hide(input: string, match: Matcher): string {
+  const text = input.length > MAX_CHARACTERS ? `${input.slice(0, MAX_CHARACTERS)}…` : input
   let rest = ''
   let from = 0
   for (const { start, end } of match(text)) {

@@ -2,9 +2,9 @@
 import { splitName } from '../../lib/index.ts'
 
 /** Shortest setting to hide under a secret's name, in characters: hiding shorter ones would garble other texts. */
-const SHORTEST_NAMED = 4
+const MIN_NAMED_LENGTH = 4
 /** Shortest setting to hide under any other name. */
-const SHORTEST = 6
+const MIN_LENGTH = 6
 
 /** Returns whether the name of a variable, header, flag, parameter or JSON key says that its value is a secret. */
 export function isSecretName(name: string): boolean {
@@ -34,7 +34,7 @@ const PUBLIC_ENDINGS = new Set(
  */
 export function isSecretSetting(value: string, name: string): boolean {
   const isNamed = isSecretName(name)
-  if (value.length < (isNamed ? SHORTEST_NAMED : SHORTEST)) return false
+  if (value.length < (isNamed ? MIN_NAMED_LENGTH : MIN_LENGTH)) return false
   if (isKeyLike(value)) return true
   return (
     !isHarmless(value) && (isNamed || !(isOrdinary(value) || (isPublicName(name) && isIdentifier(value))))

@@ -77,7 +77,7 @@ export function createReplica({
     } catch (error) {
       if (isReachable)
         notify(
-          `the store does not answer; open sessions go on here, new ones wait for it: ${errorMessage(error)}`,
+          `the store does not answer; open sessions continue here, new ones wait for it: ${errorMessage(error)}`,
         )
       isReachable = false
     } finally {

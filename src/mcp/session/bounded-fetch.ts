@@ -36,7 +36,7 @@ function isStream({ method = 'GET', headers }: RequestInit = {}): boolean {
 }
 
 /** Milliseconds: a stream reopened sooner than this counts as reset. */
-const SHORTEST_STREAM_MS = 10_000
+const MIN_STREAM_MS = 10_000
 const FIRST_PAUSE_MS = 1000
 const MAX_RECONNECT_PAUSE_MS = 60_000
 
@@ -49,7 +49,7 @@ function createReconnectPace(now: () => number): () => number {
   let resets = 0
   return () => {
     const time = now()
-    resets = time - openedAt < SHORTEST_STREAM_MS ? resets + 1 : 0
+    resets = time - openedAt < MIN_STREAM_MS ? resets + 1 : 0
     const pause = resets === 0 ? 0 : Math.min(MAX_RECONNECT_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (resets - 1))
     openedAt = time + pause
     return pause

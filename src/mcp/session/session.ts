@@ -126,7 +126,7 @@ function sse(config: RemoteConfig, options: ServerSessionOptions): Transport {
 function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: ServerSessionOptions) {
   return {
     requestInit: { headers: { ...headers } },
-    fetch: boundedFetch(limits.longestLine),
+    fetch: boundedFetch(limits.maxMessageBytes),
     ...(authorize ? { authProvider: authorize } : {}),
   }
 }
@@ -212,11 +212,11 @@ async function connect(
   }
 }
 
-/** @param probeTimeout - Milliseconds to wait for an answer to the probe for the newer protocol. */
-function newClient(options: ServerSessionOptions, probeTimeout: number): Client {
+/** @param probeTimeoutMs - Milliseconds to wait for an answer to the probe for the newer protocol. */
+function newClient(options: ServerSessionOptions, probeTimeoutMs: number): Client {
   const client = new Client(options.clientInfo, {
     capabilities: options.capabilities as ClientCapabilities,
-    versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeout } },
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
   })
   client.onerror = () => {}
   answerServer(client, options)

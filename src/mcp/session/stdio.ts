@@ -32,15 +32,15 @@ export type StdioTransport = Transport & {
 /** Limits of a server process. */
 export type StdioLimits = {
   /** Bytes of one message from the server, and of messages to it that wait to be read. */
-  readonly longestLine: number
+  readonly maxMessageBytes: number
   /** Milliseconds from closing its input to SIGTERM, from there to SIGKILL, and from there to giving up. */
-  readonly grace: number
+  readonly graceMs: number
   /** Milliseconds without reading after which a server with a full input is killed. Default: 30 s. */
   readonly stuckMs?: number
 }
 
 /** The default limits. */
-export const stdioLimits: StdioLimits = { longestLine: 32_000_000, grace: 1000 }
+export const stdioLimits: StdioLimits = { maxMessageBytes: 32_000_000, graceMs: 1000 }
 
 /**
  * Creates the transport to a server process, without starting it yet.
@@ -79,7 +79,7 @@ class ServerProcess implements StdioTransport {
     this.#config = config
     this.#limits = limits
     this.#tail = createTail(redact)
-    this.#reader = createLineReader(limits.longestLine)
+    this.#reader = createLineReader(limits.maxMessageBytes)
   }
 
   get pid(): number | null {
@@ -130,7 +130,7 @@ class ServerProcess implements StdioTransport {
     return new Promise<void>((resolve, reject) => {
       const input = this.#child?.stdin
       if (this.#isOver || !input?.writable) reject(this.#notRunning())
-      else if (input.writableLength > this.#limits.longestLine) reject(this.#full(input.writableLength))
+      else if (input.writableLength > this.#limits.maxMessageBytes) reject(this.#full(input.writableLength))
       else {
         if (input.writableLength === 0) this.#readAt = performance.now()
         input.write(`${JSON.stringify(message)}\n`, (error) => {
@@ -151,7 +151,7 @@ class ServerProcess implements StdioTransport {
   #exited(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
     if (!this.#closing || (code ?? 0) > 0)
       this.#ending ??= signal ? `was ended by ${signal}` : `ended with exit code ${code}`
-    const timer = setTimeout(() => this.#finish(), LAST_WORDS)
+    const timer = setTimeout(() => this.#finish(), LAST_OUTPUT_MS)
     child.once('close', () => {
       clearTimeout(timer)
       this.#finish()
@@ -240,22 +240,22 @@ class ServerProcess implements StdioTransport {
   async #end(): Promise<void> {
     const child = this.#child
     if (!child) return
-    const { grace } = this.#limits
+    const { graceMs } = this.#limits
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     const hasExited = () => child.exitCode !== null || child.signalCode !== null
     child.stdin?.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (!hasExited()) await Promise.race([exited, wait(grace)])
+      if (!hasExited()) await Promise.race([exited, wait(graceMs)])
       if (!hasExited()) this.#kill(signal)
     }
-    if (!hasExited()) await Promise.race([exited, wait(grace)])
+    if (!hasExited()) await Promise.race([exited, wait(graceMs)])
     this.#finish()
     await this.#sweeping
   }
 }
 
 /** Milliseconds for output written before the exit to arrive. */
-const LAST_WORDS = 200
+const LAST_OUTPUT_MS = 200
 /** Milliseconds without reading after which a server with a full input is killed. */
 const STUCK_MS = 30_000
 /** Milliseconds to wait for the exit of a process whose pipe broke. */

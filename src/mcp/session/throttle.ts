@@ -30,10 +30,10 @@ export function createThrottle(now: () => number): Throttle {
 }
 
 /** Creates a token bucket that may be overdrawn; it returns the milliseconds until it no longer is. */
-export function createBudget(most: number, refill: number): (passed: number, spent: number) => number {
-  let left = most
+export function createBudget(capacity: number, refill: number): (passed: number, spent: number) => number {
+  let left = capacity
   return (passed, spent) => {
-    left = Math.min(most, left + passed * refill) - spent
+    left = Math.min(capacity, left + passed * refill) - spent
     return left >= 0 ? 0 : -left / refill
   }
 }

@@ -26,7 +26,7 @@ export function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string
 
 const RESULTS = 5
 const MAX_RESULTS = 10_000
-const LONGEST = { regex: 200, bm25: 500 }
+const MAX_QUERY_LENGTHS = { regex: 200, bm25: 500 }
 const MAX_CORPORA = 16
 const KEY = { regex: 'pattern', bm25: 'query' }
 
@@ -44,7 +44,7 @@ export function plainSearchTool(variant: Variant): Fields {
       properties: {
         [KEY[variant]]: {
           type: 'string',
-          description: `${about[variant]} At most ${LONGEST[variant]} characters.`,
+          description: `${about[variant]} At most ${MAX_QUERY_LENGTHS[variant]} characters.`,
         },
         limit: { type: 'integer', description: `How many tools at most; ${RESULTS} if left out.` },
       },
@@ -84,9 +84,9 @@ export async function searchHosted(
   const { limit = RESULTS } = input
   if (typeof text !== 'string' || text.trim() === '')
     return invalid(`${KEY[variant]}: a non-empty string is required`)
-  if (text.length > LONGEST[variant])
+  if (text.length > MAX_QUERY_LENGTHS[variant])
     return invalid(
-      `${KEY[variant]}: at most ${LONGEST[variant]} characters are allowed, but it has ${text.length}`,
+      `${KEY[variant]}: at most ${MAX_QUERY_LENGTHS[variant]} characters are allowed, but it has ${text.length}`,
     )
   if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_RESULTS)
     return invalid(`limit: an integer from 1 to ${MAX_RESULTS} is required`)

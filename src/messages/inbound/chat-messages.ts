@@ -12,14 +12,14 @@ import { insideName } from './tool-names.ts'
 export type ChatHistory = { readonly system: string; readonly messages: readonly Fields[] }
 
 /**
- * Converts the history. System messages at its start become the system prompt. Later ones follow the user's words of
- * their turn, where the Messages API takes them; without such words they become a reminder in the user's name.
+ * Converts the history. System messages at its start become the system prompt. Later ones follow the user message of
+ * their turn, where the Messages API accepts them; in a turn without one they become a reminder in a user message.
  */
 export function fromChatMessages(history: readonly Fields[]): ChatHistory {
   const start = history.findIndex((message) => !isSystem(message))
   const leading = history.slice(0, start < 0 ? Math.max(0, history.length - 1) : start)
   const messages: Fields[] = []
-  /** Results of the calls before, which belong into one message. */
+  /** Results of the preceding calls, which form one message. */
   let results: Fields[] = []
   let remarks: Fields[] = []
   const push = (message: Fields | undefined) => message && messages.push(message)

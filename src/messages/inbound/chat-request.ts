@@ -67,11 +67,11 @@ const JSON_ONLY = 'Reply with one JSON object and nothing else.'
 function settingsOf(body: Fields): Fields {
   const { user, safety_identifier: safety } = body
   const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
-  const most = body.max_completion_tokens ?? body.max_tokens
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens
   const stops = stopsIn(body)
   const userId = textOf(safety) || textOf(user)
   return {
-    ...(isGiven(most) ? { max_tokens: most } : {}),
+    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
     // The Messages API takes temperatures up to 1.
     ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
     ...(top_p === undefined ? {} : { top_p }),
@@ -114,10 +114,10 @@ type ChatTools = {
 /** The search tools of OpenRouter, orq.ai, OpenAI and Anthropic, as they are written in a list of chat tools. */
 const SEARCH = /^(?:[\w-]+:)?tool_search(?:_tool_(?:regex|bm25)(?:_\d+)?)?$/
 
-const fromChatTools = oncePerFrozen((given: readonly Fields[]): ChatTools => {
-  const hasSearch = given.some(({ type }) => SEARCH.test(textOf(type)))
-  const own = given.filter(({ type }) => type === undefined || type === 'function' || type === 'custom')
-  const hosted = given.filter((tool) => !own.includes(tool) && !SEARCH.test(textOf(tool.type)))
+const fromChatTools = oncePerFrozen((tools: readonly Fields[]): ChatTools => {
+  const hasSearch = tools.some(({ type }) => SEARCH.test(textOf(type)))
+  const own = tools.filter(({ type }) => type === undefined || type === 'function' || type === 'custom')
+  const hosted = tools.filter((tool) => !own.includes(tool) && !SEARCH.test(textOf(tool.type)))
   const list = own.map(fromChatTool)
   return {
     list: Object.freeze(list),
@@ -222,9 +222,9 @@ function unconvertibleIn(body: Fields, { hosted }: ChatTools): string | undefine
 }
 
 /** A format of replies that no other API has, or that lacks its schema. */
-function unknownFormat(given: unknown): string | undefined {
-  const { type, json_schema: schema } = fieldsOf(given)
-  if (!isGiven(given) || type === 'text' || type === 'json_object') return undefined
+function unknownFormat(format: unknown): string | undefined {
+  const { type, json_schema: schema } = fieldsOf(format)
+  if (!isGiven(format) || type === 'text' || type === 'json_object') return undefined
   if (type !== 'json_schema') return `the type "${textOf(type).slice(0, 40)}"`
   return isFields(fieldsOf(schema).schema) ? undefined : 'a json_schema without a schema'
 }

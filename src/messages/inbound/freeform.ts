@@ -42,12 +42,12 @@ const CHARACTERS =
 /** The end of the JSON, or the start of an escape sequence or of a pair of surrogates, at which it may have broken off. */
 const END = /^(?:"\s*\}?\s*|\\[^"]{0,11}|\p{Cs})?$/u
 const MAX_ESCAPE_LENGTH = 12
-/** From so many characters on, the JSON does not start as a freeform call's. */
+/** JSON of this many characters that has not opened the text field is not a freeform call's. */
 const MAX_OPENING_LENGTH = 100
 
 /** Creates a reader for one call. */
 export function createFreeformReader(): FreeformReader {
-  /** JSON that is not read yet, and the number of characters that are. */
+  /** JSON that is not read yet, and the number of characters that were read. */
   let rest = ''
   let read = 0
   let text = ''

@@ -79,7 +79,7 @@ function rateLimits(headers: Headers): Headers {
   return renamed
 }
 
-/** Anthropic gives the time of a reset, OpenAI the duration until it. */
+/** Converts the time of a reset, as Anthropic sends it, to the duration until then, as OpenAI sends it. */
 function waitOf(time: string): string {
   const milliseconds = Date.parse(time) - Date.now()
   return Number.isNaN(milliseconds) ? time : `${Math.max(0, Math.ceil(milliseconds / 1000))}s`

@@ -195,7 +195,7 @@ function functionWriter(called: Fields, { place }: OutputOptions): ItemWriter {
   }
 }
 
-/** The text of a freeform call is written as far as its JSON has come. */
+/** Streams the text of a freeform call as its JSON arrives. */
 function freeformWriter(called: Fields, { place }: OutputOptions): ItemWriter {
   const at = place('ctc_')
   const reader = createFreeformReader()

@@ -48,7 +48,7 @@ function summaryText({ summary }: Fields): string {
  * client that sends the item back has no other way to return the reasoning.
  */
 export function encryptedContent(block: Fields, isShown: boolean): string {
-  // A signature that the gateway made holds all of an item of OpenAI's; only its text comes from the summary.
+  // A signature that the gateway made contains the whole OpenAI item; only the block's text comes from the summary.
   if (isKeptThought(block) && (isShown || textOf(block.thinking) === '')) return textOf(block.signature)
   return BLOCK + Buffer.from(toJson(block)).toString('base64url')
 }

@@ -38,7 +38,7 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
   let head: Fields = {}
   let usage: Fields = {}
   let stopReason = ''
-  /** How the response ended; undefined while it goes on. */
+  /** How the response ended; undefined while it is still streaming. */
   let ending: Ending | undefined
 
   function start(message: Fields): string {

@@ -179,14 +179,14 @@ function thinkingOf({ model, reasoning }: Fields, { tool_choice: choice }: Field
 }
 
 function samplingOf(body: Fields, { thinking }: Fields): Fields {
-  const { max_output_tokens: most, user, safety_identifier: safety } = body
+  const { max_output_tokens: maxTokens, user, safety_identifier: safety } = body
   const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
-  if (isGiven(most) && !(Number.isInteger(most) && Number(most) > 0))
-    throw wrong(`max_output_tokens: ${String(most)} is not a whole number above 0`)
+  if (isGiven(maxTokens) && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0))
+    throw wrong(`max_output_tokens: ${String(maxTokens)} is not a whole number above 0`)
   const userId = textOf(safety) || textOf(user)
   const isThinking = fieldsOf(thinking).type === 'adaptive'
   return {
-    ...(isGiven(most) ? { max_tokens: most } : {}),
+    ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
     // The Messages API takes temperatures up to 1, and none beside thinking.
     ...(temperature !== undefined && !isThinking
       ? { temperature: Math.min(1, Math.max(0, temperature)) }

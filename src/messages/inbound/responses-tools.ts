@@ -50,24 +50,24 @@ const CLIENT_SEARCH = 'tool_search'
 type Entry = { readonly tool: ClientTool; readonly definition: Fields; readonly native: Fields }
 
 /** Converts the tools of a request and those that its items add, which are deferred. */
-export function toolTable(given: readonly Fields[], added: readonly Fields[]): ToolTable {
-  const known = lastTable(given[0] ?? NO_TOOLS)
-  if (known.table && isSame(known.given, given) && isSame(known.added, added)) return known.table
-  const table = buildTable(given, added)
-  Object.assign(known, { given, added, table })
+export function toolTable(clientTools: readonly Fields[], added: readonly Fields[]): ToolTable {
+  const known = lastTable(clientTools[0] ?? NO_TOOLS)
+  if (known.table && isSame(known.clientTools, clientTools) && isSame(known.added, added)) return known.table
+  const table = buildTable(clientTools, added)
+  Object.assign(known, { clientTools, added, table })
   return table
 }
 
 const NO_TOOLS: Fields = Object.freeze({})
 
 type KnownTable = {
-  readonly given: readonly Fields[]
+  readonly clientTools: readonly Fields[]
   readonly added: readonly Fields[]
   readonly table: ToolTable | undefined
 }
 
 /** The table of the last request whose tools began with this one. */
-const lastTable = oncePerFrozen((_: Fields): KnownTable => ({ given: [], added: [], table: undefined }))
+const lastTable = oncePerFrozen((_: Fields): KnownTable => ({ clientTools: [], added: [], table: undefined }))
 
 function isSame(one: readonly Fields[], other: readonly Fields[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index])
@@ -79,7 +79,7 @@ export function namesIn(definitions: readonly unknown[], table: ToolTable): stri
   return [...new Set(entries.map(({ tool }) => table.insideName(tool.namespace, tool.name)))]
 }
 
-function buildTable(given: readonly Fields[], added: readonly Fields[]): ToolTable {
+function buildTable(clientTools: readonly Fields[], added: readonly Fields[]): ToolTable {
   const list: Fields[] = []
   const tools = new Map<string, ClientTool>()
   const native = new Map<string, Fields>()
@@ -98,7 +98,7 @@ function buildTable(given: readonly Fields[], added: readonly Fields[]): ToolTab
     list.push(name === definition.name ? definition : { ...definition, name })
     return name
   }
-  for (const definition of given) {
+  for (const definition of clientTools) {
     const { type } = definition
     const entries = entriesOf(definition)
     for (const entry of entries) add(entry)
@@ -124,7 +124,7 @@ function buildTable(given: readonly Fields[], added: readonly Fields[]): ToolTab
     namespaces,
     hosted,
     searchName,
-    hidesSearches: given.some(({ type }) => GATEWAY_SEARCH.test(textOf(type))),
+    hidesSearches: clientTools.some(({ type }) => GATEWAY_SEARCH.test(textOf(type))),
   }
 }
 

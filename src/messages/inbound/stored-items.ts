@@ -10,8 +10,8 @@ export type StoredItems = {
 }
 
 /** Returns a function that gives each owner a view of one bounded memory; nobody finds the items of others. */
-export function createItemMemory(mostCharacters?: number): (owner: string) => StoredItems {
-  const known = createSizedCache<Fields>(mostCharacters)
+export function createItemMemory(maxCharacters?: number): (owner: string) => StoredItems {
+  const known = createSizedCache<Fields>(maxCharacters)
   return (owner) => ({
     get: (id) => known.get(`${owner} ${id}`),
     keep(items) {

@@ -1,6 +1,6 @@
 // Parses and writes JSON so that every number keeps its digits, even those that JavaScript cannot represent.
 import { readValue } from './read.ts'
-import { DEEPEST, DepthError, endOfValue, skipSpace } from './scan.ts'
+import { DepthError, endOfValue, MAX_JSON_DEPTH, skipSpace } from './scan.ts'
 import { jsonBytes } from './text.ts'
 
 /** Numbers with this many digits may lose precision in JavaScript. */
@@ -12,7 +12,7 @@ const LONG_NUMBER = /\d{16}/
  */
 export function parseExact(json: string): unknown {
   const value: unknown = JSON.parse(json)
-  if (isDeepJson(json)) throw new SyntaxError(`nested more than ${DEEPEST} levels deep`)
+  if (isDeepJson(json)) throw new SyntaxError(`nested more than ${MAX_JSON_DEPTH} levels deep`)
   if (!LONG_NUMBER.test(json)) return value
   const bytes = Buffer.from(json.trim())
   try {
@@ -27,7 +27,7 @@ export function parseExact(json: string): unknown {
  * Returns whether JSON is nested too deeply to be written again. Short texts cannot be, and are not scanned.
  */
 export function isDeepJson(json: string): boolean {
-  if (json.length < 2 * DEEPEST) return false
+  if (json.length < 2 * MAX_JSON_DEPTH) return false
   const bytes = Buffer.from(json)
   try {
     endOfValue(bytes, skipSpace(bytes, 0))

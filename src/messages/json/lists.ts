@@ -134,9 +134,9 @@ function startsWith(bytes: Buffer, at: number, known: Buffer): boolean {
 
 /** Whether a list continues a cached conversation, perhaps with moved cache breakpoints; the old entry is then useless. */
 function isContinued({ items: old }: Entry, items: readonly ListItem[], replaced: number): boolean {
-  const least = old.length - replaced
-  if (replaced === 0 || least < 1 || items.length < old.length) return false
-  for (let index = 0; index < least; index++) if (old[index] !== items[index]) return false
+  const min = old.length - replaced
+  if (replaced === 0 || min < 1 || items.length < old.length) return false
+  for (let index = 0; index < min; index++) if (old[index] !== items[index]) return false
   return true
 }
 

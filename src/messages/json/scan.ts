@@ -2,7 +2,7 @@
 // value runs JSON.parse on its bytes, which rejects invalid content.
 
 /** Maximum nesting depth; deeper values could be parsed, but not walked or written again. */
-export const DEEPEST = 1000
+export const MAX_JSON_DEPTH = 1000
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
@@ -16,7 +16,7 @@ const SHORT = 64
  */
 export class ScanError extends Error {}
 
-/** Thrown if values are nested more than DEEPEST levels deep. */
+/** Thrown if values are nested more than MAX_JSON_DEPTH levels deep. */
 export class DepthError extends ScanError {}
 
 /** Returns the first offset from `at` on that is not white space. */
@@ -62,7 +62,7 @@ function endOfContainer(bytes: Buffer, start: number): number {
     const byte = bytes[at]
     if (byte === QUOTE) at = endOfString(bytes, at) - 1
     else if (byte === LIST || byte === OBJECT) {
-      if (++level > DEEPEST) throw new DepthError(`nested too deeply at ${at}`)
+      if (++level > MAX_JSON_DEPTH) throw new DepthError(`nested too deeply at ${at}`)
     } else if (byte === LIST_END || byte === OBJECT_END) {
       if (--level === 0) return at + 1
     }

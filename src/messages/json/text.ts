@@ -21,7 +21,7 @@ export function keepUnchanged(value: object): void {
 const LARGE = 65_536
 
 /** Containers below this depth have no recorded text. */
-const DEEPEST_TEXT = 8
+const MAX_TEXT_DEPTH = 8
 
 type Part = string | Buffer
 
@@ -30,7 +30,7 @@ type Allocate = (size: number) => Buffer
 /** Serialises a value to bytes, in one or more parts; small parts are joined in buffers that `allocate` returns. */
 export function jsonBytes(value: unknown, allocate: Allocate = Buffer.allocUnsafe): Buffer[] {
   const parts: Part[] = []
-  write(value, DEEPEST_TEXT, parts)
+  write(value, MAX_TEXT_DEPTH, parts)
   return joined(parts, allocate)
 }
 
@@ -74,7 +74,7 @@ function writeObject(fields: object, depth: number, parts: Part[]): void {
 /** Serialises an unchanging object once; tool definitions are the same frozen objects in every request. */
 function unchangedJson(value: object): Buffer {
   const parts: Part[] = []
-  writeContainer(value, DEEPEST_TEXT, parts)
+  writeContainer(value, MAX_TEXT_DEPTH, parts)
   const json = concatenated(parts, 0, parts.length, Buffer.allocUnsafe)
   texts.set(value, json)
   return json

@@ -34,9 +34,9 @@ export type EndpointOptions = {
   readonly trace?: TraceListener | undefined
   /** Which other requests are forwarded to the upstream. */
   readonly mayForward: MayForward
-  readonly mostBody: number
+  readonly maxBodyBytes: number
   readonly bodyMemory: BodyMemory
-  readonly silence: number
+  readonly silenceMs: number
   readonly headWaitMs: number
   /** Health, readiness and metrics. */
   readonly pages: ServerPages
@@ -120,7 +120,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
 
 /** The endpoints that the gateway itself answers, unless it leaves a request to the upstream. */
 function createReplies(options: EndpointOptions, forwarder: Forwarder) {
-  const { gateway, silence, headWaitMs } = options
+  const { gateway, silenceMs, headWaitMs } = options
   const { upstream } = gateway
   const read = createInboundReader(options, forwarder)
 
@@ -140,7 +140,7 @@ function createReplies(options: EndpointOptions, forwarder: Forwarder) {
     const onDecided = (outcome: RequestOutcome) => {
       context.outcome = outcome
       if (request.stream === true)
-        stream ??= openEventStream(outgoing, { headWaitMs, silence, headers: early(outcome, api), writer })
+        stream ??= openEventStream(outgoing, { headWaitMs, silenceMs, headers: early(outcome, api), writer })
     }
     try {
       const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })

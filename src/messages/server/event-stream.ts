@@ -11,7 +11,7 @@ export type EventStreamOptions = {
   /** Milliseconds after which headers are sent without waiting for the upstream; later errors become events. */
   readonly headWaitMs: number
   /** Milliseconds without an event before a ping is sent. */
-  readonly silence: number
+  readonly silenceMs: number
   /** Headers to use when they are sent early. */
   readonly headers: () => Headers
   readonly writer: ReplyWriter
@@ -31,7 +31,7 @@ export type EventStream = {
 
 /** Opens a stream on a response. */
 export function openEventStream(outgoing: ServerResponse, options: EventStreamOptions): EventStream {
-  const { headWaitMs, silence, writer } = options
+  const { headWaitMs, silenceMs, writer } = options
   let headers = options.headers
   let isSilent = false
   const begin = () => {
@@ -46,7 +46,7 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
   const pinger = setInterval(() => {
     if (isSilent) ping()
     isSilent = true
-  }, silence)
+  }, silenceMs)
   const close = () => {
     clearTimeout(waiting)
     clearInterval(pinger)

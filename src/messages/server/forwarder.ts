@@ -13,7 +13,7 @@ import { sendOn } from './respond.ts'
 /** Options of `createForwarder`. */
 export type ForwarderOptions = {
   readonly gateway: MessagesGateway
-  readonly mostBody: number
+  readonly maxBodyBytes: number
   readonly bodyMemory: BodyMemory
 }
 
@@ -21,7 +21,7 @@ export type ForwarderOptions = {
 export type Forwarder = ReturnType<typeof createForwarder>
 
 /** Creates the forwarding functions of a gateway. */
-export function createForwarder({ gateway: { upstream }, mostBody, bodyMemory }: ForwarderOptions) {
+export function createForwarder({ gateway: { upstream }, maxBodyBytes, bodyMemory }: ForwarderOptions) {
   const known = upstream.origin && withLastAddress(upstream.origin)
   return { origin, limitsFor, mistake, unread, through }
 
@@ -34,7 +34,7 @@ export function createForwarder({ gateway: { upstream }, mostBody, bodyMemory }:
   function limitsFor({ gone }: RequestContext, owner: string): RequestBodyLimits {
     const held = bodyMemory.hold(owner)
     gone.addEventListener('abort', held.release, { once: true })
-    return { maxBytes: mostBody, held }
+    return { maxBytes: maxBodyBytes, held }
   }
 
   /** Forwards a malformed request, so that the upstream refuses it itself. */

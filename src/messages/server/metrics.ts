@@ -13,7 +13,7 @@ export type MessagesMetrics = MetricRegistry<CounterName> & {
   readonly begin: () => () => void
 }
 
-/** The label by which the series of both gateways are told apart. */
+/** The label that distinguishes the series of the two gateways. */
 export const GATEWAY_LABEL = { gateway: 'messages' } as const
 
 /** Counters only grow. Savings are gauges: a request whose searches cost more than they save lowers them. */

@@ -6,13 +6,13 @@ import { type Slice, tooManyValues } from '../../node/index.ts'
 import { refuseRequest } from '../errors.ts'
 import {
   createListCache,
-  DEEPEST,
   DepthError,
   endOfValue,
   isListAt,
   isObjectAt,
   type ListCache,
   type ListItem,
+  MAX_JSON_DEPTH,
   memberAt,
   nextItem,
   readValue,
@@ -165,7 +165,11 @@ async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Pr
 /** Parses bodies that the scanner cannot handle; throws an error that says where the JSON is invalid. */
 function parseWhole(body: Buffer): Fields {
   if (isDeep(body))
-    throw refuseRequest(400, 'invalid_request_error', `the body is nested more than ${DEEPEST} levels deep`)
+    throw refuseRequest(
+      400,
+      'invalid_request_error',
+      `the body is nested more than ${MAX_JSON_DEPTH} levels deep`,
+    )
   const reason = tooManyValues(body)
   if (reason !== undefined) throw refuseRequest(400, 'invalid_request_error', reason)
   try {

@@ -35,7 +35,7 @@ import { reportAnswer } from './report-answer.ts'
 import { failureReason, outcomeHeaders, type RequestContext, record } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
-/** Options of `serve`. */
+/** Options of `serveMessagesGateway`. */
 export type ServeOptions = {
   /** Answers the requests. */
   readonly gateway: MessagesGateway
@@ -62,11 +62,11 @@ export type ServeOptions = {
   /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. */
   readonly isOpen?: boolean
   /** Maximum size of a request body in bytes. */
-  readonly mostBody?: number
+  readonly maxBodyBytes?: number
   /** Maximum bytes of request bodies held at once; one client may use three quarters of it. */
   readonly maxHeldBytes?: number
   /** Milliseconds without an event before a stream gets a ping. */
-  readonly silence?: number
+  readonly silenceMs?: number
   /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
   readonly headWaitMs?: number
   /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
@@ -83,7 +83,7 @@ export type ServeOptions = {
   readonly proxies?: readonly string[]
   /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
   readonly hasOpenMetrics?: boolean
-  /** What must be well, besides the gateway itself, for `/ready` to say so. */
+  /** Conditions, besides the gateway's own, for `/ready` to report ready. */
   readonly readinessChecks?: readonly ReadinessCheck[]
 }
 
@@ -115,15 +115,15 @@ export type RunningServer = {
   /** Reads the files of the certificate again. */
   reloadTls(): void
   /**
-   * Ends gently: `/ready` says no at once; after `delayMs` no request is accepted any more, and those in progress are finished,
-   * or aborted after `timeoutMs`.
+   * Shuts down gracefully: `/ready` fails at once; after `delayMs` it accepts no more requests and finishes those in
+   * progress, or aborts them after `timeoutMs`.
    */
   drain(timeoutMs: number, delayMs?: number): Promise<void>
   /** Closes immediately and aborts requests in progress. */
   close(): Promise<void>
 }
 
-const MAX_BODY = 32_000_000
+const MAX_BODY_BYTES = 32_000_000
 const MAX_HELD_BYTES = 512_000_000
 const SILENCE_MS = 15_000
 const REQUEST_TIMEOUT_MS = 300_000
@@ -140,7 +140,7 @@ const UNANSWERED = 499
 export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
   const { gateway, setting = AUTO, metrics = createMessagesMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
-  const { mostBody = MAX_BODY, silence = SILENCE_MS, isOpen = false, onDone = () => {} } = options
+  const { maxBodyBytes = MAX_BODY_BYTES, silenceMs = SILENCE_MS, isOpen = false, onDone = () => {} } = options
   const {
     requestTimeoutMs = REQUEST_TIMEOUT_MS,
     maxHeldBytes = MAX_HELD_BYTES,
@@ -152,7 +152,7 @@ export async function serveMessagesGateway(options: ServeOptions): Promise<Runni
   const guard = createRequestGuard({ address, keys, users, hosts, networkOf, notify: options.notify })
   const mayForward = createForwardRules(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
-  const limited = { mostBody, bodyMemory, silence, headWaitMs, usage, trace }
+  const limited = { maxBodyBytes, bodyMemory, silenceMs, headWaitMs, usage, trace }
   const { tls, readiness, pages, pause, release } = openService(options, metrics)
   const answer = createEndpoints({ mayForward, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0

@@ -32,17 +32,17 @@ export function tokensOfBytes(bytes: number): number {
 
 /** Creates a count at zero. */
 export function createTokenCount(): TokenCount {
-  const most = new Map<string, number>()
+  const largest = new Map<string, number>()
   let parts = 0
   let seam = ''
 
   function read(text: string): void {
     for (const [, field = '', value] of text.matchAll(FIELD))
-      most.set(field, Math.max(most.get(field) ?? 0, Number(value)))
+      largest.set(field, Math.max(largest.get(field) ?? 0, Number(value)))
   }
 
   const sum = (fields: readonly string[]) =>
-    fields.reduce((total, field) => total + (most.get(field) ?? 0), 0)
+    fields.reduce((total, field) => total + (largest.get(field) ?? 0), 0)
   return {
     feed(chunk) {
       const text = seam + chunk.toString('latin1')
@@ -57,7 +57,7 @@ export function createTokenCount(): TokenCount {
       else if (event.type === 'message_start' || event.type === 'message_delta') read(JSON.stringify(event))
     },
     total(requestBytes) {
-      const input = most.size > 0 ? sum(INPUT) : tokensOfBytes(requestBytes)
+      const input = largest.size > 0 ? sum(INPUT) : tokensOfBytes(requestBytes)
       return input + (sum(OUTPUT) || parts)
     },
   }

@@ -53,7 +53,7 @@ export function carriedBy(id: string, names: CodedNames): HiddenSearch[] {
 }
 
 /** Limits on the characters read from an id and on its searches, because clients can send any id. */
-const LONGEST = 100_000
+const MAX_ID_LENGTH = 100_000
 const MAX_SEARCHES = 50
 
 /** Returns whether an id encodes searches. */
@@ -65,7 +65,7 @@ export function carriesSearches(id: string): boolean {
 function divided(id: string): { plain: string; codes: readonly string[] } {
   const mark = id.lastIndexOf(MARK)
   const codes = id.slice(mark + MARK.length)
-  if (mark < 0 || codes.length > LONGEST || !CODES.test(codes)) return { plain: id, codes: [] }
+  if (mark < 0 || codes.length > MAX_ID_LENGTH || !CODES.test(codes)) return { plain: id, codes: [] }
   return { plain: id.slice(0, mark), codes: codes === '' ? [] : codes.split('-', MAX_SEARCHES) }
 }
 

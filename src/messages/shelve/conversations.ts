@@ -18,7 +18,7 @@ export type ConversationInput = {
   readonly tools: Shelf
   readonly model: string
   /** The client's messages; those sent before are the same frozen objects again. */
-  readonly given: readonly Fields[]
+  readonly clientMessages: readonly Fields[]
   /** The messages to prepare: the client's, with hidden searches restored. */
   readonly messages: readonly Fields[]
 }
@@ -39,8 +39,8 @@ export function createConversations(): Conversations {
   const byLastMessage = new WeakMap<Fields, Conversation>()
   const lastMessages = new WeakMap<Shelf, Fields>()
 
-  const find = ({ tools, model, given, messages }: ConversationInput): Conversation | undefined => {
-    for (const last of given.slice(-MAX_ADDED_MESSAGES).reverse()) {
+  const find = ({ tools, model, clientMessages, messages }: ConversationInput): Conversation | undefined => {
+    for (const last of clientMessages.slice(-MAX_ADDED_MESSAGES).reverse()) {
       const known = byLastMessage.get(last)
       if (known?.tools === tools && known.model === model && startsWith(messages, known.messages))
         return known
@@ -50,8 +50,8 @@ export function createConversations(): Conversations {
 
   return {
     forkFor: (place, trace) => find(place)?.fork ?? place.tools.fork({ subAgent: false, trace }),
-    keep(fork, { tools, model, given, messages }) {
-      const last = given.at(-1)
+    keep(fork, { tools, model, clientMessages, messages }) {
+      const last = clientMessages.at(-1)
       const before = lastMessages.get(fork)
       if (before && before !== last && byLastMessage.get(before)?.fork === fork) byLastMessage.delete(before)
       if (!last || !Object.isFrozen(last)) return

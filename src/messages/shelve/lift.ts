@@ -68,7 +68,7 @@ export async function lift(
   const messages = results ? results.replaceIn(restored) : restored
   results?.report(request.messages, trace)
   const visible = results ? [...own, results.tool] : own
-  const place = { tools, model: request.model, given: request.messages, messages }
+  const place = { tools, model: request.model, clientMessages: request.messages, messages }
   const prepare = (fork: Shelf, extra: readonly Fields[]) =>
     fork.prepare({ ...request, tools: visible, messages: [...messages, ...extra] })
   const fork = conversations.forkFor(place, trace)

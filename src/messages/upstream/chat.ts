@@ -69,10 +69,10 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     api: 'chat',
     origin: openaiOrigin(url, key),
     wireFor(model) {
-      const { mostTools, searchesTools } = dialectOf(url, model)
+      const { maxTools, searchesTools } = dialectOf(url, model)
       return {
         ...chosen,
-        ...(mostTools === undefined ? {} : { mostTools }),
+        ...(maxTools === undefined ? {} : { maxTools }),
         ...(searchesTools ? { searchesTools } : {}),
       }
     },

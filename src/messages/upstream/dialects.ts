@@ -25,7 +25,7 @@ export type Dialect = {
   /** Refuses a user message directly after a tool result. */
   readonly wantsAssistantAfterTool: boolean
   /** Maximum tools per request. */
-  readonly mostTools: number | undefined
+  readonly maxTools: number | undefined
   /** Searches tools that the client defers. */
   readonly searchesTools: boolean
 }
@@ -44,7 +44,7 @@ const PLAIN: Dialect = {
   encryptsReasoning: false,
   callIds: 'short',
   wantsAssistantAfterTool: false,
-  mostTools: undefined,
+  maxTools: undefined,
   searchesTools: false,
 }
 
@@ -67,12 +67,12 @@ const ROWS: readonly Row[] = [
   {
     name: 'OpenAI',
     host: /^api\.openai\.com$|\.openai\.azure\.com$/,
-    has: { limit: 'max_completion_tokens', systemAnywhere: true, files: true, mostTools: 128 },
+    has: { limit: 'max_completion_tokens', systemAnywhere: true, files: true, maxTools: 128 },
   },
   {
     name: "OpenAI's models, wherever they are",
     model: /(^|\/)(gpt-(?!oss)|chatgpt-|o\d)/,
-    has: { mostTools: 128 },
+    has: { maxTools: 128 },
   },
   {
     name: "OpenAI's models that reason",

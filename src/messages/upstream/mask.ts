@@ -10,11 +10,11 @@ function maskOf(length: number): string {
 }
 
 /** Shorter secrets are not masked, because they occur in ordinary words. */
-const SHORTEST_SECRET = 6
+const MIN_SECRET_LENGTH = 6
 
 /** Returns the secrets that are long enough to be masked. */
 export function maskable(...secrets: readonly (string | undefined)[]): string[] {
-  return secrets.filter((secret) => secret !== undefined && secret.length >= SHORTEST_SECRET) as string[]
+  return secrets.filter((secret) => secret !== undefined && secret.length >= MIN_SECRET_LENGTH) as string[]
 }
 
 /** Wraps an upstream so that secrets are masked in its errors, headers and documents. */

@@ -109,7 +109,9 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
 
 /** The headers of a client that speaks one of OpenAI's APIs, as this API expects them. */
 function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
-  const kept = Object.entries(headers).filter(([name]) => name.startsWith('anthropic-') || KEPT.has(name))
+  const kept = Object.entries(headers).filter(
+    ([name]) => name.startsWith('anthropic-') || KEPT_HEADERS.has(name),
+  )
   const token = headers.authorization?.replace(/^Bearer +/i, '')
   const version = { 'anthropic-version': headers['anthropic-version'] ?? '2023-06-01' }
   const others = { ...Object.fromEntries(kept), ...version }
@@ -119,11 +121,12 @@ function fromOpenaiHeaders(headers: Headers, url: URL): Headers {
   return isOauth ? { ...others, authorization: `Bearer ${token}` } : withKey(others, token, url)
 }
 
-const KEPT = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-key'])
+const KEPT_HEADERS = new Set(['user-agent', 'traceparent', 'tracestate', 'x-api-key'])
 
 /**
- * OpenAI's API caches prompts by itself, so its clients set no breakpoints; Anthropic's caches only where it is told to.
- * Requests with tools are an agent's, which sends the same prompt again with its next turn.
+ * Adds cache breakpoints for clients of OpenAI's APIs to requests with tools: OpenAI caches prompts automatically, so
+ * these clients set none, while Anthropic's API needs them. A request with tools is an agent's, which sends the same
+ * prompt again in its next turn.
  */
 export function withPromptCache(
   request: MessagesRequest,

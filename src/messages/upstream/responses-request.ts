@@ -69,7 +69,7 @@ export function toResponses(
 /** How tools are spelled: by short names, or as the client itself defines them. */
 type Spelling = { readonly names: Names; readonly native: NativeTools }
 
-/** The client's own settings; reasoning must come back encrypted in any case. */
+/** Applies the client's own settings; joins both lists of `include`, so that reasoning is always returned encrypted. */
 function withSettings(converted: Fields, settings: Fields): Fields {
   const include = [...new Set([...listOf(settings.include), ...listOf(converted.include)])]
   return { ...converted, ...settings, ...(include.length > 0 ? { include } : {}) }
@@ -135,17 +135,17 @@ function toFunction(tool: Fields, names: Names): Fields {
   }
 }
 
-const FEWEST_TOKENS = 16
+const MIN_OUTPUT_TOKENS = 16
 
 function settingsOf(request: MessagesRequest, spelling: Spelling): Fields {
-  const { tool_choice, max_tokens: most, temperature, top_p, metadata, output_config: config } = request
+  const { tool_choice, max_tokens: maxTokens, temperature, top_p, metadata, output_config: config } = request
   const choice = fieldsOf(tool_choice)
   const user = textOf(fieldsOf(metadata).user_id)
   const format = fieldsOf(fieldsOf(config).format)
   return {
     tool_choice: listOf(request.tools).length > 0 ? choiceOf(choice, request, spelling) : undefined,
     parallel_tool_calls: choice.disable_parallel_tool_use === true ? false : undefined,
-    max_output_tokens: typeof most === 'number' ? Math.max(most, FEWEST_TOKENS) : undefined,
+    max_output_tokens: typeof maxTokens === 'number' ? Math.max(maxTokens, MIN_OUTPUT_TOKENS) : undefined,
     // 1 is the default of both APIs, and reasoning models refuse the field.
     temperature: temperature === 1 ? undefined : temperature,
     top_p,

@@ -48,8 +48,8 @@ export function createResponsesUpstream({ url, key, wire }: ResponsesOptions): U
     origin: openaiOrigin(url, key),
     wireFor(model) {
       const chosen: ChosenWire = wire ? { wire, why: 'it is forced' } : wireOf(model)
-      const { mostTools } = dialectOf(url, model)
-      return mostTools === undefined ? chosen : { ...chosen, mostTools }
+      const { maxTools } = dialectOf(url, model)
+      return maxTools === undefined ? chosen : { ...chosen, maxTools }
     },
     sample: (request, call) => sample(url, key, request, call, thoughtsOf(name, request.model)),
     countTokens: async () => undefined,
@@ -80,7 +80,7 @@ async function sample(
   { headers, signal, terms }: UpstreamCall,
   thoughts: Thoughts,
 ): Promise<SamplingOutcome> {
-  // The tools of a lowered request are all plain; only else may the model search by itself.
+  // A lowered request has only plain tools; OpenAI's own search is used only for other requests.
   const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
   const native = nativeTools(terms, !isLowered)
   const translated = toResponses(request, dialectOf(url, request.model), thoughts, native)

@@ -208,10 +208,10 @@ function textAt(value: unknown, place: string): string {
   return typeof value === 'string' && value.trim() !== '' ? value : wrong(place, 'a text', value)
 }
 
-function numberAt(value: unknown, place: string, least: number, most: number): number {
-  return Number.isInteger(value) && Number(value) >= least && Number(value) <= most
+function numberAt(value: unknown, place: string, min: number, max: number): number {
+  return Number.isInteger(value) && Number(value) >= min && Number(value) <= max
     ? Number(value)
-    : wrong(place, `a whole number from ${least} to ${most}`, value)
+    : wrong(place, `a whole number from ${min} to ${max}`, value)
 }
 
 function oneOf<Word extends string>(value: unknown, place: string, words: readonly Word[]): Word {

@@ -30,7 +30,7 @@ import { withRemarksInside } from './remarks.ts'
 /** Options of `lower`. */
 export type Lowering = {
   /** The upstream's limit on tools per request. */
-  readonly mostTools?: number | undefined
+  readonly maxTools?: number | undefined
   /** Keeps tool fields of newer APIs, such as `strict`. */
   readonly keepsFields?: boolean
 }
@@ -125,7 +125,7 @@ function lowerTools(
     ...(missing ? [plain(missing, missing, lowering)] : []),
   ]
   if (bridged.size === 0) return listed
-  return lowering.mostTools === undefined ? [callToolDefinition, ...listed] : [...listed, callToolDefinition]
+  return lowering.maxTools === undefined ? [callToolDefinition, ...listed] : [...listed, callToolDefinition]
 }
 
 type PlainTool = { readonly json: string; readonly keepsFields: boolean; readonly tool: Fields }
@@ -165,7 +165,7 @@ function bridgedTools(
   request: MessagesRequest,
   { visible }: Walk,
   wire: UpstreamWire,
-  { mostTools = Number.POSITIVE_INFINITY }: Lowering,
+  { maxTools = Number.POSITIVE_INFINITY }: Lowering,
 ): ReadonlySet<string> {
   const { tools = [], tool_choice: choice } = request
   const always = new Set(tools.filter((tool) => !isDeferred(tool)).map(nameOf))
@@ -176,6 +176,6 @@ function bridgedTools(
   const forced = textOf(fieldsOf(choice).name)
   const isForced = forced !== '' && !always.has(forced)
   // One place is reserved for CallTool from the start, so that the list only ever grows at its end.
-  const places = mostTools - (visible.size - joined.length) - (isForced ? 2 : 1)
+  const places = maxTools - (visible.size - joined.length) - (isForced ? 2 : 1)
   return new Set(joined.slice(Math.max(0, places)))
 }

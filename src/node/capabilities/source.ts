@@ -22,7 +22,7 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
 }
 
 /**
- * Reloads the capability table of a shelf now and every `every` milliseconds until stopped; keeps the last good table if
+ * Reloads the capability table of a shelf now and every `intervalMs` milliseconds until stopped; keeps the last good table if
  * a reload fails.
  *
  * @example
@@ -31,9 +31,9 @@ export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch)
 export function keepCapabilitiesFresh(
   shelf: Shelf,
   load: () => Promise<unknown>,
-  every: number,
+  intervalMs: number,
 ): { stop: () => void } {
-  const timer = setInterval(() => void shelf.refreshCapabilities(load), every)
+  const timer = setInterval(() => void shelf.refreshCapabilities(load), intervalMs)
   timer.unref()
   void shelf.refreshCapabilities(load)
   return { stop: () => clearInterval(timer) }

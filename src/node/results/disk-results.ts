@@ -12,7 +12,7 @@ export type DiskResultOptions = ResultLimits & {
   /** Where the files are. Created if missing, readable only by this user. */
   readonly folder: string
   /** Milliseconds after which a result that nobody read is deleted. Default: seven days. */
-  readonly maxAge?: number
+  readonly maxAgeMs?: number
   /** The clock, in milliseconds; replaceable in tests. */
   readonly now?: () => number
 }
@@ -35,13 +35,13 @@ type StoredFile = { readonly path: string; readonly bytes: number; readonly time
  * const shelf = createShelf({ results: { store: createDiskResults({ folder: '/var/lib/agent/results' }) } })
  */
 export function createDiskResults(options: DiskResultOptions): ResultStore {
-  const { folder, maxAge = MAX_AGE_MS, now = Date.now } = options
-  const { bytes: most, bytesPerOwner } = readLimits(options, DISK_BYTES)
+  const { folder, maxAgeMs = MAX_AGE_MS, now = Date.now } = options
+  const { bytes: maxBytes, bytesPerOwner } = readLimits(options, DISK_BYTES)
   let unswept = Number.POSITIVE_INFINITY
   const folderOf = (owner: string) =>
     join(folder, createHash('sha256').update(owner).digest('hex').slice(0, 40))
   const pathOf = (owner: string, id: string) => (ID.test(id) ? join(folderOf(owner), `${id}.txt`) : undefined)
-  const isExpired = ({ time }: Pick<StoredFile, 'time'>) => now() - time > maxAge
+  const isExpired = ({ time }: Pick<StoredFile, 'time'>) => now() - time > maxAgeMs
 
   /** Deletes what has expired, and the least recently used files above the limit. */
   async function shrink(files: readonly StoredFile[], limit: number): Promise<void> {
@@ -58,7 +58,7 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
       .filter((name) => OWNER_FOLDER.test(name))
       .map((name) => join(folder, name))
     const files = await Promise.all(owners.map(filesIn))
-    await shrink(files.flat(), most)
+    await shrink(files.flat(), maxBytes)
     // Fails for folders that still contain files.
     for (const owner of owners) await rmdir(owner).catch(() => {})
   }
@@ -81,7 +81,7 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
       })
       unswept += bytes.length
       await shrink(await filesIn(folderOf(owner)), bytesPerOwner)
-      if (unswept > most * SWEEP_SHARE) await sweep()
+      if (unswept > maxBytes * SWEEP_SHARE) await sweep()
     },
     async get(owner, id) {
       const path = pathOf(owner, id)

@@ -21,7 +21,7 @@ type Stored = { readonly owner: string; readonly id: string; readonly text: stri
  * const shelf = createShelf({ results: { store: createMemoryResults({ bytes: 10_000_000 }) } })
  */
 export function createMemoryResults(limits: ResultLimits = {}): ResultStore {
-  const { bytes: most, bytesPerOwner } = readLimits(limits, MEMORY_BYTES)
+  const { bytes: maxBytes, bytesPerOwner } = readLimits(limits, MEMORY_BYTES)
   /** In order of use, least recently used first. */
   const stored = new Map<string, Stored>()
   const keyOf = (owner: string, id: string) => JSON.stringify([owner, id])
@@ -46,7 +46,7 @@ export function createMemoryResults(limits: ResultLimits = {}): ResultStore {
       if (bytes > bytesPerOwner) throw tooLarge(bytes, bytesPerOwner)
       use(keyOf(owner, id), { owner, id, text, bytes })
       shrink((one) => one.owner === owner, bytesPerOwner)
-      shrink(() => true, most)
+      shrink(() => true, maxBytes)
     },
     async get(owner, id) {
       const key = keyOf(owner, id)

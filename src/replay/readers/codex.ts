@@ -119,6 +119,6 @@ function listOrText(value: unknown): unknown {
   return typeof value === 'string' ? value : listOf(value)
 }
 
-function usageOf(given: unknown): BilledTokens | undefined {
-  return isFields(given) ? openaiUsage(given) : undefined
+function usageOf(usage: unknown): BilledTokens | undefined {
+  return isFields(usage) ? openaiUsage(usage) : undefined
 }

@@ -33,7 +33,7 @@ export function createToolshelfReader(recorder: Recorder): (line: Fields) => voi
   }
 }
 
-/** Notes of the shelf are no part of a conversation without it. */
+/** Returns whether a message is a note of the shelf, which a conversation without Toolshelf would not contain. */
 function isNote({ type, subtype }: Fields): boolean {
   return type === 'deferred_tools_delta' || subtype !== undefined
 }

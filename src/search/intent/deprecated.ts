@@ -4,7 +4,7 @@ import type { PoolTool } from '../../core/index.ts'
 import { splitName } from '../../lib/index.ts'
 
 /** How far down a successor is searched for, even if fewer tools were asked for. */
-const DEEPEST = 20
+const MAX_SEARCHED = 20
 
 /** Wraps a ranker so that each deprecated tool comes after the tools of its server that replace it. */
 export function demoteDeprecated(rank: Rank): Rank {
@@ -25,7 +25,7 @@ function reorder(
 ): Ranking | Promise<Ranking> {
   if (!ranking.hits.some(({ tool }) => isDeprecated(tool))) return ranking
   // The successor may be below the limit.
-  const wider = limit < DEEPEST ? rank(tools, query, DEEPEST) : ranking
+  const wider = limit < MAX_SEARCHED ? rank(tools, query, MAX_SEARCHED) : ranking
   return wider instanceof Promise ? wider.then((found) => cut(found, limit)) : cut(wider, limit)
 }
 
@@ -40,7 +40,7 @@ function cut(ranking: Ranking, limit: number): Ranking {
   }
 }
 
-/** Moves each deprecated tool after the last of its successors, with a score that is no higher. */
+/** Moves each deprecated tool after the last of its successors, and lowers its score to theirs if necessary. */
 function moved(hits: readonly Hit[]): Hit[] {
   const all = [...hits]
   for (const hit of hits) {

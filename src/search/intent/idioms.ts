@@ -84,15 +84,15 @@ const IDIOMS: readonly Idiom[] = SOURCES.map(({ source, words }) => ({
   words,
 }))
 
-const LONGEST = 500
-const MOST = 3
+const MAX_TEXT_LENGTH = 500
+const MAX_IDIOMS = 3
 
 /** Returns the words that tools use for the idioms in a text; empty if it has none. */
 export function idiomsOf(text: string): string {
-  const beginning = text.slice(0, LONGEST).toLowerCase()
+  const beginning = text.slice(0, MAX_TEXT_LENGTH).toLowerCase()
   if (!ANY.test(beginning)) return ''
   return IDIOMS.filter(({ pattern }) => pattern.test(beginning))
-    .slice(0, MOST)
+    .slice(0, MAX_IDIOMS)
     .map(({ words }) => words)
     .join(' ')
 }

@@ -15,7 +15,7 @@ export type Intent = {
   readonly listed: string | undefined
 }
 
-const LONGEST = 2_000
+const MAX_QUERY_LENGTH = 2_000
 const MAX_CLAUSES = 12
 
 const NEGATION =
@@ -60,9 +60,9 @@ const END_OF_THING = / (?:in|on|at|to|for|from|of|with|about|and|by|that|this|th
 /** Reads the intent of a query; a query that only names things wants and forbids nothing. */
 export function readIntent(query: string): Intent {
   const forbidden = new Set<Action>()
-  const kept = query.length > LONGEST ? query : withoutNegations(query, forbidden)
+  const kept = query.length > MAX_QUERY_LENGTH ? query : withoutNegations(query, forbidden)
   const wanted = new Set<Action>()
-  const clauses = kept.slice(0, LONGEST).split(CLAUSE_END).filter(isText).slice(0, MAX_CLAUSES)
+  const clauses = kept.slice(0, MAX_QUERY_LENGTH).split(CLAUSE_END).filter(isText).slice(0, MAX_CLAUSES)
   for (const clause of clauses) {
     const action = actionOfClause(clause, clauses.length === 1)
     if (action !== undefined && !forbidden.has(action)) wanted.add(action)

@@ -10,8 +10,8 @@ export type Lexicon = {
   readonly total: number
   /** Returns English translations, most likely first; empty for a function word, undefined for an unknown word. */
   translate(word: string): readonly string[] | undefined
-  /** Returns the word with the longest common prefix, of at least `least` characters; undefined if there is none. */
-  nearest(word: string, least: number): string | undefined
+  /** Returns the word with the longest common prefix, of at least `min` characters; undefined if there is none. */
+  nearest(word: string, min: number): string | undefined
 }
 
 /** The lexicons of a table; each is decoded on first use. */
@@ -33,16 +33,16 @@ const CODE_BYTES = 8
  * Finds another form of an unknown word: the known word with the longest common prefix, if that is most of both words.
  */
 export function otherForm(word: string, { nearest }: Pick<Lexicon, 'nearest'>): string | undefined {
-  const { least, part } = HANGUL.test(word) ? SYLLABLES : LETTERS
-  const form = nearest(word, Math.max(least, Math.ceil(word.length * part)))
+  const { min, part } = HANGUL.test(word) ? SYLLABLES : LETTERS
+  const form = nearest(word, Math.max(min, Math.ceil(word.length * part)))
   return form !== undefined && form.length * part <= word.length ? form : undefined
 }
 
 const HANGUL = /\p{Script=Hangul}/u
 
 /** Characters, and share of the word, that two forms must have in common. Korean endings are long. */
-const LETTERS = { least: 4, part: 0.6 }
-const SYLLABLES = { least: 2, part: 0.45 }
+const LETTERS = { min: 4, part: 0.6 }
+const SYLLABLES = { min: 2, part: 0.45 }
 
 type Block = { readonly words: number; readonly bytes: Uint8Array }
 
@@ -153,20 +153,20 @@ function lexiconOf(
       }
       return found
     },
-    nearest: (word, least) => nearestWord(words, word, least),
+    nearest: (word, min) => nearestWord(words, word, min),
   }
 }
 
 /** Finds the nearest word by prefix. Words are sorted, so those with a common prefix are next to where the word would be. */
-export function nearestWord(words: readonly string[], word: string, least: number): string | undefined {
+export function nearestWord(words: readonly string[], word: string, min: number): string | undefined {
   let best: string | undefined
-  let most = Number.NEGATIVE_INFINITY
+  let max = Number.NEGATIVE_INFINITY
   const visit = (place: number) => {
     const other = words[place]!
     const shared = sharedLength(word, other)
-    if (shared < least) return false
+    if (shared < min) return false
     const closeness = shared - (other.length - shared) * REST
-    if (closeness > most) [most, best] = [closeness, other]
+    if (closeness > max) [max, best] = [closeness, other]
     return true
   }
   const middle = placeFor(words, word)

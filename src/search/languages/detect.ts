@@ -19,7 +19,7 @@ const OWN_LETTER = 6
 const MARGIN = 6
 
 /** Share of the letters that must be in another script for a query to count as being in another language. */
-const LEAST_FOREIGN = 0.4
+const MIN_FOREIGN_SHARE = 0.4
 
 /** How many Latin letters a character of these scripts counts as. */
 const DENSITY: Partial<Record<WritingSystem, number>> = { han: 3, kana: 2, hangul: 2 }
@@ -125,10 +125,10 @@ function foreignScript(words: readonly ForeignWord[]): WritingSystem | undefined
     all += length
   }
   const foreign = all - (letters.get('latin') ?? 0)
-  if (foreign === 0 || foreign < LEAST_FOREIGN * all) return undefined
+  if (foreign === 0 || foreign < MIN_FOREIGN_SHARE * all) return undefined
   if (letters.has('kana')) return 'kana'
-  const [most] = [...letters].filter(([script]) => script !== 'latin').sort((a, b) => b[1] - a[1])
-  return most?.[0]
+  const [dominant] = [...letters].filter(([script]) => script !== 'latin').sort((a, b) => b[1] - a[1])
+  return dominant?.[0]
 }
 
 function mostLikely(

@@ -101,7 +101,7 @@ function longestMatches(run: string, lexicon: Lexicon): TranslatedWord[] {
 }
 
 const MAX_UNSPACED_LENGTH = 12
-const SHORTEST_PART = 4
+const MIN_PART_LENGTH = 4
 const MAX_WORD_LENGTH = 60
 
 /**
@@ -110,13 +110,13 @@ const MAX_WORD_LENGTH = 60
  */
 function compound(word: string, lexicon: Lexicon): readonly string[] | undefined {
   if (word.length > MAX_WORD_LENGTH) return undefined
-  for (let end = word.length - SHORTEST_PART; end >= SHORTEST_PART; end--) {
+  for (let end = word.length - MIN_PART_LENGTH; end >= MIN_PART_LENGTH; end--) {
     const head = lexicon.translate(word.slice(0, end))
     if (!head || head.length === 0) continue
     for (const link of LINKS) {
       if (!word.startsWith(link, end)) continue
       const rest = word.slice(end + link.length)
-      if (rest.length < SHORTEST_PART) continue
+      if (rest.length < MIN_PART_LENGTH) continue
       const tail = lexicon.translate(rest) ?? inflected(rest, lexicon)
       if (tail && tail.length > 0) return [...head.slice(0, 1), ...tail.slice(0, 1)]
     }

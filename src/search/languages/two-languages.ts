@@ -14,18 +14,18 @@ export type QueryRanking = {
 }
 
 /** The share of a text's letters that must be Latin for the table of meanings to read it. */
-const LEAST_READABLE = 0.5
+const MIN_READABLE_SHARE = 0.5
 
 /** Returns whether most letters are Latin; a text without letters counts as readable. */
 export function isMostlyLatin(text: string): boolean {
-  const beginning = text.slice(0, LONGEST)
+  const beginning = text.slice(0, MAX_TEXT_LENGTH)
   const foreign = beginning.match(NOT_LATIN)?.length ?? 0
   if (foreign === 0) return true
   const latin = beginning.match(LATIN)?.length ?? 0
-  return latin >= LEAST_READABLE * (latin + foreign)
+  return latin >= MIN_READABLE_SHARE * (latin + foreign)
 }
 
-const LONGEST = 2000
+const MAX_TEXT_LENGTH = 2000
 const LATIN = /\p{Script=Latin}/gu
 const NOT_LATIN = /(?!\p{Script=Latin})\p{L}/gu
 

@@ -30,35 +30,35 @@ export function createSpace(): Space {
 
 const SLACK = 1e-3
 
-/** Finds the `most` strongest documents, best first: in `space.heapDocuments`, with their scores in `space.heap`. */
+/** Finds the `max` strongest documents, best first: in `space.heapDocuments`, with their scores in `space.heap`. */
 export function gather(
   plan: QueryPlan,
   postings: Postings,
   count: number,
-  most: number,
+  max: number,
   space: Space,
 ): number {
-  makeRoom(space, count, most)
+  makeRoom(space, count, max)
   const groups = [...plan.groups].sort((a, b) => b.bound - a.bound)
   let remaining = 0
   for (const { bound } of groups) remaining += bound
   let found = 0
   let isClosed = false
   for (const group of groups) {
-    if (found >= most && group.length > found) {
-      const least = leastOfBest(space, found, most)
-      if (remaining + SLACK < least) isClosed = true
-      if (isClosed) found = dropHopeless(space, found, least - remaining - SLACK)
+    if (found >= max && group.length > found) {
+      const min = leastOfBest(space, found, max)
+      if (remaining + SLACK < min) isClosed = true
+      if (isClosed) found = dropHopeless(space, found, min - remaining - SLACK)
     }
     if (!isClosed) found = scan(group, postings, space, found)
     else if (group.length > found * 16) probe(group, postings, space, found)
     else follow(group, postings, space)
     remaining -= group.bound
   }
-  return takeBest(space, found, most)
+  return takeBest(space, found, max)
 }
 
-function makeRoom(space: Space, count: number, most: number): void {
+function makeRoom(space: Space, count: number, max: number): void {
   if (space.scores.length < count) {
     const length = Math.ceil(count * 1.2)
     space.scores = new Float32Array(length)
@@ -67,9 +67,9 @@ function makeRoom(space: Space, count: number, most: number): void {
     space.touched = new Uint32Array(length)
     space.stamp = 0
   }
-  if (space.heap.length < most) {
-    space.heap = new Float32Array(most)
-    space.heapDocuments = new Uint32Array(most)
+  if (space.heap.length < max) {
+    space.heap = new Float32Array(max)
+    space.heapDocuments = new Uint32Array(max)
   }
   if (space.stamp > 0xfff00000) {
     space.stamps.fill(0)
@@ -148,12 +148,12 @@ function probe(group: Group, postings: Postings, space: Space, found: number): v
   const { scores, touched } = space
   for (let at = 0; at < found; at++) {
     const document = touched[at]!
-    let most = 0
+    let max = 0
     for (const { term, gain } of group.alternatives) {
       const index = placeOf(document, postings, term)
-      if (index >= 0) most = Math.max(most, (gain * (postings.values[index]! >> 2)) / STRENGTH_STEPS)
+      if (index >= 0) max = Math.max(max, (gain * (postings.values[index]! >> 2)) / STRENGTH_STEPS)
     }
-    scores[document]! += most
+    scores[document]! += max
   }
 }
 
@@ -170,26 +170,26 @@ function placeOf(document: number, { documents, starts }: Postings, term: number
 }
 
 /** Keeps the documents that can still reach the top results. */
-function dropHopeless(space: Space, found: number, least: number): number {
+function dropHopeless(space: Space, found: number, min: number): number {
   const { scores, touched } = space
   let kept = 0
   for (let at = 0; at < found; at++) {
     const document = touched[at]!
-    if (scores[document]! >= least) touched[kept++] = document
+    if (scores[document]! >= min) touched[kept++] = document
     else scores[document] = 0
   }
   return kept
 }
 
-/** Returns the lowest of the `most` best scores so far. */
-function leastOfBest({ scores, touched, heap }: Space, found: number, most: number): number {
-  for (let at = 0; at < most; at++) heap[at] = scores[touched[at]!]!
-  for (let at = (most >> 1) - 1; at >= 0; at--) sink(heap, at, most)
-  for (let at = most; at < found; at++) {
+/** Returns the lowest of the `max` best scores so far. */
+function leastOfBest({ scores, touched, heap }: Space, found: number, max: number): number {
+  for (let at = 0; at < max; at++) heap[at] = scores[touched[at]!]!
+  for (let at = (max >> 1) - 1; at >= 0; at--) sink(heap, at, max)
+  for (let at = max; at < found; at++) {
     const score = scores[touched[at]!]!
     if (score <= heap[0]!) continue
     heap[0] = score
-    sink(heap, 0, most)
+    sink(heap, 0, max)
   }
   return heap[0]!
 }
@@ -209,9 +209,9 @@ function sink(heap: Float32Array, from: number, size: number): void {
 }
 
 /** Moves the best documents to `heapDocuments` and their scores to `heap`, and resets the scores. */
-function takeBest(space: Space, found: number, most: number): number {
+function takeBest(space: Space, found: number, max: number): number {
   const { scores, touched, heap, heapDocuments } = space
-  const taken = Math.min(found, most)
+  const taken = Math.min(found, max)
   for (let at = 0; at < taken; at++) {
     const document = touched[at]!
     heap[at] = scores[document]!

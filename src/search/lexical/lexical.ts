@@ -60,7 +60,7 @@ export type LexicalIndex = {
 const MAX_KEPT_LENGTH = 2_000
 
 /** Measures at least this many candidates, because the bonuses may reorder them. */
-const FEWEST_CANDIDATES = 20
+const MIN_CANDIDATES = 20
 
 /** Creates the index of a list of tools. */
 export function createLexicalIndex(
@@ -169,7 +169,7 @@ function searchIn(parts: Parts, plan: QueryPlan, limit: number): LexicalHits {
   const { count, documents, postings, settings, space } = parts
   const hits: LexicalHit[] = []
   if (plan.groups.length === 0 || limit === 0) return resultOf(hits, plan, parts)
-  const wanted = Math.min(count, Math.max(FEWEST_CANDIDATES, limit * 2))
+  const wanted = Math.min(count, Math.max(MIN_CANDIDATES, limit * 2))
   const found = gather(plan, postings, count, wanted, space)
   const factor = largestFactor(settings)
   mark(plan, postings.strongest.length, space)

@@ -103,14 +103,14 @@ function groupOf({ word, weight, clause }: QueryWord, source: Source, mayCorrect
   const ownCount = countOf(postings, own)
   const rarity = weight * rarityOf(ownCount, source)
   const alternatives: Alternative[] = []
-  const most = { weight, rarity }
+  const ceiling = { weight, rarity }
   if (ownCount > 0) alternatives.push({ term: own, how: 'word', share: 1, gain: rarity })
   if (settings.synonym > 0) {
     const near = synonymsOf(own === NO_TERM ? stem(word) : vocabulary.textOf(own))
     for (const one of near ?? [])
-      add(alternatives, vocabulary.ofStem(one), 'synonym', settings.synonym, most, source)
+      add(alternatives, vocabulary.ofStem(one), 'synonym', settings.synonym, ceiling, source)
   }
-  if (alternatives.length === 0) add(alternatives, vocabulary.formOf(word), 'form', 1, most, source)
+  if (alternatives.length === 0) add(alternatives, vocabulary.formOf(word), 'form', 1, ceiling, source)
   if (settings.repair > 0 && alternatives.length === 0) {
     for (const found of repairsOf(word, source, mayCorrect))
       add(
@@ -118,7 +118,7 @@ function groupOf({ word, weight, clause }: QueryWord, source: Source, mayCorrect
         found.how === 'part' ? vocabulary.termOf(found.word) : vocabulary.ofStem(found.word),
         found.how,
         settings.repair * found.share,
-        most,
+        ceiling,
         source,
       )
   }

@@ -73,7 +73,7 @@ export const KERNEL =
 
 const PAGE = 65_536
 const FIRST_CAPACITY = 64
-const LARGEST = 127
+const MAX_CODE = 127
 
 /** Creates an empty matrix; `plain` avoids WebAssembly. */
 export function createDense(dimensions: number, { plain = false } = {}): Dense {
@@ -140,13 +140,13 @@ function layoutOf(capacity: number, width: number): Layout {
  */
 function pack(vector: Float32Array, codes: Int8Array): number {
   const largest = largestOf(vector)
-  const steps = largest > 0 ? LARGEST / largest : 0
+  const steps = largest > 0 ? MAX_CODE / largest : 0
   for (let i = 0; i < vector.length; i += 2) {
     const low = Math.round(vector[i]! * steps)
     codes[i] = low
     codes[i + 1] = Math.round((vector[i + 1] ?? 0) * steps - (low & 255) / 256)
   }
-  return largest / LARGEST
+  return largest / MAX_CODE
 }
 
 /**

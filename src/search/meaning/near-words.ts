@@ -55,8 +55,8 @@ function nearest(near: Float32Array, places: Uint32Array, from: number, end: num
 /** Returns the heaviest words, in their order. */
 function tellingWords(words: readonly WeightedWord[]): readonly WeightedWord[] {
   if (words.length <= MAX_QUERY_WORDS) return words
-  const least = [...words].sort((a, b) => b.weight - a.weight)[MAX_QUERY_WORDS - 1]!.weight
-  return words.filter(({ weight }) => weight >= least).slice(0, MAX_QUERY_WORDS)
+  const min = [...words].sort((a, b) => b.weight - a.weight)[MAX_QUERY_WORDS - 1]!.weight
+  return words.filter(({ weight }) => weight >= min).slice(0, MAX_QUERY_WORDS)
 }
 
 /** Caches word vectors; computes them when a tool with the word first becomes a candidate. */

@@ -11,7 +11,7 @@ import { createNearWords, type WeightedWord } from './near-words.ts'
 
 /** Weights of the fields, in the order of FIELDS; enum values say little. */
 const WEIGHTS = [0.6, 0.5, 0.7, 1, 0.3, 0.5, 0] as const
-const LONGEST = [16, 16, 32, 48, 48, 100, 0] as const
+const MAX_PIECES = [16, 16, 32, 48, 48, 100, 0] as const
 
 const MAX_CLAUSES = 6
 
@@ -151,7 +151,7 @@ function toolVector(tool: PoolTool, meaning: Meaning): Float32Array {
     const weight = WEIGHTS[field] ?? 0
     if (weight === 0 || texts.length === 0) continue
     const text = texts.map((one) => (IDENTIFIERS[field] ? splitName(one).join(' ') : one)).join('. ')
-    const part = meaning.embed(text, LONGEST[field])
+    const part = meaning.embed(text, MAX_PIECES[field])
     for (let index = 0; index < sum.length; index++)
       sum[index] = (sum[index] ?? 0) + weight * (part[index] ?? 0)
   }

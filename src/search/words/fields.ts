@@ -18,7 +18,7 @@ export type Field = (typeof FIELDS)[number]
 /** One number per field, in the order of FIELDS. */
 export type PerField = readonly [number, number, number, number, number, number, number]
 
-const DEEPEST = 6
+const MAX_DEPTH = 6
 const MAX_TEXTS = 400
 const MAX_SCHEMAS = 2_000
 const MAX_TEXT_LENGTH = 20_000
@@ -89,7 +89,7 @@ type Arguments = {
 
 /** Collects the arguments at every depth, up to a limit. */
 function readSchema(schema: unknown, into: Arguments, depth: number): void {
-  if (typeof schema !== 'object' || schema === null || depth > DEEPEST) return
+  if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return
   if (into.seen.has(schema) || into.seen.size > MAX_SCHEMAS || into.names.length > MAX_TEXTS) return
   into.seen.add(schema)
   const { properties, items, anyOf, oneOf, allOf } = schema as Record<string, unknown>

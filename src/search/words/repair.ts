@@ -11,9 +11,9 @@ export type Repair = {
   readonly share: number
 }
 
-const SHORTEST_PREFIX = 3
-const SHORTEST_TYPO = 4
-const LONGEST = 40
+const MIN_PREFIX_LENGTH = 3
+const MIN_TYPO_LENGTH = 4
+const MAX_WORD_LENGTH = 40
 const MAX_REPAIRS = 8
 
 /** Returns stems near an unknown word: completions, else the two words it consists of, else corrections. */
@@ -23,7 +23,7 @@ export function repair(
   isKnown: (word: string) => boolean,
   mayCorrect: boolean,
 ): Repair[] {
-  if (word.length > LONGEST || !/^\p{L}+$/u.test(word)) return []
+  if (word.length > MAX_WORD_LENGTH || !/^\p{L}+$/u.test(word)) return []
   const longer = completions(word, stems)
   if (longer.length > 0) return longer
   const halves = split(word, isKnown)
@@ -31,19 +31,19 @@ export function repair(
 }
 
 function completions(word: string, stems: readonly string[]): Repair[] {
-  if (word.length < SHORTEST_PREFIX) return []
+  if (word.length < MIN_PREFIX_LENGTH) return []
   const found = stems.filter((other) => other.startsWith(word) && other !== word)
   return nearestFirst(found).map((other) => ({ word: other, how: 'prefix', share: 1 }))
 }
 
 function corrections(word: string, stems: readonly string[]): Repair[] {
-  if (word.length < SHORTEST_TYPO) return []
-  const most = word.length < 8 ? 1 : 2
+  if (word.length < MIN_TYPO_LENGTH) return []
+  const maxDistance = word.length < 8 ? 1 : 2
   const stemmed = stem(word)
-  let nearest = most
+  let nearest = maxDistance
   let found: string[] = []
   for (const other of stems) {
-    if (Math.abs(other.length - word.length) > nearest || other.length < SHORTEST_TYPO) continue
+    if (Math.abs(other.length - word.length) > nearest || other.length < MIN_TYPO_LENGTH) continue
     const distance = Math.min(editDistance(word, other, nearest), editDistance(stemmed, other, nearest))
     if (distance > nearest) continue
     if (distance < nearest) found = []

@@ -22,13 +22,13 @@ export type Play = (request: MessagesRequest, sampling: number) => Turn
 /** A model that a test writes; requests that its API would refuse fail the test. */
 export function modelOf(
   play: Play,
-  { wire = 'native', mostTools }: { wire?: UpstreamWire; mostTools?: number } = {},
+  { wire = 'native', maxTools }: { wire?: UpstreamWire; maxTools?: number } = {},
 ) {
   const requests: MessagesRequest[] = []
   const upstream: Upstream = {
     name: 'played',
     api: 'messages',
-    wireFor: () => ({ wire, why: 'asked for', ...(mostTools === undefined ? {} : { mostTools }) }),
+    wireFor: () => ({ wire, why: 'asked for', ...(maxTools === undefined ? {} : { maxTools }) }),
     async sample(request) {
       requests.push(JSON.parse(JSON.stringify(request)))
       const turn = play(request, requests.length)

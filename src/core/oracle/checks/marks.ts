@@ -31,12 +31,12 @@ function marksOf({ tools, system, messages }: Fields): Mark[] {
   for (const [index, tool] of listOf(tools).entries()) addMark(marks, fieldsOf(tool), `tools.${index}`)
   for (const [index, block] of blocksOf(system).entries()) addMark(marks, block, `system.${index}`)
   for (const [index, message] of listOf(messages).entries())
-    addInner(marks, fieldsOf(message).content, `messages.${index}.content`, DEEPEST)
+    addInner(marks, fieldsOf(message).content, `messages.${index}.content`, MAX_DEPTH)
   return marks
 }
 
 /** Deeper than any block that the API knows. */
-const DEEPEST = 5
+const MAX_DEPTH = 5
 
 function addMark(marks: Mark[], block: Fields, place: string): void {
   if (block.cache_control === undefined || block.cache_control === null) return

@@ -31,10 +31,12 @@ function checkModel({ model, messages }: Fields): Refusal | undefined {
 }
 
 /** SDK, `MessageCreateParams.max_tokens`: 0 fills the prompt cache. */
-function checkLength({ max_tokens: most }: Fields): Refusal | undefined {
-  if (most === undefined) return { message: 'max_tokens: Field required' }
-  if (!Number.isInteger(most)) return { message: 'max_tokens: Input should be a valid integer' }
-  return Number(most) >= 0 ? undefined : { message: 'max_tokens: Input should be greater than or equal to 0' }
+function checkLength({ max_tokens: maxTokens }: Fields): Refusal | undefined {
+  if (maxTokens === undefined) return { message: 'max_tokens: Field required' }
+  if (!Number.isInteger(maxTokens)) return { message: 'max_tokens: Input should be a valid integer' }
+  return Number(maxTokens) >= 0
+    ? undefined
+    : { message: 'max_tokens: Input should be greater than or equal to 0' }
 }
 
 /** Documentation, "Create a Message": temperature from 0 to 1; stop sequences hold more than white space. */

@@ -23,7 +23,7 @@ export function checkThinking(
 /** SDK, `ThinkingConfigParam`. */
 const KINDS: readonly unknown[] = ['enabled', 'disabled', 'adaptive', 'between_tools']
 /** SDK, `ThinkingConfigEnabled.budget_tokens`. */
-const LEAST_BUDGET = 1024
+const MIN_BUDGET = 1024
 /** Documentation, "Extended thinking": with it the budget may exceed `max_tokens`. */
 const INTERLEAVED = 'interleaved-thinking-2025-05-14'
 
@@ -40,15 +40,15 @@ function checkConfig({ thinking, tool_choice: choice }: Fields): Refusal | undef
 
 /** Documentation, "Extended thinking": a budget below `max_tokens`, no other temperature than 1, and no `top_k`. */
 function checkBudget(request: Fields, betas: readonly string[]): Refusal | undefined {
-  const { thinking, max_tokens: most, temperature = 1, top_k: topK } = request
+  const { thinking, max_tokens: maxTokens, temperature = 1, top_k: topK } = request
   const { type, budget_tokens: budget } = fieldsOf(thinking)
   if (type !== 'enabled') return undefined
   if (!Number.isInteger(budget)) return { message: 'thinking.enabled.budget_tokens: Field required' }
-  if (Number(budget) < LEAST_BUDGET) {
-    const rule = `Input should be greater than or equal to ${LEAST_BUDGET}`
+  if (Number(budget) < MIN_BUDGET) {
+    const rule = `Input should be greater than or equal to ${MIN_BUDGET}`
     return { message: `thinking.enabled.budget_tokens: ${rule}` }
   }
-  if (Number(budget) >= Number(most) && !betas.includes(INTERLEAVED)) {
+  if (Number(budget) >= Number(maxTokens) && !betas.includes(INTERLEAVED)) {
     return { message: '`max_tokens` must be greater than `thinking.budget_tokens`.' }
   }
   if (temperature !== 1) return { message: '`temperature` may only be set to 1 when thinking is enabled.' }

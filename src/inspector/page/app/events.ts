@@ -4,7 +4,7 @@ import { type EventRecord, parseLine, readEvent } from '../../model/index.ts'
 import { RequestError } from './client.ts'
 import type { App } from './state.ts'
 
-/** Milliseconds of work after which the browser gets a turn to draw and to take input. */
+/** Milliseconds of work before yielding, so that the browser can draw and handle input. */
 const MAX_SLICE_MS = 12
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 10_000

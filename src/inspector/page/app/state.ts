@@ -125,7 +125,7 @@ export function shownModel({ opened, live }: AppState): EventModel {
   return opened?.model ?? live
 }
 
-/** Puts an answered server in place of the one shown. */
+/** Replaces a server in the list by its new state. */
 export function replaceServer(app: App, next: ServerView): void {
   const { servers } = app.state()
   const value = servers.value?.map((one) => (one.name === next.name ? next : one))

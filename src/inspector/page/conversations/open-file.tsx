@@ -5,10 +5,10 @@ import { type App, goTo, linkTo, messageOf, useApp, useAppHandle } from '../app/
 import { ErrorNote, plural } from '../ui/index.ts'
 
 /** Larger files are read from the end by the process: `toolshelf inspect <file>`. */
-const LARGEST = 300_000_000
+const MAX_FILE_BYTES = 300_000_000
 
 async function openFile(file: File, app: App): Promise<void> {
-  if (file.size > LARGEST)
+  if (file.size > MAX_FILE_BYTES)
     throw new Error(`${file.name} is too large to open here; start toolshelf inspect with it.`)
   const model = createEventModel()
   const { events, broken } = addEventFile(await file.text(), model)

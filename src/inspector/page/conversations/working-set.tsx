@@ -57,7 +57,7 @@ export function ToolSet({
         <VirtualList
           items={shown}
           rowHeight={ROW}
-          mostHeight={MAX_HEIGHT}
+          maxHeight={MAX_HEIGHT}
           label={`${title}: ${plural(shown.length, 'tool')}`}
           keyOf={({ name }, at) => `${at}${name}`}
         >

@@ -104,7 +104,7 @@ function BudgetSection({
 }) {
   if (servers.length === 0) return null
   const sorted = [...servers].sort((a, b) => b.tokens - a.tokens)
-  const most = Math.max(...sorted.map(({ tokens, budget }) => Math.max(tokens, budget ?? 0)), 1)
+  const max = Math.max(...sorted.map(({ tokens, budget }) => Math.max(tokens, budget ?? 0)), 1)
   const head = [
     { text: 'Server' },
     { text: 'Tools', isNumber: true },
@@ -114,7 +114,7 @@ function BudgetSection({
     { text: 'Budget' },
   ]
   return (
-    <Section level={2} title="Budget per server" aside={<span class="hint">most expensive first</span>}>
+    <Section level={2} title="Budget per server" aside={<span class="hint">max expensive first</span>}>
       <DataTable label="Budget per server" head={head}>
         {sorted.map(({ name, tools, tokens, alwaysLoadedTokens, budget }) => (
           <tr key={name}>
@@ -128,7 +128,7 @@ function BudgetSection({
             <td class="number">{formatShare(tokens / window)}</td>
             <td class="number">{formatCount(alwaysLoadedTokens)}</td>
             <td>
-              <BudgetBar tokens={tokens} budget={budget} most={most} />
+              <BudgetBar tokens={tokens} budget={budget} max={max} />
             </td>
           </tr>
         ))}
@@ -137,14 +137,14 @@ function BudgetSection({
   )
 }
 
-function BudgetBar({ tokens, budget, most }: { tokens: number; budget: number | null; most: number }) {
+function BudgetBar({ tokens, budget, max }: { tokens: number; budget: number | null; max: number }) {
   const isOver = budget !== null && tokens > budget
   return (
     <span class="budget">
       <span class="bar" aria-hidden="true">
-        <span class={isOver ? 'over' : 'own'} style={{ width: `${(100 * tokens) / most}%` }} />
+        <span class={isOver ? 'over' : 'own'} style={{ width: `${(100 * tokens) / max}%` }} />
         {budget !== null && (
-          <span class="limit" style={{ left: `${Math.min(99.5, (100 * budget) / most)}%` }} />
+          <span class="limit" style={{ left: `${Math.min(99.5, (100 * budget) / max)}%` }} />
         )}
       </span>
       <span class={isOver ? 'bad' : 'hint'}>

@@ -81,12 +81,12 @@ function amounts({ tokensWith, tokensWithout, dollarsWith, dollarsWithout }: Ins
 }
 
 function Chart({ spans, unit }: { readonly spans: readonly SpendingSpan[]; readonly unit: Unit }) {
-  const most = Math.max(
+  const max = Math.max(
     ...spans.flatMap(({ spending }) => Object.values(amounts(spending, unit))),
     Number.EPSILON,
   )
   const format = unit === 'tokens' ? shortCount : formatDollars
-  const height = (value: number) => (HEIGHT * value) / most
+  const height = (value: number) => (HEIGHT * value) / max
   const first = spans[0]
   const last = spans.at(-1)
   return (
@@ -119,7 +119,7 @@ function Chart({ spans, unit }: { readonly spans: readonly SpendingSpan[]; reado
         <span>{first && formatMoment(first.start)}</span>
         <span class="keys">
           <span class="key own" aria-hidden="true" /> with Toolshelf{' '}
-          <span class="key other" aria-hidden="true" /> without; the tallest is {format(most)}
+          <span class="key other" aria-hidden="true" /> without; the tallest is {format(max)}
         </span>
         <span>{last && formatMoment(last.start + last.milliseconds)}</span>
       </figcaption>

@@ -63,7 +63,7 @@ export function UnusedTools({
         <VirtualList
           items={shown}
           rowHeight={ROW}
-          mostHeight={10 * ROW}
+          maxHeight={10 * ROW}
           label={isUsed ? 'Tools called' : 'Tools never called'}
           keyOf={({ name }) => name}
         >

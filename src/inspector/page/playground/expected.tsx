@@ -1,4 +1,5 @@
-// The expected tool: where each ranker puts it, what would lift it, tried at once, and saved as a hint.
+// The expected tool: where each ranker puts it, and what would lift it. Suggestions can be tried at once and saved as
+// hints.
 import { useEffect, useState } from 'preact/hooks'
 import type { SearchView, Suggestion } from '../../api.ts'
 import { useApp } from '../app/index.ts'
@@ -85,7 +86,7 @@ function Suggestions({
 const KINDS = ['hint', 'description', 'alias'] as const
 const LABELS = { hint: 'Hint', description: 'Description instead', alias: 'Name instead' } as const
 
-/** Texts of one's own, tried with the search; only a hint can be saved here. */
+/** The user's own texts, tried with the search; only a hint can be saved here. */
 function OwnChange({
   name,
   change,

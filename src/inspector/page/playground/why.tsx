@@ -97,7 +97,7 @@ function amountFor(hit: AnyHit, label: string): string {
   return amount === undefined ? '–' : amount.toFixed(3).replace('-', '−')
 }
 
-/** A row per word, a column per field; the larger the square, the more the word gave there. */
+/** A row per word, a column per field; the larger the square, the more the word contributed there. */
 function WordMap({ words, isFound }: { readonly words: RankedHit['words']; readonly isFound: boolean }) {
   if (words.length === 0)
     return (
@@ -108,7 +108,7 @@ function WordMap({ words, isFound }: { readonly words: RankedHit['words']; reado
       </p>
     )
   const fields = [...new Set(words.flatMap((word) => word.fields.map(({ field }) => field)))]
-  const most = Math.max(...words.flatMap((word) => word.fields.map(({ amount }) => amount)), Number.EPSILON)
+  const max = Math.max(...words.flatMap((word) => word.fields.map(({ amount }) => amount)), Number.EPSILON)
   return (
     <ScrollRegion class="scroll" label="Words and fields">
       <table class="word-map">
@@ -141,7 +141,7 @@ function WordMap({ words, isFound }: { readonly words: RankedHit['words']; reado
               </th>
               {fields.map((field) => {
                 const amount = own.find((one) => one.field === field)?.amount ?? 0
-                const size = 4 + 18 * Math.sqrt(amount / most)
+                const size = 4 + 18 * Math.sqrt(amount / max)
                 return (
                   <td key={field}>
                     {amount > 0 && (

@@ -20,7 +20,7 @@ export function ToolList({
     <VirtualList
       items={tools}
       rowHeight={isPart ? SMALL_ROW : ROW}
-      {...(isPart ? { mostHeight: 10 * SMALL_ROW } : {})}
+      {...(isPart ? { maxHeight: 10 * SMALL_ROW } : {})}
       label="Tools"
       keyOf={({ name }) => name}
       current={tools.findIndex(({ name }) => name === current)}

@@ -183,7 +183,7 @@ function Control({ field, value, onChange, id, about, isWrong }: ControlProps) {
   )
 }
 
-function limitsText({ least, most }: { readonly least?: number; readonly most?: number }): string {
-  if (least !== undefined && most !== undefined) return `${least} to ${most}`
-  return least !== undefined ? `at least ${least}` : most !== undefined ? `at most ${most}` : ''
+function limitsText({ min, max }: { readonly min?: number; readonly max?: number }): string {
+  if (min !== undefined && max !== undefined) return `${min} to ${max}`
+  return min !== undefined ? `at least ${min}` : max !== undefined ? `at most ${max}` : ''
 }

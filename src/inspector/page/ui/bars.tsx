@@ -11,13 +11,13 @@ export function WithAndWithout({
   readonly tokensWithout: number
   readonly unit?: string
 }) {
-  const most = Math.max(tokensWith, tokensWithout, 1)
+  const max = Math.max(tokensWith, tokensWithout, 1)
   return (
     <dl class="pair">
       <dt>With Toolshelf</dt>
       <dd>
         <span class="bar">
-          <span class="own" style={{ width: `${(100 * tokensWith) / most}%` }} />
+          <span class="own" style={{ width: `${(100 * tokensWith) / max}%` }} />
         </span>
         <span class="amount">
           {formatCount(tokensWith)} {unit}
@@ -26,7 +26,7 @@ export function WithAndWithout({
       <dt>Without</dt>
       <dd>
         <span class="bar">
-          <span class="other" style={{ width: `${(100 * tokensWithout) / most}%` }} />
+          <span class="other" style={{ width: `${(100 * tokensWithout) / max}%` }} />
         </span>
         <span class="amount">
           {formatCount(tokensWithout)} {unit}

@@ -5,7 +5,7 @@ import { Foreign } from './text.tsx'
 
 const SIGNS = { same: ' ', added: '+', removed: '−', gap: '⋯' } as const
 const SPOKEN = { same: '', added: 'added: ', removed: 'removed: ', gap: 'lines left out' } as const
-const LONGEST = 200_000
+const MAX_LENGTH = 200_000
 
 export function TextDiff({
   before,
@@ -18,8 +18,8 @@ export function TextDiff({
 }) {
   const { lines, left } = fileChange(
     '',
-    before?.slice(0, LONGEST) ?? undefined,
-    after?.slice(0, LONGEST) ?? '',
+    before?.slice(0, MAX_LENGTH) ?? undefined,
+    after?.slice(0, MAX_LENGTH) ?? '',
   )
   return <DiffLines label={label} lines={lines.map(({ kind, text }) => ({ kind, text }))} left={left} />
 }

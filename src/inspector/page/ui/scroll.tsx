@@ -1,4 +1,4 @@
-// A part of the page that scrolls by itself: it can be reached and scrolled with the keyboard.
+// A part of the page with its own scroll bar, which can be focused and scrolled with the keyboard.
 import type { ComponentChildren, Ref } from 'preact'
 
 export function ScrollRegion({

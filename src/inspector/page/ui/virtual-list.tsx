@@ -16,7 +16,7 @@ export function VirtualList<Item>({
   keyOf,
   children,
   current = -1,
-  mostHeight,
+  maxHeight,
 }: {
   readonly items: readonly Item[]
   /** Pixels. */
@@ -27,7 +27,7 @@ export function VirtualList<Item>({
   /** The row that is kept in sight. */
   readonly current?: number
   /** Pixels up to which the list grows with its rows; without it, it fills its place. */
-  readonly mostHeight?: number
+  readonly maxHeight?: number
 }) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600 })
@@ -53,9 +53,7 @@ export function VirtualList<Item>({
       onScroll={measure}
       onKeyDown={moveFocus}
       label={label}
-      {...(mostHeight === undefined
-        ? {}
-        : { height: Math.min(mostHeight, items.length * rowHeight + BORDER) })}
+      {...(maxHeight === undefined ? {} : { height: Math.min(maxHeight, items.length * rowHeight + BORDER) })}
     >
       <ul style={{ height: `${items.length * rowHeight}px` }}>
         {items.slice(first, last).map((item, at) => (
