@@ -89,6 +89,7 @@ function processTerm(term) {
 function boostDocument(id) {
   if (/^\/(ARCHITECTURE|CHANGELOG|CONTRIBUTING|bench\/|docs\/(decisions|statements))/.test(id)) return 0.25
   if (/^\/docs\/(faq|getting-started|clients\/#)/.test(id)) return 2
+  if (/^\/docs\/clients\/([\w-]+)\.html#\1$/.test(id)) return 3
   return /^\/docs\/guides\//.test(id) ? 1.5 : 1
 }
 
