@@ -30,6 +30,7 @@ import { startBrowser } from './login.ts'
 import {
   describeProblem,
   editableFiles,
+  loginHint,
   pinsHint,
   type ServersToStart,
   serversIfAny,
@@ -160,6 +161,7 @@ function startServers(
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     acceptHint: pinsHint,
+    loginHint,
     ...(pins ? { pins: comparePinned(pins) } : {}),
     authorize: storedLogins(notify),
     notify: notify,

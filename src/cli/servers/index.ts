@@ -2,6 +2,7 @@
 export { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
 export { editableFiles } from './editable-files.ts'
 export { createListingHost, listAll, toStart } from './listing-host.ts'
+export { loginHint } from './login-hint.ts'
 export { storedLogins } from './logins.ts'
 export { clientsStarting, movedServersAdvice } from './moved-servers.ts'
 export { editFile, fileIn, fileOption } from './own-servers.ts'

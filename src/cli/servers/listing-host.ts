@@ -4,6 +4,7 @@ import { createShelf } from '../../core/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
+import { loginHint } from './login-hint.ts'
 import { storedLogins } from './logins.ts'
 import { pinsHint } from './pins-hint.ts'
 
@@ -25,6 +26,7 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
     servers,
     isCacheIgnored: true,
     acceptHint: pinsHint,
+    loginHint,
     authorize: storedLogins(options.notify),
     clientInfo: { name: 'toolshelf', version: version() },
     times: ONE_ATTEMPT,

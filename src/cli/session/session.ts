@@ -44,7 +44,7 @@ import { visible } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
-import { storedLogins } from '../servers/index.ts'
+import { loginHint, storedLogins } from '../servers/index.ts'
 import { openKnownTools } from '../tools/index.ts'
 import type { Project } from '../trust/index.ts'
 import {
@@ -126,6 +126,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     shelf,
     servers: using.withLearnedTools(config.servers),
     authorize: storedLogins(notify),
+    loginHint,
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

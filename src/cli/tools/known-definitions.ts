@@ -4,7 +4,7 @@ import { createMcpHost, refuseMarks, toShelvedTool } from '../../mcp/host/index.
 import type { ServerConfig, ServerStatus } from '../../mcp/index.ts'
 import { printableLine } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import { storedLogins } from '../servers/index.ts'
+import { loginHint, storedLogins } from '../servers/index.ts'
 import { version } from '../version.ts'
 
 const MAX_WAIT_MS = 60_000
@@ -31,6 +31,7 @@ export async function knownDefinitions(
     servers: servers.map((server) => ({ ...server, lazy: !isFresh })),
     isCacheIgnored: isFresh,
     authorize: storedLogins(notify),
+    loginHint,
     notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

@@ -10,7 +10,7 @@ import {
 import { createMcpHost } from '../../mcp/host/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import { movedServersAdvice, reportWaiting, storedLogins, toStart } from '../servers/index.ts'
+import { loginHint, movedServersAdvice, reportWaiting, storedLogins, toStart } from '../servers/index.ts'
 import { version } from '../version.ts'
 import { toolsOf } from './catalogue.ts'
 
@@ -32,6 +32,7 @@ export async function listServerTools(
     shelf: createShelf({}),
     servers: servers.map((server) => toStart(server, timeout)),
     authorize: storedLogins(notify),
+    loginHint,
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

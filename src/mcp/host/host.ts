@@ -50,6 +50,11 @@ export type McpHostOptions = {
   /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
   /**
+   * Says how to give a remote server a token, for the message about a server that needs a login, or permissions
+   * (`scope`) that its token lacks. Default: names the option `authorize`.
+   */
+  readonly loginHint?: (server: string, scope?: string) => string
+  /**
    * Answers questions of servers during calls that have no handler of their own; outside of calls, only `roots/list`.
    */
   readonly questionHandler?: QuestionHandler
