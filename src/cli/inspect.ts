@@ -30,12 +30,11 @@ import { startBrowser } from './login.ts'
 import {
   describeProblem,
   editableFiles,
-  loginHint,
   pinsHint,
   type ServersToStart,
   serversIfAny,
-  storedLogins,
   watchConfig,
+  withStoredLogins,
 } from './servers/index.ts'
 import { trustOption } from './trust/index.ts'
 import { version } from './version.ts'
@@ -161,9 +160,8 @@ function startServers(
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     acceptHint: pinsHint,
-    loginHint,
     ...(pins ? { pins: comparePinned(pins) } : {}),
-    authorize: storedLogins(notify),
+    ...withStoredLogins(notify),
     notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

@@ -6,6 +6,7 @@
 export type HostTimeouts = {
   /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. */
   readonly firstRetryMs: number
+  /** Longest delay between two retries. */
   readonly maxRetryMs: number
   /** Time without calls after which a lazy server is stopped. */
   readonly idleMs: number

@@ -109,6 +109,7 @@ export type RequestRecord = {
 
 /** A listening gateway. */
 export type RunningServer = {
+  /** The URL at which it listens. */
   readonly url: string
   /** The number of requests in progress. */
   active(): number
