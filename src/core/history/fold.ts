@@ -257,8 +257,7 @@ function visitResult(facts: Facts, block: Block): void {
   }
   if (!facts.searchCalls.has(String(block.tool_use_id))) return
   const note = readLoadedNote(block.content)
-  for (const name of note?.names ?? [])
-    load(facts, name, note?.withDefinitions && isSent ? 'text' : undefined)
+  for (const name of note?.names ?? []) load(facts, name, note?.hasDefinitions && isSent ? 'text' : undefined)
 }
 
 /** Reads searches of the model and of the API, and the `tool_changes` of the API's compactions (C4). */

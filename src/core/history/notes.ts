@@ -130,11 +130,11 @@ export function describedNote(names: readonly string[]): string {
 }
 
 /** Reads a loaded note at the start of a result; returns undefined if there is none. */
-export function readLoadedNote(content: unknown): { names: string[]; withDefinitions: boolean } | undefined {
+export function readLoadedNote(content: unknown): { names: string[]; hasDefinitions: boolean } | undefined {
   const first = Array.isArray(content) ? (content[0] as Block | undefined)?.text : content
   if (typeof first !== 'string') return undefined
   const match = /^<loaded-tools( definitions)?>\n([A-Za-z0-9_\-\n]+)\n<\/loaded-tools>/.exec(first)
-  return match ? { names: (match[2] ?? '').split('\n'), withDefinitions: match[1] !== undefined } : undefined
+  return match ? { names: (match[2] ?? '').split('\n'), hasDefinitions: match[1] !== undefined } : undefined
 }
 
 /** Returns the message if it is a note that announces names. */

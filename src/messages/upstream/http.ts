@@ -35,7 +35,7 @@ const agents = {
 }
 
 /** Sends a request and resolves with the response once its headers have arrived. */
-export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
+export function openRequest(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { method, headers, body, signal } = request
   const options: RequestOptions = {
     method,
@@ -72,7 +72,7 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
 
 async function openAgain(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { body } = request
-  return open(url, isFlow(body) ? { ...request, body: await body.whole } : request)
+  return openRequest(url, isFlow(body) ? { ...request, body: await body.whole } : request)
 }
 
 function isFlow(body: Outgoing['body']): body is Flow {
@@ -99,7 +99,7 @@ const CLOSED = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends a request and reads the whole response. */
 export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnswer> {
-  return readWhole(await open(url, outgoing))
+  return readWhole(await openRequest(url, outgoing))
 }
 
 /** Reads a whole response. */

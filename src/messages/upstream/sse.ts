@@ -71,7 +71,7 @@ function fieldIn(line: string): { field: string; value: string } {
 }
 
 /** Serialises a Messages API event. */
-export function written(event: { readonly type: string }): string {
+export function serializeEvent(event: { readonly type: string }): string {
   // Only the start of a block contains parsed upstream values with long numbers.
   const json = event.type === 'content_block_start' ? stringifyExact(event) : JSON.stringify(event)
   return `event: ${event.type}\ndata: ${json}\n\n`
