@@ -12,6 +12,7 @@ export {
   type Fields,
   fieldsOf,
   isFields,
+  isShallow,
   jsonLength,
   listOf,
   omitFields,
