@@ -306,6 +306,7 @@ describe('requests of the web on those of Node', () => {
       /^HTTP\/1\.1 400 .*content-type: text\/plain.*the request target is not a valid URL\n/s,
     )
     expect(await ask('/', 'a b')).toMatch(/localhost/)
+    expect(await ask('/', '127.0.0.1@evil.example')).toMatch(/^HTTP\/1\.1 200 .*^evil\.example$/ms)
   })
 
   it('whose body nobody read close their connection, and only those', async () => {
