@@ -156,7 +156,8 @@ export function summary(finished: readonly RequestRecord[], url: string): string
   const samplings = finished.filter(({ outcome, path }) => outcome && !path.endsWith('count_tokens'))
   const failed = finished.filter(isFailed)
   const failures = failed.slice(-1).map(({ error, status }) => {
-    const reason = error === undefined ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : printableLine(error)
+    const reason =
+      error === undefined ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : printableLine(error)
     return `${counted(failed.length, 'request')} failed, the last one: ${reason}`
   })
   const figures = samplings.flatMap(({ outcome }) => outcome?.figures() ?? [])
