@@ -103,27 +103,30 @@ export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnsw
 }
 
 /** Reads a whole response. */
-export async function readWhole(incoming: IncomingMessage, longest = MAX_ANSWER_LENGTH): Promise<HttpAnswer> {
+export async function readWhole(
+  incoming: IncomingMessage,
+  maxBytes = MAX_ANSWER_LENGTH,
+): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: {
       ...pickRelayHeaders(incoming),
       'content-type': incoming.headers['content-type'] ?? 'application/json',
     },
-    body: await textOf(incoming, longest),
+    body: await textOf(incoming, maxBytes),
   }
 }
 
 /** Maximum size of a response that is read whole, and of one event, so that an endless one cannot fill the memory. */
 export const MAX_ANSWER_LENGTH = 64_000_000
 
-async function textOf(incoming: IncomingMessage, longest: number): Promise<string> {
+async function textOf(incoming: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > longest) throw new UpstreamError("the upstream's answer is too long.")
+      if (size > maxBytes) throw new UpstreamError("the upstream's answer is too long.")
       chunks.push(chunk)
     }
   } catch (error) {

@@ -54,13 +54,13 @@ export function maskHeaders(headers: Headers, secrets: readonly string[]): Heade
 
 /** Masks secrets in a byte stream; holds back only bytes that may be the start of a secret. */
 export function maskingStream(secrets: readonly string[]): Transform {
-  const longest = Math.max(0, ...secrets.map((secret) => secret.length))
+  const maxSecretLength = Math.max(0, ...secrets.map((secret) => secret.length))
   let held = ''
   return new Transform({
     transform(chunk: Buffer, _, done) {
       // latin1 maps each byte to one character, so all other bytes pass unchanged.
       const text = held + chunk.toString('latin1')
-      const end = safeEnd(text, secrets, longest)
+      const end = safeEnd(text, secrets, maxSecretLength)
       held = text.slice(end)
       done(null, Buffer.from(maskText(text.slice(0, end), secrets), 'latin1'))
     },
@@ -71,13 +71,13 @@ export function maskingStream(secrets: readonly string[]): Transform {
 }
 
 /** Where the part of a text ends that later text cannot change: before what may be the start of a secret. */
-function safeEnd(text: string, secrets: readonly string[], longest: number): number {
-  const end = text.length - heldLength(text, secrets, longest)
+function safeEnd(text: string, secrets: readonly string[], maxSecretLength: number): number {
+  const end = text.length - heldLength(text, secrets, maxSecretLength)
   return literalRanges(text, secrets).find((range) => range.start < end && end < range.end)?.start ?? end
 }
 
-function heldLength(text: string, secrets: readonly string[], longest: number): number {
-  for (let length = Math.min(longest - 1, text.length); length > 0; length--) {
+function heldLength(text: string, secrets: readonly string[], maxSecretLength: number): number {
+  for (let length = Math.min(maxSecretLength - 1, text.length); length > 0; length--) {
     const end = text.slice(-length)
     if (secrets.some((secret) => secret.length > length && secret.startsWith(end))) return length
   }
