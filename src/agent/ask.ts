@@ -3,7 +3,7 @@
 import { billedTokens } from '../core/figures/index.ts'
 import type { Prepared, RequestLike, Shelf, Trace, TraceListener } from '../core/index.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
-import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
+import { cut, type Fields, fieldsOf, isShallow, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
 import { explainUnreachable } from './unreachable.ts'
@@ -58,7 +58,8 @@ export async function* callModel(
         if (piece) yield piece
       }
       const reply = collector.message()
-      if (!isShallow(reply)) throw new Error(`the reply is nested more than ${MAX_DEPTH} levels deep`)
+      if (!isShallow(reply, MAX_DEPTH))
+        throw new Error(`the reply is nested more than ${MAX_DEPTH} levels deep`)
       const isReadable = collector.isReadable()
       if (textOf(reply.stop_reason) === '') throw new Error(brokenOff(reply, address))
       ended(reply)
@@ -132,11 +133,6 @@ export function textOfReply({ content }: Fields): string {
 
 /** Maximum nesting of a call's input: deeper values could not be serialised. */
 const MAX_DEPTH = 200
-
-function isShallow(value: unknown, left = MAX_DEPTH): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return left > 0 && Object.values(value).every((inner) => isShallow(inner, left - 1))
-}
 
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 

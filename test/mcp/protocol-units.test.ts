@@ -60,6 +60,12 @@ describe('lines of a server', () => {
     })
   })
 
+  it('H6 with millions of values are refused before they are parsed, which would take seconds', () => {
+    const many = (count: number) => `{"jsonrpc":"2.0","id":1,"result":{"x":[${'[],'.repeat(count - 1)}[]]}}\n`
+    expect(() => read(many(5_000_001))).toThrow('it wrote a message that has more than 5000000 values')
+    expect(read(many(100_000))[0]?.isAnswer).toBe(true)
+  })
+
   it('that are no message are skipped', () => {
     for (const line of [
       '',

@@ -168,8 +168,9 @@ async function connect(
     if (process) process.stop(why)
     else void transport.close().catch(() => {})
   })
-  const onRequest: ServerSessionOptions['onRequest'] = (...question) =>
-    timeouts.during(() => refusals.during(() => options.onRequest(...question)))
+  refusals.watch(transport)
+  const onRequest: ServerSessionOptions['onRequest'] = (method, params, signal) =>
+    timeouts.during(() => refusals.during(() => options.onRequest(method, params, signal), signal))
   const client = newClient({ ...options, onRequest }, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
   noteAnswers(transport)
   wrapResults(transport, () => client.getProtocolEra() === 'modern')
