@@ -1,6 +1,6 @@
 // `toolshelf import`: imports the servers of other clients into one file of our own.
 import { resolve } from 'node:path'
-import { clientEntries, compareWith, type ImportPlan, type PlannedServer } from '../import/index.ts'
+import { clientEntries, type ImportPlan, type PlannedServer } from '../import/index.ts'
 import {
   addServers,
   describeTransport,
@@ -22,7 +22,6 @@ import {
   mendable,
   printImportPlan,
   readTarget,
-  type StateOf,
   undoImport,
 } from './import/index.ts'
 import { createListingHost, listAll, toStart } from './servers/index.ts'
@@ -90,14 +89,13 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
       notify: (message) => terminal.report(printable(message)),
     })
   const plan = await makePlan(from, target, machine, openFolder)
-  const stateOf = await compareWith(target.file, target.names, machine)
-  const added = plan.servers.filter((one) => stateOf(one) === 'new')
-  if (!input.isSet('json')) printImportPlan(plan, target, stateOf, terminal)
+  const added = plan.servers.filter(({ state }) => state === 'new')
+  if (!input.isSet('json')) printImportPlan(plan, target, terminal)
 
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, target.file, terminal))
   if (isWritten) await write(target.file, added)
 
-  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, stateOf, isWritten)))
+  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, isWritten)))
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
     tellNextSteps(plan, target, isWritten, machine, terminal)
   if (isWritten && !input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
@@ -186,12 +184,7 @@ function tellNextSteps(
     terminal.print(`\n${printable(entry.clients.join(', '))}:\n${entry.text}`)
 }
 
-function asJson(
-  { servers, problems }: ImportPlan,
-  target: ImportTarget,
-  stateOf: StateOf,
-  isWritten: boolean,
-): object {
+function asJson({ servers, problems }: ImportPlan, target: ImportTarget, isWritten: boolean): object {
   const shown = servers.map((one) => ({
     name: one.name,
     clients: one.clients,
@@ -200,7 +193,7 @@ function asJson(
     runs: describeTransport(one.server.transport),
     disabled: one.server.disabled,
     unset: one.unset.map(({ variable }) => variable),
-    state: stateOf(one),
+    state: one.state,
   }))
   return { to: target.file, isWritten, servers: shown, problems }
 }

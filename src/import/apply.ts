@@ -14,7 +14,7 @@ import {
 import type { ConfigProblem } from '../mcp/index.ts'
 import { readBoundedFile } from '../node/index.ts'
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
-import { type ImportPlan, type ImportState, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
+import { type ImportPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 
 /** A file as it was read. */
 export type Snapshot = {
@@ -62,7 +62,6 @@ export async function takeSnapshot(path: string): Promise<Snapshot> {
  */
 export function planApply(
   plan: ImportPlan,
-  stateOf: (server: PlannedServer) => ImportState,
   snapshots: ReadonlyMap<string, Snapshot>,
   words: readonly string[],
 ): ApplyPlan {
@@ -71,7 +70,7 @@ export function planApply(
   for (const found of sharedFiles(snapshots)) {
     const leaving = plan.servers.flatMap((server) =>
       sourcesIn(server, found.paths).flatMap((source) => {
-        const reason = reasonToStay(server, source, stateOf(server), plan.problems)
+        const reason = reasonToStay(source, plan.problems)
         if (reason !== undefined) staying.push({ name: source.name, file: source.file, reason })
         return reason === undefined ? [{ server, source }] : []
       }),
@@ -109,14 +108,8 @@ function sourcesIn({ sources }: PlannedServer, paths: readonly string[]): Server
   return found.filter((source, index) => found.findIndex((other) => key(other) === key(source)) === index)
 }
 
-function reasonToStay(
-  { name }: PlannedServer,
-  source: ServerSource,
-  state: ImportState,
-  problems: readonly ConfigProblem[],
-): string | undefined {
+function reasonToStay(source: ServerSource, problems: readonly ConfigProblem[]): string | undefined {
   if (source.path[0] === 'projects') return `it belongs to ${source.project} alone`
-  if (state === 'differs') return `your configuration has another server named ${name}`
   const problem = problems.find(({ file, server }) => file === source.file && server === source.name)
   return problem?.message.replace(/\.$/, '')
 }

@@ -217,21 +217,18 @@ it('a client with two files starts the gateway from the first that is changed', 
 })
 
 describe('what stays', () => {
-  it('a server that cannot be taken over as it is, and one that differs from ours', async () => {
+  it('a server that cannot be taken over as it is', async () => {
     const machine = madeUpMachine()
-    mkdirSync(dirname(machine.own), { recursive: true })
-    writeFileSync(machine.own, '{ "mcpServers": { "same": { "command": "other" } } }')
     machine.write(
       cursor,
-      '{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "same": {"command": "y"}, "c": {"command": "c"}, "__proto__": {"command": "p"}}}',
+      '{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "c": {"command": "c"}, "__proto__": {"command": "p"}}}',
     )
     const { told } = await machine.import(['--apply', '--yes'])
     expect(told).toContain('a stays in')
-    expect(told).toContain('same stays in')
     const left = parseJson(machine.read(cursor)).value as { mcpServers: object }
-    expect(Object.keys(left.mcpServers)).toEqual(['a', 'same', 'toolshelf'])
+    expect(Object.keys(left.mcpServers)).toEqual(['a', 'toolshelf'])
     const own = parseJson(readFileSync(machine.own, 'utf8')).value as { mcpServers: object }
-    expect(Object.keys(own.mcpServers)).toEqual(['same', 'c', '__proto__'])
+    expect(Object.keys(own.mcpServers)).toEqual(['c', '__proto__'])
   })
 
   it.each([

@@ -179,43 +179,41 @@ describe('toolshelf import', () => {
     expect(text).toContain('// mine\n  "other": [1],')
     expect(text).toContain('"a": { "command": "mine" }')
     expect(text).toMatch(/"b": \{\s+"command": "x"/)
-    expect(printed).toMatch(/^a .* differs$/m)
+    expect(text).toMatch(/"a-from": \{\s+"command": "theirs"/)
+    expect(printed).toMatch(/^a-from .* new$/m)
+    expect(printed).toContain(
+      `a-from differs from a in ${join(root, 'project/toolshelf.json')}: runs theirs instead of mine.`,
+    )
     expect(printed).toContain(join(root, 'project/toolshelf.json'))
     expect(printed).toContain('"--config"')
   })
 
-  it('says which of its servers differ, and how to take the new one; settings of their own are no difference', async () => {
+  it('copies a server again under another name if it has changed, but not one that the user has narrowed', async () => {
     write('home/.config/toolshelf/toolshelf.json', {
       mcpServers: {
         same: { command: 'x', args: ['${HOME}'], lazy: true, deny: ['delete_*'], callTimeout: 5000 },
         other: { command: 'x', env: { TOKEN: 'sk-old' } },
       },
     })
+    const before = json(own).mcpServers
     const from = write('from.json', {
       mcpServers: {
         same: { command: 'x', args: ['${env:HOME}'] },
         other: { command: 'x', env: { TOKEN: 'sk-new' } },
       },
     })
-    const before = readFileSync(own, 'utf8')
     const { printed, told } = await run(['--from', from, '--yes'])
     expect(printed).toMatch(/^same .* kept$/m)
-    expect(printed).toMatch(/^other .* differs$/m)
-    expect(told).toBe(
-      `other runs something else in ${own}: that one stays. Delete it there and import again to take the new one.`,
+    expect(printed).toMatch(/^other-from .* new$/m)
+    expect(printed).toContain(
+      `same stays as it is in ${own}: denied tools delete_* instead of none; callTimeout 5 s instead of 120 s; another value of lazy.`,
     )
+    expect(printed).toContain(`other-from differs from other in ${own}: another value of TOKEN.`)
     expect(printed + told).not.toContain('sk-')
-    expect(readFileSync(own, 'utf8')).toBe(before)
-  })
-
-  it('takes one server for two whose time-outs alone differ', async () => {
-    write('home/.cursor/mcp.json', { mcpServers: { a: { command: 'x' } } })
-    write(
-      'home/.codex/config.toml',
-      '[mcp_servers.a]\ncommand = "x"\nstartup_timeout_sec = 20\ntool_timeout_sec = 9\n',
-    )
-    const { servers } = JSON.parse((await run(['--json'])).printed)
-    expect(servers).toMatchObject([{ name: 'a', clients: ['Cursor', 'Codex'] }])
+    const after = { ...before, 'other-from': { command: 'x', env: { TOKEN: 'sk-new' } } }
+    expect(json(own).mcpServers).toEqual(after)
+    expect((await run(['--from', from, '--yes'])).printed).toContain('nothing new')
+    expect(json(own).mcpServers).toEqual(after)
   })
 
   it('what was named apart and is there under its own name is not taken again', async () => {
@@ -224,8 +222,8 @@ describe('toolshelf import', () => {
     write('home/.codex/config.toml', '[mcp_servers.a]\ncommand = "old"\n')
     const { servers } = JSON.parse((await run(['--json', '--yes'])).printed)
     expect(servers).toMatchObject([
-      { name: 'a', state: 'differs' },
-      { name: 'a-codex', state: 'kept' },
+      { name: 'a-cursor', state: 'new' },
+      { name: 'a', state: 'kept' },
     ])
   })
 

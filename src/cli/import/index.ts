@@ -9,7 +9,6 @@ export {
   mendable,
   printImportPlan,
   readTarget,
-  type StateOf,
 } from './plan.ts'
 
 export { undoImport } from './undo.ts'

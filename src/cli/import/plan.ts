@@ -1,14 +1,7 @@
 // Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import {
-  type ImportPlace,
-  type ImportPlan,
-  type ImportState,
-  isReportable,
-  type PlannedServer,
-  planImport,
-} from '../../import/index.ts'
+import { type ImportPlace, type ImportPlan, isReportable, planImport } from '../../import/index.ts'
 import {
   type ConfigPlace,
   configPlaces,
@@ -22,7 +15,7 @@ import { readBoundedFile } from '../../node/index.ts'
 import { printable, table } from '../../terminal/index.ts'
 import { CommandError, type Terminal, UsageError } from '../command.ts'
 import type { Project } from '../trust/index.ts'
-import { differencesOfAlike } from './alike.ts'
+import { differencesIn } from './differences.ts'
 
 /** The target file as it is now. */
 export type ImportTarget = {
@@ -78,7 +71,7 @@ export async function makePlan(
   openFolder: (files: readonly string[]) => Promise<Project>,
 ): Promise<ImportPlan> {
   const known = configPlaces(machine)
-  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine)
+  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine, target, 'copy')
   const existing = await existingFiles(known.map(({ file }) => file))
   const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
   const ofFolder = places.filter(({ isProject }) => isProject)
@@ -90,6 +83,8 @@ export async function makePlan(
   const { servers, problems } = await planImport(
     [...places.filter(({ isProject }) => !isProject), ...trusted],
     machine,
+    target,
+    'copy',
   )
   return { servers, problems: problems.filter(isReportable) }
 }
@@ -116,16 +111,12 @@ export function isSetUp({ servers, problems }: ImportPlan): boolean {
   return servers.length === 0 && reported.length > 0 && reported.every(({ message }) => message === ownEntry)
 }
 
-/** Returns the state of a planned server in the target file. */
-export type StateOf = (server: PlannedServer) => ImportState
-
 const MAX_COLUMNS = 80
 
 /** Shows the plan; `inputs` says whether VS Code's entry passes its inputs to the gateway. */
 export function printImportPlan(
   plan: ImportPlan,
   target: ImportTarget,
-  stateOf: StateOf,
   terminal: Terminal,
   inputs: 'hands over' | 'keeps' = 'keeps',
 ): void {
@@ -145,15 +136,11 @@ export function printImportPlan(
     printable(one.name),
     printable(one.clients.join(', ')),
     printable(describeTransport(one.server.transport)),
-    stateOf(one) + (one.server.disabled ? ', disabled' : ''),
+    one.state + (one.server.disabled ? ', disabled' : ''),
   ])
   terminal.print(table(['server', 'client', 'runs', 'state'], rows, MAX_COLUMNS))
-  for (const line of differencesOfAlike(servers)) terminal.print(printable(line))
-  for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
-    const advice = 'that one stays. Delete it there and import again to take the new one.'
-    terminal.report(printable(`${name} runs something else in ${target.file}: ${advice}`))
-  }
-  for (const { name, unset, boundTo } of servers.filter((one) => stateOf(one) === 'new')) {
+  for (const line of differencesIn(servers, target.file)) terminal.print(printable(line))
+  for (const { name, unset, boundTo } of servers.filter(({ state }) => state === 'new')) {
     if (boundTo !== undefined)
       terminal.report(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
     for (const { variable, input } of unset) {
