@@ -7,7 +7,6 @@ import {
   type MovedPart,
   moveServers,
   type NewEntry,
-  ownEntry,
   variablesIn,
   withReferences,
 } from '../mcp/config/index.ts'
@@ -77,7 +76,7 @@ export function planApply(
     )
     if (leaving.length === 0) continue
     try {
-      changes.push(changeOf(found, leaving, plan.problems, words))
+      changes.push(changeOf(found, leaving, plan.setUp, words))
     } catch (error) {
       const reason = `${(error as Error).message}; move it by hand`
       staying.push(...leaving.map(({ source: { name, file } }) => ({ name, file, reason })))
@@ -117,13 +116,13 @@ function reasonToStay(source: ServerSource, problems: readonly ConfigProblem[]):
 function changeOf(
   { snapshot, paths }: SharedFile,
   leaving: readonly Leaving[],
-  problems: readonly ConfigProblem[],
+  setUp: ImportPlan['setUp'],
   words: readonly string[],
 ): ClientChange {
   const { bytes } = snapshot
   if (!isUtf8(bytes)) throw new Error('the file is not written in UTF-8')
   const clients = [...new Set(leaving.map(({ source }) => source.client))]
-  const isThere = problems.some(({ file, message }) => paths.includes(file) && message === ownEntry)
+  const isThere = setUp.some(({ file }) => paths.includes(file))
   const servers = leaving.map(({ source }) => source.path)
   const variables = variablesOf(leaving)
   const fields = gatewayEntry(clients[0] ?? '', words, variables)

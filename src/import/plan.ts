@@ -12,6 +12,7 @@ import {
   keepReferences,
   mapTexts,
   noServers,
+  ownEntry,
   readEntries,
   readServer,
   type ServerEntry,
@@ -63,6 +64,8 @@ export type ServerSource = Pick<ServerEntry, 'name' | 'path' | 'inputs' | 'proje
 export type ImportPlan = {
   readonly servers: readonly PlannedServer[]
   readonly problems: readonly ConfigProblem[]
+  /** The files that start Toolshelf already. */
+  readonly setUp: readonly Pick<ConfigPlace, 'client' | 'file'>[]
 }
 
 /** A file to import from; `text` if it was already read. */
@@ -89,23 +92,29 @@ export async function planImport(
 ): Promise<ImportPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
+  const setUp: Pick<ConfigPlace, 'client' | 'file'>[] = []
   for (const { client, file, text } of places) {
     const read = await readEntries(text ?? file, machine)
-    problems.push(...read.problems)
-    for (const found of read.entries) {
-      const entry = bindToProject(found)
-      const boundTo = entry === found ? undefined : entry.project
+    const ownNames = new Set<string>()
+    const found: ConfigProblem[] = []
+    for (const given of read.entries) {
+      const entry = bindToProject(given)
+      const boundTo = entry === given ? undefined : entry.project
       const { server, problems: reasons } = readServer(entry, file, machine, keepReferences)
-      problems.push(...reasons.map((message) => ({ file, server: entry.name, message })))
+      if (reasons.includes(ownEntry)) ownNames.add(entry.name)
+      else found.push(...reasons.map((message) => ({ file, server: entry.name, message })))
       if (!server) continue
       const fields = fieldsOf(server, entry)
       const settings = settingsOf({ ...entry, fields }, server)
       candidates.push({ client, file, server, entry, boundTo, fields, settings })
     }
+    const isOther = ({ server }: ConfigProblem) => server === undefined || !ownNames.has(server)
+    problems.push(...read.problems.filter(isOther), ...found)
+    if (ownNames.size > 0) setUp.push({ client, file })
   }
   const ours = await serversOf(target, machine)
   const names = new Set(serverNames(target.text))
-  return { servers: nameApart(groupsOf(candidates), ours, names, purpose, machine), problems }
+  return { servers: nameApart(groupsOf(candidates), ours, names, purpose, machine), problems, setUp }
 }
 
 /** A server of our file. */

@@ -113,7 +113,8 @@ describe('toolshelf import', () => {
     expect(printed).toContain(
       `Nothing is written yet. Add --yes to write these 4 servers to ${own}, or --apply to change your clients’ files, too.`,
     )
-    expect(told).toContain('"toolshelf": it is Toolshelf itself')
+    expect(told).toContain('Cursor: already set up.')
+    expect(told).not.toContain('Toolshelf itself')
     expect(told).toContain('docs needs the environment variable DOCS_KEY; it is not set.')
     expect(told).toContain(
       'here needs the environment variable HERE_THE_KEY, which VS Code asks for as "the-key"',
@@ -154,7 +155,10 @@ describe('toolshelf import', () => {
     someClients()
     expect((await run([])).started).toEqual([])
     expect((await run(['--yes', '--to', join(root, 'other.json'), '--no-start'])).started).toEqual([])
-    expect((await run(['--yes'])).started).toEqual(['github', 'github-codex'])
+    const { started, told } = await run(['--yes'])
+    expect(started).toEqual(['github', 'github-codex'])
+    expect(told).toContain('docs is not started now: DOCS_KEY is not set.')
+    expect(told).toContain('here is not started now: HERE_THE_KEY is not set.')
     expect((await run(['--yes'])).started).toEqual([])
   })
 
@@ -297,8 +301,9 @@ describe('toolshelf import', () => {
     someClients()
     const { printed, told } = await run(['--json'], 'y')
     expect(told).toBe('')
-    const { to, isWritten, servers, problems } = JSON.parse(printed)
-    expect([to, isWritten, servers.length, problems.length]).toEqual([own, false, 4, 1])
+    const { to, isWritten, servers, setUp, problems } = JSON.parse(printed)
+    expect([to, isWritten, servers.length, problems]).toEqual([own, false, 4, []])
+    expect(setUp).toEqual([{ client: 'Cursor', file: join(root, 'home/.cursor/mcp.json') }])
     expect(servers[1]).toEqual({
       name: 'docs',
       clients: ['Claude Code'],
@@ -378,6 +383,11 @@ describe('toolshelf import', () => {
       code: 0,
       printed: expect.stringMatching(/^No MCP servers were found.*--from.*toolshelf add/),
     })
+    const file = write('home/.cursor/mcp.json', { mcpServers: {} })
+    const { printed } = await run([])
+    expect(printed).toContain(`\n  Cursor            ${file} (has no servers)\n`)
+    expect(printed).toMatch(new RegExp(`\n  Codex +${join(root, 'home/.codex/config.toml')}\n`))
+    expect((await run(['--from', file])).printed).not.toContain('.codex')
     await expect(run(['file.json'])).rejects.toThrow(UsageError)
     await expect(run(['--from', ','])).rejects.toThrow(UsageError)
   })

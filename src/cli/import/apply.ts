@@ -30,6 +30,7 @@ import { changedLines } from './diff.ts'
 import {
   hasOnlyBroken,
   type ImportTarget,
+  lookedAt,
   mendable,
   namedPlaces,
   printImportPlan,
@@ -55,7 +56,8 @@ export async function applyImport(
   const words = [...programOf(machine, terminal), 'mcp', ...config]
   const plan = planApply(found.plan, found.snapshots, words)
   if (!isJson) {
-    printImportPlan(found.plan, target, terminal, 'hands over')
+    const looked = input.text('from') === undefined ? await lookedAt(target, machine) : []
+    printImportPlan(found.plan, target, looked, terminal, 'hands over')
     for (const file of found.ofFolder)
       terminal.report(
         printable(`${file} belongs to this folder and may be shared; name it with --from to change it.`),
@@ -133,7 +135,7 @@ async function findServers(input: Input, target: ImportTarget, machine: Machine)
   const plan = await planImport(texts, machine, target, 'move')
   const all = [...problems, ...plan.problems]
   return {
-    plan: { servers: plan.servers, problems: from === undefined ? all.filter(isReportable) : all },
+    plan: { ...plan, problems: from === undefined ? all.filter(isReportable) : all },
     snapshots,
     ofFolder: from === undefined ? found.filter(({ isProject }) => isProject).map(({ file }) => file) : [],
   }

@@ -5,6 +5,7 @@ export {
   hasOnlyBroken,
   type ImportTarget,
   isSetUp,
+  lookedAt,
   makePlan,
   mendable,
   printImportPlan,
