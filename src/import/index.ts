@@ -18,9 +18,9 @@ export {
   type RecordedFile,
 } from './journal.ts'
 export {
-  compareWith,
   type ImportPlace,
   type ImportPlan,
+  type ImportPurpose,
   type ImportState,
   isReportable,
   type PlannedServer,

@@ -5,11 +5,11 @@ export {
   hasOnlyBroken,
   type ImportTarget,
   isSetUp,
+  lookedAt,
   makePlan,
   mendable,
   printImportPlan,
   readTarget,
-  type StateOf,
 } from './plan.ts'
 
 export { undoImport } from './undo.ts'
