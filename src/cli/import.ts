@@ -1,6 +1,12 @@
 // `toolshelf import`: imports the servers of other clients into one file of our own.
 import { resolve } from 'node:path'
-import { clientEntries, type ImportPlan, type PlannedServer } from '../import/index.ts'
+import {
+  clientEntries,
+  deleteLeftovers,
+  type ImportPlan,
+  openJournal,
+  type PlannedServer,
+} from '../import/index.ts'
 import {
   addServers,
   describeTransport,
@@ -18,6 +24,7 @@ import {
   hasOnlyBroken,
   type ImportTarget,
   isSetUp,
+  journalFolder,
   lookedAt,
   makePlan,
   mendable,
@@ -77,6 +84,8 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
   if (input.isSet('force') && !input.isSet('undo')) throw new UsageError('--force requires --undo.')
   if (input.isSet('apply') && input.isSet('trust-project'))
     throw new UsageError('--apply leaves this folder’s files alone; name those to change with --from.')
+  const ourFile = resolve(machine.folder, input.text('to') ?? ownConfigFile(machine))
+  await deleteLeftovers(openJournal(journalFolder(machine)), ourFile)
   if (input.isSet('undo')) return undoImport(input, terminal, machine)
   if (input.isSet('apply'))
     return applyImport(input, terminal, machine, async (target, added) => {
@@ -84,7 +93,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
         await warmUp(await startable(target, added, { machine, terminal }), terminal)
     })
   const from = input.text('from')
-  const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
+  const target = await readTarget(ourFile)
   const openFolder = (configs: readonly string[]) =>
     openProject(machine, {
       configs,

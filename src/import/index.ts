@@ -17,6 +17,7 @@ export {
   openJournal,
   type RecordedFile,
 } from './journal.ts'
+export { deleteLeftovers } from './leftovers.ts'
 export {
   type ImportPlace,
   type ImportPlan,

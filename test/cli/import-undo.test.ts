@@ -1,5 +1,8 @@
 // `toolshelf import --undo` after several `--apply`, what it announces about our own file, and what a run that was killed left.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { madeUpMachine } from './support/made-up-machine.ts'
 
@@ -133,5 +136,48 @@ describe('our own file', () => {
     const other = await machine.import(['--undo', '--yes'])
     expect(other.printed).not.toContain('Once all')
     expect(existsSync(machine.own)).toBe(true)
+  })
+})
+
+describe('what a killed run left beside a file', () => {
+  const names = (file: string) => readdirSync(dirname(file)).filter((name) => name.includes('.json'))
+  const leave = (file: string, end = `.toolshelf-${randomUUID()}`) => {
+    writeFileSync(`${file}${end}`, 'sk-')
+    return `${file}${end}`
+  }
+
+  it.each([['--apply --yes'], ['--undo --yes'], ['--yes']])('is deleted by the next: %s', async (words) => {
+    const machine = madeUpMachine()
+    const file = machine.write(CURSOR, first)
+    await machine.import(['--apply', '--yes', '--no-start'])
+    leave(file)
+    const old = leave(machine.own)
+    utimesSync(old, 0, 0)
+    await machine.import([...words.split(' '), '--no-start'])
+    expect(names(file)).toEqual(['mcp.json'])
+    expect(existsSync(old)).toBe(false)
+  })
+
+  it('stays if the name is another’s, or if our own file may just be written', async () => {
+    const machine = madeUpMachine()
+    const file = machine.write(CURSOR, first)
+    await machine.import(['--apply', '--yes', '--no-start'])
+    const strange = [
+      leave(file, `.${randomUUID()}`),
+      leave(file, '.toolshelf-backup'),
+      leave(file, `.toolshelf-${randomUUID()}.old`),
+      leave(machine.path('.cursor/other.json')),
+      leave(machine.own),
+    ]
+    await machine.import(['--apply', '--yes'])
+    expect(strange.filter((one) => !existsSync(one))).toEqual([])
+  })
+
+  it('stays beside a file that no run has written', async () => {
+    const machine = madeUpMachine()
+    const other = leave(machine.write(CURSOR, first))
+    await machine.import(['--json'])
+    expect(existsSync(other)).toBe(true)
+    expect(existsSync(machine.journal)).toBe(false)
   })
 })

@@ -1,5 +1,5 @@
 // Exports of cli/import for other folders: the parts of `toolshelf import`.
-export { applyImport } from './apply.ts'
+export { applyImport, journalFolder } from './apply.ts'
 
 export {
   hasOnlyBroken,
