@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   foldHistory,
   type Message,
-  SEARCH_TOOL,
   type Shelf,
   type Tool,
   type ToolResult,
@@ -230,13 +229,14 @@ class AgentLoop implements Agent {
 
   /** Loads tools by writing a search call and its result into the history. */
   async *#load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
+    const { searchTool } = this.shelf
     const { deferredNames } = this.shelf.partition()
-    const { loaded } = foldHistory(this.messages, SEARCH_TOOL)
+    const { loaded } = foldHistory(this.messages, searchTool)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return
-    const call = preloadCall(names)
+    const call = preloadCall(searchTool, names)
     const result = await this.shelf.answer(call)
-    const found = result ? loadedBy(call, result) : []
+    const found = result ? loadedBy(searchTool, call, result) : []
     if (!result || found.length === 0) return
     this.#history.append(...asMessages(call, result))
     yield { type: 'result', call, result, loaded: found }

@@ -75,6 +75,8 @@ export type ForkOptions = {
 
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
 export type Shelf = {
+  /** The name under which the model calls the search: the option `searchTool`. */
+  readonly searchTool: string
   /**
    * Returns the request to send: decides whether tool search is on, chooses the tools, announces new names, and makes the
    * messages valid for both. `prepared.request` and `prepared.headers` go to the API, `prepared.history` is what to
@@ -256,6 +258,7 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
   }
   const tracer = () => conversation.trace ?? shared.host.settings.trace
   const shelf: Shelf = {
+    searchTool: searchName,
     async prepare(request) {
       checkRequest(request)
       return prepareRequest(shared.host, conversation, request)
