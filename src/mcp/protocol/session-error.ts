@@ -3,8 +3,11 @@
 /** The session could not be opened; the message is for users. */
 export class SessionError extends Error {
   readonly stderr: string
-  constructor(message: string, stderr: string, cause: unknown) {
-    super(message, { cause })
-    this.stderr = stderr
+  /** The server's process ended by itself before it was ready. */
+  readonly hasEnded: boolean
+  constructor(message: string, options: { stderr: string; hasEnded?: boolean; cause: unknown }) {
+    super(message, { cause: options.cause })
+    this.stderr = options.stderr
+    this.hasEnded = options.hasEnded ?? false
   }
 }

@@ -77,7 +77,7 @@ export type ServerSessionOptions = {
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly capabilities: Fields
   readonly isKnownLegacy: boolean
-  readonly authorize: AuthProvider | undefined
+  readonly authProvider: AuthProvider | undefined
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
@@ -102,8 +102,8 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
     if (isKnownLegacy) return open(true)
     // Some servers exit at an unknown request; with the older protocol they stay.
     return open(false).catch((error: unknown) => {
-      const isEnded = error instanceof SessionError && error.message.startsWith(PROCESS_ENDED_PREFIX)
-      if (!isEnded || options.signal.aborted) throw error
+      const hasEnded = error instanceof SessionError && error.hasEnded
+      if (!hasEnded || options.signal.aborted) throw error
       return open(true)
     })
   }
@@ -123,11 +123,14 @@ function sse(config: RemoteConfig, options: ServerSessionOptions): Transport {
   return new SSEClientTransport(addressOf(config), remoteOptions(config, options))
 }
 
-function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: ServerSessionOptions) {
+function remoteOptions(
+  { headers }: RemoteConfig,
+  { authProvider, limits = stdioLimits }: ServerSessionOptions,
+) {
   return {
     requestInit: { headers: { ...headers } },
     fetch: boundedFetch(limits.maxMessageBytes),
-    ...(authorize ? { authProvider: authorize } : {}),
+    ...(authProvider ? { authProvider } : {}),
   }
 }
 
@@ -157,18 +160,18 @@ async function connect(
   isLegacy: boolean,
 ): Promise<ServerSession> {
   const { config } = options
-  const process = 'ending' in transport ? (transport as StdioTransport) : undefined
+  const child = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
   const timeouts = createTimeouts()
   let stopped: string | undefined
   const refusals = createRefusals((why) => {
     stopped = `disconnected: ${why}`
-    if (process) process.stop(why)
+    if (child) child.stop(why)
     else void transport.close().catch(() => {})
   })
   const onRequest: ServerSessionOptions['onRequest'] = (...question) =>
     timeouts.during(() => refusals.during(() => options.onRequest(...question)))
-  const client = newClient({ ...options, onRequest }, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
+  const client = newClient({ ...options, onRequest }, child ? Math.min(MAX_PROBE_MS, left / 3) : left)
   noteAnswers(transport)
   wrapResults(transport, () => client.getProtocolEra() === 'modern')
   let isOpen = false
@@ -176,10 +179,8 @@ async function connect(
   client.onclose = () => {
     if (!isOpen || isClosing) return
     options.onEnd(
-      process
-        ? `${PROCESS_ENDED_PREFIX}${process.ending() ?? 'ended'}`
-        : (stopped ?? 'it closed the connection'),
-      process?.tail() ?? '',
+      child ? `${PROCESS_ENDED_PREFIX}${child.ending() ?? 'ended'}` : (stopped ?? 'it closed the connection'),
+      child?.tail() ?? '',
     )
   }
   const opening = client.connect(transport, {
@@ -195,14 +196,16 @@ async function connect(
   } catch (error) {
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
-    const ending = error instanceof TimeoutError ? undefined : process?.ending()
-    throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
+    const ending = error instanceof TimeoutError ? undefined : child?.ending()
+    const stderr = child?.tail() ?? ''
+    const hasEnded = ending !== undefined && !isSpawnError(error)
+    throw new SessionError(reasonFor(error, ending, config), { stderr, hasEnded, cause: error })
   }
   isOpen = true
   void listenForChanges(client)
   return {
-    ...describeServer(client, process),
-    ...createRequests(client, timeouts, config.name, process),
+    ...describeServer(client, child),
+    ...createRequests(client, timeouts, config.name, child),
     async close() {
       isClosing = true
       options.signal.removeEventListener('abort', stop)
@@ -210,6 +213,11 @@ async function connect(
       await transport.close().catch(() => {})
     },
   }
+}
+
+/** Whether a process could not even be started. */
+function isSpawnError(error: unknown): boolean {
+  return String((error as NodeJS.ErrnoException | undefined)?.syscall).startsWith('spawn')
 }
 
 /** @param probeTimeoutMs - Milliseconds to wait for an answer to the probe for the newer protocol. */
@@ -224,21 +232,21 @@ function newClient(options: ServerSessionOptions, probeTimeoutMs: number): Clien
 }
 
 /** Returns what a server says about itself once it is connected. */
-function describeServer(client: Client, process: StdioTransport | undefined) {
+function describeServer(client: Client, child: StdioTransport | undefined) {
   return {
     info: client.getServerVersion(),
     capabilities: (client.getServerCapabilities() ?? {}) as Fields,
     instructions: client.getInstructions(),
     protocol: client.getNegotiatedProtocolVersion(),
     isLegacy: client.getProtocolEra() === 'legacy',
-    mirrorsArguments: mirrorsArguments(client, process),
-    pid: process?.pid ?? undefined,
-    stderr: () => process?.tail() ?? '',
+    mirrorsArguments: mirrorsArguments(client, child),
+    pid: child?.pid ?? undefined,
+    stderr: () => child?.tail() ?? '',
   }
 }
 
-function mirrorsArguments(client: Client, process: StdioTransport | undefined): boolean {
-  return client.getProtocolEra() === 'modern' && !process
+function mirrorsArguments(client: Client, child: StdioTransport | undefined): boolean {
+  return client.getProtocolEra() === 'modern' && !child
 }
 
 /** Creates the requests to a connected server. */
@@ -246,11 +254,11 @@ function createRequests(
   client: Client,
   timeouts: Timeouts,
   server: string,
-  process: StdioTransport | undefined,
+  child: StdioTransport | undefined,
 ): Pick<ServerSession, 'list' | 'call' | 'request' | 'notify'> {
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const explain = (cause: unknown): never => {
-    throw explained(cause, server, process?.ending())
+    throw explained(cause, server, child?.ending())
   }
   const sendOnce = (method: string, params: Fields | undefined, options: SessionCallOptions) =>
     timeouts
@@ -268,7 +276,7 @@ function createRequests(
       listPages((params) => send(method, params, { timeout }), field, timeout),
     async call(name, input, options) {
       const params = { name, arguments: { ...input } }
-      if (!options.tool || !modern || process) return readOutput(await send('tools/call', params, options))
+      if (!options.tool || !modern || child) return readOutput(await send('tools/call', params, options))
       const { outputSchema: _, ...toolDefinition } = options.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
