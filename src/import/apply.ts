@@ -7,7 +7,6 @@ import {
   type MovedPart,
   moveServers,
   type NewEntry,
-  ownEntry,
   variablesIn,
   withReferences,
 } from '../mcp/config/index.ts'
@@ -130,7 +129,7 @@ function changeOf(
   const { bytes } = snapshot
   if (!isUtf8(bytes)) throw new Error('the file is not written in UTF-8')
   const clients = [...new Set(leaving.map(({ source }) => source.client))]
-  const isThere = problems.some(({ file, message }) => paths.includes(file) && message === ownEntry)
+  const isThere = problems.some(({ file, kind }) => paths.includes(file) && kind === 'own-entry')
   const servers = leaving.map(({ source }) => source.path)
   const variables = variablesOf(leaving)
   const fields = gatewayEntry(clients[0] ?? '', words, variables)

@@ -6,11 +6,11 @@ import type { ConfigPlace, Machine } from '../mcp/config/index.ts'
 import {
   bindWorkspace,
   type ConfigText,
+  configProblems,
   definitionOf,
   expand,
   keepReferences,
   mapTexts,
-  noServers,
   programOf,
   readEntries,
   readServer,
@@ -65,8 +65,9 @@ export async function planImport(places: readonly ImportPlace[], machine: Machin
     for (const found of read.entries) {
       const entry = bindToProject(found)
       const boundTo = entry === found ? undefined : entry.project
-      const { server, problems: reasons } = readServer(entry, file, machine, keepReferences)
-      problems.push(...reasons.map((message) => ({ file, server: entry.name, message })))
+      const { unset: _, ...read } = readServer(entry, file, machine, keepReferences)
+      const { server } = read
+      problems.push(...configProblems(read, file, entry.name))
       if (server) candidates.push({ client, file, server, entry, boundTo, definition: coreOf(entry, server) })
     }
   }
@@ -127,7 +128,7 @@ function bindToProject(entry: ServerEntry): ServerEntry {
  * Returns whether to report a problem. Many clients keep other settings in the same file, so a file without servers is
  * reported only if the user named it.
  */
-export const isReportable = ({ message }: ConfigProblem) => message !== noServers
+export const isReportable = ({ kind }: ConfigProblem) => kind !== 'no-servers'
 
 type Candidate = {
   readonly client: string

@@ -15,7 +15,6 @@ import {
   describeTransport,
   existingFiles,
   type Machine,
-  ownEntry,
   serverNames,
 } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
@@ -113,7 +112,7 @@ export function hasOnlyBroken({ servers, problems }: ImportPlan): boolean {
 /** Returns whether the files hold no servers because an earlier import moved them: their only entries are Toolshelf itself. */
 export function isSetUp({ servers, problems }: ImportPlan): boolean {
   const reported = problems.filter(isReportable)
-  return servers.length === 0 && reported.length > 0 && reported.every(({ message }) => message === ownEntry)
+  return servers.length === 0 && reported.length > 0 && reported.every(({ kind }) => kind === 'own-entry')
 }
 
 /** Returns the state of a planned server in the target file. */
