@@ -116,7 +116,7 @@ type Started = {
   readonly shelved: Shelved | undefined
 }
 
-/** Answers requests of the Messages API with tool search; `serve` puts it on HTTP. */
+/** Answers requests of the Messages API with tool search; `serveMessagesGateway` puts it on HTTP. */
 export type MessagesGateway = {
   readonly upstream: Upstream
   /** The option, for requests that the gateway does not read. */
