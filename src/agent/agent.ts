@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   foldHistory,
   type Message,
+  type MessageLike,
   type Shelf,
   type Tool,
   type ToolResult,
@@ -136,9 +137,14 @@ class AgentLoop implements Agent {
   async *#askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
     const { client, system, retries = RETRIES, wait = pause, trace } = this.#options
     const { model, shelf, messages } = this
-    const request = { model, max_tokens: this.#maxTokens, ...(system ? { system } : {}), messages }
+    const request = {
+      model,
+      max_tokens: this.#maxTokens,
+      ...(system ? { system } : {}),
+      messages: messages as readonly MessageLike[],
+    }
     const asking = { client, shelf, retries, wait, cacheMarks: this.#cacheMarks, trace }
-    return yield* callModel(request as never, asking, signal)
+    return yield* callModel(request, asking, signal)
   }
 
   /**

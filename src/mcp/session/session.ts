@@ -282,6 +282,7 @@ function createRequests(
       const call = (added: Fields) =>
         timeouts
           .limit(options, (limited) =>
+            // The definition is the server's own, of which the SDK reads only the schema.
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
           .then(wholeResult, explain)
@@ -293,6 +294,7 @@ function createRequests(
     },
     // The newer protocol has no notifications of clients: a server reads the roots in each call that needs them.
     notify: async (method) => {
+      // The SDK's union of notifications cannot be built from a method that varies.
       if (!modern) await client.notification({ method } as never)
     },
   }
@@ -364,6 +366,7 @@ function answerServer(
   for (const [capability, method] of Object.entries(REQUESTS)) {
     if (capabilities[capability] === undefined) continue
     client.setRequestHandler(method, async ({ params }, context) => {
+      // The client's answer passes through; the SDK's result type depends on the method.
       return (await onRequest(method, (params ?? {}) as Fields, context.mcpReq.signal)) as never
     })
   }
