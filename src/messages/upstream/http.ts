@@ -110,14 +110,14 @@ export async function readWhole(incoming: IncomingMessage, longest = MAX_ANSWER_
       ...pickRelayHeaders(incoming),
       'content-type': incoming.headers['content-type'] ?? 'application/json',
     },
-    body: await textOf(incoming, longest),
+    body: await readBody(incoming, longest),
   }
 }
 
 /** Maximum size of a response that is read whole, and of one event, so that an endless one cannot fill the memory. */
 export const MAX_ANSWER_LENGTH = 64_000_000
 
-async function textOf(incoming: IncomingMessage, longest: number): Promise<string> {
+async function readBody(incoming: IncomingMessage, longest: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {
