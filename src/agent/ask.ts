@@ -6,7 +6,7 @@ import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
 import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, Client } from './types.ts'
-import { unreachable } from './unreachable.ts'
+import { explainUnreachable } from './unreachable.ts'
 import { replyUsage } from './usage.ts'
 
 /** What all model calls of an agent share. */
@@ -171,7 +171,7 @@ const MAX_REASON_LENGTH = 1000
 /** Describes an SDK error. An error without a status never reached the model. */
 export function faultOf(error: unknown, address = ''): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
-  const lost = status === undefined ? unreachable(error, address) : undefined
+  const lost = status === undefined ? explainUnreachable(error, address) : undefined
   if (lost) {
     const { reason, remedy, isTransient } = lost
     return { kind: 'failed', reason, message: `${reason} ${remedy}`, isTransient, retryAfter: undefined }

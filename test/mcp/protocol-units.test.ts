@@ -277,7 +277,7 @@ describe('why a connection failed', () => {
     [coded('EPIPE'), undefined, stdio({ cwd: '/none/such' }), 'no luck'],
     [coded('EPIPE'), 'ended with 1', stdio(), 'the process ended with 1 before it was ready'],
     ['text', undefined, stdio(), 'text'],
-    [status(401), undefined, remote(), 'needs a login: run "toolshelf login one"'],
+    [status(401), undefined, remote(), 'needs a login: supply a token through the option "authorize"'],
     [
       Object.assign(new Error('login first'), { name: 'UnauthorizedError' }),
       undefined,
@@ -333,11 +333,15 @@ describe('why a connection failed', () => {
   })
 
   it('a scope that a shell would read is not repeated', () => {
+    const hint = (server: string, scope?: string) => `run login ${server}${scope ? ` ${scope}` : ''}`
+    expect(missingRights('one', 'repo read:org', hint)).toBe(
+      'It needs more permissions: run login one repo read:org',
+    )
     expect(missingRights('one', 'repo read:org')).toBe(
-      'It needs more permissions: run "toolshelf login one --scope "repo read:org""',
+      'It needs more permissions: supply a token with the scope "repo read:org" through the option "authorize"',
     )
     for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
-      expect(missingRights('one', scope)).toBe('It needs more permissions: run "toolshelf login one"')
+      expect(missingRights('one', scope, hint)).toBe('It needs more permissions: run login one')
   })
 })
 

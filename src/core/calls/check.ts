@@ -25,6 +25,7 @@ import { searchWire } from './answer.ts'
 export type ResolvedCall = {
   /** The name on the shelf, such as `mcp__github__create_issue`. */
   readonly name: string
+  /** The arguments, under the server's own names. */
   readonly input: unknown
   /** The tool's MCP server; undefined for a tool of the host. */
   readonly server: string | undefined

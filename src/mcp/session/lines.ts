@@ -17,8 +17,8 @@ export type MessageLine = {
 
 const NEWLINE = 10
 
-/** Creates a reader for lines of at most `longest` bytes. */
-export function createLineReader(longest: number): LineReader {
+/** Creates a reader for lines of at most `maxBytes` bytes. */
+export function createLineReader(maxBytes: number): LineReader {
   let parts: Buffer[] = []
   let size = 0
   return {
@@ -37,9 +37,9 @@ export function createLineReader(longest: number): LineReader {
         parts.push(chunk.subarray(start))
         size += chunk.length - start
       }
-      if (size > longest) {
+      if (size > maxBytes) {
         parts = []
-        throw new Error(`it wrote a line of more than ${Math.round(longest / 1_000_000)} MB`)
+        throw new Error(`it wrote a line of more than ${Math.round(maxBytes / 1_000_000)} MB`)
       }
       return lines
     },

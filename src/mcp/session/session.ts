@@ -19,6 +19,7 @@ import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type ClientCall,
   currentCall,
+  type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
   passableMeta,
@@ -78,6 +79,7 @@ export type ServerSessionOptions = {
   readonly capabilities: Fields
   readonly isKnownLegacy: boolean
   readonly authProvider: AuthProvider | undefined
+  readonly loginHint?: LoginHint | undefined
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
@@ -197,15 +199,14 @@ async function connect(
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
     const ending = error instanceof TimeoutError ? undefined : child?.ending()
-    const stderr = child?.tail() ?? ''
-    const hasEnded = ending !== undefined && !isSpawnError(error)
-    throw new SessionError(reasonFor(error, ending, config), { stderr, hasEnded, cause: error })
+    const details = { stderr: child?.tail() ?? '', ending, cause: error }
+    throw new SessionError(reasonFor(error, ending, config, options.loginHint), details)
   }
   isOpen = true
   void listenForChanges(client)
   return {
     ...describeServer(client, child),
-    ...createRequests(client, timeouts, config.name, child),
+    ...createRequests(client, timeouts, options, child),
     async close() {
       isClosing = true
       options.signal.removeEventListener('abort', stop)
@@ -213,11 +214,6 @@ async function connect(
       await transport.close().catch(() => {})
     },
   }
-}
-
-/** Whether a process could not even be started. */
-function isSpawnError(error: unknown): boolean {
-  return String((error as NodeJS.ErrnoException | undefined)?.syscall).startsWith('spawn')
 }
 
 /** @param probeTimeoutMs - Milliseconds to wait for an answer to the probe for the newer protocol. */
@@ -239,26 +235,22 @@ function describeServer(client: Client, child: StdioTransport | undefined) {
     instructions: client.getInstructions(),
     protocol: client.getNegotiatedProtocolVersion(),
     isLegacy: client.getProtocolEra() === 'legacy',
-    mirrorsArguments: mirrorsArguments(client, child),
+    mirrorsArguments: client.getProtocolEra() === 'modern' && !child,
     pid: child?.pid ?? undefined,
     stderr: () => child?.tail() ?? '',
   }
-}
-
-function mirrorsArguments(client: Client, child: StdioTransport | undefined): boolean {
-  return client.getProtocolEra() === 'modern' && !child
 }
 
 /** Creates the requests to a connected server. */
 function createRequests(
   client: Client,
   timeouts: Timeouts,
-  server: string,
+  options: Pick<ServerSessionOptions, 'config' | 'loginHint'>,
   child: StdioTransport | undefined,
 ): Pick<ServerSession, 'list' | 'call' | 'request' | 'notify'> {
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const explain = (cause: unknown): never => {
-    throw explained(cause, server, child?.ending())
+    throw explained(cause, options, child?.ending())
   }
   const sendOnce = (method: string, params: Fields | undefined, options: SessionCallOptions) =>
     timeouts
@@ -301,11 +293,15 @@ function createRequests(
 }
 
 /** Rewrites an error to say how long we waited, which rights are missing, or how the process ended. */
-function explained(cause: unknown, server: string, ending: string | undefined): unknown {
+function explained(
+  cause: unknown,
+  { config: { name }, loginHint }: Pick<ServerSessionOptions, 'config' | 'loginHint'>,
+  ending: string | undefined,
+): unknown {
   if (cause instanceof SilenceError)
-    return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
+    return new Error(`the server "${name}" did not answer within ${seconds(cause.limit)}`, { cause })
   if (cause instanceof InsufficientScopeError)
-    return new Error(`${cause.message}. ${missingRights(server, cause.requiredScope)}`, { cause })
+    return new Error(`${cause.message}. ${missingRights(name, cause.requiredScope, loginHint)}`, { cause })
   if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
     return new Error(`${PROCESS_ENDED_PREFIX}${ending}`, { cause })
   return cause
