@@ -109,6 +109,15 @@ it('what the user adds to our file is no difference, unless the entry sets it, t
   expect(printed).toContain('another value of elicitation')
 })
 
+it('of servers with other names that look the same, the plan says only what they run', async () => {
+  const machine = madeUpMachine()
+  const one = { ...base, args: ['-y', 'pkg', '/a'] }
+  const other = { ...base, args: ['-y', 'pkg', '/b'], timeout: 5000 }
+  machine.write(CURSOR, JSON.stringify({ mcpServers: { one, other } }))
+  const { printed } = await machine.import(['--apply', '--yes'])
+  expect(printed).toContain('\nother differs from one: arguments /b instead of /a.\n')
+})
+
 it('a third client finds the server that was renamed for the second', async () => {
   const machine = madeUpMachine()
   machine.write(CURSOR, json('s', base))

@@ -86,6 +86,15 @@ describe('a server that was added beside the gateway’s entry', () => {
     )
   })
 
+  it('stays beside a comment that was there, which goes back too', async () => {
+    const { code, after } = await undone((text) =>
+      text.replace('    "toolshelf"', '    "b": { "command": "//y" },\n    "toolshelf"'),
+    )
+    expect(code).toBe(0)
+    expect(after.match(/\/\/ mine/g)).toHaveLength(1)
+    expect(Object.keys(JSON.parse(after.replace(/\/\/ mine/, '')).mcpServers)).toEqual(['a', 'b'])
+  })
+
   it.each<[string, (text: string) => string]>([
     ['has the name of one that moved', (text) => withServer(text).replace('"b"', '"a"')],
     ['has a comment', (text) => withServer(text).replace('"b"', '/* why */ "b"')],

@@ -30,21 +30,28 @@ function lineAbout(
 ): string | undefined {
   if (state === 'kept') {
     if (!other?.server) return undefined
-    const parts = differences({ name, server: other.server }, { name: 'the client', server })
+    const parts = differences({ name, server: other.server }, { name: 'the client', server }, true)
     return `${name} stays as it is in ${ourFile}: ${parts}.`
   }
   const beside = other ?? first
   if (!beside) return undefined
   if (!beside.server)
     return `${name} has another name: ${ourFile} has a server ${beside.name} that cannot be used.`
-  const parts = differences({ name, server }, { name: beside.name, server: beside.server })
+  const parts = differences(
+    { name, server },
+    { name: beside.name, server: beside.server },
+    other !== undefined,
+  )
   return `${name} differs from ${beside.name}${other?.isOurs ? ` in ${ourFile}` : ''}: ${parts}.`
 }
 
 type Named = { readonly name: string; readonly server: ServerConfig }
 
-function differences(one: Named, other: Named): string {
-  const parts = [...programsApart(one, other), ...settingsApart(one.server, other.server)]
+/** `isWhole`: with their other settings too, even if what they run tells them apart. */
+function differences(one: Named, other: Named, isWhole: boolean): string {
+  const programs = programsApart(one, other)
+  const parts =
+    isWhole || programs.length === 0 ? [...programs, ...settingsApart(one.server, other.server)] : programs
   return parts.length > 0 ? parts.join('; ') : 'other settings of the entry'
 }
 

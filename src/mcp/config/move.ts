@@ -93,7 +93,7 @@ function readJson(text: string): Document {
     },
     restore({ path, before, after }) {
       const current = textAt(path)
-      const added = isReformatted(current, after) ? [] : addedMembers(current, before, after)
+      const added = current === after ? [] : addedMembers(current, before, after)
       const restored = applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
       return added.reduce((edited, [name, value]) => setJsonValue(edited, [...path, name], value), restored)
     },
@@ -101,31 +101,27 @@ function readJson(text: string): Document {
 }
 
 /**
- * Returns whether a part has the same content as written, perhaps in another layout: clients rewrite their files when they
- * start. A part with comments must be the same text, because a comment is somebody's edit.
- */
-function isReformatted(current: string, written: string): boolean {
-  if (current === written) return true
-  try {
-    JSON.parse(current)
-  } catch {
-    return false
-  }
-  return isDeepStrictEqual(parseJson(current).value, parseJson(written).value)
-}
-
-/**
- * Returns the members that were added to a part since it was written. Throws if anything else has changed, if one has the name
- * of a server that goes back, or if there are comments.
+ * Returns the members that were added to a part since it was written, perhaps in another layout: clients rewrite their files
+ * when they start. Throws if anything else has changed, if a comment is new, which is somebody's edit, or if one has the name
+ * of a server that goes back.
  */
 function addedMembers(current: string, before: string, written: string): [name: string, value: unknown][] {
-  JSON.parse(current)
-  const [now, old, moved] = [current, written, before].map((text) => fieldsOf(parseJson(text).value))
-  const added = Object.entries(now!).filter(([name]) => !Object.hasOwn(old!, name))
-  const isKept = Object.entries(old!).every(([name, value]) => isDeepStrictEqual(now![name], value))
-  if (!isKept || added.some(([name]) => Object.hasOwn(moved!, name)))
+  const membersOf = (text: string) => fieldsOf(parseJson(text).value)
+  const [now, old, back] = [membersOf(current), membersOf(written), membersOf(before)]
+  const added = Object.entries(now).filter(([name]) => !Object.hasOwn(old, name))
+  const known = commentsIn(written)
+  const isKept =
+    Object.entries(old).every(([name, value]) => isDeepStrictEqual(now[name], value)) &&
+    commentsIn(current).every((comment) => known.includes(comment))
+  if (!isKept || added.some(([name]) => Object.hasOwn(back, name)))
     throw new Error('its servers have changed')
   return added
+}
+
+/** Returns the comments of JSON; a text in quotes may look like one. */
+function commentsIn(json: string): string[] {
+  const tokens = json.match(/"(?:\\.|[^"\\])*"|\/\/[^\r\n]*|\/\*[\s\S]*?\*\//g) ?? []
+  return tokens.filter((token) => !token.startsWith('"')).map((comment) => comment.trim())
 }
 
 function readToml(text: string): Document {
