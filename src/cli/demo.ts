@@ -85,7 +85,8 @@ export async function runDemo(
   try {
     const configIn = await provide({ notify: terminal.report, signal: stop.signal })
     if (configIn === undefined) return 130
-    const playing = { configIn, live, using, prices, pricedAs, signal: stop.signal }
+    const { signal } = stop
+    const playing = { configIn, live, using, prices, pricedAs, notify: terminal.report, signal }
     if (input.isSet('compare')) await compare(playing, input, terminal)
     else await show(playDemo(playing), live?.about, input, terminal)
   } finally {
