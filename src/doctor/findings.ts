@@ -1,5 +1,6 @@
 // Derives findings from a report: what is wrong or could be better, and what to do about it.
 import { dollars } from '../core/figures/index.ts'
+import { lastLinesWithError } from '../mcp/protocol/index.ts'
 import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
 import type { Report, ReportedProblem, ReportedSuspicion, ServerReport } from './report.ts'
@@ -74,7 +75,8 @@ function misconfigured({ configProblems }: Report): Finding[] {
 
 function notConnected({ name, state, reason, stderr, source, transport }: ServerReport): Finding | undefined {
   if (state !== 'failed' && state !== 'pending') return undefined
-  const lines = linesOf(stderr).slice(-MAX_STDERR)
+  const written = stderr.split(/[\r\n]+/).filter((line) => line.trim() !== '')
+  const lines = linesOf(lastLinesWithError(written, MAX_STDERR).join('\n'))
   return {
     level: 'error',
     server: name,

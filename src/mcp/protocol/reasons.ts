@@ -1,6 +1,7 @@
 // Explains why a connection failed, in messages that users can act on.
 import { existsSync } from 'node:fs'
 import type { ServerConfig } from '../types.ts'
+import { errorLineOf } from './error-line.ts'
 
 /** The start of the message about a process that ended by itself. */
 export const PROCESS_ENDED_PREFIX = 'the process '
@@ -55,16 +56,8 @@ export function missingRights(server: string, scope = ''): string {
   return `It needs more permissions: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
 }
 
-/** Adds the last line of stderr to a reason. */
-export function withLastLine(reason: string, stderr: string): string {
-  const words = lastLine(stderr)
+/** Adds the line of stderr that names the error to a reason. */
+export function withErrorLine(reason: string, stderr: string): string {
+  const words = errorLineOf(stderr).slice(0, 300)
   return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
-}
-
-/** Returns the line that explains the failure: below a stack trace there are only frames and the Node version. */
-function lastLine(text: string): string {
-  const lines = text
-    .split('\n')
-    .filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v|complete log of this run/.test(line))
-  return lines.at(-1)?.trim().slice(0, 300) ?? ''
 }
