@@ -9,7 +9,7 @@ const TRACEBACK = /^(?:Exception Group )?Traceback \(most recent call last\):/
 const NOISE = /^\s+at |^\W*$|^Node\.js v|^npm notice|^npm (?:error|ERR!)\s*$|complete log of this run/
 
 /** Returns the index of the line that names the error, or else of the last one that says something; -1 if none does. */
-export function errorLineIndex(lines: readonly string[]): number {
+function errorLineIndex(lines: readonly string[]): number {
   const plain = lines.map(withoutGroupMarks)
   const traceback = plain.findLastIndex((line) => TRACEBACK.test(line))
   const raised =
