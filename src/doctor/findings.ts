@@ -77,12 +77,15 @@ function notConnected({ name, state, reason, stderr, source, transport }: Server
   if (state !== 'failed' && state !== 'pending') return undefined
   const written = stderr.split(/[\r\n]+/).filter((line) => line.trim() !== '')
   const lines = linesOf(lastLinesWithError(written, MAX_STDERR).join('\n'))
+  const details = lines.map((line) => `stderr: ${line}`)
+  if (state === 'pending')
+    return { level: 'error', server: name, title: 'was still starting when you interrupted', details }
   return {
     level: 'error',
     server: name,
-    title: state === 'pending' ? 'was still starting' : `did not connect: ${reason ?? 'no reason given'}`,
-    details: lines.map((line) => `stderr: ${line}`),
-    remedy: connectRemedy(transport, source, state === 'pending' || isTimeout(reason)),
+    title: `did not connect: ${reason ?? 'no reason given'}`,
+    details,
+    remedy: connectRemedy(transport, source, isTimeout(reason)),
   }
 }
 

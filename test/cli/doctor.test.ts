@@ -300,16 +300,19 @@ describe('toolshelf doctor', () => {
   })
 
   it('reports without the rest when the person stops waiting', async () => {
-    const { code, out, fake } = await examine([], {
+    const { code, out, told, fake } = await examine([], {
       outcomes: { b: { state: 'pending' } },
       onInterrupt: (listener) => {
         const timer = setTimeout(listener, 20)
         return () => clearTimeout(timer)
       },
     })
-    expect(code).toBe(1)
+    expect(code).toBe(130)
+    expect(told.at(-1)).toMatch(/^interrupted/)
     expect(out).toMatch(/^\+ a /m)
-    expect(out).toContain('b was still starting')
+    expect(out).toContain('b was still starting when you interrupted')
+    expect(out).not.toContain('--timeout')
+    expect(out).toMatch(/^Next {2}toolshelf doctor again/m)
     expect(fake.isClosed()).toBe(true)
   })
 
