@@ -4,7 +4,18 @@ import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
 import { callToolDefinition } from '../../src/messages/wire/index.ts'
-import { assistant, deferred, found, reference, result, search, text, tool, use, user } from '../oracle/requests.ts'
+import {
+  assistant,
+  deferred,
+  found,
+  reference,
+  result,
+  search,
+  text,
+  tool,
+  use,
+  user,
+} from '../oracle/requests.ts'
 import { always, ask, call, finding, lines, messageFrom, play, recorder, talk } from './script-talk.ts'
 
 const ISSUE = 'mcp__github__create_issue'
