@@ -70,7 +70,7 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
   'Your servers': [
     {
       name: 'import',
-      does: 'move the servers of your clients behind the gateway',
+      does: 'copy your clients’ servers, or move them with --apply',
       load: async () => (await import('./import.ts')).importServers,
     },
     { name: 'add', does: 'add a server', load: async () => (await import('./add.ts')).add },

@@ -9,7 +9,7 @@ export type Bound = boolean | 'earlier'
 
 /** The rules for messages of a request without tool search. */
 export const plainView: View = {
-  open: false,
+  isOpen: false,
   takesReferences: false,
   takesAdditions: false,
   declares: () => false,
@@ -24,7 +24,7 @@ export function sendableMessages<Item extends MessageLike>(
   history: readonly Item[],
   { bound = false }: { readonly bound?: Bound } = {},
 ): SendableItem<Item>[] {
-  const view = { ...plainView, bound: false, continuesThread: false, key: 'plain' }
+  const view = { ...plainView, isBound: false, continuesThread: false, key: 'plain' }
   const messages = normalize(history as unknown as readonly Message[], view, {})
   const sendable = bound ? messages.map(withoutThinking) : messages
   return sendable as unknown as SendableItem<Item>[]

@@ -3,7 +3,7 @@
 import { dropOldest } from '../lib/index.ts'
 import { attempt, silencePromise, swallowErrors } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
-import { type Settings, type Timer, wrong } from './options.ts'
+import { badOption, type Settings, type Timer } from './options.ts'
 import type { Host } from './state.ts'
 import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
 import type { Pool, PoolTool, Server, Tool } from './types.ts'
@@ -146,7 +146,7 @@ const states = ['pending', 'connected', 'failed', 'disabled']
 function withDetails(name: string, known: Server | undefined, details: Partial<Server>): Server {
   const isObject = typeof details === 'object' && details !== null
   if (!isObject || !(details.state === undefined || states.includes(details.state)))
-    throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
+    throw badOption(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
   return { ...known, ...details, state: details.state ?? known?.state ?? 'connected' }
 }
 

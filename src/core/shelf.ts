@@ -23,7 +23,7 @@ import {
 import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
 import { ShelfError } from './errors.ts'
 import { follow } from './history/index.ts'
-import { type Options, resolveOptions, wrong } from './options.ts'
+import { badOption, type Options, resolveOptions } from './options.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
 import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
@@ -214,7 +214,7 @@ export type Shelf = {
 export function createShelf(options: ShelfOptions = {}): Shelf {
   const { state } = options
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
-  if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')
+  if (!isGood) throw badOption('state', state, 'what shelf.state() returned, or leave it out')
   return shelfOn(sharedShelfFor(options), newConversation({ state }))
 }
 
@@ -231,9 +231,9 @@ export function createHost(options: ShelfOptions): Host {
 }
 
 function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: ShelfOptions): SharedShelf {
-  if (!Array.isArray(tools)) throw wrong('tools', tools, 'a list of tools')
+  if (!Array.isArray(tools)) throw badOption('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
-    throw wrong('servers', servers, 'an object by server name')
+    throw badOption('servers', servers, 'an object by server name')
   const settings = resolveOptions(options)
   const shared = createSharedShelf(settings, settings.results ? withReadTool(tools) : tools)
   for (const [name, details] of Object.entries(servers)) shared.setServer(name, details)
@@ -243,7 +243,7 @@ function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: Shel
 function withReadTool(tools: readonly Tool[]): readonly Tool[] {
   const { name, description, schema } = readResultTool
   if (tools.some((tool) => tool.name === READ_TOOL && tool.server === undefined))
-    throw wrong('tools', READ_TOOL, `another name for this tool, or leave the option "results" out`)
+    throw badOption('tools', READ_TOOL, `another name for this tool, or leave the option "results" out`)
   return [...tools, { name, description, input_schema: schema, alwaysLoad: true }]
 }
 
@@ -262,7 +262,7 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     },
     async run(call, options) {
       const execute: unknown = options?.execute
-      if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
+      if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
       return runCall({ ...shelf, trace: tracer() }, call, options)
     },
     answer: async (call) =>

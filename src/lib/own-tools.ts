@@ -1,4 +1,5 @@
 // Defines the names of Toolshelf's own tools, and the input schema that both gateways and the library use for CallTool.
+import type { Fields } from './json.ts'
 
 /** The default name of the search tool. */
 export const SEARCH_TOOL = 'ToolSearch'
@@ -20,3 +21,13 @@ export function callToolInput(nameDescription = 'The full name of the tool.') {
     required: ['name', 'arguments'],
   } as const
 }
+
+/**
+ * Returns whether a call through `CALL_TOOL` has no `arguments` but other keys, such as `input`: run without arguments, the
+ * tool would do something else. A call with only a name is allowed.
+ */
+export function misnamesArguments(call: Fields): boolean {
+  return (call.arguments ?? null) === null && Object.keys(call).some((key) => !KEYS.has(key))
+}
+
+const KEYS = new Set(['name', 'arguments'])

@@ -105,7 +105,9 @@ describe('toolshelf search', () => {
 
   it('S3 S4 takes the query forms, and explains', async () => {
     const { out } = await cli('search', '+github issue', '--catalog', tools, '--explain')
-    expect(out).toMatch(/create_issue\n(?:  [a-z ]+ +\d+\.\d\d\n)*  word match +\d+\.\d\d\n(?:  [a-z ]+ +\d+\.\d\d\n)*  words: .*issue in name/)
+    expect(out).toMatch(
+      /create_issue\n(?: {2}[a-z ]+ +\d+\.\d\d\n)* {2}word match +\d+\.\d\d\n(?: {2}[a-z ]+ +\d+\.\d\d\n)* {2}words: .*issue in name/,
+    )
     expect(out.split('\n').every((line) => line.length < 80)).toBe(true)
     expect(out).not.toContain('send_message')
   })

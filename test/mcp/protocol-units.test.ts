@@ -61,6 +61,12 @@ describe('lines of a server', () => {
     })
   })
 
+  it('H6 with millions of values are refused before they are parsed, which would take seconds', () => {
+    const many = (count: number) => `{"jsonrpc":"2.0","id":1,"result":{"x":[${'[],'.repeat(count - 1)}[]]}}\n`
+    expect(() => read(many(5_000_001))).toThrow('it wrote a message that has more than 5000000 values')
+    expect(read(many(100_000))[0]?.isAnswer).toBe(true)
+  })
+
   it('that are no message are skipped', () => {
     for (const line of [
       '',
@@ -278,7 +284,7 @@ describe('why a connection failed', () => {
     [coded('EPIPE'), undefined, stdio({ cwd: '/none/such' }), 'no luck'],
     [coded('EPIPE'), 'ended with 1', stdio(), 'the process ended with 1 before it was ready'],
     ['text', undefined, stdio(), 'text'],
-    [status(401), undefined, remote(), 'needs a login: run "toolshelf login one"'],
+    [status(401), undefined, remote(), 'needs a login: supply a token through the option "authorize"'],
     [
       Object.assign(new Error('login first'), { name: 'UnauthorizedError' }),
       undefined,
@@ -438,11 +444,15 @@ describe('why a connection failed', () => {
   })
 
   it('a scope that a shell would read is not repeated', () => {
+    const hint = (server: string, scope?: string) => `run login ${server}${scope ? ` ${scope}` : ''}`
+    expect(missingRights('one', 'repo read:org', hint)).toBe(
+      'It needs more permissions: run login one repo read:org',
+    )
     expect(missingRights('one', 'repo read:org')).toBe(
-      'It needs more permissions: run "toolshelf login one --scope "repo read:org""',
+      'It needs more permissions: supply a token with the scope "repo read:org" through the option "authorize"',
     )
     for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
-      expect(missingRights('one', scope)).toBe('It needs more permissions: run "toolshelf login one"')
+      expect(missingRights('one', scope, hint)).toBe('It needs more permissions: run login one')
   })
 })
 

@@ -20,7 +20,7 @@ import {
 import { openTypedLines } from '../../src/cli/chat/index.ts'
 import { type Item, itemLines, lastLinesOf } from '../../src/cli/chat/items.ts'
 import { itemsOf, partsOf } from '../../src/cli/chat/parts.ts'
-import { pressed } from '../../src/cli/chat/press.ts'
+import { handlePress } from '../../src/cli/chat/press.ts'
 import { choiceLines, createQuestions, hiddenIn, type Question } from '../../src/cli/chat/questions.ts'
 import { resumedItems, watchServers } from '../../src/cli/chat/servers.ts'
 import { settle } from '../../src/cli/chat/settle.ts'
@@ -505,7 +505,7 @@ test('keys send, stop, answer and exit', () => {
   const lines = presses.map(([input, key, text, state = {}, isReady = true, isPasting = false]) => {
     done.length = 0
     const line = { ...lineAfter([]), text, cursor: text.length, isPasting }
-    const next = pressed(chat(state), line, { input, key }, isReady)
+    const next = handlePress(chat(state), line, { input, key }, isReady)
     return `${input} ${Object.keys(key)} ${JSON.stringify(state)} ${isReady} "${text}" → ${JSON.stringify(next.text)} ${done}`
   })
   expect(lines).toMatchInlineSnapshot(`

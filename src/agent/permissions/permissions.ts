@@ -17,11 +17,13 @@ export type { PermissionRule, RuleEffect, RuleScope } from './rules.ts'
 
 /** A question to a person about a call. */
 export type PermissionQuestion = {
+  /** The call to decide about. */
   readonly call: ToolUse
   /** The MCP server whose tool it is. */
   readonly server: string | undefined
   /** The `Agent` call of the sub-agent that makes it, if any. */
   readonly agent: ToolUse | undefined
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal
   /** Files that it would read or change, by their real paths. */
   readonly accesses: readonly Access[]
@@ -42,9 +44,11 @@ export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: s
 export type PermissionsOptions = {
   /** The working folder: paths in rules are relative to it, and reading inside it needs no permission. */
   readonly directory: string
+  /** The folder that `~` in rules means. Default: the user's home folder. */
   readonly home?: string
   /** The shell that runs Bash commands; defaults to the built-in tool's. Only bash syntax is parsed completely. */
   readonly shell?: string
+  /** The rules to start with; throws for an invalid one. */
   readonly rules?: readonly PermissionRule[]
   /** Asks a person. Without it, only harmless calls and those allowed by rules run. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
@@ -58,6 +62,7 @@ export type PermissionsOptions = {
 export type Permissions = {
   /** For `createAgent`. */
   readonly permission: Permission
+  /** Returns the current rules, in the order in which they were added. */
   readonly rules: () => readonly PermissionRule[]
   /** Throws an error that says what is wrong with a rule. */
   readonly add: (rule: PermissionRule) => void

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { RE2JS } from 're2js'
 import { isWithin, linkTarget, realPathOf } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
-import { type Files, isBinary, missing } from './files.ts'
+import { describeMissing, type Files, isBinary } from './files.ts'
 import { TOO_MANY } from './glob.ts'
 import { globMatcher, walkFiles } from './walk.ts'
 
@@ -85,7 +85,7 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
 
 async function candidates(place: string, files: Files, signal: AbortSignal, glob: unknown) {
   const found = await stat(place).catch(() => undefined)
-  if (!found) throw new Error(await missing(place, files.shown))
+  if (!found) throw new Error(await describeMissing(place, files.shown))
   if (!found.isDirectory()) return { folder: dirname(place), names: [basename(place)], isCut: false }
   const { files: all, isCut } = await walkFiles(place, signal, glob === undefined ? '' : String(glob))
   return { folder: place, names: glob === undefined ? all : all.filter(globMatcher(String(glob))), isCut }

@@ -10,7 +10,7 @@ import { slashHint } from './commands.ts'
 import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
 import { type Item, itemLines, lastLinesOf } from './items.ts'
 import { itemsOf } from './parts.ts'
-import { pressed } from './press.ts'
+import { handlePress } from './press.ts'
 import { choiceLines, hiddenIn, type Question } from './questions.ts'
 import { statusLine } from './status.ts'
 import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
@@ -89,7 +89,7 @@ function useLine(
   useInput((input, key) => {
     for (const press of pressesIn(input, key, line.current)) {
       const now = chat.state().asking
-      line.current = pressed(chat, line.current, press, now !== undefined && now === answerable.current)
+      line.current = handlePress(chat, line.current, press, now !== undefined && now === answerable.current)
     }
     draw((before) => before + 1)
   })

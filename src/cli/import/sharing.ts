@@ -1,16 +1,12 @@
 // Says which servers a client will see once `toolshelf import --apply` has changed it: all of one file, not only its own.
 import type { ClientChange, PlannedServer } from '../../import/index.ts'
-import type { ImportTarget, StateOf } from './plan.ts'
+import type { ImportTarget } from './plan.ts'
 
 /** Returns the notice; undefined if a single client moves and sees nothing but its own servers. */
-export function sharingNotice(
-  changes: readonly ClientChange[],
-  target: ImportTarget,
-  stateOf: StateOf,
-): string | undefined {
+export function sharingNotice(changes: readonly ClientChange[], target: ImportTarget): string | undefined {
   const clients = [...new Set(changes.flatMap((change) => change.clients))]
   const moving = [...new Set(changes.flatMap(({ servers }) => servers))]
-  const added = moving.filter((one) => stateOf(one) === 'new')
+  const added = moving.filter(({ state }) => state === 'new')
   const ownNames = new Set(moving.flatMap(({ name, server }) => [name, server.name]))
   const isShared = clients.length > 1 || target.names.some((name) => !ownNames.has(name))
   if (changes.length === 0 || !isShared) return undefined

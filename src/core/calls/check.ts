@@ -1,7 +1,7 @@
 // Checks a call of the model: returns undefined if it is valid, else a tool_result that says what to do instead (V).
 // Implements Q8, N5, V1, V2, V3, V4, H3.
 
-import { closestNames, oneLine } from '../../lib/index.ts'
+import { closestNames, fieldsOf, misnamesArguments, oneLine } from '../../lib/index.ts'
 import { silencePromise } from '../attempt.ts'
 import { isConnecting } from '../gate/index.ts'
 import { refuse } from '../history/index.ts'
@@ -16,6 +16,7 @@ import { searchWire } from './answer.ts'
 export type ResolvedCall = {
   /** The name on the shelf, such as `mcp__github__create_issue`. */
   readonly name: string
+  /** The arguments, under the server's own names. */
   readonly input: unknown
   /** The tool's MCP server; undefined for a tool of the host. */
   readonly server: string | undefined
@@ -77,8 +78,8 @@ function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, 
 }
 
 function isWrapped(input: unknown): boolean {
-  const { name, arguments: inner } = (input ?? {}) as Wrapped
-  return typeof name === 'string' && (inner === undefined ? Object.keys(input as object).length === 1 : true)
+  const call = fieldsOf(input)
+  return typeof call.name === 'string' && !misnamesArguments(call)
 }
 
 function wrapFirst({ callTool }: Settings): string {

@@ -42,7 +42,9 @@ export type ProviderRow = {
 
 /** The capability table: what models and back-ends can do. */
 export type Capabilities = {
+  /** One row per family of models. */
   readonly models: readonly ModelRow[]
+  /** One row per back-end. */
   readonly providers: readonly ProviderRow[]
   /** Patterns of models that do not support references. All others are assumed to (G3). */
   readonly withoutReferences: readonly string[]
@@ -52,10 +54,15 @@ export type Capabilities = {
 export type Capability = {
   /** The back-end's row; undefined for an unknown back-end. */
   readonly provider: ProviderRow | undefined
+  /** False if the model is on the list `withoutReferences` (G3). */
   readonly modelTakesReferences: boolean
+  /** The wire to use by default; undefined for an unknown back-end. */
   readonly wire: WireName | undefined
+  /** In tokens. */
   readonly contextWindow: number
+  /** Whether thinking is valid only after unchanged messages (N5). */
   readonly boundThinking: boolean
+  /** Whether the model accepts `tool_choice` any and tool. */
   readonly forcedToolChoice: boolean
 }
 

@@ -37,6 +37,7 @@ export type ValidateOptions = {
    * limits, and that reports them itself.
    */
   readonly lenient?: boolean
+  /** The `request_id` of the error. Default: `req_oracle`. */
   readonly requestId?: string
 }
 

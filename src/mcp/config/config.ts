@@ -15,16 +15,21 @@ import { readServer } from './server.ts'
 
 /** The result of `readConfig`: the servers, the gateway's settings, and problems. */
 export type Config = {
+  /** The usable servers, in the order of the files. */
   readonly servers: readonly ServerConfig[]
+  /** The settings of the section `gateway`, with defaults. */
   readonly settings: GatewaySettings
   /** What `toolshelf doctor --ci` checks of all servers. */
   readonly lint?: LintSettings
+  /** What was skipped or repaired. */
   readonly problems: readonly ConfigProblem[]
 }
 
 /** A configuration file that was already read, so that the content in use is the content that was checked. */
 export type ConfigText = {
+  /** The path, which messages name. */
   readonly file: string
+  /** The content as it was read. */
   readonly text: string
   /** Whether the file belongs to the project folder: settings that only the user may decide are ignored in it. */
   readonly isProject: boolean

@@ -33,6 +33,7 @@ export { fillUserValues, userValuesIn } from './user-values.ts'
 export {
   addServers,
   type FileRights,
+  isTemporaryFor,
   removeServer,
   replaceFile,
   serverNames,

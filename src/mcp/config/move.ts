@@ -2,11 +2,12 @@
 // that a text that cannot be edited safely is refused.
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
 import { editMembers, type NewEntry, valueAt } from './edit-json.ts'
 import { editTables } from './edit-toml.ts'
 import { applyEdits } from './edits.ts'
 import { parseJson } from './json.ts'
+import { setJsonValue } from './set-json.ts'
 
 /** A part of a file with servers, before and after a move. In JSON it is the object at `path`. */
 export type MovedPart = { readonly path: readonly string[]; readonly before: string; readonly after: string }
@@ -41,7 +42,7 @@ export function moveServers(
 
 /**
  * Puts the servers back into a text that was edited elsewhere after the move. Returns undefined if the servers' part was
- * edited, too; another layout of the same JSON does not count as an edit.
+ * edited, too; servers added beside the entry stay, and another layout of the same JSON does not count as an edit.
  */
 export function restoreServers(text: string, parts: readonly MovedPart[]): string | undefined {
   try {
@@ -91,8 +92,10 @@ function readJson(text: string): Document {
       }
     },
     restore({ path, before, after }) {
-      if (!isReformatted(textAt(path), after)) throw new Error('its servers have changed')
-      return applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
+      const current = textAt(path)
+      const added = isReformatted(current, after) ? [] : addedMembers(current, before, after)
+      const restored = applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
+      return added.reduce((edited, [name, value]) => setJsonValue(edited, [...path, name], value), restored)
     },
   }
 }
@@ -109,6 +112,20 @@ function isReformatted(current: string, written: string): boolean {
     return false
   }
   return isDeepStrictEqual(parseJson(current).value, parseJson(written).value)
+}
+
+/**
+ * Returns the members that were added to a part since it was written. Throws if anything else has changed, if one has the name
+ * of a server that goes back, or if there are comments.
+ */
+function addedMembers(current: string, before: string, written: string): [name: string, value: unknown][] {
+  JSON.parse(current)
+  const [now, old, moved] = [current, written, before].map((text) => fieldsOf(parseJson(text).value))
+  const added = Object.entries(now!).filter(([name]) => !Object.hasOwn(old!, name))
+  const isKept = Object.entries(old!).every(([name, value]) => isDeepStrictEqual(now![name], value))
+  if (!isKept || added.some(([name]) => Object.hasOwn(moved!, name)))
+    throw new Error('its servers have changed')
+  return added
 }
 
 function readToml(text: string): Document {

@@ -213,7 +213,7 @@ class ServerConnection implements Connection {
 
   async #open(): Promise<ServerSession> {
     if (this.#lifecycle.isClosed()) throw new Error('the host was closed')
-    const { clientInfo, limits, capabilities, authorize } = this.#options
+    const { clientInfo, limits, capabilities, authorize, loginHint } = this.#options
     // Imported here because loading the MCP SDK takes longer than a gateway may take to answer its first client.
     const { openServerSession } = await import('../session/session.ts')
     const startedAt = performance.now()
@@ -224,6 +224,7 @@ class ServerConnection implements Connection {
       capabilities: this.#questions.allowed(capabilities()),
       isKnownLegacy: this.#record.isKnownLegacy(),
       authorize: watchTokens(await authorize(), this.#redactor),
+      loginHint,
       limits,
       redact: this.#redactor.text,
       signal: this.#lifecycle.signal,

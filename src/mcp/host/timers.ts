@@ -6,6 +6,7 @@
 export type HostTimeouts = {
   /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. */
   readonly firstRetryMs: number
+  /** Longest delay between two retries. */
   readonly maxRetryMs: number
   /** Time without calls after which a lazy server is stopped. */
   readonly idleMs: number
@@ -83,14 +84,14 @@ export type Backoff = {
   disconnected(): void
 }
 
-/** Creates delays from `first` to `longest` milliseconds. */
-export function createBackoff(first: number, longest: number): Backoff {
+/** Creates delays from `firstMs` to `maxMs` milliseconds. */
+export function createBackoff(firstMs: number, maxMs: number): Backoff {
   let failures = 0
   let delay = 0
   let connectedAt = 0
   return {
     nextDelay() {
-      delay = Math.min(longest, first * 2 ** failures++)
+      delay = Math.min(maxMs, firstMs * 2 ** failures++)
       return delay * (0.75 + Math.random() / 2)
     },
     connected() {

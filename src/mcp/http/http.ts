@@ -79,6 +79,7 @@ export type HttpOptions = {
 
 /** A gateway that listens for HTTP clients. */
 export type HttpGateway = {
+  /** The URL of the endpoint, such as `http://127.0.0.1:8080/mcp`. */
   readonly url: string
   /** Returns the number of running calls. */
   running(): number
@@ -91,6 +92,7 @@ export type HttpGateway = {
    * 503, waits up to `timeoutMs` for running calls, and closes.
    */
   drain(timeoutMs: number, delayMs?: number): Promise<void>
+  /** Stops listening and ends all sessions at once, and stops all servers. */
   close(): Promise<void>
 }
 
@@ -178,7 +180,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
-      await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
       await Promise.all([traffic.drain(timeoutMs), gateway.peers?.calls.drain(timeoutMs)])
       await closeGently(server, traffic.running() > 0 ? 0 : LAST_REFUSALS_MS)
       await closeAll()

@@ -3,6 +3,13 @@ import { existsSync } from 'node:fs'
 import type { ServerConfig } from '../types.ts'
 import { errorLineOf } from './error-line.ts'
 
+/** Says how to give a server's requests a token, for messages; `scope` names the permissions that are missing. */
+export type LoginHint = (server: string, scope?: string) => string
+
+/** The hint for hosts whose caller supplies the tokens. */
+const nameAuthorize: LoginHint = (_server, scope) =>
+  `supply a token${scope === undefined ? '' : ` with the scope "${scope}"`} through the option "authorize"`
+
 /** The start of the message about a process that ended by itself. */
 export const PROCESS_ENDED_PREFIX = 'the process '
 
@@ -11,6 +18,7 @@ export function reasonFor(
   error: unknown,
   ending: string | undefined,
   { name, transport }: ServerConfig,
+  loginHint = nameAuthorize,
 ): string {
   const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
   if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
@@ -19,8 +27,7 @@ export function reasonFor(
     return `the command "${transport.command}" was not found; install it, or write its full path`
   if (code === 'EACCES' && transport.kind === 'stdio')
     return `the command "${transport.command}" is not executable; check its permissions`
-  if (isUnauthorized(error))
-    return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
+  if (isUnauthorized(error)) return message?.includes('login') ? message : `needs a login: ${loginHint(name)}`
   if (ending !== undefined) return `${PROCESS_ENDED_PREFIX}${ending} before it was ready`
   if (transport.kind !== 'stdio' && status !== undefined)
     return `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
@@ -51,9 +58,9 @@ function isUnauthorized(error: unknown): boolean {
  * Returns the message about missing permissions. Omits a scope with shell syntax: the server chooses it, and users and
  * models run commands they read.
  */
-export function missingRights(server: string, scope = ''): string {
+export function missingRights(server: string, scope = '', loginHint = nameAuthorize): string {
   const isHarmless = /^[\w.:/,+ -]{1,500}$/.test(scope)
-  return `It needs more permissions: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
+  return `It needs more permissions: ${loginHint(server, isHarmless ? scope : undefined)}`
 }
 
 /** Adds the line of stderr that names the error to a reason. */

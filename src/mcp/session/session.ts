@@ -19,6 +19,7 @@ import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type ClientCall,
   currentCall,
+  type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
   passableMeta,
@@ -78,6 +79,7 @@ export type ServerSessionOptions = {
   readonly capabilities: Fields
   readonly isKnownLegacy: boolean
   readonly authorize: AuthProvider | undefined
+  readonly loginHint?: LoginHint | undefined
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
@@ -166,8 +168,9 @@ async function connect(
     if (process) process.stop(why)
     else void transport.close().catch(() => {})
   })
-  const onRequest: ServerSessionOptions['onRequest'] = (...question) =>
-    timeouts.during(() => refusals.during(() => options.onRequest(...question)))
+  refusals.watch(transport)
+  const onRequest: ServerSessionOptions['onRequest'] = (method, params, signal) =>
+    timeouts.during(() => refusals.during(() => options.onRequest(method, params, signal), signal))
   const client = newClient({ ...options, onRequest }, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
   noteAnswers(transport)
   wrapResults(transport, () => client.getProtocolEra() === 'modern')
@@ -196,13 +199,13 @@ async function connect(
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
     const ending = error instanceof TimeoutError ? undefined : process?.ending()
-    throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
+    throw new SessionError(reasonFor(error, ending, config, options.loginHint), process?.tail() ?? '', error)
   }
   isOpen = true
   void listenForChanges(client)
   return {
     ...describeServer(client, process),
-    ...createRequests(client, timeouts, config.name, process),
+    ...createRequests(client, timeouts, options, process),
     async close() {
       isClosing = true
       options.signal.removeEventListener('abort', stop)
@@ -245,12 +248,12 @@ function mirrorsArguments(client: Client, process: StdioTransport | undefined): 
 function createRequests(
   client: Client,
   timeouts: Timeouts,
-  server: string,
+  options: Pick<ServerSessionOptions, 'config' | 'loginHint'>,
   process: StdioTransport | undefined,
 ): Pick<ServerSession, 'list' | 'call' | 'request' | 'notify'> {
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const explain = (cause: unknown): never => {
-    throw explained(cause, server, process?.ending())
+    throw explained(cause, options, process?.ending())
   }
   const sendOnce = (method: string, params: Fields | undefined, options: SessionCallOptions) =>
     timeouts
@@ -291,11 +294,15 @@ function createRequests(
 }
 
 /** Rewrites an error to say how long we waited, which rights are missing, or how the process ended. */
-function explained(cause: unknown, server: string, ending: string | undefined): unknown {
+function explained(
+  cause: unknown,
+  { config: { name }, loginHint }: Pick<ServerSessionOptions, 'config' | 'loginHint'>,
+  ending: string | undefined,
+): unknown {
   if (cause instanceof SilenceError)
-    return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
+    return new Error(`the server "${name}" did not answer within ${seconds(cause.limit)}`, { cause })
   if (cause instanceof InsufficientScopeError)
-    return new Error(`${cause.message}. ${missingRights(server, cause.requiredScope)}`, { cause })
+    return new Error(`${cause.message}. ${missingRights(name, cause.requiredScope, loginHint)}`, { cause })
   if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
     return new Error(`${PROCESS_ENDED_PREFIX}${ending}`, { cause })
   return cause

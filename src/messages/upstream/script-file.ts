@@ -5,12 +5,15 @@ import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 /** A script for the offline model. */
 export type Script = {
+  /** Ids that `GET /v1/models` lists. */
   readonly models: readonly string[]
   /** The API version that it simulates: the current one, or one without tool search. */
   readonly api: (typeof APIS)[number]
+  /** Whether the model binds thinking to everything before it. */
   readonly boundThinking: boolean
   /** Milliseconds between two events of a reply. */
   readonly delay: number
+  /** Tried in order; the first that matches the user's message answers. */
   readonly rules: readonly Rule[]
   /** The reply if no rule matches. */
   readonly otherwise: string
