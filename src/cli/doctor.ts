@@ -123,8 +123,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           clients: clientsOf(config, machine),
         })
         await publish(report, { input, terminal, surroundings, config, host, pins, untrusted })
-        if (isInterrupted) return INTERRUPTED
-        return report.total.failed > 0 ? 1 : 0
+        return isInterrupted ? INTERRUPTED : Math.min(1, report.total.failed)
       } finally {
         await host.close()
       }
