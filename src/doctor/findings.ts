@@ -79,7 +79,13 @@ function notConnected({ name, state, reason, stderr, source, transport }: Server
   const lines = linesOf(lastLinesWithError(written, MAX_STDERR).join('\n'))
   const details = lines.map((line) => `stderr: ${line}`)
   if (state === 'pending')
-    return { level: 'error', server: name, title: 'was still starting when you interrupted', details }
+    return {
+      level: 'error',
+      server: name,
+      title: 'was still starting when you interrupted',
+      details,
+      remedy: 'Run the doctor again, and let it finish.',
+    }
   return {
     level: 'error',
     server: name,
