@@ -122,7 +122,7 @@ async function compare(
     terminal.report(`${index} of ${total}: ${name} …`)
   const compared = await compareWays({ configIn, live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
-  if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
+  if (isJson) terminal.print(JSON.stringify({ ways: compared.map(jsonView) }))
   else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)
 }
 
@@ -130,7 +130,7 @@ function print(line: string, terminal: Terminal): void {
   terminal.print(terminal.isInteractive ? foldedLine(line) : line)
 }
 
-function toJson({ name, ledger, learnedTools }: Compared): object {
+function jsonView({ name, ledger, learnedTools }: Compared): object {
   return { name, turns: ledger.turns, total: ledger.total(), learnedTools }
 }
 

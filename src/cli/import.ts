@@ -150,7 +150,7 @@ async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): P
   if (servers.length === 0) return
   const notify = (message: string) => terminal.report(printable(message))
   notify(
-    `Starting ${counted(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`,
+    `Starting ${theseServers(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`,
   )
   const host = createListingHost(
     servers.map((server) => toStart(server, undefined)),
@@ -165,7 +165,7 @@ async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): P
   }
 }
 
-function counted(count: number): string {
+function theseServers(count: number): string {
   return count === 1 ? 'this server' : `these ${count} servers`
 }
 
@@ -175,13 +175,13 @@ async function mayWrite(input: Input, count: number, file: string, terminal: Ter
   if (!terminal.ask) {
     terminal.print(
       printable(
-        `Nothing is written yet. Add --yes to write ${counted(count)} to ${file}, or --apply to change your clients’ files, too.`,
+        `Nothing is written yet. Add --yes to write ${theseServers(count)} to ${file}, or --apply to change your clients’ files, too.`,
       ),
     )
     return false
   }
   const afterwards = input.isSet('no-start') ? '' : ', and start once to list the tools'
-  const answer = await terminal.ask(printable(`Write ${counted(count)} to ${file}${afterwards}? [y/N] `))
+  const answer = await terminal.ask(printable(`Write ${theseServers(count)} to ${file}${afterwards}? [y/N] `))
   const isYes = /^y(?:es)?$/i.test(answer.trim())
   if (!isYes) terminal.print('Nothing is written.')
   return isYes

@@ -122,7 +122,7 @@ function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
     level: 'warning',
     server: name,
     title: `has ${counted(warnings.length, 'suspicious text')}`,
-    details: [...groupBy(warnings, textOf)].map(([text, same]) =>
+    details: [...groupBy(warnings, describeSuspicion)].map(([text, same]) =>
       namedFirst(
         same.flatMap(({ tool }) => tool ?? []),
         text,
@@ -132,7 +132,7 @@ function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
   }
 }
 
-function textOf({ where, message, excerpt }: ReportedSuspicion): string {
+function describeSuspicion({ where, message, excerpt }: ReportedSuspicion): string {
   return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
 }
 

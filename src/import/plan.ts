@@ -8,11 +8,10 @@ import type { ConfigPlace, Machine } from '../mcp/config/index.ts'
 import {
   bindWorkspace,
   type ConfigText,
+  configProblems,
   expand,
   keepReferences,
   mapTexts,
-  noServers,
-  ownEntry,
   readEntries,
   readServer,
   type ServerEntry,
@@ -97,12 +96,14 @@ export async function planImport(
     const read = await readEntries(text ?? file, machine)
     const ownNames = new Set<string>()
     const found: ConfigProblem[] = []
-    for (const given of read.entries) {
-      const entry = bindToProject(given)
-      const boundTo = entry === given ? undefined : entry.project
-      const { server, problems: reasons } = readServer(entry, file, machine, keepReferences)
-      if (reasons.includes(ownEntry)) ownNames.add(entry.name)
-      else found.push(...reasons.map((message) => ({ file, server: entry.name, message })))
+    for (const unbound of read.entries) {
+      const entry = bindToProject(unbound)
+      const boundTo = entry === unbound ? undefined : entry.project
+      const { unset: _, ...result } = readServer(entry, file, machine, keepReferences)
+      const entryProblems = configProblems(result, file, entry.name)
+      if (entryProblems.some(({ kind }) => kind === 'own-entry')) ownNames.add(entry.name)
+      else found.push(...entryProblems)
+      const { server } = result
       if (!server) continue
       const fields = fieldsOf(server, entry)
       const settings = settingsOf({ ...entry, fields }, server)
@@ -146,7 +147,7 @@ function bindToProject(entry: ServerEntry): ServerEntry {
  * Returns whether to report a problem. Many clients keep other settings in the same file, so a file without servers is
  * reported only if the user named it.
  */
-export const isReportable = ({ message }: ConfigProblem) => message !== noServers
+export const isReportable = ({ kind }: ConfigProblem) => kind !== 'no-servers'
 
 type Candidate = {
   readonly client: string

@@ -286,10 +286,16 @@ describe('why a connection failed', () => {
     ['text', undefined, stdio(), 'text'],
     [status(401), undefined, remote(), 'needs a login: supply a token through the option "authorize"'],
     [
-      Object.assign(new Error('login first'), { name: 'UnauthorizedError' }),
+      Object.assign(new Error('run this'), { name: 'UnauthorizedError', isForUser: true }),
       undefined,
       remote(),
-      'login first',
+      'run this',
+    ],
+    [
+      Object.assign(new Error('no login page'), { name: 'UnauthorizedError' }),
+      undefined,
+      remote(),
+      'needs a login: supply a token through the option "authorize"',
     ],
     [status(403), undefined, remote(), 'x.example:8080 answered with HTTP 403; check its key'],
     [status(500), undefined, remote(), 'x.example:8080 answered with HTTP 500'],

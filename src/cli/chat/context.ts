@@ -3,6 +3,7 @@ import type { Agent } from '../../agent/index.ts'
 import {
   allDefinitionTokens,
   estimateTokens,
+  type MessageLike,
   type Shelf,
   type ShelvedResult,
   tokensFor,
@@ -37,7 +38,7 @@ const LABELS = [
 /** Prepares the request that would be sent now, without changing the conversation. */
 export async function nextRequest({ shelf, model, messages }: Agent): Promise<object> {
   const beside = shelf.fork({ subAgent: false, state: shelf.state() })
-  const { request } = await beside.prepare({ model, messages: [...messages] as never[] })
+  const { request } = await beside.prepare({ model, messages: messages as readonly MessageLike[] })
   return request
 }
 

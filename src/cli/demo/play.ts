@@ -97,7 +97,7 @@ async function* playIn(
   const ledger = createLedger({ shelf, prices, model: isScript ? pricedAs : model, isScript })
   const system = `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`
   const agent = createAgent({
-    client: client as never,
+    client,
     model,
     shelf,
     runner: host,

@@ -13,12 +13,12 @@ export function sharingNotice(changes: readonly ClientChange[], target: ImportTa
   const names = [...target.names, ...added.map(shownName)]
   const who = clients.length > 1 ? 'All clients changed here' : (clients[0] ?? 'The client')
   return [
-    `${who} will see ${counted(names.length)} of ${target.file}: ${names.join(', ')}.`,
+    `${who} will see ${theServers(names.length)} of ${target.file}: ${names.join(', ')}.`,
     'To keep a client apart, give it a file of its own: toolshelf import --apply --from <its file> --to <another file>',
   ].join('\n')
 }
 
-function counted(servers: number): string {
+function theServers(servers: number): string {
   if (servers === 1) return 'the server'
   return servers === 2 ? 'both servers' : `all ${servers} servers`
 }

@@ -223,7 +223,7 @@ class ServerConnection implements Connection {
       clientInfo,
       capabilities: this.#questions.allowed(capabilities()),
       isKnownLegacy: this.#record.isKnownLegacy(),
-      authorize: watchTokens(await authorize(), this.#redactor),
+      authProvider: watchTokens(await authorize(), this.#redactor),
       loginHint,
       limits,
       redact: this.#redactor.text,
@@ -241,7 +241,7 @@ class ServerConnection implements Connection {
       await this.#adopt(session, listed, Math.round(performance.now() - startedAt))
     } catch (error) {
       await session.close()
-      throw new SessionError((error as Error).message, session.stderr(), error)
+      throw new SessionError((error as Error).message, { stderr: session.stderr(), cause: error })
     }
     return session
   }

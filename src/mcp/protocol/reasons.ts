@@ -20,14 +20,20 @@ export function reasonFor(
   { name, transport }: ServerConfig,
   loginHint = nameAuthorize,
 ): string {
-  const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
+  const { code, status, message, isForUser } = error as {
+    readonly code?: unknown
+    readonly status?: number
+    readonly message?: string
+    /** The message says already what users should do. */
+    readonly isForUser?: boolean
+  }
   if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
     return `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`
   if (code === 'ENOENT' && transport.kind === 'stdio')
     return `the command "${transport.command}" was not found; install it, or write its full path`
   if (code === 'EACCES' && transport.kind === 'stdio')
     return `the command "${transport.command}" is not executable; check its permissions`
-  if (isUnauthorized(error)) return message?.includes('login') ? message : `needs a login: ${loginHint(name)}`
+  if (isUnauthorized(error)) return isForUser && message ? message : `needs a login: ${loginHint(name)}`
   if (ending !== undefined) return `${PROCESS_ENDED_PREFIX}${ending} before it was ready`
   if (transport.kind !== 'stdio' && status !== undefined)
     return `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
