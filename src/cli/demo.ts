@@ -34,6 +34,9 @@ import {
   usingOptions,
 } from './session/index.ts'
 
+/** What `--live` without a model advises. */
+const WITHOUT_MODEL = 'leave out --live: the demo then needs no model'
+
 export const demoCommand: Command = {
   name: 'demo',
   summary:
@@ -77,7 +80,7 @@ export async function runDemo(
   )
   if (input.isSet('compare') && chosen.length > 0)
     throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
-  const live = input.isSet('live') ? await openClient(input, process.env) : undefined
+  const live = input.isSet('live') ? await openClient(input, process.env, WITHOUT_MODEL) : undefined
   const prices = await pricesIn(input)
   const pricedAs = input.text('model') ?? MODEL
   const stop = new AbortController()

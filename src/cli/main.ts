@@ -192,6 +192,11 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
     terminal.print(version())
     return 0
   }
+  if (name.startsWith('-')) {
+    const near = didYouMean(name.replace(/^-+/, ''), ['help', 'version'], '--') || '.'
+    terminal.report(printable(`toolshelf: unknown option "${name}"${near} More: toolshelf --help`))
+    return 2
+  }
   const command = commands.find((one) => one.name === name)
   if (!command) {
     const names = commands.map((one) => one.name)

@@ -212,7 +212,7 @@ describe('references to the environment', () => {
     expect(server).toBeUndefined()
     expect(messages).toEqual(
       ['HOST', 'constructor', 'KEY'].map(
-        (name) => `the environment variable ${name} is not set; set it. The server is left out.`,
+        (name) => `the environment variable ${name} is not set. The server is left out until it is.`,
       ),
     )
   })

@@ -138,6 +138,11 @@ describe('the last words of a process', () => {
     expect(tailOf()).toBe('')
   })
 
+  it('keep the line that names the error', () => {
+    const lines = Array.from({ length: 25 }, (_, index) => `    at ${index}`)
+    expect(tailOf(['Error: x', ...lines].join('\n'))).toBe(['Error: x', '…', ...lines.slice(7)].join('\n'))
+  })
+
   it('are its last 8,192 characters, and no secret is cut in half', () => {
     expect(tailOf('x'.repeat(9000))).toBe('x'.repeat(8192))
     expect(tailOf('ab'.repeat(9000), 'c')).toBe(`${'ab'.repeat(9000)}c`.slice(-8192))

@@ -8,7 +8,7 @@ export {
   readConfig,
   readEntries,
 } from './config.ts'
-export { describeTransport } from './describe.ts'
+export { describeTransport, pathArgument } from './describe.ts'
 export { type NewEntry, onOneLine } from './edit-json.ts'
 
 export { mapTexts, type ServerEntry, withReferences } from './formats.ts'

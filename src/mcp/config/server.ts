@@ -180,8 +180,8 @@ function fillIn(
 const isFolder = (name: string) => Object.hasOwn(withWorkspace({}, ''), name)
 
 function unsetVariable(name: string, input: string | undefined): string {
-  const asked = input === undefined ? '' : ` to what VS Code asks for as ${JSON.stringify(input)}`
-  return `the environment variable ${name} is not set; set it${asked}. The server is left out.`
+  const asked = input === undefined ? '' : `; set it to what VS Code asks for as ${JSON.stringify(input)}`
+  return `the environment variable ${name} is not set${asked}. The server is left out until it is.`
 }
 
 function makeTransport(
