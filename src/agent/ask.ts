@@ -51,6 +51,7 @@ export async function* callModel(
     const ended = (reply: Fields, error?: string) =>
       trace?.(sampledEvent(request.model, reply, performance.now() - startedAt, error))
     try {
+      // `Client` accepts the clients of any SDK version, so that no request has its type.
       const answer = await client.messages.create({ ...sent, stream: true } as never, { headers, signal })
       for await (const event of eventsFrom(answer)) {
         collector.add(event)

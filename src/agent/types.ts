@@ -54,6 +54,8 @@ export type ToolContext = {
   readonly callTool?: (call: ToolUse, options?: InnerCallOptions) => Promise<ToolResult>
   /** Whether a call is known to change nothing. */
   readonly isReadOnly?: (call: ToolUse) => boolean
+  /** The name of the shelf's search tool, which only the model itself may call. */
+  readonly searchTool?: string
 }
 
 /** How a tool calls another one. */

@@ -67,7 +67,7 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
       }
     },
     remove(names) {
-      const isGone = goneTest(names, host.pool)
+      const isGone = matcherFor(names, host.pool)
       setTools(tools.filter((tool) => !isGone(tool)))
       if (typeof names === 'object' && 'server' in names && servers.has(names.server)) {
         shared.setServer(names.server, { state: 'disabled' })
@@ -154,7 +154,8 @@ function ownKey(tool: Tool): string {
   return JSON.stringify([serverOf(tool) ?? null, tool.name])
 }
 
-function goneTest(
+/** Returns whether a tool has one of these names, or belongs to this server. */
+function matcherFor(
   names: string | readonly string[] | { readonly server: string },
   pool: Pool,
 ): (tool: Tool) => boolean {
@@ -185,12 +186,12 @@ function withoutFaults(settings: Settings): Settings {
     trace,
     notify,
     timer: settings.timer && safeTimer(settings.timer, notify),
-    hidden: settings.hidden && promptly(settings.hidden, notify),
+    hidden: settings.hidden && requireSynchronous(settings.hidden, notify),
   }
 }
 
-/** Warns about an asynchronous `hidden`, which hides every tool, because a promise is truthy. */
-function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
+/** Wraps `hidden` to warn if it is asynchronous, which hides every tool, because a promise is truthy. */
+function requireSynchronous(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
     const answer: unknown = hidden(tool)
     if (silencePromise(answer))

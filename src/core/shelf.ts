@@ -75,6 +75,8 @@ export type ForkOptions = {
 
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
 export type Shelf = {
+  /** The name under which the model calls the search: the option `searchTool`. */
+  readonly searchTool: string
   /**
    * Returns the request to send: decides whether tool search is on, chooses the tools, announces new names, and makes the
    * messages valid for both. `prepared.request` and `prepared.headers` go to the API, `prepared.history` is what to
@@ -256,13 +258,13 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
   }
   const tracer = () => conversation.trace ?? shared.host.settings.trace
   const shelf: Shelf = {
+    searchTool: searchName,
     async prepare(request) {
       checkRequest(request)
       return prepareRequest(shared.host, conversation, request)
     },
     async run(call, options) {
-      const execute: unknown = options?.execute
-      if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
+      checkRunOptions(options)
       return runCall({ ...shelf, trace: tracer() }, call, options)
     },
     answer: async (call) =>
@@ -326,6 +328,11 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     state: () => conversation.state,
   }
   return shelf
+}
+
+function checkRunOptions(options: RunOptions | undefined): void {
+  const execute: unknown = options?.execute
+  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
 }
 
 function checkRequest(request: RequestLike): void {

@@ -189,7 +189,7 @@ export type Decision = {
   /** How many tools could be deferred. */
   readonly deferrable: number
   /** What the threshold of `auto` was compared with. */
-  readonly measure?: ThresholdCheck
+  readonly thresholdCheck?: ThresholdCheck
   /** Why a check could not be made. */
   readonly error?: string
 }

@@ -7,6 +7,9 @@ export const SEARCH_TOOL = 'ToolSearch'
 /** The default name of the tool through which the model calls others, for clients whose tool list cannot change. */
 export const CALL_TOOL = 'CallTool'
 
+/** The start of the text in front of definitions that the MCP gateway's search found; the offline model reads it. */
+export const CALL_THESE = `Call these with ${CALL_TOOL}`
+
 /** Returns the input schema of the tool named `CALL_TOOL`. */
 export function callToolInput(nameDescription = 'The full name of the tool.') {
   return {

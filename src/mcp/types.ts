@@ -104,6 +104,8 @@ export type ConfigProblem = {
   readonly message: string
   /** The environment variables to set, if nothing else is missing: the file itself is fine. */
   readonly unset?: readonly string[]
+  /** `own-entry`: the entry starts Toolshelf itself. `no-servers`: the file has no section for servers. */
+  readonly kind?: 'own-entry' | 'no-servers'
 }
 
 /** A tool as a server lists it; unknown fields pass through. */

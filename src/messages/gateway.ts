@@ -116,7 +116,7 @@ type Started = {
   readonly shelved: Shelved | undefined
 }
 
-/** Answers requests of the Messages API with tool search; `serve` puts it on HTTP. */
+/** Answers requests of the Messages API with tool search; `serveMessagesGateway` puts it on HTTP. */
 export type MessagesGateway = {
   /** The API that has the model. */
   readonly upstream: Upstream

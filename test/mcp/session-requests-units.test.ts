@@ -117,7 +117,7 @@ describe('H1 the requests of a session', () => {
           reply({ key: request.headers.authorization, resultType: 'complete' }),
         'c/d': (_, { refuse }) => refuse(-32000, 'as the server says'),
       },
-      { authorize },
+      { authProvider: authorize },
     )
     expect(await session.request('e/f', {}, options)).toEqual({ key: 'Bearer abc' })
     await expect(session.request('a/b', {}, options)).rejects.toMatchObject({

@@ -63,7 +63,7 @@ export function grepTool(files: Files): AgentTool {
           found.hidden++
           continue
         }
-        const text = await textOf(file, found)
+        const text = await readTextFile(file, found)
         if (text !== undefined) searchText(text, files.shown(file), expression, Number(context), found)
         if (isFull(found)) break
       }
@@ -102,7 +102,7 @@ function isFull({ matches, size }: Findings): boolean {
 }
 
 /** Returns undefined for a binary file; counts files that cannot be read or are too large. */
-async function textOf(file: string, found: Findings): Promise<string | undefined> {
+async function readTextFile(file: string, found: Findings): Promise<string | undefined> {
   try {
     const about = await stat(file)
     if (!about.isFile()) return undefined
@@ -120,7 +120,7 @@ function searchText(text: string, name: string, expression: RE2JS, context: numb
   if (lines.at(-1) === '') lines.pop()
   let shown = -1
   const show = (index: number, mark: ':' | '-') => {
-    const line = `${name}${mark}${index + 1}${mark}${cut(lines[index] ?? '')}`
+    const line = `${name}${mark}${index + 1}${mark}${cutLine(lines[index] ?? '')}`
     found.lines.push(line)
     found.size += line.length + 1
     shown = index
@@ -146,7 +146,7 @@ function markMatch(lines: string[], name: string, index: number): void {
   if (at >= 0) lines[at] = `${name}:${index + 1}:${lines[at]?.slice(prefix.length)}`
 }
 
-function cut(line: string): string {
+function cutLine(line: string): string {
   return line.length <= MAX_LINE_LENGTH
     ? line
     : `${line.slice(0, MAX_LINE_LENGTH)}… (${line.length} characters)`

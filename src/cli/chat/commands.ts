@@ -1,6 +1,6 @@
 // Implements the slash commands. Each returns lines to show, and changes the session through its interface.
 import { preloadedIn } from '../../agent/index.ts'
-import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
+import { foldHistory } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
 import type { AgentSession } from '../session/index.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
@@ -111,7 +111,7 @@ function helpLines(): OutputLine[] {
 /** Deferred tools that the conversation has loaded, in this session or in the one it resumes. */
 function loadedIn({ agent, shelf }: AgentSession): string[] {
   const { deferredNames } = shelf.partition()
-  return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
+  return [...foldHistory(agent.messages, shelf.searchTool).loaded].filter((name) => deferredNames.has(name))
 }
 
 function toolLines({ session }: CommandContext): OutputLine[] {

@@ -122,7 +122,10 @@ export function questionText(project: Project, trusted: Decided | undefined): st
 }
 
 /** Renders one item in full. */
-export function trustItemLines({ kind, title, file, lines }: TrustItem, maxLength = MAX_LINE_LENGTH): string[] {
+export function trustItemLines(
+  { kind, title, file, lines }: TrustItem,
+  maxLength = MAX_LINE_LENGTH,
+): string[] {
   return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, maxLength)}`)]
 }
 

@@ -8,7 +8,16 @@ import { refuse } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { partitionTools, withOwnNames } from '../tools/index.ts'
-import type { Pool, PoolTool, Problem, Servers, ToolPartition, ToolResult, ToolUse } from '../types.ts'
+import type {
+  Pool,
+  PoolTool,
+  Problem,
+  Servers,
+  ToolPartition,
+  ToolResult,
+  ToolUse,
+  Validate,
+} from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
@@ -60,9 +69,8 @@ export function checkCall(
     isUnloaded && wire
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
       : ''
-  const problems = problemsOf(entry, input, settings)
-  if (problems.length > 0)
-    return refuse(call, describe(entry, problems, input) + (remedy || wholeAgain(entry, partition, wire)))
+  const fault = inputFault(entry, input, settings.validate)
+  if (fault !== undefined) return refuse(call, fault + (remedy || wholeAgain(entry, partition, wire)))
   if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
   return undefined
 }
@@ -106,8 +114,16 @@ function unknownTool(
   return `There is no tool named "${oneLine(name, 200)}".${hint}${search}${waiting}`
 }
 
-/** Validates against the server's own schema (V1); the one that the model got may accept more. */
-function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
+/**
+ * Explains what is wrong with the input of a resolved call; undefined if it is valid. Validates against the server's own
+ * schema (V1), because the one that the model got may accept more.
+ */
+export function inputFault(entry: PoolTool, input: unknown, validate: Validate): string | undefined {
+  const problems = problemsOf(entry, input, validate)
+  return problems.length > 0 ? describe(entry, problems, input) : undefined
+}
+
+function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): readonly Problem[] {
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []
   try {

@@ -1,5 +1,6 @@
-// Lists the capabilities of models and back-ends, as data. Only this file names models and vendors; other code asks for
-// a capability. Hosts can replace the table or parts of it (option, file or URL).
+// Lists the capabilities of models and back-ends, as data. In core only this file and the prices (`figures/prices.ts`)
+// name models and vendors; other code asks for a capability. Hosts can replace the table or parts of it (option, file or
+// URL).
 // Implements G1, G3, Q4.
 
 import { quote } from '../../lib/index.ts'

@@ -12,7 +12,7 @@ import { type Parsed, parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
 import { type Machine, thisMachine } from './places.ts'
 import { repeatedNames } from './repeated-names.ts'
-import { readServer } from './server.ts'
+import { configProblems, readServer } from './server.ts'
 
 /** The result of `readConfig`: the servers, the gateway's settings, and problems. */
 export type Config = {
@@ -122,12 +122,12 @@ function chooseServers(
   const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()
   for (const { file, entries } of files) {
     for (const entry of entries) {
-      const { server, problems, unset } = readServer(entry, file, machine)
+      const read = readServer(entry, file, machine)
+      const { server } = read
       const first = chosen.get(entry.name)
       const definition = server && definitionOf(entry, server)
       if (first && isDeepStrictEqual(first.definition, definition)) continue
-      for (const message of problems)
-        report({ file, server: entry.name, message, ...(unset ? { unset } : {}) })
+      for (const problem of configProblems(read, file, entry.name)) report(problem)
       if (server && first) report({ file, server: entry.name, message: secondOf(first.server.source, file) })
       else if (server && definition) chosen.set(entry.name, { server, definition })
     }

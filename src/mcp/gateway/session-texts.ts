@@ -1,6 +1,6 @@
 // Writes the texts of a client session: what searches found, which tools are held back, and why a call failed.
 import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
-import { CALL_TOOL, cut, type Fields, fieldsOf, misnamesArguments, SEARCH_TOOL } from '../../lib/index.ts'
+import { CALL_THESE, cut, type Fields, fieldsOf, misnamesArguments, SEARCH_TOOL } from '../../lib/index.ts'
 import type { CallOutput, McpHost } from '../types.ts'
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
@@ -56,7 +56,7 @@ function parse(text: string): unknown {
 export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
   const isWhole = tools.every(({ json }, index) => json === definitions[index])
   const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
-  const head = `Call these with ${CALL_TOOL}, by their full name. Their definitions${about}:`
+  const head = `${CALL_THESE}, by their full name. Their definitions${about}:`
   return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
 }
 

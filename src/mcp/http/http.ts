@@ -180,7 +180,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
-      await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
       await Promise.all([traffic.drain(timeoutMs), gateway.peers?.calls.drain(timeoutMs)])
       await closeGently(server, traffic.running() > 0 ? 0 : LAST_REFUSALS_MS)
       await closeAll()

@@ -113,14 +113,14 @@ export async function readWhole(
       ...pickRelayHeaders(incoming),
       'content-type': incoming.headers['content-type'] ?? 'application/json',
     },
-    body: await textOf(incoming, maxBytes),
+    body: await readBody(incoming, maxBytes),
   }
 }
 
 /** Maximum size of a response that is read whole, and of one event, so that an endless one cannot fill the memory. */
 export const MAX_ANSWER_LENGTH = 64_000_000
 
-async function textOf(incoming: IncomingMessage, maxBytes: number): Promise<string> {
+async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {

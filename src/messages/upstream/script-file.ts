@@ -75,10 +75,23 @@ export async function loadScript(path: string): Promise<Script> {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof ScriptError) throw new ScriptError(`${path}: ${reason}`)
-    throw new ScriptError(
-      `${path} is not JSON: ${withPlace(reason, text)}. Comments and trailing commas are not allowed.`,
-    )
+    throw new ScriptError(`${path} is not JSON: ${withPlace(reason, text)}.${notAllowed(reason, text)}`)
   }
+}
+
+/** Names what other files may have and a script may not, if that is where JSON.parse stopped. */
+function notAllowed(reason: string, text: string): string {
+  const position = Number(/at position (\d+)/.exec(reason)?.[1])
+  // Of lists with a trailing comma Node 20 does not say where.
+  if (Number.isNaN(position))
+    return /^Unexpected token '\]'/.test(reason) && /,\s*\]/.test(text)
+      ? ' Trailing commas are not allowed.'
+      : ''
+  const rest = text.slice(position)
+  if (/^\/[/*]/.test(rest)) return ' Comments are not allowed.'
+  return /^[\]}]/.test(rest) && /,\s*$/.test(text.slice(0, position))
+    ? ' Trailing commas are not allowed.'
+    : ''
 }
 
 /** Replaces the position that JSON.parse reports by line and column. */

@@ -1,5 +1,12 @@
 // CallTool, the tool of the `bridge` wire: the model calls every tool found by a search through it.
-import { CALL_TOOL, callToolInput, type Fields, fieldsOf, misnamesArguments, textOf } from '../../lib/index.ts'
+import {
+  CALL_TOOL,
+  callToolInput,
+  type Fields,
+  fieldsOf,
+  misnamesArguments,
+  textOf,
+} from '../../lib/index.ts'
 import { parseExact } from '../json/index.ts'
 
 /** The definition of CallTool. */
