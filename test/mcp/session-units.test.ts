@@ -10,9 +10,10 @@ import { boundedFetch } from '../../src/mcp/session/index.ts'
 import { listPages } from '../../src/mcp/session/listing.ts'
 import { createModern } from '../../src/mcp/session/modern.ts'
 import { readOutput } from '../../src/mcp/session/output.ts'
+import { SilenceError } from '../../src/mcp/session/silence.ts'
 import { createTail } from '../../src/mcp/session/tail.ts'
 import { createThrottle } from '../../src/mcp/session/throttle.ts'
-import { createTimeouts, SilenceError } from '../../src/mcp/session/timeouts.ts'
+import { createTimeouts } from '../../src/mcp/session/timeouts.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
