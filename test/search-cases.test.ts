@@ -227,7 +227,7 @@ describe('S8 a search while servers connect', () => {
     const shelf = quietShelf({
       tools,
       servers: { a: { state: 'pending' }, b: { state: 'pending' } },
-      pendingWait: 0,
+      pendingWaitMs: 0,
     })
     const talk = new Talk(shelf)
     await talk.user().prepare()

@@ -226,7 +226,7 @@ it('does not wait for a timer that fails, and cancels one that is not needed any
   ]
   for (const [title, timer] of timers) {
     const { shelf, notices } = observed({
-      ...{ tools: [of('a', 'one')], servers: { late: { state: 'pending' } }, timer, pendingWait: 70 },
+      ...{ tools: [of('a', 'one')], servers: { late: { state: 'pending' } }, timer, pendingWaitMs: 70 },
     })
     const searching = shelf.search({ query: 'fax' })
     if (title === 'waits') {

@@ -164,7 +164,7 @@ describe('T4 the estimate', () => {
   it.each([
     [undefined, 3_000],
     [70, 70],
-  ])('T4 takes over when the limit of %s ms is over', async (countTimeout, milliseconds) => {
+  ])('T4 takes over when the limit of %s ms is over', async (countTimeoutMs, milliseconds) => {
     const limits: number[] = []
     const timer = (limit: number) => {
       limits.push(limit)
@@ -176,7 +176,7 @@ describe('T4 the estimate', () => {
       timer,
       countTokens: () => new Promise<number>(() => {}),
     }
-    const { measure } = await decisionOf({ ...options, ...(countTimeout && { countTimeout }) })
+    const { measure } = await decisionOf({ ...options, ...(countTimeoutMs && { countTimeoutMs }) })
     expect(measure.method).toBe('estimate')
     expect(limits).toEqual([milliseconds])
   })

@@ -83,18 +83,18 @@ function asConfigured({ name, transport, disabled }: ServerConfig): Listed {
 /** Starts every server once, for `timeout` milliseconds at most. */
 async function connect(
   servers: readonly ServerConfig[],
-  timeout: number,
+  timeoutMs: number,
   terminal: Terminal,
 ): Promise<Listed[]> {
   if (servers.length === 0) return []
   const host = createListingHost(
-    servers.map((server) => toStart(server, timeout)),
+    servers.map((server) => toStart(server, timeoutMs)),
     { notify: (message) => terminal.report(printable(printableLine(message))), concurrency: servers.length },
   )
   try {
     host.start()
-    await host.settled({ timeout })
-    return withCosts(host.status(), timeout)
+    await host.settled({ timeoutMs })
+    return withCosts(host.status(), timeoutMs)
   } finally {
     await host.close()
   }

@@ -106,7 +106,7 @@ export async function compareWith(
 
 /** Returns what identifies a server among others of its name; timeouts do not count as differences. */
 function coreOf(entry: ServerEntry, server: ServerConfig): object {
-  return { ...definitionOf(entry, server), connectTimeout: 0, callTimeout: 0 }
+  return { ...definitionOf(entry, server), connectTimeoutMs: 0, callTimeoutMs: 0 }
 }
 
 /** Returns the same entry if there is nothing to replace, or no project that it belongs to. */

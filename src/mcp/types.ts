@@ -23,9 +23,9 @@ export type ServerConfig = {
   /** Whether the server may send requests to the client's model during a call. Default: `ask`. */
   readonly sampling?: 'ask' | 'deny'
   /** Milliseconds to connect. */
-  readonly connectTimeout: number
+  readonly connectTimeoutMs: number
   /** Milliseconds that a call may take without progress. */
-  readonly callTimeout: number
+  readonly callTimeoutMs: number
   /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
   /** What `toolshelf doctor --ci` checks. */
@@ -164,8 +164,8 @@ export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' |
 export type CallOptions = {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: Progress) => void
-  /** Milliseconds without progress. Default: the server's `callTimeout`. */
-  readonly timeout?: number
+  /** Milliseconds without progress. Default: the server's `callTimeoutMs`. */
+  readonly timeoutMs?: number
   /** Answers the server's questions during this call. */
   readonly questionHandler?: QuestionHandler
   /** Sent as `_meta`, such as the trace context; keys that belong to a connection are omitted. */
@@ -316,7 +316,7 @@ export type McpHost = {
     options?: CallOptions,
   ): Promise<{ readonly [name: string]: unknown }>
   /** Resolves when no server is pending, or after the timeout. */
-  settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
+  settled(options?: { readonly timeoutMs?: number; readonly only?: 'alwaysLoad' }): Promise<void>
   /** Sends a notification to every connected server. */
   notifyServers(method: string): void
   /** Connects to a server now, also to one that failed. Rejects with an error that says why it cannot. */
@@ -328,7 +328,7 @@ export type McpHost = {
   /** From now on, lists prompts, resources and templates too; `status()` returns them. */
   watchLists(): void
   /** Refreshes lists whose time-to-live has expired; resolves when that is done, or after the timeout. */
-  refreshStaleLists(options: { readonly timeout: number }): Promise<void>
+  refreshStaleLists(options: { readonly timeoutMs: number }): Promise<void>
   /** Calls the listener at each change until the returned function is called. */
   listen(listener: (event: HostEvent) => void): () => void
   /** Closes every connection and stops every server process. */

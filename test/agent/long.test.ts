@@ -60,7 +60,7 @@ type Session = { readonly agent: Agent; readonly shelf: Shelf; readonly ran: str
 function open({ client }: Model, file: string, isNew: boolean, contextWindow = 4000): Session {
   const saved = isNew ? undefined : readTranscript(file)
   const shelf = shelfWith(SERVERS.flatMap(toolsOf), {
-    ...{ maxResults: 1, pendingWait: 1 },
+    ...{ maxResults: 1, pendingWaitMs: 1 },
     ...(saved?.state ? { state: saved.state } : {}),
   })
   const runner = runnerOn(shelf)

@@ -41,8 +41,8 @@ const configFor = (url: string): ServerConfig => ({
   tools: {},
   allow: [],
   deny: [],
-  connectTimeout: PATIENCE,
-  callTimeout: PATIENCE,
+  connectTimeoutMs: PATIENCE,
+  callTimeoutMs: PATIENCE,
   source: 'test',
 })
 
@@ -68,7 +68,7 @@ async function connect(play: Play): Promise<void> {
   })
   try {
     host.start({ elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} })
-    await host.settled({ timeout: PATIENCE })
+    await host.settled({ timeoutMs: PATIENCE })
     const [status] = host.status()
     if (status?.state !== 'connected') throw new Error(status?.reason ?? 'not connected')
     await useTools(play, host, status.tools)
@@ -129,7 +129,7 @@ async function logIn({ folder, context, url, say }: Play, scope: string | undefi
     print: say,
     notify: say,
     openBrowser: agree,
-    timeout: PATIENCE,
+    timeoutMs: PATIENCE,
     ...(scope !== undefined ? { scope } : {}),
     ...(id !== undefined ? { client: { id, ...(secret !== undefined ? { secret } : {}) } } : {}),
   })

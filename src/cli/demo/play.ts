@@ -154,7 +154,7 @@ async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<D
     changes.close()
   }
   signal.addEventListener('abort', end, { once: true })
-  void host.settled({ timeout: 45_000 }).finally(end)
+  void host.settled({ timeoutMs: 45_000 }).finally(end)
   yield* changes
   signal.removeEventListener('abort', end)
 }

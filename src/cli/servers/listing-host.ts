@@ -35,12 +35,12 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
 
 /** Returns the configuration that starts a server now, even a lazy one, with the user's timeout. */
 export function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
-  return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
+  return { ...server, lazy: false, connectTimeoutMs: timeout ?? server.connectTimeoutMs }
 }
 
 /** Resolves when each server has failed or has listed everything. */
 export async function listAll(host: McpHost): Promise<void> {
   host.start()
   await host.settled()
-  await host.refreshStaleLists({ timeout: MAX_LISTING_MS })
+  await host.refreshStaleLists({ timeoutMs: MAX_LISTING_MS })
 }

@@ -36,7 +36,7 @@ export async function knownDefinitions(
   })
   try {
     host.start()
-    await host.settled({ timeout: MAX_WAIT_MS })
+    await host.settled({ timeoutMs: MAX_WAIT_MS })
     const statuses = host.status()
     for (const { name, tools, state, reason } of statuses)
       if (tools.length === 0 && (state === 'failed' || state === 'pending'))

@@ -38,7 +38,7 @@ export async function listServerTools(
   try {
     host.start()
     const stop = reportWaiting(host, notify)
-    await host.settled({ timeout: wait }).finally(stop)
+    await host.settled({ timeoutMs: wait }).finally(stop)
     const statuses = host.status()
     for (const { name, state, reason } of statuses)
       if (state !== 'connected' && state !== 'disabled')

@@ -72,7 +72,7 @@ export type McpHostOptions = {
  * const { servers } = await readConfig(['.mcp.json'])
  * const host = createMcpHost({ shelf, servers })
  * host.start()
- * await host.settled({ timeout: 5000 })
+ * await host.settled({ timeoutMs: 5000 })
  */
 export function createMcpHost(options: McpHostOptions): McpHost {
   if (!Array.isArray(options.servers) || options.servers.some((server) => !server?.transport?.kind))
@@ -205,7 +205,7 @@ class ServerHost implements McpHost {
     return allowed
   }
 
-  async settled({ timeout, only }: { timeout?: number; only?: 'alwaysLoad' } = {}): Promise<void> {
+  async settled({ timeoutMs, only }: { timeoutMs?: number; only?: 'alwaysLoad' } = {}): Promise<void> {
     const isPending = () =>
       this.#members
         .all()
@@ -213,7 +213,7 @@ class ServerHost implements McpHost {
           ({ config, connection }) =>
             connection.view().state === 'pending' && (only !== 'alwaysLoad' || config.alwaysLoad === true),
         )
-    await this.#listeners.untilNot(isPending, { signal: this.#closing.signal, timeout })
+    await this.#listeners.untilNot(isPending, { signal: this.#closing.signal, timeoutMs })
     await Promise.all(this.#members.all().map(({ publishing }) => publishing))
   }
 
@@ -242,9 +242,9 @@ class ServerHost implements McpHost {
     for (const { connection } of this.#members.all()) connection.watchLists()
   }
 
-  async refreshStaleLists({ timeout }: { timeout: number }): Promise<void> {
+  async refreshStaleLists({ timeoutMs }: { timeoutMs: number }): Promise<void> {
     const all = Promise.all(this.#members.all().map(({ connection }) => connection.refreshStaleLists()))
-    await withTimeout(all, timeout, 'late').catch(() => {}) // The next access gets it.
+    await withTimeout(all, timeoutMs, 'late').catch(() => {}) // The next access gets it.
   }
 
   listen(listener: (event: HostEvent) => void): () => void {

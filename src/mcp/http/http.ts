@@ -216,9 +216,9 @@ function once(work: () => Promise<void>): () => Promise<void> {
 }
 
 /** Checks that servers whose tools every client sees at once have listed them, or had enough time. */
-function alwaysLoadedServers(host: McpHost, timeout: number): ReadinessCheck {
+function alwaysLoadedServers(host: McpHost, timeoutMs: number): ReadinessCheck {
   let hasSettled = false
-  void host.settled({ timeout, only: 'alwaysLoad' }).then(() => {
+  void host.settled({ timeoutMs, only: 'alwaysLoad' }).then(() => {
     hasSettled = true
   })
   return {
