@@ -17,7 +17,7 @@ import {
   userConfigFiles,
 } from '../mcp/config/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
-import type { HttpGateway } from '../mcp/http/index.ts'
+import type { McpHttpGateway } from '../mcp/http/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
@@ -352,7 +352,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     async drain(isUrgent) {
       inspector?.close()
-      if (served.running() + served.sessions() > 0) notify(describeEnd(served, store !== undefined))
+      if (served.activeRequests() + served.sessions() > 0) notify(describeEnd(served, store !== undefined))
       await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
     },
     close: served.close,
@@ -363,8 +363,8 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
 }
 
 /** What an operator reads when the gateway ends while it is in use. */
-function describeEnd(served: HttpGateway, hasStore: boolean): string {
-  const calls = `finishing calls (${served.running()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
+function describeEnd(served: McpHttpGateway, hasStore: boolean): string {
+  const calls = `finishing calls (${served.activeRequests()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
   const fate = hasStore
     ? 'continue at other replicas'
     : 'end with this process, their clients initialize again'

@@ -9,8 +9,8 @@ import type { Environment } from '../lib/index.ts'
 import {
   createMessagesGateway,
   createMessagesMetrics,
+  type MessagesHttpGateway,
   type RequestRecord,
-  type RunningServer,
   serveMessagesGateway as serveMessages,
 } from '../messages/index.ts'
 import { counted, printable, printableLine } from '../terminal/index.ts'
@@ -68,7 +68,7 @@ async function startServer(
   input: Input,
   command: string,
   onDone: (done: RequestRecord) => void,
-): Promise<RunningServer> {
+): Promise<MessagesHttpGateway> {
   const setting = modeIn(input)
   const where = input.text('upstream') ?? upstreamFor(command, process.env)
   const model = await openUpstream(where, wireIn(input), process.env)

@@ -97,7 +97,7 @@ describe.each(eras)('draining, %s', (era) => {
     }
     const slow = desk.run('results__slow', { steps: 10, pause: 100 }, { onprogress })
     await until(() => isUnderWay, 'the call runs')
-    expect(served.running()).toBe(1)
+    expect(served.activeRequests()).toBe(1)
     const drained = served.drain(60_000)
     const refused = await post(served.url, initialize)
     expect(refused.status).toBe(503)
@@ -173,7 +173,7 @@ it('does not wait for ever', async () => {
     () => 'answered',
     () => 'cut off',
   )
-  await until(() => served.running() === 1, 'the call runs')
+  await until(() => served.activeRequests() === 1, 'the call runs')
   await served.drain(10)
   await desk.client.close()
   expect(await waiting).toBe('cut off')

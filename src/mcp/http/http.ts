@@ -36,10 +36,10 @@ import { createStateless } from './stateless.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 
 /** Options of `serveMcpGatewayOnHttp`. */
-export type HttpOptions = {
+export type McpHttpOptions = {
   /** The port; 0 for any free one. */
   readonly port: number
-  /** The host to listen on. Default: loopback; any other needs a key or users. */
+  /** The address to listen on; any other than loopback needs a key or users. Default: `127.0.0.1`. */
   readonly address?: string
   /** The bearer token that clients must send. */
   readonly key?: string
@@ -77,11 +77,12 @@ export type HttpOptions = {
   readonly serverWaitMs?: number
 }
 
-/** A gateway that listens for HTTP clients. */
-export type HttpGateway = {
+/** An MCP gateway that listens for HTTP clients. */
+export type McpHttpGateway = {
+  /** Where clients reach it. */
   readonly url: string
-  /** Returns the number of running calls. */
-  running(): number
+  /** Returns the number of requests in progress, without streams of notifications. */
+  activeRequests(): number
   /** Returns the number of sessions of clients of the older protocol. */
   sessions(): number
   /** Reloads the files of the certificate. */
@@ -112,7 +113,10 @@ const UNANSWERED = 499
  * @example
  * const { url, close } = await serveMcpGatewayOnHttp(gateway, { port: 8080 })
  */
-export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
+export async function serveMcpGatewayOnHttp(
+  gateway: McpGateway,
+  options: McpHttpOptions,
+): Promise<McpHttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idleMs = 600_000, maxSessions = 1000 } = options
   const { users, usage, trace, protectedResource } = options
   checkAddress(address, options)
@@ -173,7 +177,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
   })
   return {
     url: url + PATH,
-    running: traffic.running,
+    activeRequests: traffic.running,
     sessions: sessions.size,
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
@@ -187,7 +191,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
   }
 }
 
-function checkAddress(address: string, { key, users }: HttpOptions): void {
+function checkAddress(address: string, { key, users }: McpHttpOptions): void {
   if (LOOPBACK.has(address) || key || users) return
   throw new OptionError(
     'key',

@@ -36,7 +36,7 @@ import { failureReason, outcomeHeaders, type RequestContext, record } from './re
 import { sendFailure } from './respond.ts'
 
 /** Options of `serveMessagesGateway`. */
-export type ServeOptions = {
+export type MessagesHttpOptions = {
   /** Answers the requests. */
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
@@ -45,7 +45,7 @@ export type ServeOptions = {
   readonly metrics?: MessagesMetrics
   /** The port; 0 for any free one. */
   readonly port: number
-  /** Address to listen on. Default: 127.0.0.1. */
+  /** The address to listen on; any other than loopback needs `keys` or `users`, unless `isOpen`. Default: `127.0.0.1`. */
   readonly address?: string
   /** Keys that clients must send, each with a mode of its own if it has one. */
   readonly keys?: readonly ClientKey[]
@@ -107,11 +107,12 @@ export type RequestRecord = {
   readonly user?: string | undefined
 }
 
-/** A listening gateway. */
-export type RunningServer = {
+/** A Messages gateway that listens for HTTP clients. */
+export type MessagesHttpGateway = {
+  /** Where clients reach it. */
   readonly url: string
-  /** The number of requests in progress. */
-  active(): number
+  /** Returns the number of requests in progress. */
+  activeRequests(): number
   /** Reads the files of the certificate again. */
   reloadTls(): void
   /**
@@ -137,7 +138,7 @@ const UNANSWERED = 499
  * @example
  * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
-export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
+export async function serveMessagesGateway(options: MessagesHttpOptions): Promise<MessagesHttpGateway> {
   const { gateway, setting = AUTO, metrics = createMessagesMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { maxBodyBytes = MAX_BODY_BYTES, silenceMs = SILENCE_MS, isOpen = false, onDone = () => {} } = options
@@ -200,7 +201,7 @@ export async function serveMessagesGateway(options: ServeOptions): Promise<Runni
   })
   return {
     url,
-    active: () => active,
+    activeRequests: () => active,
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
@@ -225,7 +226,7 @@ function needsKey(address: string): OptionError {
 
 /** What the server needs to be operated: certificates, readiness and metrics. */
 function openService(
-  { tls: files, notify, readinessChecks = [], ...options }: ServeOptions,
+  { tls: files, notify, readinessChecks = [], ...options }: MessagesHttpOptions,
   metrics: MessagesMetrics,
 ) {
   const tls = files && openTlsFiles(files, { notify })
