@@ -149,9 +149,9 @@ describe('values of the wrong kind', () => {
     expect((await ask(among, 'create issue')).names).toEqual([SEND])
   })
 
-  it('S10 a `hidden` that answers later hides', async () => {
-    const hidden: Loose = async () => true
-    const talk = new Talk(quietShelf({ tools, hidden }))
+  it('S10 an `isHidden` that answers later hides', async () => {
+    const isHidden: Loose = async () => true
+    const talk = new Talk(quietShelf({ tools, isHidden }))
     const { request } = await talk.user().prepare()
     expect(JSON.stringify(request)).not.toContain('slack')
     expect((await ask(talk.shelf, `select:${SEND}`)).names).toEqual([])

@@ -48,7 +48,7 @@ describe('wrong configuration', () => {
     ['trace', [], 'function'],
     ['countTokens', 12, 'function'],
     ['rank', 'nonsense', 'function'],
-    ['hidden', ['Bash'], 'function'],
+    ['isHidden', ['Bash'], 'function'],
     ['allowLoad', true, 'function'],
     ['toolSearch', 5, 'auto'],
     ['searchTool', 'search tool', 'letters'],

@@ -26,7 +26,15 @@ const FOLDERS: Record<string, RegExp> = {
 
 /** What a new user calls first. */
 const MAIN = [
-  ...['createShelf', 'createHost', 'presentMessages', 'explainBreak', 'applyPolicy', 'keepCapabilitiesFresh'],
+  ...[
+    'createShelf',
+    'createPureShelf',
+    'createHost',
+    'presentMessages',
+    'explainBreak',
+    'applyPolicy',
+    'keepCapabilitiesFresh',
+  ],
   ...['rankers', 'createLearnedSearch', 'warmUpSearch', 'validateInput', 'validateRequest', 'extendsPrefix'],
   ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
   ...[
@@ -76,7 +84,7 @@ describe('doc comments', () => {
 
   it.each([
     ['core/shelf.ts', 'Shelf'],
-    ['core/shelf.ts', 'ShelfOptions'],
+    ['core/shelf.ts', 'PureShelfOptions'],
     ['core/options.ts', 'Services'],
     ['core/options.ts', 'Settings'],
   ])('%s: every member of %s has one', (path, type) => {

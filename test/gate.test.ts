@@ -102,7 +102,7 @@ describe('G1 the optimistic gate', () => {
 
 describe('G2 the definitive gate', () => {
   const proxied = { baseURL: 'https://proxy.example' }
-  const withoutSearch = { hidden: ({ name }: { name: string }) => name === 'ToolSearch' }
+  const withoutSearch = { isHidden: ({ name }: { name: string }) => name === 'ToolSearch' }
   const nothing = { tools: [builtIn('Read')] }
   const auto = { toolSearch: 'auto' }
 
@@ -154,8 +154,8 @@ describe('G2 the definitive gate', () => {
   })
 
   it('G2 only tools that the host hides are nothing to search', async () => {
-    const hidden = ({ server }: { server?: string }) => server === 'slack'
-    expect((await decisionOf({ hidden })).reason).toBe('nothing-to-search')
+    const isHidden = ({ server }: { server?: string }) => server === 'slack'
+    expect((await decisionOf({ isHidden })).reason).toBe('nothing-to-search')
   })
 
   it('G2 the threshold is asked in auto only', async () => {
@@ -183,13 +183,14 @@ describe('G4 toward loading everything, never toward hiding silently', () => {
   })
 
   it('G4 a gate that throws', async () => {
-    const hidden = ({ name }: { name: string }) => name === 'ToolSearch' && expect.fail('no permissions file')
-    const decision = await expectEverything({ hidden }, 'no-search-tool')
+    const isHidden = ({ name }: { name: string }) =>
+      name === 'ToolSearch' && expect.fail('no permissions file')
+    const decision = await expectEverything({ isHidden }, 'no-search-tool')
     expect(decision.error).toContain('no permissions file')
   })
 
   it('G4 a missing search tool', async () => {
-    await expectEverything({ hidden: ({ name }) => name === 'ToolSearch' }, 'no-search-tool')
+    await expectEverything({ isHidden: ({ name }) => name === 'ToolSearch' }, 'no-search-tool')
   })
 
   it('G4 a counter and an estimate that both fail', async () => {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createShelf, type Shelf } from '../core/index.ts'
+import { createPureShelf, type Shelf } from '../core/index.ts'
 import { createFileFeed } from '../inspector/events/index.ts'
 import type { InspectedServers } from '../inspector/index.ts'
 import { type Machine, thisMachine } from '../mcp/config/index.ts'
@@ -150,7 +150,7 @@ function startServers(
   { named, machine, notify }: StartOptions,
 ): StartedServers {
   const { settings } = config
-  const shelf: Shelf = createShelf({ ...gatewayShelfOptions })
+  const shelf: Shelf = createPureShelf({ ...gatewayShelfOptions })
   const folder = defaultPinsFolder(machine.environment)
   const pins = folder === undefined ? undefined : openPins({ folder, notify: notify })
   const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))

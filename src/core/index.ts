@@ -79,7 +79,7 @@ export {
   shelveText,
   unknownHandle,
 } from './results/index.ts'
-export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
+export { createHost, createPureShelf, type PureShelfOptions, type Shelf } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export {
   allDefinitionTokens,

@@ -118,7 +118,7 @@ export type Settings = Services & {
   /** A `cache_control` for the last tool that is always sent, such as `{ type: 'ephemeral' }`. Default: none. */
   readonly cacheControl: object | undefined
   /** Returns true for a tool that must not be sent, announced or found (S10). Default: none is hidden. */
-  readonly hidden: ((tool: Tool) => boolean) | undefined
+  readonly isHidden: ((tool: Tool) => boolean) | undefined
   /** Called for each tool that a search is about to load; false prevents it (S16). Default: all may load. */
   readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
   /** Finds what fits a search beside tools, such as skills: the answer names it with what to do. Default: none. */
@@ -172,7 +172,7 @@ const defaults: Settings = {
   definitionLimit: 100_000,
   answerTokens: 8000,
   cacheControl: undefined,
-  hidden: undefined,
+  isHidden: undefined,
   allowLoad: undefined,
   related: undefined,
   learn: undefined,
@@ -242,7 +242,7 @@ const ofType: Partial<Record<keyof Settings, string>> = {
 
 const functions: readonly (keyof Settings)[] = [
   ...(['validate', 'timer', 'notify', 'trace', 'countTokens', 'rank'] as const),
-  ...(['hidden', 'allowLoad', 'related', 'learn'] as const),
+  ...(['isHidden', 'allowLoad', 'related', 'learn'] as const),
 ]
 
 function check(name: keyof Settings, value: unknown): void {

@@ -117,7 +117,7 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
     capability,
     contextWindow: settings.contextWindow ?? capability.contextWindow,
     mode,
-    partition: partitionTools(pool, servers, settings.hidden),
+    partition: partitionTools(pool, servers, settings.isHidden),
   }
 }
 

@@ -185,16 +185,16 @@ function withoutFaults(settings: Settings): Settings {
     trace,
     notify,
     timer: settings.timer && safeTimer(settings.timer, notify),
-    hidden: settings.hidden && promptly(settings.hidden, notify),
+    isHidden: settings.isHidden && promptly(settings.isHidden, notify),
   }
 }
 
-/** Warns about an asynchronous `hidden`, which hides every tool, because a promise is truthy. */
-function promptly(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
+/** Warns about an asynchronous `isHidden`, which hides every tool, because a promise is truthy. */
+function promptly(isHidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
-    const answer: unknown = hidden(tool)
+    const answer: unknown = isHidden(tool)
     if (silencePromise(answer))
-      notify('option "hidden" returned a promise, so the tool is hidden; return true or false.')
+      notify('option "isHidden" returned a promise, so the tool is hidden; return true or false.')
     return Boolean(answer)
   }
 }

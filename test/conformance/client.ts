@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createShelf } from '../../src/core/index.ts'
+import { createPureShelf } from '../../src/core/index.ts'
 import { createMcpHost } from '../../src/mcp/host/index.ts'
 import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
 import { createOAuth, login } from '../../src/mcp/oauth/index.ts'
@@ -59,7 +59,7 @@ async function connect(play: Play): Promise<void> {
   const { folder, url, say } = play
   const credentials = { folder, server: SERVER, url, notify: say }
   const host = createMcpHost({
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     servers: [configFor(url)],
     cacheFolder: false,
     questionHandler,

@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  createShelf,
+  createPureShelf,
   type FindRelated,
   type OpenTrace,
   type Rank,
@@ -285,7 +285,7 @@ function openReadyShelf(parts: ShelfParts): Shelf {
 function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
-  const shelf = createShelf({
+  const shelf = createPureShelf({
     ...gatewayShelfOptions,
     notify,
     ...(trace ? { trace } : {}),

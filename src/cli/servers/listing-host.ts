@@ -1,6 +1,6 @@
 // Starts servers once to list their definitions and store them in the cache, so that the gateway's first search knows
 // all of them.
-import { createShelf } from '../../core/index.ts'
+import { createPureShelf } from '../../core/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
@@ -21,7 +21,7 @@ export type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> &
 export function createListingHost(servers: readonly ServerConfig[], options: ListingOptions): McpHost {
   const host = createMcpHost({
     ...options,
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     servers,
     isCacheIgnored: true,
     acceptHint: pinsHint,

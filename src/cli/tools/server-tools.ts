@@ -1,5 +1,5 @@
 // Starts the servers of a configuration and lists their tools, for commands that only inspect them.
-import { createShelf, type Tool } from '../../core/index.ts'
+import { createPureShelf, type Tool } from '../../core/index.ts'
 import {
   type Config,
   type GatewaySettings,
@@ -29,7 +29,7 @@ export async function listServerTools(
   const wait = timeout ?? MAX_WAIT_SECONDS * 1000
   const { servers, settings } = await readServers(named, notify)
   const host = createMcpHost({
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     servers: servers.map((server) => toStart(server, timeout)),
     authorize: storedLogins(notify),
     notify,

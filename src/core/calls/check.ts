@@ -49,7 +49,7 @@ export function checkCall(
   const { settings, pool, servers } = host
   if (call.name === settings.searchTool) return undefined
   if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
-  const partition = partitionTools(pool, servers, settings.hidden)
+  const partition = partitionTools(pool, servers, settings.isHidden)
   const { name, input } = resolveCall(call, partition.pool, settings)
   const entry = partition.pool.byName.get(name)
   const wire = searchWire(host, conversation.state)

@@ -42,7 +42,7 @@ export async function findWhenReady(query: string, limit: number, live: LiveHost
 
 /** Returns the tools that a search can find. */
 export function partitionOf({ pool, servers, settings }: Host): ToolPartition {
-  return partitionTools(pool, servers, settings.hidden)
+  return partitionTools(pool, servers, settings.isHidden)
 }
 
 /** Returns the test for a result that ends the search now; undefined if no result can, so that none is computed. */

@@ -72,7 +72,7 @@ const checks: readonly (readonly [Reason, Check])[] = [
   ['model', ({ capability }, wire) => !usesReferences(wire) || capability.modelTakesReferences],
   ['provider', (context, wire) => wire !== undefined && wireTraits[wire].isSpokenBy(context)],
   ['rejected', (context, wire) => !usesReferences(wire) || !isRejected(context)],
-  ['no-search-tool', ({ settings }) => !settings.hidden?.({ name: settings.searchTool })],
+  ['no-search-tool', ({ settings }) => !settings.isHidden?.({ name: settings.searchTool })],
   ['nothing-to-search', (context) => isSearchable(context)],
 ]
 
