@@ -22,7 +22,7 @@ const events: readonly Section[] = [
       'core/trace.ts#PrefixChange',
       'core/figures/figures.ts#BilledTokens',
       'core/types.ts#Decision',
-      'core/types.ts#Reason',
+      'core/types.ts#DecisionReason',
       'core/types.ts#Origin',
     ],
   },

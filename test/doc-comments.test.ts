@@ -48,7 +48,7 @@ const MAIN = [
   ...['createMessagesGateway', 'createMessagesUpstream', 'createChatUpstream', 'createResponsesUpstream'],
   ...['createScriptUpstream', 'serveMessagesGateway', 'loadScript', 'createOAuth', 'createMcpMetrics'],
   ...['prepareRequest', 'answerSearch', 'checkCall', 'searchTools', 'compactHistory', 'foldHistory'],
-  ...['builtInTools', 'agentTool', 'createToolUseHelp', 'loadSkills', 'readTranscript'],
+  ...['createBuiltInTools', 'createAgentTool', 'createToolUseHelp', 'loadSkills', 'readTranscript'],
   ...['renderRequest', 'walkRequest', 'signThinking'],
 ]
 

@@ -1,6 +1,6 @@
 // G1, G2, G4, G5, G7: is tool search on for this request, and why?
 import { describe, expect, it } from 'vitest'
-import { type Reason, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
+import { type DecisionReason, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
@@ -107,7 +107,7 @@ describe('G2 the definitive gate', () => {
   const auto = { toolSearch: 'auto' }
 
   // Each row fails in one way and, as far as that is possible, in every later way too.
-  const rows: [Reason, ShelfOptions, string][] = [
+  const rows: [DecisionReason, ShelfOptions, string][] = [
     [
       'kill-switch',
       {
@@ -167,7 +167,11 @@ describe('G2 the definitive gate', () => {
 })
 
 describe('G4 toward loading everything, never toward hiding silently', () => {
-  async function expectEverything(options: ShelfOptions, reason: Reason, model = MODEL): Promise<Loose> {
+  async function expectEverything(
+    options: ShelfOptions,
+    reason: DecisionReason,
+    model = MODEL,
+  ): Promise<Loose> {
     const prepared = await quietShelf({ tools, ...options }).prepare({
       model,
       messages: [{ role: 'user', content: 'hi' }],
@@ -260,7 +264,7 @@ describe('G5 the decision is a value', () => {
   })
 
   it('G5 the list of reasons is closed', () => {
-    const reasons: Record<Reason, true> = {
+    const reasons: Record<DecisionReason, true> = {
       open: true,
       mode: true,
       'kill-switch': true,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PureShelfOptions } from '../src/core/index.ts'
 import { answerSearch, checkCall, createHost, newConversation, prepareRequest } from '../src/entries/core.ts'
-import { createShelf, type Server } from '../src/index.ts'
+import { createShelf, type ServerDetails } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -242,7 +242,9 @@ describe('the function form', () => {
   ] as [string, PureShelfOptions][])(
     'prepareRequest(host, conversation, request) gives the same request: %s',
     async (_, options) => {
-      const servers: Record<string, Server> = { slack: { state: 'connected', instructions: 'Ask first.' } }
+      const servers: Record<string, ServerDetails> = {
+        slack: { state: 'connected', instructions: 'Ask first.' },
+      }
       const talk = talkWith({ ...options, servers }).user()
       const host = createHost({ environment: {}, notify: () => {}, tools, servers, ...options })
       const conversation = newConversation()

@@ -13,7 +13,7 @@ import type { FileChange } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 
 /** The client that calls the model: the Anthropic SDK's, or anything with its shape. */
-export type Client = {
+export type MessagesClient = {
   readonly messages: {
     create(
       request: never,
@@ -71,7 +71,7 @@ export type ScriptPlan = {
 }
 
 /** Runs the tools of MCP servers; an `McpHost` is one. */
-export type Runner = {
+export type ToolRunner = {
   /** `meta` is for the server, such as the trace context of the call. */
   run(
     call: ToolUse,
@@ -103,7 +103,7 @@ export type PermissionRequest = {
 export type PermissionVerdict = true | { readonly isHidden: (path: string) => boolean } | string
 
 /** Decides about every tool call except ToolSearch. `createPermissions` creates one from rules. */
-export type Permission = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
+export type PermissionCheck = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
 
 /** What `agent.send` yields while it works. The last event is `end`. */
 export type AgentEvent =
@@ -228,7 +228,7 @@ export type SentRequest = {
 /** Options of `createAgent`. */
 export type AgentOptions = {
   /** A client of the official SDK, or one with the same `messages.create`. */
-  readonly client: Client
+  readonly client: MessagesClient
   /** The model's id; `agent.model` changes it later. */
   readonly model: string
   /** Holds the tools and decides which of them are sent. */
@@ -236,11 +236,11 @@ export type AgentOptions = {
   /** The agent's own tools; they are put on the shelf. */
   readonly tools?: readonly AgentTool[]
   /** Runs tools of MCP servers. */
-  readonly runner?: Runner
+  readonly runner?: ToolRunner
   /** The system prompt. */
   readonly system?: string
   /** Decides which calls may run. Without it, every call runs. */
-  readonly permission?: Permission
+  readonly permission?: PermissionCheck
   /** Receives samplings, calls, results and permissions as events; pass the function that is the shelf's option `trace`, too. */
   readonly trace?: ConversationListener | undefined
   /** The history of an earlier session. */

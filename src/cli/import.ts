@@ -4,7 +4,7 @@ import { clientEntries, compareWith, type ImportPlan, type PlannedServer } from 
 import {
   addServers,
   describeTransport,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
   readConfig,
   thisMachine,
@@ -34,7 +34,7 @@ export const importServers: Command = importCommand(thisMachine)
 export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
 
 /** Creates the command; `machine` is read when it runs. */
-export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce): Command {
+export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = listOnce): Command {
   return {
     name: 'import',
     summary:
@@ -69,7 +69,7 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
   }
 }
 
-async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: WarmUp): Promise<0 | 1> {
+async function run(input: Input, terminal: Terminal, machine: LocalMachine, warmUp: WarmUp): Promise<0 | 1> {
   if (input.isSet('apply') && input.isSet('undo')) throw new UsageError('use either --apply or --undo.')
   if (input.isSet('force') && !input.isSet('undo')) throw new UsageError('--force requires --undo.')
   if (input.isSet('apply') && input.isSet('trust-project'))
@@ -109,7 +109,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
 async function startable(
   { file }: Pick<ImportTarget, 'file'>,
   added: readonly PlannedServer[],
-  machine: Machine,
+  machine: LocalMachine,
 ): Promise<readonly ServerConfig[]> {
   const names = new Set(added.map(({ name }) => name))
   const { servers } = await readConfig([file], machine.environment, machine)
@@ -175,7 +175,7 @@ function tellNextSteps(
   { servers }: ImportPlan,
   { file }: ImportTarget,
   isWritten: boolean,
-  machine: Machine,
+  machine: LocalMachine,
   terminal: Terminal,
 ): void {
   const config = file === ownConfigFile(machine) ? [] : ['--config', file]

@@ -1,10 +1,10 @@
 // `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
 import { measureTools } from '../doctor/index.ts'
 import {
-  type Config,
   describeTransport,
   existingFiles,
-  type Machine,
+  type LoadedConfig,
+  type LocalMachine,
   readConfig,
   thisMachine,
   userConfigFiles,
@@ -33,7 +33,7 @@ type Listed = {
 export const list: Command = listCommand(thisMachine)
 
 /** Creates the command; `machine` is read when it runs. */
-export function listCommand(machine: () => Machine): Command {
+export function listCommand(machine: () => LocalMachine): Command {
   return {
     name: 'list',
     summary: 'Lists your MCP servers with their state and the tokens of their tools.',
@@ -113,7 +113,7 @@ function withCosts(statuses: readonly ServerStatus[], timeout: number): Listed[]
 }
 
 /** Returns each server whose variables are not set, once. */
-function unsetIn({ problems }: Config): Listed[] {
+function unsetIn({ problems }: LoadedConfig): Listed[] {
   const names = [...new Set(problems.flatMap(({ unset, server }) => (unset && server ? [server] : [])))]
   return names.map((name) => {
     const { unset = [] } = problems.find(({ server, unset }) => server === name && unset) ?? {}

@@ -9,8 +9,8 @@ import {
   rememberReads,
 } from '../mcp/cache/index.ts'
 import {
-  type Config,
   depthOf,
+  type LoadedConfig,
   ownConfigFile,
   readConfig,
   thisMachine,
@@ -238,7 +238,7 @@ async function readFiles(
   files: readonly string[],
   input: Input,
   notify: (message: string) => void,
-): Promise<Config> {
+): Promise<LoadedConfig> {
   const config = await readConfig(files)
   for (const problem of config.problems) notify(describeProblem(problem))
   if (config.servers.length > 0) return config
@@ -252,7 +252,7 @@ async function readFiles(
 }
 
 /** Opens the host at first use. */
-function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHost> {
+function openOnce(config: LoadedConfig, options: HostOptions): () => Promise<OpenedHost> {
   let opened: Promise<OpenedHost> | undefined
   return () => {
     opened ??= import('./gateway/mcp-host.ts').then(({ openHost }) => openHost(config, options))
@@ -265,7 +265,7 @@ function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHos
  * precedes loading the host and the SDK. The host must be asked only if changed instructions are held back.
  */
 async function greet(
-  { servers, settings }: Config,
+  { servers, settings }: LoadedConfig,
   cache: DefinitionCache,
   open: () => Promise<OpenedHost>,
   streams: ClientStreams,

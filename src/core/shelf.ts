@@ -40,7 +40,7 @@ import type {
   PoolTool,
   RequestLike,
   SendableItem,
-  Server,
+  ServerDetails,
   Servers,
   Tool,
   ToolPartition,
@@ -53,7 +53,7 @@ export type PureShelfOptions = Options & {
   /** Tools of the host and of MCP servers, any number; `shelf.add` adds more later. */
   readonly tools?: readonly Tool[]
   /** Details of MCP servers by name: whether to always load their tools, their instructions, their state. */
-  readonly servers?: { readonly [name: string]: Partial<Server> }
+  readonly servers?: { readonly [name: string]: Partial<ServerDetails> }
   /** Continues an earlier conversation: what its `shelf.state()` returned. */
   readonly state?: State
 }
@@ -189,7 +189,7 @@ export type Shelf = {
   /** Marks a server as failed: searches report it with this error. Its tools stay until they are removed. */
   failed(server: string, error: unknown): void
   /** Updates the given details of a server: `state`, `alwaysLoad`, `instructions`, `description`. */
-  setServer(name: string, details: Partial<Server>): void
+  setServer(name: string, details: Partial<ServerDetails>): void
   /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `isSubAgent` is false. */
   fork(options?: ForkOptions): Shelf
   /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '../lib/index.ts'
-import type { ConfigPlace, Machine } from '../mcp/config/index.ts'
+import type { ConfigPlace, LocalMachine } from '../mcp/config/index.ts'
 import {
   bindWorkspace,
   type ConfigText,
@@ -56,7 +56,7 @@ export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text
  * Plans the import of all servers. A server that several files share is imported once; different servers of the same
  * name get their client's name, too.
  */
-export async function planImport(places: readonly ImportPlace[], machine: Machine): Promise<ImportPlan> {
+export async function planImport(places: readonly ImportPlace[], machine: LocalMachine): Promise<ImportPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
   for (const { client, file, text } of places) {
@@ -83,7 +83,7 @@ export type ImportState = 'new' | 'kept' | 'differs'
 export async function compareWith(
   file: string,
   names: readonly string[],
-  machine: Machine,
+  machine: LocalMachine,
 ): Promise<(planned: PlannedServer) => ImportState> {
   const { entries } = await readEntries(file, machine)
   const programIn = (entry: ServerEntry) => {
@@ -138,7 +138,7 @@ type Candidate = {
   readonly definition: object
 }
 
-function nameApart(candidates: readonly Candidate[], machine: Machine): PlannedServer[] {
+function nameApart(candidates: readonly Candidate[], machine: LocalMachine): PlannedServer[] {
   const groups: Candidate[][] = []
   /** Only servers of the same name are compared, since duplicates share it. */
   const byName = new Map<string, Candidate[][]>()
@@ -191,7 +191,7 @@ function fieldsOf({ transport }: ServerConfig, { fields }: ServerEntry): Fields 
 function unsetIn(
   fields: Fields,
   { inputs }: ServerEntry,
-  { environment, folder }: Machine,
+  { environment, folder }: LocalMachine,
 ): PlannedServer['unset'] {
   const known = withWorkspace(environment, folder)
   const missing = textsIn(fields).flatMap((text) => expand(text, known).missing)

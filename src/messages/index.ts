@@ -38,9 +38,9 @@ export {
   createScriptUpstream,
   loadScript,
   type MessagesOptions,
+  type ModelScript,
   type ObservedRequest,
   readScript,
-  type Script,
   ScriptError,
   type ScriptUpstreamOptions,
 } from './upstream/index.ts'

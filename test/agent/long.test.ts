@@ -8,8 +8,8 @@ import {
   type Agent,
   type AgentEvent,
   type AgentTool,
-  agentTool,
   createAgent,
+  createAgentTool,
   openTranscript,
   readTranscript,
 } from '../../src/agent/index.ts'
@@ -66,7 +66,7 @@ function open({ client }: Model, file: string, isNew: boolean, contextWindow = 4
   const runner = runnerOn(shelf)
   const transcript = openTranscript(file, (message) => expect.fail(message))
   const shared = { client, model: MODEL, shelf, runner, contextWindow }
-  const tools: AgentTool[] = [echo('Echo'), agentTool(() => ({ ...shared, tools }))]
+  const tools: AgentTool[] = [echo('Echo'), createAgentTool(() => ({ ...shared, tools }))]
   const agent = createAgent({
     ...shared,
     tools,

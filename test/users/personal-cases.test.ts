@@ -354,8 +354,8 @@ describe('the joined host', () => {
     host.notifyServers('n')
     host.watchLists()
     const both = [
-      'settled {"timeout":5}',
-      'refreshStaleLists {"timeout":6}',
+      'settled {"timeoutMs":5}',
+      'refreshStaleLists {"timeoutMs":6}',
       'notifyServers "n"',
       'watchLists',
     ]

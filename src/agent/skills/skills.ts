@@ -16,7 +16,7 @@ export type SkillsOptions = {
   /** URL of a remote skill index. */
   readonly indexUrl?: URL | string
   readonly fetch?: typeof fetch
-  /** Skills of MCP servers, as known now; `serverSkills(host).list` returns them. */
+  /** Skills of MCP servers, as known now; `createServerSkills(host).list` returns them. */
   readonly servers?: () => readonly Skill[]
   readonly notify?: Notify
   /** If given, DiscoverSkills also suggests matching deferred tools. */

@@ -17,7 +17,7 @@ import type { AgentTool } from '../types.ts'
 export const NOT_INSIDE: readonly string[] = [SEARCH_TOOL, BATCH_TOOL, SCRIPT_TOOL, 'Agent', 'Skill']
 
 /** Creates the tool. Its calls are permitted and shown each under its own name. */
-export function batchTool(): AgentTool {
+export function createBatchTool(): AgentTool {
   return {
     name: BATCH_TOOL,
     description: callToolsTool.description,

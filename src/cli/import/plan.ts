@@ -14,7 +14,7 @@ import {
   configPlaces,
   describeTransport,
   existingFiles,
-  type Machine,
+  type LocalMachine,
   ownEntry,
   serverNames,
 } from '../../mcp/config/index.ts'
@@ -74,7 +74,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
 export async function makePlan(
   from: string | undefined,
   target: ImportTarget,
-  machine: Machine,
+  machine: LocalMachine,
   openFolder: (files: readonly string[]) => Promise<Project>,
 ): Promise<ImportPlan> {
   const known = configPlaces(machine)
@@ -95,7 +95,11 @@ export async function makePlan(
 }
 
 /** Returns the files named by `--from`, with the clients that they belong to. */
-export function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
+export function namedPlaces(
+  from: string,
+  known: readonly ConfigPlace[],
+  { folder }: LocalMachine,
+): ImportPlace[] {
   const files = from.split(',').map((file) => file.trim())
   const named = files.filter((file) => file !== '')
   if (named.length === 0) throw new UsageError('--from is empty; pass one or more files, comma separated.')

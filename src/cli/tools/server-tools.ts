@@ -1,8 +1,8 @@
 // Starts the servers of a configuration and lists their tools, for commands that only inspect them.
 import { createPureShelf, type Tool } from '../../core/index.ts'
 import {
-  type Config,
   type GatewaySettings,
+  type LoadedConfig,
   readConfig,
   thisMachine,
   userConfigFiles,
@@ -57,7 +57,7 @@ export async function listServerTools(
 async function readServers(
   named: readonly string[] | undefined,
   notify: (message: string) => void,
-): Promise<Pick<Config, 'servers' | 'settings'>> {
+): Promise<Pick<LoadedConfig, 'servers' | 'settings'>> {
   const files = named ?? userConfigFiles(thisMachine())
   const { servers, settings, problems } = await readConfig(files)
   const moved = named && servers.length === 0 ? await movedServersAdvice(problems, thisMachine()) : undefined

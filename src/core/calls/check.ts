@@ -8,7 +8,7 @@ import { refuse } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { partitionTools, withOwnNames } from '../tools/index.ts'
-import type { Pool, PoolTool, Problem, Servers, ToolPartition, ToolResult, ToolUse } from '../types.ts'
+import type { InputProblem, Pool, PoolTool, Servers, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
@@ -106,7 +106,7 @@ function unknownTool(
 }
 
 /** Validates against the server's own schema (V1); the one that the model got may accept more. */
-function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly Problem[] {
+function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly InputProblem[] {
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []
   try {
@@ -117,7 +117,7 @@ function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings):
   }
 }
 
-function describe({ name, names }: PoolTool, problems: readonly Problem[], input: unknown): string {
+function describe({ name, names }: PoolTool, problems: readonly InputProblem[], input: unknown): string {
   const lines = problems.map((problem) => {
     const place = problem.path === '' ? 'the input' : sentPath(problem.path, names)
     const explained = explainString(problem, input)
@@ -141,7 +141,7 @@ const spoken: { readonly [type: string]: string } = {
 }
 
 /** Explains a string in place of a number, a boolean or JSON, which models write that never saw the schema (V3). */
-function explainString({ path, expected }: Problem, input: unknown): string | undefined {
+function explainString({ path, expected }: InputProblem, input: unknown): string | undefined {
   const value = valueAt(input, path)
   const wanted = expected?.find((type) => Object.hasOwn(spoken, type))
   if (typeof value !== 'string' || wanted === undefined) return undefined

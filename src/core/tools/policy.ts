@@ -3,7 +3,7 @@
 
 import { byName, matchesAny, SEARCH_TOOL } from '../../lib/index.ts'
 import { silencePromise } from '../attempt.ts'
-import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../types.ts'
+import type { Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from '../types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
@@ -99,7 +99,7 @@ const remembered = new WeakMap<Pool, Remembered>()
 /** Returns a key of everything that may differ between two splits of one pool. */
 function splitKey(pool: Pool, servers: Servers, isHidden?: (tool: Tool) => boolean): string {
   const always = [...servers]
-    .filter(([, server]: [string, Server]) => server.alwaysLoad === true)
+    .filter(([, server]: [string, ServerDetails]) => server.alwaysLoad === true)
     .map(([name]) => name)
   const answers = askedTools(pool).map(
     ({ tool }) => `${Number(ask(tool.critical))}${Number(ask(tool.initializing))}`,

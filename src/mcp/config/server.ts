@@ -5,7 +5,7 @@ import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
 import { mapTexts, type ServerEntry } from './formats.ts'
 import { readLint, serverDefaults, serverKeys, toolKeys } from './keys.ts'
-import type { Machine } from './places.ts'
+import type { LocalMachine } from './places.ts'
 import { type Expanded, expand, withWorkspace } from './references.ts'
 import { hasUserValue, userValuesIn } from './user-values.ts'
 
@@ -26,7 +26,7 @@ const decisive = ['command', 'args', 'cwd', 'url']
 export function readServer(
   entry: ServerEntry,
   file: string,
-  machine: Machine,
+  machine: LocalMachine,
   fill: Fill = filling(entry, machine),
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
@@ -116,7 +116,7 @@ type Made<Value> = { readonly value: Value; readonly problems: readonly string[]
 /** Expands the references in a string. */
 export type Fill = (text: string) => Expanded
 
-function filling({ project }: ServerEntry, { folder, environment }: Machine): Fill {
+function filling({ project }: ServerEntry, { folder, environment }: LocalMachine): Fill {
   const known = withWorkspace(environment, project ?? folder)
   return (text) => expand(text, known)
 }
@@ -172,7 +172,7 @@ function makeTransport(
   kind: TransportKind,
   { command = '', args = [], env = recordOf([]), cwd, url = '', headers = recordOf([]) }: ServerValues,
   { base, project }: ServerEntry,
-  { home }: Machine,
+  { home }: LocalMachine,
 ): StdioConfig | RemoteConfig {
   if (kind !== 'stdio') return { kind, url: url.trim(), headers }
   return {
@@ -184,7 +184,10 @@ function makeTransport(
   }
 }
 
-function transportProblem(transport: StdioConfig | RemoteConfig, { program }: Machine): string | undefined {
+function transportProblem(
+  transport: StdioConfig | RemoteConfig,
+  { program }: LocalMachine,
+): string | undefined {
   if (wordsOf(transport).some(hasUserValue))
     return `\${user:…} can only be used in ${transport.kind === 'stdio' ? '"env"' : '"headers"'}; the server is left out.`
   if (transport.kind !== 'stdio') {
