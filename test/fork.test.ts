@@ -150,7 +150,7 @@ describe('U1 a sub-agent', () => {
     await parent.prepare()
     expect(parent.shelf.state().betas).toHaveLength(1)
     const fork = parent.shelf.fork()
-    expect(fork.state()).toMatchObject({ betas: [], kept: [], opened: false, announced: false })
+    expect(fork.state()).toMatchObject({ betas: [], kept: [], hasOpened: false, hasAnnounced: false })
     await new Talk(fork).user().prepare()
     const before = JSON.stringify(parent.shelf.state())
     await new Talk(fork.fork()).user().prepare()

@@ -283,17 +283,17 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     shelve: (call, result) => shelveResult(shared.host, conversation, call, result),
     results: () => conversation.state.results?.shelved ?? [],
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
-      const bound = conversation.state.bound ?? false
+      const { thinkingBinding = 'never' } = conversation.state
       const entries = read(messages).entries as unknown as Item[]
       const reminder = aboutShelved(shelf.results())
-      const compacted = await compactHistory(entries, searchName, { ...options, bound, reminder })
+      const compacted = await compactHistory(entries, searchName, { ...options, thinkingBinding, reminder })
       const counts = { before: messages.length, after: compacted.length }
       tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
       return compacted
     },
     snip: (messages, drop) =>
-      snipHistory(messages, searchName, drop, { bound: conversation.state.bound ?? false }),
-    sendable: (history) => sendableMessages(history, { bound: conversation.state.bound ?? false }),
+      snipHistory(messages, searchName, drop, { thinkingBinding: conversation.state.thinkingBinding }),
+    sendable: (history) => sendableMessages(history, { thinkingBinding: conversation.state.thinkingBinding }),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {

@@ -28,7 +28,7 @@ export async function decide(context: Context, opened: boolean): Promise<Decisio
 
 /** Decides, without a model and without counting, whether the search tool may be offered at all (G1). */
 function offerReason(settings: Settings, mode: ModeReading, capability: Capability): DecisionReason {
-  if (mode.killed) return 'kill-switch'
+  if (mode.isKilled) return 'kill-switch'
   if (mode.mode === 'standard') return 'mode'
   if (mode.isSet || !usesReferences(wireOf(settings, capability))) return 'open'
   return isKnownHost(settings.baseURL, capability.provider) ? 'open' : 'proxy'

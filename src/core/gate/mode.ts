@@ -11,7 +11,7 @@ export type ModeReading = {
   /** Whether the user set a value; then an unknown proxy is trusted to support tool search (G1). */
   readonly isSet: boolean
   /** Whether the kill switch is on, which overrides everything else (M1). */
-  readonly killed: boolean
+  readonly isKilled: boolean
   readonly warning?: string
 }
 
@@ -22,12 +22,12 @@ const KILL_SWITCHES = ['CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS', 'TOOLSHELF_DISA
 export function readMode(option: string | boolean | undefined, environment: Environment): ModeReading {
   const value =
     option === undefined || String(option).trim() === '' ? environment.ENABLE_TOOL_SEARCH : String(option)
-  const killed = KILL_SWITCHES.some((name) => isTruthy(environment[name]))
-  return killed ? { ...parseMode(value), mode: 'standard', killed } : { ...parseMode(value), killed }
+  const isKilled = KILL_SWITCHES.some((name) => isTruthy(environment[name]))
+  return isKilled ? { ...parseMode(value), mode: 'standard', isKilled } : { ...parseMode(value), isKilled }
 }
 
 /** Parses the value; option and variable have the same syntax (M3). */
-function parseMode(value: string | undefined): Omit<ModeReading, 'killed'> {
+function parseMode(value: string | undefined): Omit<ModeReading, 'isKilled'> {
   const text = (value ?? '').trim().toLowerCase()
   const percent = DEFAULT_PERCENT
   if (text === '') return { mode: 'tst', percent, isSet: false }
@@ -38,7 +38,7 @@ function parseMode(value: string | undefined): Omit<ModeReading, 'killed'> {
   return { mode: 'tst', percent, isSet: true, warning: unclear(value, 'tool search is on') }
 }
 
-function parsePercent(text: string, value: string | undefined): Omit<ModeReading, 'killed'> {
+function parsePercent(text: string, value: string | undefined): Omit<ModeReading, 'isKilled'> {
   const isSet = true
   if (!/^[+-]?\d+(\.\d*)?$/.test(text)) {
     const warning = unclear(value, `the threshold is ${DEFAULT_PERCENT} %`)

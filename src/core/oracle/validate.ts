@@ -27,16 +27,16 @@ export type ValidateOptions = {
   /** The values of the `anthropic-beta` header. */
   readonly betas?: readonly string[]
   /** Behaves like a proxy from before tool search (W2). */
-  readonly oldProxy?: boolean
+  readonly isOldProxy?: boolean
   /** Behaves like a model that binds thinking to everything before it (wire 44). */
-  readonly boundThinking?: boolean
+  readonly bindsThinking?: boolean
   /** The request is complete, as sent to `/v1/messages`: checks model, `max_tokens` and thinking budget too. */
-  readonly whole?: boolean
+  readonly isComplete?: boolean
   /**
    * Checks only what tool search depends on. For a gateway in front of an API that may know more block types or have other
    * limits, and that reports them itself.
    */
-  readonly lenient?: boolean
+  readonly isLenient?: boolean
   readonly requestId?: string
 }
 
@@ -57,7 +57,7 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
   const betas = options.betas ?? []
   const { tools, system, messages } = request
   const shape =
-    (options.oldProxy ? checkOldProxy(request, betas) : undefined) ??
+    (options.isOldProxy ? checkOldProxy(request, betas) : undefined) ??
     checkTools(tools, betas.includes(INLINE_TOOLS)) ??
     checkSystem(system) ??
     checkMessages(messages)
@@ -67,8 +67,8 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
     checkSystemTurns(turns, betas) ??
     checkPairing(turns) ??
     checkReferences(tools, turns) ??
-    (options.lenient ? undefined : checkDetails(request, turns, options)) ??
-    (options.boundThinking ? checkBoundThinking(request, betas) : undefined)
+    (options.isLenient ? undefined : checkDetails(request, turns, options)) ??
+    (options.bindsThinking ? checkBoundThinking(request, betas) : undefined)
   )
 }
 
@@ -76,13 +76,13 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
 function checkDetails(
   request: Fields,
   turns: readonly Turn[],
-  { betas = [], whole = false }: ValidateOptions,
+  { betas = [], isComplete = false }: ValidateOptions,
 ): Refusal | undefined {
   return (
-    checkParameters(request, turns, whole) ??
+    checkParameters(request, turns, isComplete) ??
     checkSchemas(request.tools, turns) ??
     checkContents(turns) ??
-    checkThinking(request, turns, betas, whole) ??
+    checkThinking(request, turns, betas, isComplete) ??
     checkMarks(request) ??
     checkBody(request)
   )

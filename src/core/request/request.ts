@@ -78,7 +78,7 @@ export function hostTools(
 /** Returns the beta headers: one that was sent stays for the conversation, unless the kill switch is on (Q4). */
 export function betasFor(context: Context, wire: Wire | undefined): readonly string[] {
   const { state, mode, capability } = context
-  if (mode.killed) return []
+  if (mode.isKilled) return []
   const references = wire?.takesReferences ? (capability.provider?.betas ?? []) : []
   const additions = wire?.takesAdditions ? [additionBeta(context) ?? ''] : []
   const betas = [...new Set([...state.betas, ...references, ...additions])].filter((beta) => beta !== '')
@@ -146,7 +146,7 @@ function hostChoice(
 
 function hostBetas(betas: unknown, { mode, settings }: Context): object {
   if (!Array.isArray(betas)) return {}
-  const ours = mode.killed ? searchBetas(settings.capabilities) : new Set()
+  const ours = mode.isKilled ? searchBetas(settings.capabilities) : new Set()
   const kept = betas.filter((beta) => !ours.has(String(beta)))
   return kept.length > 0 ? { betas: kept } : {}
 }

@@ -35,10 +35,10 @@ export function toMessages(request: MessagesRequest, context: Context): Fields[]
 }
 
 /** Merges consecutive messages of one role into turns, as the Messages API does; drops empty ones. */
-function turnsOf(messages: readonly unknown[], { systemAnywhere, thoughts }: Context): Turn[] {
+function turnsOf(messages: readonly unknown[], { takesSystemAnywhere, thoughts }: Context): Turn[] {
   const turns: { readonly role: string; readonly blocks: Fields[] }[] = []
   for (const { role, content } of messages.map(fieldsOf)) {
-    const isNote = role === 'system' && !systemAnywhere
+    const isNote = role === 'system' && !takesSystemAnywhere
     const isPassedOn = (block: Fields) => isSpoken(block) || thoughts.keptIn(block) !== undefined
     const blocks = blocksOf(content).filter(role === 'system' ? isSpokenText : isPassedOn)
     if (!blocks.some(isSpoken)) continue
@@ -221,12 +221,12 @@ function toImage({ type, media_type, data, url }: Fields): Fields {
   return toText('(an image that this model cannot be shown)')
 }
 
-function toDocument({ title, source }: Fields, { files }: Context): Fields[] {
+function toDocument({ title, source }: Fields, { takesFiles }: Context): Fields[] {
   const { type, media_type, data, content, url } = fieldsOf(source)
   const name = textOf(title) || 'document'
   if (type === 'text') return [toText(`${name}:\n${textOf(data)}`)]
   if (type === 'content') return [toText(`${name}:`), ...blocksOf(content).flatMap(toContentPart)]
-  if (type === 'base64' && files)
+  if (type === 'base64' && takesFiles)
     return [{ type: 'file', file: { filename: name, file_data: `data:${media_type};base64,${data}` } }]
   return [toText(`(${name}${url ? ` at ${url}` : ''}: a file that this model cannot be shown)`)]
 }

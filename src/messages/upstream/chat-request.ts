@@ -40,7 +40,7 @@ function settingsOf(request: MessagesRequest, dialect: Dialect): Fields {
   const stop = listOf(request.stop_sequences)
   return {
     [dialect.limit]: request.max_tokens,
-    ...(dialect.temperature ? { temperature: request.temperature, top_p: request.top_p } : {}),
+    ...(dialect.takesTemperature ? { temperature: request.temperature, top_p: request.top_p } : {}),
     ...(stop.length > 0 ? { stop } : {}),
     ...thinkingOf(request, dialect),
     response_format: formatOf(request),

@@ -3,10 +3,10 @@
 /** The capabilities and requirements of a server with a model. */
 export type Dialect = {
   readonly limit: 'max_tokens' | 'max_completion_tokens'
-  readonly temperature: boolean
+  readonly takesTemperature: boolean
   /** Whether a system message may come anywhere; templates of many open models accept it only first. */
-  readonly systemAnywhere: boolean
-  readonly files: boolean
+  readonly takesSystemAnywhere: boolean
+  readonly takesFiles: boolean
   /** The value for each effort of the Messages API; undefined if the model has no effort levels. */
   readonly efforts: { readonly [effort: string]: string } | undefined
   /** The effort to send if the client disables thinking. */
@@ -32,9 +32,9 @@ export type Dialect = {
 
 const PLAIN: Dialect = {
   limit: 'max_tokens',
-  temperature: true,
-  systemAnywhere: false,
-  files: false,
+  takesTemperature: true,
+  takesSystemAnywhere: false,
+  takesFiles: false,
   efforts: undefined,
   noEffort: undefined,
   takesThinking: false,
@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'OpenAI',
     host: /^api\.openai\.com$|\.openai\.azure\.com$/,
-    has: { limit: 'max_completion_tokens', systemAnywhere: true, files: true, maxTools: 128 },
+    has: { limit: 'max_completion_tokens', takesSystemAnywhere: true, takesFiles: true, maxTools: 128 },
   },
   {
     name: "OpenAI's models, wherever they are",
@@ -77,7 +77,7 @@ const ROWS: readonly Row[] = [
   {
     name: "OpenAI's models that reason",
     model: /(^|\/)(o\d|gpt-([5-9]|\d\d))/,
-    has: { limit: 'max_completion_tokens', temperature: false, efforts: THREE, encryptsReasoning: true },
+    has: { limit: 'max_completion_tokens', takesTemperature: false, efforts: THREE, encryptsReasoning: true },
   },
   {
     name: 'OpenAI from gpt-5.2 on',
@@ -85,7 +85,7 @@ const ROWS: readonly Row[] = [
     has: { efforts: { ...FIVE, max: 'xhigh' }, noEffort: 'none' },
   },
   { name: 'gpt-oss', model: /gpt-oss/, has: { efforts: THREE } },
-  { name: 'OpenRouter', host: /^openrouter\.ai$/, has: { files: true, searchesTools: true } },
+  { name: 'OpenRouter', host: /^openrouter\.ai$/, has: { takesFiles: true, searchesTools: true } },
   {
     name: 'Baseten and orq.ai',
     host: /(^|\.)(baseten\.co|orq\.ai)$/,

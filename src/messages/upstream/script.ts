@@ -115,14 +115,14 @@ function chosenWire({ api }: ModelScript, forced: UpstreamWire | undefined): Cho
 
 function refusal(
   request: MessagesRequest,
-  { api, boundThinking }: ModelScript,
+  { api, boundThinking: bindsThinking }: ModelScript,
   { headers }: UpstreamCall,
   requestId?: string,
 ) {
   return validateRequest(request, {
     betas: parseBetas(headers['anthropic-beta']),
-    oldProxy: api === 'old',
-    boundThinking,
+    isOldProxy: api === 'old',
+    bindsThinking,
     ...(requestId === undefined ? {} : { requestId }),
   })
 }
