@@ -5,6 +5,7 @@ import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './ty
 
 /** What a sub-agent shares with the agent that calls it. */
 export type SubAgentOptions = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
+  /** The tools that sub-agents run themselves. */
   readonly tools: readonly AgentTool[]
 }
 

@@ -57,7 +57,7 @@ export type ToolContext = {
 export type InnerCallOptions = {
   /** Aborts this call alone. */
   readonly signal?: AbortSignal
-  /** The result is not put on the shelf: it does not go to the model. */
+  /** The result is not put on the shelf: it does not go to the model. Default: false. */
   readonly isWhole?: boolean
   /** The script that makes the call. */
   readonly script?: ScriptPlan
@@ -237,7 +237,7 @@ export type AgentOptions = {
   readonly tools?: readonly AgentTool[]
   /** Runs tools of MCP servers. */
   readonly runner?: ToolRunner
-  /** The system prompt. */
+  /** The system prompt. Default: none. */
   readonly system?: string
   /** Decides which calls may run. Without it, every call runs. */
   readonly permission?: PermissionCheck
@@ -254,15 +254,15 @@ export type AgentOptions = {
   ) => Promise<readonly string[]>
   /** Returns the names of deferred tools that a user message needs; they are loaded before the model call. */
   readonly preload?: (text: string) => readonly string[]
-  /** Maximum output tokens per reply. */
+  /** Maximum output tokens per reply. Default: 8192. */
   readonly maxTokens?: number
-  /** The model's context window in tokens. */
+  /** The model's context window in tokens. Default: 200,000. */
   readonly contextWindow?: number
-  /** The share of the context window at which the history is compacted. */
+  /** The share of the context window at which the history is compacted. Default: 0.8. */
   readonly compactAt?: number
-  /** Maximum model calls per user message. */
+  /** Maximum model calls per user message. Default: 200. */
   readonly maxSteps?: number
-  /** How often a model call is retried after a transient failure. */
+  /** How often a model call is retried after a transient failure. Default: 4. */
   readonly retries?: number
   /** Waits before a retry; replaceable in tests. */
   readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>

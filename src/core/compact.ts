@@ -28,7 +28,7 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   readonly trigger?: string
   /** Whether thinking is bound to the messages before it; kept messages lose what is (N5). Default: `never`. */
   readonly thinkingBinding?: ThinkingBinding
-  /** Text to add to the summary, such as which long results can still be read. */
+  /** Text to add to the summary, such as which long results can still be read. Default: none. */
   readonly reminder?: string
 }
 

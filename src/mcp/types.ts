@@ -22,9 +22,9 @@ export type ServerConfig = {
   readonly elicitation?: 'ask' | 'deny'
   /** Whether the server may send requests to the client's model during a call. Default: `ask`. */
   readonly sampling?: 'ask' | 'deny'
-  /** Milliseconds to connect. */
+  /** Milliseconds to connect. `readConfig` sets 60,000 unless the file says otherwise. */
   readonly connectTimeoutMs: number
-  /** Milliseconds that a call may take without progress. */
+  /** Milliseconds that a call may take without progress. `readConfig` sets 120,000 unless the file says otherwise. */
   readonly callTimeoutMs: number
   /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
@@ -162,7 +162,9 @@ export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' |
 
 /** Options of a call to a server. */
 export type CallOptions = {
+  /** Cancels the call when aborted. */
   readonly signal?: AbortSignal
+  /** Called for each progress notification of the call. */
   readonly onProgress?: (progress: Progress) => void
   /** Milliseconds without progress. Default: the server's `callTimeoutMs`. */
   readonly timeoutMs?: number

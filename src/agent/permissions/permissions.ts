@@ -28,9 +28,11 @@ export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: s
 export type PermissionsOptions = {
   /** The working folder: paths in rules are relative to it, and reading inside it needs no permission. */
   readonly directory: string
+  /** The home folder, which `~` in rules means. Default: the user's. */
   readonly home?: string
-  /** The shell that runs Bash commands; defaults to the built-in tool's. Only bash syntax is parsed completely. */
+  /** The shell that runs Bash commands, of which only bash syntax is parsed completely. Default: the built-in tool's. */
   readonly shell?: string
+  /** The rules to start with. Default: none. */
   readonly rules?: readonly PermissionRule[]
   /** Asks a person. Without it, only harmless calls and those allowed by rules run. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>

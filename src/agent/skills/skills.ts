@@ -13,11 +13,13 @@ import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 
 /** Options of `createSkills`. */
 export type SkillsOptions = {
-  /** URL of a remote skill index. */
+  /** URL of a remote skill index. Default: none. */
   readonly indexUrl?: URL | string
+  /** Fetches the index and its skills. Default: the global `fetch`. */
   readonly fetch?: typeof fetch
   /** Skills of MCP servers, as known now; `createServerSkills(host).list` returns them. */
   readonly servers?: () => readonly Skill[]
+  /** Receives warnings for the operator. */
   readonly notify?: Notify
   /** If given, DiscoverSkills also suggests matching deferred tools. */
   readonly shelf?: Shelf

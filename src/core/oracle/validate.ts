@@ -26,17 +26,18 @@ import { type Turn, turnsOf } from './turns.ts'
 export type ValidateOptions = {
   /** The values of the `anthropic-beta` header. */
   readonly betas?: readonly string[]
-  /** Behaves like a proxy from before tool search (W2). */
+  /** Behaves like a proxy from before tool search (W2). Default: false. */
   readonly isOldProxy?: boolean
-  /** Behaves like a model that binds thinking to everything before it (wire 44). */
+  /** Behaves like a model that binds thinking to everything before it (wire 44). Default: false. */
   readonly bindsThinking?: boolean
-  /** The request is complete, as sent to `/v1/messages`: checks model, `max_tokens` and thinking budget too. */
+  /** The request is complete, as sent to `/v1/messages`: checks model, `max_tokens` and thinking budget too. Default: false. */
   readonly isComplete?: boolean
   /**
    * Checks only what tool search depends on. For a gateway in front of an API that may know more block types or have other
-   * limits, and that reports them itself.
+   * limits, and that reports them itself. Default: false.
    */
   readonly isLenient?: boolean
+  /** The `request_id` of the error. Default: `req_oracle`. */
   readonly requestId?: string
 }
 

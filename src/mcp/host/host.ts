@@ -33,17 +33,17 @@ export type McpHostOptions = {
   readonly shelf: Shelf
   /** The servers, as `readConfig` returns them. */
   readonly servers: readonly ServerConfig[]
-  /** Where to store definitions between runs; false stores none. */
+  /** Where to store definitions between runs; false stores none. Default: in the user's cache folder. */
   readonly cacheFolder?: string | false
   /** Replaces the cache in `cacheFolder`. */
   readonly cache?: DefinitionCache
-  /** Ignores definitions stored by earlier runs, but stores new ones. */
+  /** Ignores definitions stored by earlier runs, but stores new ones. Default: false. */
   readonly isCacheIgnored?: boolean
-  /** How many servers start at a time. */
+  /** How many servers start at a time. Default: 4. */
   readonly concurrency?: number
   /** Remembers definitions, so that later changes are detected. */
   readonly pins?: PinChecker
-  /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. */
+  /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. Default: `report`. */
   readonly onChange?: 'report' | 'hold'
   /** Returns the sentence that says how to accept a server's changes, for messages. Default: names `pins.accept`. */
   readonly acceptHint?: (server: string) => string
@@ -57,7 +57,7 @@ export type McpHostOptions = {
   readonly notify?: (message: string) => void
   /** The name and version that servers see. */
   readonly clientInfo?: { readonly name: string; readonly version: string }
-  /** Timeouts and intervals. */
+  /** Timeouts and intervals in place of the defaults. */
   readonly times?: Partial<HostTimeouts>
   /** Limits for the output of server processes. */
   readonly limits?: StdioLimits

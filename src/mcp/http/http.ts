@@ -41,17 +41,17 @@ export type McpHttpOptions = {
   readonly port: number
   /** The address to listen on; any other than loopback needs a key or users. Default: `127.0.0.1`. */
   readonly address?: string
-  /** The bearer token that clients must send. */
+  /** The bearer token that clients must send. Default: none. */
   readonly key?: string
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
-  /** Milliseconds after which the session of an inactive client ends. */
+  /** Milliseconds after which the session of an inactive client ends. Default: 600,000. */
   readonly idleMs?: number
   /** Maximum number of clients at a time. Default: 1,000. */
   readonly maxSessions?: number
   /** Maximum bytes of a request's body. Default: 32 MB. */
   readonly maxBodyBytes?: number
-  /** Milliseconds that a client may take to read a response. */
+  /** Milliseconds that a client may go without reading its response. Default: 60,000. */
   readonly stalledMs?: number
   /** Finds the user of each request, which determines what it sees. `key` stays valid and sees everything. */
   readonly users?: Authenticator | undefined
@@ -69,7 +69,7 @@ export type McpHttpOptions = {
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
   readonly proxies?: readonly string[]
-  /** Lets anyone read `/metrics`; otherwise they need the key, if there is one. */
+  /** Lets anyone read `/metrics`; otherwise they need the key, if there is one. Default: false. */
   readonly hasOpenMetrics?: boolean
   /** Conditions, besides the gateway's own, for `/ready` to report ready. */
   readonly readinessChecks?: readonly ReadinessCheck[]

@@ -59,17 +59,17 @@ export type MessagesHttpOptions = {
   readonly hosts?: readonly string[]
   /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
-  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. */
+  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. Default: false. */
   readonly isOpen?: boolean
-  /** Maximum size of a request body in bytes. */
+  /** Maximum bytes of a request body. Default: 32 MB. */
   readonly maxBodyBytes?: number
-  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. */
+  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. Default: 512 MB. */
   readonly maxHeldBytes?: number
-  /** Milliseconds without an event before a stream gets a ping. */
+  /** Milliseconds without an event before a stream gets a ping. Default: 15,000. */
   readonly silenceMs?: number
-  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
+  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. Default: 5000. */
   readonly headWaitMs?: number
-  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
+  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. Default: 300,000. */
   readonly requestTimeoutMs?: number
   /** Called about wrong keys, at most once a minute. */
   readonly notify?: (message: string) => void
@@ -81,7 +81,7 @@ export type MessagesHttpOptions = {
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
   readonly proxies?: readonly string[]
-  /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
+  /** Lets anyone read `/metrics`; without it they need a key, if there is one. Default: false. */
   readonly hasOpenMetrics?: boolean
   /** Conditions, besides the gateway's own, for `/ready` to report ready. */
   readonly readinessChecks?: readonly ReadinessCheck[]
