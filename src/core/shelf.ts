@@ -93,7 +93,7 @@ export type Shelf = {
    *
    * @example
    * const calls = reply.content.filter((block): block is Anthropic.ToolUseBlock => block.type === 'tool_use')
-   * const execute = ({ name, input }) => myTools[name](input)
+   * const execute: Execute = ({ name, input }) => myTools[name](input)
    * const results = await Promise.all(calls.map((call) => shelf.run(call, { messages, execute })))
    * messages.push({ role: 'user', content: results })
    */
@@ -154,7 +154,7 @@ export type Shelf = {
    * to count them, or to send them without tool search. To continue the conversation, send `prepared.request` instead.
    *
    * @example
-   * const title = await client.messages.create({ model, max_tokens: 50, tools, messages: shelf.sendable(history) })
+   * const title = await client.messages.create({ model, max_tokens: 50, messages: shelf.sendable(history) })
    */
   sendable<Item extends MessageLike>(history: readonly Item[]): SendableItem<Item>[]
   /**
