@@ -82,7 +82,8 @@ function reasons(reason: TypeDoc | undefined): string {
 
 function callTable(methods: readonly FieldDoc[]): string {
   const rows = methods.map(
-    ({ name, parameters = [], about }) => `| \`shelf.${name}(${parameters.join(', ')})\` | ${about} |`,
+    ({ name, parameters, about }) =>
+      `| \`shelf.${name}${parameters ? `(${parameters.join(', ')})` : ''}\` | ${about} |`,
   )
   return ['| Call | What it does |', '|---|---|', ...rows].join('\n')
 }

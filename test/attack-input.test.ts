@@ -177,7 +177,7 @@ describe('back-ends', () => {
   it('T1 A7 a model of a million tokens has that window, bound or not', async () => {
     const window = async (model: string) => {
       const shelf = quietShelf({ tools, toolSearch: 'auto', countTokens: () => 0 })
-      return (await shelf.prepare({ model, messages: [] })).decision.measure?.threshold
+      return (await shelf.prepare({ model, messages: [] })).decision.thresholdCheck?.threshold
     }
     expect(await window('claude-opus-5-5[1m]')).toBe(100_000)
     expect(await window('claude-sonnet-4-6[1m]')).toBe(100_000)

@@ -146,7 +146,7 @@ describe('G3 replaced by option', () => {
     const shelf = shelfWith({ capabilities: { models }, toolSearch: 'auto' })
     expect(await reasonFor(shelf, 'claude-2')).toBe('model')
     const { decision } = await shelf.prepare({ model: 'mine-1', messages: [{ role: 'user', content: 'hi' }] })
-    expect(decision.measure?.threshold).toBe(250)
+    expect(decision.thresholdCheck?.threshold).toBe(250)
     expect(JSON.stringify(defaultCapabilities)).toBe(shipped)
   })
 

@@ -133,7 +133,7 @@ describe('G4 what a host injects may fail', () => {
         timer: options.timer ?? (() => ({ over: Promise.resolve(), cancel: () => {} })),
       }
       const { decision } = await new Talk(quietShelf({ tools, ...hidden })).user().prepare()
-      expect(decision).toMatchObject({ open: true, measure: { method: 'estimate' } })
+      expect(decision).toMatchObject({ open: true, thresholdCheck: { method: 'estimate' } })
     },
   )
 

@@ -59,7 +59,7 @@ describe.each(places)('M3 the table, from the %s', (_, from) => {
     expect(decision.open).toBe(mode !== 'standard')
     expect(names.includes('ToolSearch')).toBe(mode !== 'standard')
     expect(names.includes('mcp__slack__send')).toBe(mode === 'standard')
-    expect(decision.measure?.threshold).toBe(percent && 2000 * percent)
+    expect(decision.thresholdCheck?.threshold).toBe(percent && 2000 * percent)
   })
 
   it.each(clear)('M3 %j gives no warning', async (value) => {

@@ -320,6 +320,8 @@ describe('the words about a call', () => {
     [{ name: SEND, arguments: {} }, true],
     [{ name: SEND }, true],
     [{ name: SEND, text: 'x' }, false],
+    [{ name: SEND, arguments: null }, true],
+    [{ name: SEND, arguments: null, input: {} }, false],
     [{ name: SEND, arguments: {}, more: 1 }, true],
     [{ name: 5 }, false],
     [{}, false],

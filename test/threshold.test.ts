@@ -27,11 +27,11 @@ function counter(tokens: () => Loose) {
 describe('T1 the threshold', () => {
   it('T1 a share of the window is reached by the same estimate, to the character', async () => {
     const shelf = quietShelf({ tools, toolSearch: 'auto' })
-    const { measure } = await decisionOf({})
+    const { thresholdCheck } = await decisionOf({})
     const shelving = shelf.partition()
     // 2.5 characters a token: the largest window that the tools still fill, and one token more.
-    const window = Math.ceil((measure.count + 1) / 2.5) - 1
-    expect(Math.floor(window * 2.5)).toBeLessThanOrEqual(measure.count)
+    const window = Math.ceil((thresholdCheck.count + 1) / 2.5) - 1
+    expect(Math.floor(window * 2.5)).toBeLessThanOrEqual(thresholdCheck.count)
     expect([window, window + 1].map((tokens) => reachesShare(shelving, tokens, 100))).toEqual([true, false])
     expect([window * 10, (window + 1) * 10].map((tokens) => reachesShare(shelving, tokens, 10))).toEqual([
       true,
@@ -43,10 +43,15 @@ describe('T1 the threshold', () => {
   it('T1 200,000 and 10 % are 20,000, and the count that reaches it opens', async () => {
     const reached = await decisionOf({ countTokens: () => 20_500 })
     expect(reached).toMatchObject({ open: true, reason: 'open', mode: 'tst-auto' })
-    expect(reached.measure).toEqual({ count: 20_000, method: 'counter', threshold: 20_000, reached: true })
+    expect(reached.thresholdCheck).toEqual({
+      count: 20_000,
+      method: 'counter',
+      threshold: 20_000,
+      reached: true,
+    })
     const below = await decisionOf({ countTokens: () => 20_499 })
     expect(below).toMatchObject({ open: false, reason: 'below-threshold' })
-    expect(below.measure).toMatchObject({ count: 19_999, reached: false })
+    expect(below.thresholdCheck).toMatchObject({ count: 19_999, reached: false })
   })
 
   it.each([
@@ -55,15 +60,15 @@ describe('T1 the threshold', () => {
     ['auto:1', 199, 1],
     ['auto:99', 101, 99],
   ])('T1 %s of %d is cut to %d', async (toolSearch, contextWindow, threshold) => {
-    const { measure } = await decisionOf({ toolSearch, contextWindow, countTokens: () => 0 })
-    expect(measure.threshold).toBe(threshold)
+    const { thresholdCheck } = await decisionOf({ toolSearch, contextWindow, countTokens: () => 0 })
+    expect(thresholdCheck.threshold).toBe(threshold)
   })
 
   it('T1 the window is the model’s', async () => {
-    const { measure } = await decisionOf({ countTokens: () => 0 }, `${MODEL}[1m]`)
-    expect(measure.threshold).toBe(100_000)
+    const { thresholdCheck } = await decisionOf({ countTokens: () => 0 }, `${MODEL}[1m]`)
+    expect(thresholdCheck.threshold).toBe(100_000)
     const capabilities = { models: [{ match: 'opus', contextWindow: 50_000 }] }
-    expect((await decisionOf({ capabilities, countTokens: () => 0 })).measure.threshold).toBe(5_000)
+    expect((await decisionOf({ capabilities, countTokens: () => 0 })).thresholdCheck.threshold).toBe(5_000)
   })
 })
 
@@ -106,8 +111,8 @@ describe('T2 what is counted', () => {
 
 describe('T3 a counter given by the host', () => {
   it('T3 is asked first, and its answer is less 500 once, not per tool', async () => {
-    const { measure } = await decisionOf({ countTokens: async () => 3_000 })
-    expect(measure).toMatchObject({ count: 2_500, method: 'counter' })
+    const { thresholdCheck } = await decisionOf({ countTokens: async () => 3_000 })
+    expect(thresholdCheck).toMatchObject({ count: 2_500, method: 'counter' })
   })
 
   it('T3 decides against what the estimate would say', async () => {
@@ -118,7 +123,7 @@ describe('T3 a counter given by the host', () => {
   })
 
   it.each([0, 1, 499, 500])('T3 an answer of %d is never below 0', async (tokens) => {
-    expect((await decisionOf({ countTokens: () => tokens })).measure).toMatchObject({
+    expect((await decisionOf({ countTokens: () => tokens })).thresholdCheck).toMatchObject({
       count: 0,
       method: 'counter',
     })
@@ -137,10 +142,10 @@ describe('T4 the estimate', () => {
 
   it('T4 characters of name, description and schema, on when they reach floor(threshold × 2.5)', async () => {
     const reached = await decisionOf({ tools: [exact], contextWindow: 210 })
-    expect(reached.measure).toEqual({ count: 52, method: 'estimate', threshold: 52, reached: true })
+    expect(reached.thresholdCheck).toEqual({ count: 52, method: 'estimate', threshold: 52, reached: true })
     expect(reached.open).toBe(true)
     const below = await decisionOf({ tools: [shorter], contextWindow: 210 })
-    expect(below.measure).toEqual({ count: 51, method: 'estimate', threshold: 52, reached: false })
+    expect(below.thresholdCheck).toEqual({ count: 51, method: 'estimate', threshold: 52, reached: false })
     expect(below).toMatchObject({ open: false, reason: 'below-threshold' })
   })
 
@@ -156,8 +161,8 @@ describe('T4 the estimate', () => {
     ['answers an object', async () => ({ input_tokens: 20_500 })],
   ]
   it.each(failures)('T4 takes over when the counter %s', async (_, countTokens) => {
-    const { measure, open } = await decisionOf({ tools: [exact], contextWindow: 210, countTokens })
-    expect(measure).toMatchObject({ count: 52, method: 'estimate', threshold: 52 })
+    const { thresholdCheck, open } = await decisionOf({ tools: [exact], contextWindow: 210, countTokens })
+    expect(thresholdCheck).toMatchObject({ count: 52, method: 'estimate', threshold: 52 })
     expect(open).toBe(true)
   })
 
@@ -176,16 +181,16 @@ describe('T4 the estimate', () => {
       timer,
       countTokens: () => new Promise<number>(() => {}),
     }
-    const { measure } = await decisionOf({ ...options, ...(countTimeoutMs && { countTimeoutMs }) })
-    expect(measure.method).toBe('estimate')
+    const { thresholdCheck } = await decisionOf({ ...options, ...(countTimeoutMs && { countTimeoutMs }) })
+    expect(thresholdCheck.method).toBe('estimate')
     expect(limits).toEqual([milliseconds])
   })
 
   it('T4 a counter that answers in time is believed, and its limit is taken back', async () => {
     let cancelled = 0
     const timer = () => ({ over: new Promise<void>(() => {}), cancel: () => void cancelled++ })
-    const { measure } = await decisionOf({ timer, countTokens: async () => 700 })
-    expect(measure).toMatchObject({ count: 200, method: 'counter' })
+    const { thresholdCheck } = await decisionOf({ timer, countTokens: async () => 700 })
+    expect(thresholdCheck).toMatchObject({ count: 200, method: 'counter' })
     expect(cancelled).toBe(1)
   })
 
@@ -195,10 +200,10 @@ describe('T4 the estimate', () => {
       fail = () => reject(new Error('late'))
     })
     const timer = () => ({ over: Promise.resolve(), cancel: () => {} })
-    const { measure } = await decisionOf({ timer, countTokens: () => late })
+    const { thresholdCheck } = await decisionOf({ timer, countTokens: () => late })
     fail()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(measure.method).toBe('estimate')
+    expect(thresholdCheck.method).toBe('estimate')
   })
 })
 
@@ -270,7 +275,9 @@ describe('T5 the count is remembered', () => {
     const request = { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }
     const all = Promise.all([shelf.prepare(request), shelf.prepare(request), shelf.fork().prepare(request)])
     answer(50_000)
-    expect((await all).map(({ decision }) => decision.measure?.count)).toEqual([49_500, 49_500, 49_500])
+    expect((await all).map(({ decision }) => decision.thresholdCheck?.count)).toEqual([
+      49_500, 49_500, 49_500,
+    ])
     expect(asked).toHaveLength(1)
   })
 })

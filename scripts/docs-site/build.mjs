@@ -17,6 +17,7 @@ const single = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'bench/RESULTS.md',
+  'deploy/README.md',
 ]
 const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   .map((name) => `docs/${name.replaceAll('\\', '/')}`)

@@ -5,6 +5,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'nod
 
 /** A file or folder that a call would read or change. */
 export type Access = {
+  /** Whether the call reads the file or changes it. */
   readonly kind: 'read' | 'write'
   /** The real path, with all symbolic links resolved. */
   readonly path: string

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   foldHistory,
   type Message,
-  SEARCH_TOOL,
+  type MessageLike,
   type Shelf,
   type Tool,
   type ToolResult,
@@ -137,9 +137,14 @@ class AgentLoop implements Agent {
   async *#askModel(signal: AbortSignal): AsyncGenerator<AgentEvent, ModelOutcome> {
     const { client, system, retries = RETRIES, wait = pause, trace } = this.#options
     const { model, shelf, messages } = this
-    const request = { model, max_tokens: this.#maxTokens, ...(system ? { system } : {}), messages }
+    const request = {
+      model,
+      max_tokens: this.#maxTokens,
+      ...(system ? { system } : {}),
+      messages: messages as readonly MessageLike[],
+    }
     const asking = { client, shelf, retries, wait, cacheMarks: this.#cacheMarks, trace }
-    return yield* callModel(request as never, asking, signal)
+    return yield* callModel(request, asking, signal)
   }
 
   /**
@@ -230,13 +235,14 @@ class AgentLoop implements Agent {
 
   /** Loads tools by writing a search call and its result into the history. */
   async *#load(wanted: readonly string[]): AsyncGenerator<AgentEvent> {
+    const { searchTool } = this.shelf
     const { deferredNames } = this.shelf.partition()
-    const { loaded } = foldHistory(this.messages, SEARCH_TOOL)
+    const { loaded } = foldHistory(this.messages, searchTool)
     const names = wanted.filter((name) => deferredNames.has(name) && !loaded.has(name))
     if (names.length === 0) return
-    const call = preloadCall(names)
+    const call = preloadCall(searchTool, names)
     const result = await this.shelf.answer(call)
-    const found = result ? loadedBy(call, result) : []
+    const found = result ? loadedBy(searchTool, call, result) : []
     if (!result || found.length === 0) return
     this.#history.append(...asMessages(call, result))
     yield { type: 'result', call, result, loaded: found }

@@ -3,10 +3,10 @@
 import { billedTokens } from '../core/figures/index.ts'
 import type { Prepared, RequestLike, Shelf, Trace, TraceListener } from '../core/index.ts'
 import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
-import { cut, type Fields, fieldsOf, textOf } from '../lib/index.ts'
+import { cut, type Fields, fieldsOf, isShallow, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
 import type { AgentEvent, MessagesClient } from './types.ts'
-import { unreachable } from './unreachable.ts'
+import { explainUnreachable } from './unreachable.ts'
 import { replyUsage } from './usage.ts'
 
 /** What all model calls of an agent share. */
@@ -51,6 +51,7 @@ export async function* callModel(
     const ended = (reply: Fields, error?: string) =>
       trace?.(sampledEvent(request.model, reply, performance.now() - startedAt, error))
     try {
+      // `Client` accepts the clients of any SDK version, so that no request has its type.
       const answer = await client.messages.create({ ...sent, stream: true } as never, { headers, signal })
       for await (const event of eventsFrom(answer)) {
         collector.add(event)
@@ -58,7 +59,8 @@ export async function* callModel(
         if (piece) yield piece
       }
       const reply = collector.message()
-      if (!isShallow(reply)) throw new Error(`the reply is nested more than ${MAX_DEPTH} levels deep`)
+      if (!isShallow(reply, MAX_DEPTH))
+        throw new Error(`the reply is nested more than ${MAX_DEPTH} levels deep`)
       const isReadable = collector.isReadable()
       if (textOf(reply.stop_reason) === '') throw new Error(brokenOff(reply, address))
       ended(reply)
@@ -133,11 +135,6 @@ export function textOfReply({ content }: Fields): string {
 /** Maximum nesting of a call's input: deeper values could not be serialised. */
 const MAX_DEPTH = 200
 
-function isShallow(value: unknown, left = MAX_DEPTH): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return left > 0 && Object.values(value).every((inner) => isShallow(inner, left - 1))
-}
-
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529])
 
 /** Matches the context-length errors of Anthropic's API and compatible ones. */
@@ -170,7 +167,7 @@ const MAX_REASON_LENGTH = 1000
 /** Describes an SDK error. An error without a status never reached the model. */
 export function faultOf(error: unknown, address = ''): Fault {
   const { status, headers, message, error: body } = fieldsOf(error)
-  const lost = status === undefined ? unreachable(error, address) : undefined
+  const lost = status === undefined ? explainUnreachable(error, address) : undefined
   if (lost) {
     const { reason, remedy, isTransient } = lost
     return { kind: 'failed', reason, message: `${reason} ${remedy}`, isTransient, retryAfter: undefined }

@@ -1,5 +1,5 @@
 // Compacts the history: the model summarises the oldest part, and loaded tools stay loaded.
-import type { Message, Shelf } from '../core/index.ts'
+import type { Message, MessageLike, Shelf } from '../core/index.ts'
 import { createCollector, MIN_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf, toJson } from '../lib/index.ts'
@@ -39,8 +39,8 @@ export async function compactMessages(
       : `\n\nThe user's newest message, which you are working on:\n${wordsOf(task)}`
     return `Summary of the conversation so far:\n${text}${words}`
   }
-  const compacted = await shelf.compact(messages as never[], {
-    summarize: summarize as never,
+  const compacted = await shelf.compact(messages as readonly MessageLike[], {
+    summarize,
     keep,
     trigger,
   })
@@ -64,12 +64,13 @@ async function summaryOf(
     const heading = 'A conversation between a user and you:'
     const prompt = [
       // A cut may split a surrogate pair, and the API refuses half of one.
-      { role: 'user', content: `${heading}\n\n${cut(conversation, maxLength)}`.toWellFormed() },
+      { role: 'user', content: `${heading}\n\n${keepEnds(conversation, maxLength)}`.toWellFormed() },
       { role: 'assistant', content: 'I have read it.' },
       { role: 'user', content: INSTRUCTION },
     ]
     try {
       const request = { model, max_tokens: maxTokens, messages: prompt }
+      // `Client` accepts the clients of any SDK version, so that no request has its type.
       return await textFrom(await client.messages.create(request as never, { signal }))
     } catch (error) {
       if (faultOf(error).kind !== 'too-long' || maxLength <= MIN_CHARACTERS) throw error
@@ -81,7 +82,7 @@ const MAX_PART_LENGTH = 4000
 
 /** Writes a message as text, so that calls and results need no tool definitions and any back-end accepts it. */
 function written({ role, content }: Message): string {
-  const parts = blocksOf(content).map((block) => cut(partOf(block), MAX_PART_LENGTH))
+  const parts = blocksOf(content).map((block) => keepEnds(partOf(block), MAX_PART_LENGTH))
   return `${String(role)}:\n${parts.filter((part) => part !== '').join('\n')}`
 }
 
@@ -92,7 +93,7 @@ function partOf({ type, text, name, input, content }: Fields): string {
   return type === 'thinking' || type === 'redacted_thinking' ? '' : `(${textOf(type)})`
 }
 
-function cut(text: string, maxLength: number): string {
+function keepEnds(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const half = Math.floor(maxLength / 2)
   return `${text.slice(0, half)}\n… (${text.length - 2 * half} characters left out) …\n${text.slice(-half)}`

@@ -12,7 +12,7 @@ import {
   prices as shippedPrices,
   withoutToolSearch,
 } from '../core/figures/index.ts'
-import { type Message, SEARCH_TOOL, type Shelf } from '../core/index.ts'
+import type { Message, Shelf } from '../core/index.ts'
 import { hasCacheMarks, readingOf } from '../core/oracle/index.ts'
 import { listOf } from '../lib/index.ts'
 import type { AgentEvent, SentRequest, TokenUsage } from './types.ts'
@@ -63,7 +63,7 @@ export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
     lane.sent = request
     if (lane.going) return
     const definitions = shelf.tools().map(({ definition }) => definition)
-    const without = withoutToolSearch(request, { definitions, searchTool: SEARCH_TOOL })
+    const without = withoutToolSearch(request, { definitions, searchTool: shelf.searchTool })
     lane.going = {
       charactersWithout: readingOf(without).characters,
       samplings: [],
@@ -85,7 +85,7 @@ export function createAgentMeter(options: AgentMeterOptions): AgentMeter {
     if ((event.type === 'reply' || event.type === 'broken-off') && lane.sent) {
       const { characters } = readingOf(lane.sent)
       lane.going?.samplings.push({ characters, billed: bill(lane.sent, event.usage) })
-      if (event.type === 'broken-off' || !isSearch(event.content)) end(lane)
+      if (event.type === 'broken-off' || !isSearch(event.content, shelf.searchTool)) end(lane)
     }
     if (event.type === 'end') end(lane)
     if (event.type === 'inside') {
@@ -112,7 +112,7 @@ function goingIn({ going, inner }: Lane): Figures[] {
 }
 
 /** Whether a reply only searches, so that the same request continues with another sampling. */
-function isSearch(content: readonly Message[]): boolean {
+function isSearch(content: readonly Message[], searchTool: string): boolean {
   const calls = content.filter(({ type }) => type === 'tool_use')
-  return calls.length > 0 && calls.every(({ name }) => name === SEARCH_TOOL)
+  return calls.length > 0 && calls.every(({ name }) => name === searchTool)
 }

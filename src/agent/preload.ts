@@ -1,6 +1,6 @@
 // Writes search calls on the model's behalf, to load tools that a user message names.
 import { randomUUID } from 'node:crypto'
-import { type Message, SEARCH_TOOL, type ToolUse } from '../core/index.ts'
+import type { Message, ToolUse } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { fieldsOf, textOf } from '../lib/index.ts'
 
@@ -8,10 +8,10 @@ const PREFIX = 'toolu_preload_'
 /** Some APIs refuse longer ids. */
 const MAX_ID_LENGTH = 40
 
-/** Makes a search call that loads these tools. */
-export function preloadCall(names: readonly string[]): ToolUse {
+/** Makes a call of the search tool that loads these tools. */
+export function preloadCall(searchTool: string, names: readonly string[]): ToolUse {
   const id = `${PREFIX}${randomUUID().replaceAll('-', '')}`.slice(0, MAX_ID_LENGTH)
-  return { id, name: SEARCH_TOOL, input: { query: `select:${names.join(',')}` } }
+  return { id, name: searchTool, input: { query: `select:${names.join(',')}` } }
 }
 
 /** Returns whether a call was made by `preloadCall`. */

@@ -9,7 +9,6 @@ import {
   type MessageLike,
   READ_TOOL,
   resultEvent,
-  SEARCH_TOOL,
   type Shelf,
   type ToolResult,
   type ToolUse,
@@ -84,7 +83,7 @@ async function runOne(
     type: 'result',
     call,
     result,
-    loaded: loadedBy(call, result),
+    loaded: loadedBy(running.shelf.searchTool, call, result),
     ...(change ? { change } : {}),
     ...(outside.length > 0 ? { outside } : {}),
   })
@@ -205,9 +204,10 @@ function innerCalls(
   { shelf, tools, runner, permission, trace }: RunCallsOptions,
   signal: AbortSignal,
   emit: (event: AgentEvent) => void,
-): Pick<ToolContext, 'callTool' | 'isReadOnly'> {
+): Pick<ToolContext, 'callTool' | 'isReadOnly' | 'searchTool'> {
   const running = { shelf, tools, runner, permission, trace }
   return {
+    searchTool: shelf.searchTool,
     isReadOnly: (call) => isReadOnlyCall(call, running),
     callTool(call, options = {}) {
       const either = options.signal ? AbortSignal.any([signal, options.signal]) : signal
@@ -290,8 +290,8 @@ export function resultsForOpenCalls(
 }
 
 /** Returns the tools that a search loaded, from a result in the format of any wire. */
-export function loadedBy(call: ToolUse, result: ToolResult): string[] {
-  return [...foldHistory(asMessages(call, result), SEARCH_TOOL).loaded]
+export function loadedBy(searchTool: string, call: ToolUse, result: ToolResult): string[] {
+  return [...foldHistory(asMessages(call, result), searchTool).loaded]
 }
 
 /** Returns a call and its result as history messages. */

@@ -5,7 +5,7 @@ import type { AgentOptions, AgentTool, EndReason, PermissionRequest } from './ty
 
 /** What a sub-agent shares with the agent that calls it. */
 export type SubAgentOptions = Omit<AgentOptions, 'messages' | 'onHistory' | 'tools' | 'enrich'> & {
-  /** The tools that sub-agents run themselves. */
+  /** The tools of the sub-agent; the tool `Agent` among them is left out. */
   readonly tools: readonly AgentTool[]
 }
 

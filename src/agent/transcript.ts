@@ -15,6 +15,7 @@ export type TranscriptEntry =
 
 /** A file that a conversation is appended to. */
 export type Transcript = {
+  /** The path of the file. */
   readonly file: string
   /** Appends an entry; omits a state that equals the last one written. */
   readonly write: (entry: TranscriptEntry) => void
@@ -22,7 +23,9 @@ export type Transcript = {
 
 /** A conversation read from a transcript. */
 export type SavedConversation = {
+  /** The history; pass it to `createAgent`. */
   readonly messages: readonly Message[]
+  /** The shelf's last state; pass it to `createShelf`. Undefined if none was written. */
   readonly state: State | undefined
   /** Lines that could not be read. */
   readonly lost: number

@@ -14,6 +14,7 @@ import type { Access } from './accesses.ts'
 
 /** The client that calls the model: the Anthropic SDK's, or anything with its shape. */
 export type MessagesClient = {
+  /** The one resource of the SDK's client that the agent uses. */
   readonly messages: {
     create(
       request: never,
@@ -39,7 +40,9 @@ export type ToolInput = { readonly [name: string]: unknown }
 
 /** What a tool gets besides its input. */
 export type ToolContext = {
+  /** The model's call, with its id. */
   readonly call: ToolUse
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal
   /** Forwards an event of the tool's sub-agent. */
   readonly emit: (event: AgentEvent) => void
@@ -51,6 +54,8 @@ export type ToolContext = {
   readonly callTool?: (call: ToolUse, options?: InnerCallOptions) => Promise<ToolResult>
   /** Whether a call is known to change nothing. */
   readonly isReadOnly?: (call: ToolUse) => boolean
+  /** The name of the shelf's search tool, which only the model itself may call. */
+  readonly searchTool?: string
 }
 
 /** How a tool calls another one. */
@@ -65,6 +70,7 @@ export type InnerCallOptions = {
 
 /** A script that makes calls, for the person who is asked about them. The same object for all calls of one run. */
 export type ScriptPlan = {
+  /** The script's source text. */
   readonly source: string
   /** The calls that it has made so far. */
   readonly calls: readonly ToolUse[]
@@ -83,9 +89,11 @@ export type ToolRunner = {
 
 /** A request for permission to run a call. */
 export type PermissionRequest = {
+  /** The call to decide about. */
   readonly call: ToolUse
   /** The MCP server whose tool it is. */
   readonly server: string | undefined
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal
   /** The `Agent` call of the sub-agent that makes it, if any. */
   readonly agent?: ToolUse
@@ -279,10 +287,14 @@ export type Agent = {
   send(text: string, options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>
   /** Summarises the history now. */
   compact(options?: { readonly signal?: AbortSignal }): AsyncGenerator<AgentEvent>
+  /** The history so far, with the shelf's notes. */
   readonly messages: readonly Message[]
+  /** The shelf that holds the agent's tools. */
   readonly shelf: Shelf
+  /** The model of the next request; may be changed between messages. */
   model: string
   /** Tokens of the last request and its reply. */
   readonly used: number
+  /** The model's context window in tokens. */
   readonly contextWindow: number
 }

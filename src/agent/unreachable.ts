@@ -11,7 +11,7 @@ export type Unreachable = {
 }
 
 /** Explains a connection failure; returns undefined for any other error. */
-export function unreachable(error: unknown, address: string): Unreachable | undefined {
+export function explainUnreachable(error: unknown, address: string): Unreachable | undefined {
   const causes = causesOf(error)
   const code = causes.map((one) => textOf(fieldsOf(one).code)).findLast((one) => one !== '') ?? ''
   const isTimeout = /Timeout/.test(textOf(fieldsOf(error).name))

@@ -70,7 +70,7 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
   const project = await projectOf(input, terminal, chat.notify)
   const options = {
     kind: 'chat' as const,
-    client: client as never,
+    client,
     model,
     directory,
     configFiles: filesIn(input),

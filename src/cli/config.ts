@@ -79,7 +79,7 @@ function linesOf(
   const state = found.some(isWrong) ? 'wrong  ' : found.length > 0 ? 'unset  ' : 'ok     '
   const usable = found.length > 0 ? 'usable: ' : ''
   return [
-    `${state} ${file}: ${own.length > 0 ? `${usable}${own.join(', ')}` : found.length === 0 ? 'no servers' : 'see below'}`,
+    `${state} ${file}: ${own.length > 0 ? `${usable}${own.join(', ')}` : found.length === 0 ? 'no servers' : 'no usable server'}`,
     ...found.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
   ]
 }

@@ -34,6 +34,9 @@ import {
   usingOptions,
 } from './session/index.ts'
 
+/** What `--live` without a model advises. */
+const WITHOUT_MODEL = 'leave out --live: the demo then needs no model'
+
 export const demoCommand: Command = {
   name: 'demo',
   summary:
@@ -77,7 +80,7 @@ export async function runDemo(
   )
   if (input.isSet('compare') && chosen.length > 0)
     throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
-  const live = input.isSet('live') ? await openClient(input, process.env) : undefined
+  const live = input.isSet('live') ? await openClient(input, process.env, WITHOUT_MODEL) : undefined
   const prices = await pricesIn(input)
   const pricedAs = input.text('model') ?? MODEL
   const stop = new AbortController()
@@ -85,7 +88,8 @@ export async function runDemo(
   try {
     const configIn = await provide({ notify: terminal.report, signal: stop.signal })
     if (configIn === undefined) return 130
-    const playing = { configIn, live, using, prices, pricedAs, signal: stop.signal }
+    const { signal } = stop
+    const playing = { configIn, live, using, prices, pricedAs, notify: terminal.report, signal }
     if (input.isSet('compare')) await compare(playing, input, terminal)
     else await show(playDemo(playing), live?.about, input, terminal)
   } finally {
@@ -119,7 +123,7 @@ async function compare(
     terminal.report(`${index} of ${total}: ${name} …`)
   const compared = await compareWays({ configIn, live, prices, pricedAs, signal, onBegin })
   if (signal.aborted) return
-  if (isJson) terminal.print(JSON.stringify({ ways: compared.map(toJson) }))
+  if (isJson) terminal.print(JSON.stringify({ ways: compared.map(jsonView) }))
   else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)
 }
 
@@ -127,7 +131,7 @@ function print(line: string, terminal: Terminal): void {
   terminal.print(terminal.isInteractive ? foldedLine(line) : line)
 }
 
-function toJson({ name, ledger, learnedTools }: Compared): object {
+function jsonView({ name, ledger, learnedTools }: Compared): object {
   return { name, turns: ledger.turns, total: ledger.total(), learnedTools }
 }
 

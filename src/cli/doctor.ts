@@ -46,6 +46,8 @@ export type DoctorSurroundings = {
 }
 
 const MAX_TIMEOUT_MS = 3_600_000
+/** Exit code after Ctrl-C. */
+const INTERRUPTED = 130
 
 /** Creates the command. */
 export function createDoctor(surroundings: DoctorSurroundings): Command {
@@ -104,11 +106,12 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       const watched = watch(pins)
       const host = surroundings.createHost({ ...config, servers }, { notify, ...watched })
       try {
-        await settle(host, terminal, surroundings, machine)
+        const isInterrupted = await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.report(printableLine(notice))
         if (ci) {
           const found = { statuses: host.status(), config, untrusted, changed: watched.changed }
-          return await checkServers(found, ci, terminal, columnsIn(surroundings))
+          const code = await checkServers(found, ci, terminal, columnsIn(surroundings))
+          return isInterrupted ? INTERRUPTED : code
         }
         const report = makeReport(host.status(), {
           configProblems: config.problems,
@@ -120,7 +123,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           clients: clientsOf(config, machine),
         })
         await publish(report, { input, terminal, surroundings, config, host, pins, untrusted })
-        return report.total.failed > 0 ? 1 : 0
+        return isInterrupted ? INTERRUPTED : Math.min(1, report.total.failed)
       } finally {
         await host.close()
       }
@@ -207,27 +210,30 @@ function watch(pins: Pins | undefined) {
   return { changed, pins: { judge } }
 }
 
-/** Resolves when every server has settled or the user interrupts. */
+/** Resolves when every server has settled or the user interrupts; returns whether the user did. */
 async function settle(
   host: McpHost,
   terminal: Terminal,
   surroundings: DoctorSurroundings,
   machine: LocalMachine,
-): Promise<void> {
+): Promise<boolean> {
   const canRewrite = terminal.isInteractive && machine.environment.TERM !== 'dumb'
   const stopWatching = canRewrite
     ? drawProgress(host, terminal, createPen(look(surroundings, machine)))
     : tellArrivals(host, terminal)
   let stopListening = () => {}
-  const interrupted = new Promise<void>((resolve) => {
-    stopListening = surroundings.onInterrupt(resolve)
+  const interrupted = new Promise<boolean>((resolve) => {
+    stopListening = surroundings.onInterrupt(() => resolve(true))
   })
+  let isInterrupted = false
   try {
-    await Promise.race([listAll(host), interrupted])
+    isInterrupted = await Promise.race([listAll(host).then(() => false), interrupted])
   } finally {
     stopListening()
     stopWatching()
   }
+  if (isInterrupted) terminal.report('interrupted: the report has what was known by then')
+  return isInterrupted
 }
 
 const REWRITE = '\u001b[1A\u001b[2K'
@@ -283,9 +289,10 @@ function clientsOf({ servers }: LoadedConfig, machine: LocalMachine): string[] {
  */
 async function nextStep(
   { servers }: LoadedConfig,
-  { projection, total }: Report,
+  { projection, total, servers: reported }: Report,
   machine: LocalMachine,
 ): Promise<string> {
+  if (reported.some(({ state }) => state === 'pending')) return 'toolshelf doctor again, to the end'
   if (total.failed > 0 && total.connected === 0)
     return 'correct the entries above, then toolshelf doctor again'
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'

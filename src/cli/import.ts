@@ -1,6 +1,12 @@
 // `toolshelf import`: imports the servers of other clients into one file of our own.
 import { resolve } from 'node:path'
-import { clientEntries, compareWith, type ImportPlan, type PlannedServer } from '../import/index.ts'
+import {
+  clientEntries,
+  deleteLeftovers,
+  type ImportPlan,
+  openJournal,
+  type PlannedServer,
+} from '../import/index.ts'
 import {
   addServers,
   describeTransport,
@@ -10,7 +16,7 @@ import {
   thisMachine,
   writePrivately,
 } from '../mcp/config/index.ts'
-import type { ServerConfig } from '../mcp/index.ts'
+import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
 import {
@@ -18,11 +24,12 @@ import {
   hasOnlyBroken,
   type ImportTarget,
   isSetUp,
+  journalFolder,
+  lookedAt,
   makePlan,
   mendable,
   printImportPlan,
   readTarget,
-  type StateOf,
   undoImport,
 } from './import/index.ts'
 import { createListingHost, listAll, toStart } from './servers/index.ts'
@@ -38,11 +45,14 @@ export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = list
   return {
     name: 'import',
     summary:
-      'Copies the MCP servers of other clients into one file. With --apply it also changes the clients’ files, so that each starts Toolshelf in place of its servers.',
+      'With --apply, moves the MCP servers of your clients into one file and puts one entry in their place, which starts Toolshelf. Without it, only copies them and prints that entry.',
     words: '[--apply | --undo] [--from <file>,…] [--to <file>] [--yes]',
     noArguments: 'pass files with --from',
     options: {
-      apply: { type: 'boolean', about: 'change the clients’ files, too; shows each change and asks' },
+      apply: {
+        type: 'boolean',
+        about: 'move them: change the clients’ files, too; shows each change and asks',
+      },
       undo: { type: 'boolean', about: 'put back what --apply changed' },
       force: { type: 'boolean', about: 'with --undo: overwrite files that were edited since' },
       from: {
@@ -74,13 +84,16 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
   if (input.isSet('force') && !input.isSet('undo')) throw new UsageError('--force requires --undo.')
   if (input.isSet('apply') && input.isSet('trust-project'))
     throw new UsageError('--apply leaves this folder’s files alone; name those to change with --from.')
+  const ourFile = resolve(machine.folder, input.text('to') ?? ownConfigFile(machine))
+  await deleteLeftovers(openJournal(journalFolder(machine)), ourFile)
   if (input.isSet('undo')) return undoImport(input, terminal, machine)
   if (input.isSet('apply'))
     return applyImport(input, terminal, machine, async (target, added) => {
-      if (!input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
+      if (!input.isSet('no-start'))
+        await warmUp(await startable(target, added, { machine, terminal }), terminal)
     })
   const from = input.text('from')
-  const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
+  const target = await readTarget(ourFile)
   const openFolder = (configs: readonly string[]) =>
     openProject(machine, {
       configs,
@@ -90,37 +103,54 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
       notify: (message) => terminal.report(printable(message)),
     })
   const plan = await makePlan(from, target, machine, openFolder)
-  const stateOf = await compareWith(target.file, target.names, machine)
-  const added = plan.servers.filter((one) => stateOf(one) === 'new')
-  if (!input.isSet('json')) printImportPlan(plan, target, stateOf, terminal)
+  const added = plan.servers.filter(({ state }) => state === 'new')
+  if (!input.isSet('json'))
+    printImportPlan(plan, target, from === undefined ? await lookedAt(target, machine) : [], terminal)
 
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, target.file, terminal))
   if (isWritten) await write(target.file, added)
 
-  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, stateOf, isWritten)))
+  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, isWritten)))
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
     tellNextSteps(plan, target, isWritten, machine, terminal)
-  if (isWritten && !input.isSet('no-start')) await warmUp(await startable(target, added, machine), terminal)
+  if (isWritten && !input.isSet('no-start'))
+    await warmUp(await startable(target, added, { machine, terminal }), terminal)
   const isMissing = from !== undefined && plan.servers.length === 0 && !isSetUp(plan)
   return hasOnlyBroken(plan) || isMissing ? 1 : 0
 }
 
-/** The servers just written that can be started, as the gateway will start them. */
+/**
+ * Returns the servers just written that can be started, as the gateway will start them, and reports why the others cannot.
+ */
 async function startable(
   { file }: Pick<ImportTarget, 'file'>,
   added: readonly PlannedServer[],
-  machine: LocalMachine,
+  { machine, terminal }: { readonly machine: LocalMachine; readonly terminal: Terminal },
 ): Promise<readonly ServerConfig[]> {
-  const names = new Set(added.map(({ name }) => name))
-  const { servers } = await readConfig([file], machine.environment, machine)
-  return servers.filter(({ name, disabled }) => names.has(name) && !disabled)
+  const { servers, problems } = await readConfig([file], machine.environment, machine)
+  const started: ServerConfig[] = []
+  for (const { name } of added) {
+    const server = servers.find((one) => one.name === name)
+    const problem = problems.findLast((one) => one.server === name)
+    const reason = server ? reasonNotToStart(server) : problem ? reasonOf(problem) : 'it cannot be read'
+    if (server && reason === undefined) started.push(server)
+    else terminal.report(printable(`${name} is not started now: ${reason}.`))
+  }
+  return started
+}
+
+const reasonNotToStart = ({ disabled, blocked }: ServerConfig) => (disabled ? 'it is disabled' : blocked)
+
+function reasonOf({ unset, message }: ConfigProblem): string {
+  if (!unset) return message.replace(/\.$/, '')
+  return `${new Intl.ListFormat('en').format(unset)} ${unset.length === 1 ? 'is' : 'are'} not set`
 }
 
 async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): Promise<void> {
   if (servers.length === 0) return
   const notify = (message: string) => terminal.report(printable(message))
   notify(
-    `Starting ${counted(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`,
+    `Starting ${theseServers(servers.length)} once, so that the first search knows the tools; Ctrl-C skips it.`,
   )
   const host = createListingHost(
     servers.map((server) => toStart(server, undefined)),
@@ -135,7 +165,7 @@ async function listOnce(servers: readonly ServerConfig[], terminal: Terminal): P
   }
 }
 
-function counted(count: number): string {
+function theseServers(count: number): string {
   return count === 1 ? 'this server' : `these ${count} servers`
 }
 
@@ -145,13 +175,13 @@ async function mayWrite(input: Input, count: number, file: string, terminal: Ter
   if (!terminal.ask) {
     terminal.print(
       printable(
-        `Nothing is written yet. Add --yes to write ${counted(count)} to ${file}, or --apply to change your clients’ files, too.`,
+        `Nothing is written yet. Add --yes to write ${theseServers(count)} to ${file}, or --apply to change your clients’ files, too.`,
       ),
     )
     return false
   }
   const afterwards = input.isSet('no-start') ? '' : ', and start once to list the tools'
-  const answer = await terminal.ask(printable(`Write ${counted(count)} to ${file}${afterwards}? [y/N] `))
+  const answer = await terminal.ask(printable(`Write ${theseServers(count)} to ${file}${afterwards}? [y/N] `))
   const isYes = /^y(?:es)?$/i.test(answer.trim())
   if (!isYes) terminal.print('Nothing is written.')
   return isYes
@@ -186,12 +216,7 @@ function tellNextSteps(
     terminal.print(`\n${printable(entry.clients.join(', '))}:\n${entry.text}`)
 }
 
-function asJson(
-  { servers, problems }: ImportPlan,
-  target: ImportTarget,
-  stateOf: StateOf,
-  isWritten: boolean,
-): object {
+function asJson({ servers, problems, setUp }: ImportPlan, target: ImportTarget, isWritten: boolean): object {
   const shown = servers.map((one) => ({
     name: one.name,
     clients: one.clients,
@@ -200,7 +225,7 @@ function asJson(
     runs: describeTransport(one.server.transport),
     disabled: one.server.disabled,
     unset: one.unset.map(({ variable }) => variable),
-    state: stateOf(one),
+    state: one.state,
   }))
-  return { to: target.file, isWritten, servers: shown, problems }
+  return { to: target.file, isWritten, servers: shown, setUp, problems }
 }

@@ -33,8 +33,8 @@ import {
   pinsHint,
   type ServersToStart,
   serversIfAny,
-  storedLogins,
   watchConfig,
+  withStoredLogins,
 } from './servers/index.ts'
 import { trustOption } from './trust/index.ts'
 import { version } from './version.ts'
@@ -161,7 +161,7 @@ function startServers(
     onChange: settings.onChange,
     acceptHint: pinsHint,
     ...(pins ? { pins: comparePinned(pins) } : {}),
-    authorize: storedLogins(notify),
+    ...withStoredLogins(notify),
     notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

@@ -86,6 +86,12 @@ async function create({ directory, words, input, terminal }: Call): Promise<Exit
   terminal.report(printable(`Key ${id} of user ${user} (profile ${profile}), ${end}, in ${directory.place}:`))
   terminal.print(token)
   terminal.report('It is shown only now: only its hash is kept. Send it as "Authorization: Bearer <key>".')
+  const users = input.text('users')
+  const store = input.text('store') === undefined ? '' : ' --store <the same>'
+  const option = printable(`--users${users === undefined ? '' : ` ${users}`}${store}`)
+  terminal.report(
+    `Next: start a gateway that asks for keys: toolshelf mcp --http ${option}, or toolshelf serve ${option}`,
+  )
   return 0
 }
 

@@ -5,13 +5,14 @@ import {
   existingFiles,
   type LoadedConfig,
   type LocalMachine,
+  pathArgument,
   readConfig,
   thisMachine,
   userConfigFiles,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
-import { count, printable, printableLine, table } from '../terminal/index.ts'
-import { type Command, filesIn, type Terminal } from './command.ts'
+import { count, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
+import { type Command, CommandError, filesIn, type Terminal } from './command.ts'
 import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
 const DEFAULT_SECONDS = 10
@@ -28,6 +29,8 @@ type Listed = {
   readonly tools?: number
   readonly tokens?: number
   readonly reason?: string
+  /** The environment variables that are missing, in state `unset`. */
+  readonly unset?: readonly string[]
 }
 
 export const list: Command = listCommand(thisMachine)
@@ -36,7 +39,8 @@ export const list: Command = listCommand(thisMachine)
 export function listCommand(machine: () => LocalMachine): Command {
   return {
     name: 'list',
-    summary: 'Lists your MCP servers with their state and the tokens of their tools.',
+    summary:
+      'Lists your MCP servers with their state and the tokens of their tools. Exits with 1 if none of the servers that it starts connects.',
     words: '[--offline] [--json] [--config <files>]',
     noArguments: 'pass files with --config',
     options: {
@@ -59,25 +63,55 @@ export function listCommand(machine: () => LocalMachine): Command {
       const isFault = ({ unset }: ConfigProblem) => unset === undefined
       const moved =
         named && config.servers.length === 0 ? await movedServersAdvice(config.problems, here) : undefined
+      const faults = config.problems.filter(isFault)
       if (moved !== undefined && !input.isSet('json')) {
         terminal.print(printable(moved))
         return 0
       }
-      for (const { file, server, message } of config.problems.filter(isFault))
-        terminal.report(printable(`${file}${server === undefined ? '' : `, ${server}`}: ${message}`))
+      const complaints = faults.map(
+        ({ file, server, message }) => `${file}${server === undefined ? '' : `, ${server}`}: ${message}`,
+      )
+      if (
+        named &&
+        config.servers.length === 0 &&
+        faults.length === config.problems.length &&
+        faults.length > 0
+      )
+        throw new CommandError(
+          `no server to list. ${complaints.join(' ')} Correct the file, or leave out --config.`,
+        )
+      for (const complaint of complaints) terminal.report(printable(complaint))
       const rows = input.isSet('offline')
-        ? config.servers.map(asConfigured)
+        ? asConfigured(config.servers)
         : await connect(config.servers, timeout, terminal)
       const listed = [...rows, ...unsetIn(config)]
       if (input.isSet('json')) terminal.print(JSON.stringify({ servers: listed }))
       else show(listed, named ?? own, terminal)
-      return 0
+      const hasFailed = listed.some(({ state }) => state === 'failed')
+      return hasFailed && !listed.some(({ state }) => state === 'connected') ? 1 : 0
     },
   }
 }
 
-function asConfigured({ name, transport, disabled }: ServerConfig): Listed {
-  return { name, runs: describeTransport(transport), state: disabled ? 'disabled' : 'configured' }
+/** What each server runs; servers that run the same are told apart by the folder or file that they are started with. */
+function programsOf(servers: readonly ServerConfig[]): ReadonlyMap<string, string> {
+  const texts = servers.map(({ transport }) => describeTransport(transport))
+  return new Map(
+    servers.map(({ name, transport }, index) => {
+      const text = texts[index] ?? ''
+      const path = texts.indexOf(text) === texts.lastIndexOf(text) ? undefined : pathArgument(transport)
+      return [name, path === undefined ? text : `${text} ${path}`]
+    }),
+  )
+}
+
+function asConfigured(servers: readonly ServerConfig[]): Listed[] {
+  const programs = programsOf(servers)
+  return servers.map(({ name, disabled }) => ({
+    name,
+    runs: programs.get(name) ?? '',
+    state: disabled ? 'disabled' : 'configured',
+  }))
 }
 
 /** Starts every server once, for `timeout` milliseconds at most. */
@@ -102,8 +136,9 @@ async function connect(
 
 function withCosts(statuses: readonly ServerStatus[], timeout: number): Listed[] {
   const { tools } = measureTools(statuses, WINDOW)
-  return statuses.map(({ name, state, reason, config, ...rest }) => {
-    const base = { name, runs: describeTransport(config.transport) }
+  const programs = programsOf(statuses.map(({ config }) => config))
+  return statuses.map(({ name, state, reason, ...rest }) => {
+    const base = { name, runs: programs.get(name) ?? '' }
     if (state === 'disabled') return { ...base, state }
     if (state !== 'connected')
       return { ...base, state: 'failed', reason: reason ?? `no answer within ${timeout / 1000} s` }
@@ -117,7 +152,13 @@ function unsetIn({ problems }: LoadedConfig): Listed[] {
   const names = [...new Set(problems.flatMap(({ unset, server }) => (unset && server ? [server] : [])))]
   return names.map((name) => {
     const { unset = [] } = problems.find(({ server, unset }) => server === name && unset) ?? {}
-    return { name, runs: '', state: 'unset', reason: `set ${unset.join(', ')} where your clients start` }
+    return {
+      name,
+      runs: '',
+      state: 'unset',
+      unset,
+      reason: `set ${unset.join(', ')} where your clients start`,
+    }
   })
 }
 
@@ -127,15 +168,15 @@ function show(listed: readonly Listed[], files: readonly string[], terminal: Ter
       `There are no servers in ${files.join(', ')}. "toolshelf add" adds one, "toolshelf import --apply" takes over those of your clients.`,
     )
   const cost = (value: number | undefined) => (value === undefined ? '' : count(value))
-  const rows = listed.map(({ name, state, tools, tokens, runs }) => [
+  const rows = listed.map(({ name, state, tools, tokens, runs, unset }) => [
     printable(name),
     state,
     cost(tools),
     cost(tokens),
-    printable(runs),
+    unset ? printable(`${unset.join(', ')} not set`) : printable(runs),
   ])
   terminal.print(
-    table(['server', 'state', 'tools', 'tokens', 'runs'], rows, process.stdout.columns || COLUMNS),
+    table(['server', 'state', 'tools', 'tokens', 'runs'], rows, process.stdout.columns || COLUMNS, fitMiddle),
   )
   for (const { name, reason } of listed)
     if (reason !== undefined) terminal.report(printable(`${name}: ${printableLine(reason)}`))

@@ -70,7 +70,7 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
   'Your servers': [
     {
       name: 'import',
-      does: 'move the servers of your clients behind the gateway',
+      does: 'copy your clients’ servers, or move them with --apply',
       load: async () => (await import('./import.ts')).importServers,
     },
     { name: 'add', does: 'add a server', load: async () => (await import('./add.ts')).add },
@@ -191,6 +191,11 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
   if (name === '--version' || name === '-v') {
     terminal.print(version())
     return 0
+  }
+  if (name.startsWith('-')) {
+    const near = didYouMean(name.replace(/^-+/, ''), ['help', 'version'], '--') || '.'
+    terminal.report(printable(`toolshelf: unknown option "${name}"${near} More: toolshelf --help`))
+    return 2
   }
   const command = commands.find((one) => one.name === name)
   if (!command) {

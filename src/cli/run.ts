@@ -112,7 +112,7 @@ export const runCommand: Command = {
       forget = onInterrupt(stop)
       session = await openAgentSession({
         kind: 'run',
-        client: opened.client as never,
+        client: opened.client,
         model: opened.model,
         directory,
         configFiles: filesIn(input),

@@ -214,9 +214,7 @@ function printTable(
     for (const note of scoreNotes(explanation, hasEncoder)) terminal.print(`${foldedLine(note)}\n`)
   }
   for (const { tool } of explanation ? hits : [])
-    terminal.print(
-      `${printable(tool.name)}\n${foldedLine(`  ${explained(tool, explanation?.whys.get(tool))}`)}`,
-    )
+    terminal.print([printable(tool.name), ...explained(tool, explanation?.whys.get(tool))].join('\n'))
   if (matched > hits.length) terminal.print(`${matched - hits.length} more matched.`)
 }
 
@@ -240,8 +238,11 @@ function translationLine({ language, words }: Translation): string {
   )
 }
 
-function explained(tool: PoolTool, why: Explained | undefined): string {
-  const amounts = (why?.parts ?? []).map(({ name, amount }) => `${scorePartLabel(name)} ${amount.toFixed(2)}`)
+/** A line for each part of the score, and one for the words that were found. */
+function explained(tool: PoolTool, why: Explained | undefined): string[] {
+  const amounts = (why?.parts ?? []).map(
+    ({ name, amount }) => `  ${scorePartLabel(name).padEnd(22)}${amount.toFixed(2).padStart(5)}`,
+  )
   const words = new Map(
     (why?.words ?? []).map(({ word, term, how, fields }) => {
       const places = fields.map(({ field }) => field).join(' + ')
@@ -250,8 +251,9 @@ function explained(tool: PoolTool, why: Explained | undefined): string {
   )
   const found = [...words].map(([word, fields]) => `${word} in ${fields}`)
   const uses = why?.learnedFrom ?? 0
-  const first = uses > 0 ? [`first, because it was called after ${counted(uses, 'such search')}`] : []
-  return [...first, ...amounts, found.length > 0 ? `[${found.join('; ')}]` : '[by meaning alone]'].join(', ')
+  const first = uses > 0 ? [`  first, because it was called after ${counted(uses, 'such search')}`] : []
+  const matched = found.length > 0 ? `  words: ${found.join('; ')}` : '  words: none, by meaning alone'
+  return [...first, ...amounts, foldedLine(matched)]
 }
 
 /** The tool's word that has this stem. */

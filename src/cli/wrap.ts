@@ -43,6 +43,7 @@ export const wrapCommand: Command = {
   examples: [
     'toolshelf wrap -- claude',
     'toolshelf wrap --upstream openai:http://127.0.0.1:11434/v1 -- opencode',
+    'toolshelf wrap -- codex',
     'toolshelf wrap -- python agent.py',
   ],
   async run(input, terminal) {
@@ -51,10 +52,12 @@ export const wrapCommand: Command = {
       throw new UsageError('name the agent after "--", as in: toolshelf wrap -- claude')
     const notify = (message: string) => terminal.report(printable(`toolshelf wrap: ${message}`))
     const finished: RequestRecord[] = []
-    const served = await startServer(input, command, (done) => void finished.push(done))
+    const where = input.text('upstream') ?? upstreamFor(command, process.env)
+    const served = await startServer(input, where, (done) => void finished.push(done))
     let code = 0
     try {
-      code = await runAgent(command, args, agentEnvironment(served.url, process.env), notify)
+      const own = agentArguments(command, served.url, where, process.env)
+      code = await runAgent(command, [...own, ...args], agentEnvironment(served.url, process.env), notify)
     } finally {
       await served.close()
     }
@@ -66,11 +69,10 @@ export const wrapCommand: Command = {
 
 async function startServer(
   input: Input,
-  command: string,
+  where: string,
   onDone: (done: RequestRecord) => void,
 ): Promise<MessagesHttpGateway> {
   const setting = modeIn(input)
-  const where = input.text('upstream') ?? upstreamFor(command, process.env)
   const model = await openUpstream(where, wireIn(input), process.env)
   requireForwardableUpstream(model, [setting])
   // The agent draws on the terminal, so nothing may be printed while it runs.
@@ -97,8 +99,33 @@ export function upstreamFor(command: string, environment: Environment): string {
   if (ANTHROPIC_API_KEY || ANTHROPIC_AUTH_TOKEN || basename(command).startsWith('claude')) return 'anthropic'
   const openai = OPENAI_BASE_URL || OPENAI_API_BASE
   if (openai) return `openai:${openai}`
-  if (basename(command).startsWith('codex')) return 'responses'
+  if (isCodex(command)) return 'responses'
   return OPENAI_API_KEY ? 'openai' : 'anthropic'
+}
+
+const isCodex = (command: string) => basename(command).startsWith('codex')
+
+/**
+ * Returns the arguments that point an agent at the gateway if no variable does. Codex reads the URL of its model from its
+ * configuration only, which `-c` overrides.
+ */
+export function agentArguments(
+  command: string,
+  url: string,
+  upstream: string,
+  { OPENAI_API_KEY }: Environment,
+): string[] {
+  if (!isCodex(command)) return []
+  const provider = 'model_providers.toolshelf-wrap'
+  const login = upstream.startsWith('script:') ? [] : [`${provider}.requires_openai_auth=true`]
+  return [
+    'model_provider="toolshelf-wrap"',
+    `${provider}.name="Toolshelf"`,
+    `${provider}.base_url="${url}/v1"`,
+    `${provider}.wire_api="responses"`,
+    // Without a key in the environment Codex sends the one that it has stored.
+    ...(OPENAI_API_KEY ? [`${provider}.env_key="OPENAI_API_KEY"`] : login),
+  ].flatMap((setting) => ['-c', setting])
 }
 
 /** Returns the environment that points an agent of any API format at the gateway. */

@@ -10,7 +10,7 @@ import {
   readDelta,
   writeBoundary,
 } from './history/index.ts'
-import { wrong } from './options.ts'
+import { badOption } from './options.ts'
 import { rewrite } from './request/index.ts'
 import { plainView, type ThinkingBinding, withoutThinking } from './sendable.ts'
 import type { History, Message, MessageLike, SendableItem } from './types.ts'
@@ -45,9 +45,9 @@ export async function compactHistory<Item extends MessageLike>(
   options: CompactOptions<Item>,
 ): Promise<History<SendableItem<Item>>> {
   const { summarize, keep = 0, trigger = 'manual', thinkingBinding = 'never', reminder = '' } = options ?? {}
-  if (!Number.isInteger(keep) || keep < 0) throw wrong('keep', keep, 'a whole number of messages')
+  if (!Number.isInteger(keep) || keep < 0) throw badOption('keep', keep, 'a whole number of messages')
   if (typeof summarize !== 'function' && typeof summarize !== 'string') {
-    throw wrong('summarize', summarize, 'a function that returns the summary, or its text')
+    throw badOption('summarize', summarize, 'a function that returns the summary, or its text')
   }
   const entries = messages as unknown as readonly Message[]
   const start = safeStart(entries, entries.length - keep)
@@ -61,7 +61,7 @@ export async function compactHistory<Item extends MessageLike>(
   const gone = thinkingBinding === 'never' ? left : left.map(withoutThinking)
   const content: unknown =
     typeof summarize === 'string' ? summarize : await summarize(gone as unknown as SendableItem<Item>[])
-  if (typeof content !== 'string') throw wrong('summarize', content, 'a function that returns text')
+  if (typeof content !== 'string') throw badOption('summarize', content, 'a function that returns text')
   const summary = content.trim() === '' ? 'The conversation so far was summarised.' : content
   const boundary = writeBoundary({
     content: reminder === '' ? summary : `${summary}\n\n${reminder}`,

@@ -53,7 +53,7 @@ export {
   blockEvents,
   createCollector,
   eventsOf,
-  finished,
+  finishBlock,
   grow,
   inputOf,
   type StreamEvent,

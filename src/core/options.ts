@@ -195,7 +195,7 @@ export function resolveOptions(options: Options): Settings {
   for (const [name, value] of Object.entries(given)) check(name as keyof Settings, value)
   const settings: Settings = { ...defaults, ...(given as Partial<Settings>) }
   if (settings.searchTool === settings.callTool)
-    throw wrong('callTool', settings.callTool, 'another name than searchTool')
+    throw badOption('callTool', settings.callTool, 'another name than searchTool')
   return {
     ...settings,
     baseURL: settings.baseURL ?? settings.environment.ANTHROPIC_BASE_URL,
@@ -247,21 +247,22 @@ const functions: readonly (keyof Settings)[] = [
 
 function check(name: keyof Settings, value: unknown): void {
   const choices = oneOf[name]
-  if (choices && !choices.includes(value)) throw wrong(name, value, choices.join(' or '))
+  if (choices && !choices.includes(value)) throw badOption(name, value, choices.join(' or '))
   const min = atLeast[name]
   if (min !== undefined && !(typeof value === 'number' && value >= min && Number.isFinite(value))) {
-    throw wrong(name, value, `a number of at least ${min}`)
+    throw badOption(name, value, `a number of at least ${min}`)
   }
   const type = ofType[name]
-  if (type && (typeof value !== type || value === null)) throw wrong(name, value, `a value of type ${type}`)
-  if (functions.includes(name) && typeof value !== 'function') throw wrong(name, value, 'a function')
+  if (type && (typeof value !== type || value === null))
+    throw badOption(name, value, `a value of type ${type}`)
+  if (functions.includes(name) && typeof value !== 'function') throw badOption(name, value, 'a function')
   if (name === 'results' && !isResultSettings(value))
-    throw wrong(name, value, 'an object with store, budget, idOf and newOwner')
+    throw badOption(name, value, 'an object with store, budget, idOf and newOwner')
   if (name === 'toolSearch' && typeof value !== 'string' && typeof value !== 'boolean') {
-    throw wrong(name, value, "true, false, 'auto' or 'auto:N'")
+    throw badOption(name, value, "true, false, 'auto' or 'auto:N'")
   }
   if ((name === 'searchTool' || name === 'callTool') && !/^[A-Za-z0-9_-]{1,64}$/.test(String(value))) {
-    throw wrong(name, value, 'a tool name of letters, digits, "_" and "-"')
+    throw badOption(name, value, 'a tool name of letters, digits, "_" and "-"')
   }
 }
 
@@ -276,6 +277,6 @@ function isResultSettings(value: unknown): boolean {
 }
 
 /** Creates the error for an invalid option. */
-export function wrong(name: string, value: unknown, expected: string): ShelfError {
+export function badOption(name: string, value: unknown, expected: string): ShelfError {
   return new ShelfError('BAD_OPTION', `option "${name}" is ${quote(value)}; use ${expected}.`, value)
 }

@@ -5,7 +5,9 @@ import type { Block } from './types.ts'
 
 /** A request as it was sent. */
 export type PrefixInput = {
+  /** The body that was sent. */
   readonly request: { readonly [field: string]: unknown }
+  /** The headers that were sent with it. */
   readonly headers?: { readonly [name: string]: string }
 }
 

@@ -99,7 +99,9 @@ export function createCollector(json: Json = JSON): Collector {
     },
     message: () => ({
       ...message,
-      content: [...blocks].sort(([one], [other]) => one - other).map(([, making]) => finished(making, json)),
+      content: [...blocks]
+        .sort(([one], [other]) => one - other)
+        .map(([, making]) => finishBlock(making, json)),
     }),
     isReadable: () => [...blocks.values()].every(({ json }) => inputOf(json) !== undefined),
   }
@@ -124,7 +126,7 @@ export function grow(making: BlockInMaking | undefined, delta: Fields): void {
 }
 
 /** Returns the complete block; input that was cut off becomes an empty object. */
-export function finished({ block, json }: BlockInMaking, { parse }: Json = JSON): Fields {
+export function finishBlock({ block, json }: BlockInMaking, { parse }: Json = JSON): Fields {
   return json === '' ? block : { ...block, input: inputOf(json, parse) ?? {} }
 }
 

@@ -9,7 +9,7 @@ export type ThinkingBinding = 'now' | 'earlier' | 'never'
 
 /** The rules for messages of a request without tool search. */
 export const plainView: View = {
-  open: false,
+  isOpen: false,
   takesReferences: false,
   takesAdditions: false,
   declares: () => false,
@@ -24,7 +24,7 @@ export function sendableMessages<Item extends MessageLike>(
   history: readonly Item[],
   { thinkingBinding = 'never' }: { readonly thinkingBinding?: ThinkingBinding | undefined } = {},
 ): SendableItem<Item>[] {
-  const view = { ...plainView, bound: false, continuesThread: false, key: 'plain' }
+  const view = { ...plainView, isBound: false, continuesThread: false, key: 'plain' }
   const messages = normalize(history as unknown as readonly Message[], view, {})
   const sendable = thinkingBinding === 'never' ? messages : messages.map(withoutThinking)
   return sendable as unknown as SendableItem<Item>[]

@@ -3,7 +3,7 @@
 import { dropOldest } from '../lib/index.ts'
 import { attempt, silencePromise, swallowErrors } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
-import { type Settings, type Timer, wrong } from './options.ts'
+import { badOption, type Settings, type Timer } from './options.ts'
 import type { Host } from './state.ts'
 import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
 import type { Pool, PoolTool, ServerDetails, Tool } from './types.ts'
@@ -67,7 +67,7 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
       }
     },
     remove(names) {
-      const isGone = goneTest(names, host.pool)
+      const isGone = matcherFor(names, host.pool)
       setTools(tools.filter((tool) => !isGone(tool)))
       if (typeof names === 'object' && 'server' in names && servers.has(names.server)) {
         shared.setServer(names.server, { state: 'disabled' })
@@ -150,7 +150,7 @@ function withDetails(
 ): ServerDetails {
   const isObject = typeof details === 'object' && details !== null
   if (!isObject || !(details.state === undefined || states.includes(details.state)))
-    throw wrong(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
+    throw badOption(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
   return { ...known, ...details, state: details.state ?? known?.state ?? 'connected' }
 }
 
@@ -158,7 +158,8 @@ function ownKey(tool: Tool): string {
   return JSON.stringify([serverOf(tool) ?? null, tool.name])
 }
 
-function goneTest(
+/** Returns whether a tool has one of these names, or belongs to this server. */
+function matcherFor(
   names: string | readonly string[] | { readonly server: string },
   pool: Pool,
 ): (tool: Tool) => boolean {
@@ -189,12 +190,12 @@ function withoutFaults(settings: Settings): Settings {
     trace,
     notify,
     timer: settings.timer && safeTimer(settings.timer, notify),
-    isHidden: settings.isHidden && promptly(settings.isHidden, notify),
+    isHidden: settings.isHidden && requireSynchronous(settings.isHidden, notify),
   }
 }
 
-/** Warns about an asynchronous `isHidden`, which hides every tool, because a promise is truthy. */
-function promptly(isHidden: (tool: Tool) => boolean, notify: (message: string) => void) {
+/** Wraps `isHidden` to warn if it is asynchronous, which hides every tool, because a promise is truthy. */
+function requireSynchronous(isHidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
     const answer: unknown = isHidden(tool)
     if (silencePromise(answer))

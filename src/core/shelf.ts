@@ -23,7 +23,7 @@ import {
 import { type CompactOptions, compactHistory, snipHistory } from './compact.ts'
 import { ShelfError } from './errors.ts'
 import { follow } from './history/index.ts'
-import { type Options, resolveOptions, wrong } from './options.ts'
+import { badOption, type Options, resolveOptions } from './options.ts'
 import { type Prepared, prepareRequest } from './prepare.ts'
 import { learnRejection } from './recover.ts'
 import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
@@ -75,6 +75,8 @@ export type ForkOptions = {
 
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
 export type Shelf = {
+  /** The name under which the model calls the search: the option `searchTool`. */
+  readonly searchTool: string
   /**
    * Returns the request to send: decides whether tool search is on, chooses the tools, announces new names, and makes the
    * messages valid for both. `prepared.request` and `prepared.headers` go to the API, `prepared.history` is what to
@@ -214,7 +216,7 @@ export type Shelf = {
 export function createPureShelf(options: PureShelfOptions = {}): Shelf {
   const { state } = options
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
-  if (!isGood) throw wrong('state', state, 'what shelf.state() returned, or leave it out')
+  if (!isGood) throw badOption('state', state, 'what shelf.state() returned, or leave it out')
   return shelfOn(sharedShelfFor(options), newConversation({ state }))
 }
 
@@ -231,9 +233,9 @@ export function createHost(options: PureShelfOptions): Host {
 }
 
 function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: PureShelfOptions): SharedShelf {
-  if (!Array.isArray(tools)) throw wrong('tools', tools, 'a list of tools')
+  if (!Array.isArray(tools)) throw badOption('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
-    throw wrong('servers', servers, 'an object by server name')
+    throw badOption('servers', servers, 'an object by server name')
   const settings = resolveOptions(options)
   const shared = createSharedShelf(settings, settings.results ? withReadTool(tools) : tools)
   for (const [name, details] of Object.entries(servers)) shared.setServer(name, details)
@@ -243,7 +245,7 @@ function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: Pure
 function withReadTool(tools: readonly Tool[]): readonly Tool[] {
   const { name, description, schema } = readResultTool
   if (tools.some((tool) => tool.name === READ_TOOL && tool.server === undefined))
-    throw wrong('tools', READ_TOOL, `another name for this tool, or leave the option "results" out`)
+    throw badOption('tools', READ_TOOL, `another name for this tool, or leave the option "results" out`)
   return [...tools, { name, description, input_schema: schema, alwaysLoad: true }]
 }
 
@@ -256,13 +258,13 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
   }
   const tracer = () => conversation.trace ?? shared.host.settings.trace
   const shelf: Shelf = {
+    searchTool: searchName,
     async prepare(request) {
       checkRequest(request)
       return prepareRequest(shared.host, conversation, request)
     },
     async run(call, options) {
-      const execute: unknown = options?.execute
-      if (typeof execute !== 'function') throw wrong('execute', execute, 'a function that runs a tool')
+      checkRunOptions(options)
       return runCall({ ...shelf, trace: tracer() }, call, options)
     },
     answer: async (call) =>
@@ -326,6 +328,11 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     state: () => conversation.state,
   }
   return shelf
+}
+
+function checkRunOptions(options: RunOptions | undefined): void {
+  const execute: unknown = options?.execute
+  if (typeof execute !== 'function') throw badOption('execute', execute, 'a function that runs a tool')
 }
 
 function checkRequest(request: RequestLike): void {

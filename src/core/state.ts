@@ -14,18 +14,25 @@ import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireNa
 
 /** What all conversations of a host share: settings, tools and servers. `createHost` makes one. */
 export type Host = {
+  /** Every option with its value. */
   readonly settings: Settings
+  /** All current tools. */
   readonly pool: Pool
+  /** Details of the MCP servers, by name. */
   readonly servers: Servers
   /** Back-ends that refused references at run time, by `backEndKey` (G6). */
   readonly rejected: ReadonlySet<string>
+  /** Token counts of pools, shared by all conversations (T5). */
   readonly counts: Counts
 }
 
 /** One conversation, the main thread or a sub-agent. Each request leaves its new state here. */
 export type Conversation = {
+  /** What to save beside the messages; each request replaces it. */
   state: State
+  /** Caches; never saved. */
   readonly memory: Memory
+  /** Whether a sub-agent has it. */
   readonly isSubAgent: boolean
   /** Receives the events of this conversation in place of the option `trace`. */
   readonly trace?: TraceListener | undefined

@@ -9,7 +9,9 @@ export type Block = { readonly type?: unknown; readonly [field: string]: unknown
 
 /** An entry of a history: an API message, or one that carries a note of the shelf (notes.ts). */
 export type Message = {
+  /** `user`, `assistant` or `system`; other roles pass through. */
   readonly role?: unknown
+  /** A text, or a list of blocks. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -22,8 +24,11 @@ export type MessageLike = { readonly role?: Role; readonly content?: unknown }
  * refuses its fields; `content` is `unknown` so that TypeScript refuses it too.
  */
 export type HistoryNote = {
+  /** Which of the shelf's notes it is. */
   readonly type: 'deferred_tools_delta' | 'system'
+  /** Notes are sent as user messages. */
   readonly role: 'user'
+  /** The text that the model reads. */
   readonly content: unknown
 }
 
@@ -48,8 +53,11 @@ export type RequestLike = { readonly model: string; readonly messages: readonly 
 
 /** A tool as the host or an MCP server describes it. */
 export type Tool = {
+  /** The tool's own name; the shelf adds the prefix of its server. */
   readonly name: string
+  /** What it does; read by the model and by searches. */
   readonly description?: string
+  /** The JSON schema of its input, draft-07 or 2020-12. Default: any object. */
   readonly input_schema?: unknown
   /** MCP's name for `input_schema`; used if that is missing. */
   readonly inputSchema?: unknown
@@ -69,6 +77,7 @@ export type Tool = {
   readonly resultBudget?: number
   /** MCP's hints about the tool. With `deprecated`, here or in `_meta`, it ranks behind its successors. */
   readonly annotations?: { readonly [hint: string]: unknown }
+  /** MCP's metadata: `anthropic/alwaysLoad` counts as `alwaysLoad`. */
   readonly _meta?: { readonly [key: string]: unknown }
 }
 
@@ -77,21 +86,29 @@ export type Definition = { readonly name: string; readonly [field: string]: unkn
 
 /** An entry of a request's `tools`, assignable to the SDK's type. */
 export type RequestTool = {
+  /** The name by which the model calls it. */
   name: string
+  /** What it does, for the model. */
   description?: string
+  /** The JSON schema of its input. */
   input_schema: { type: 'object'; [field: string]: unknown }
+  /** Hides the definition from the model until a reference loads it. */
   defer_loading?: boolean
 }
 
 /** A tool in the pool, with the name by which the model calls it and its definition. */
 export type PoolTool = {
+  /** The name by which the model calls it. */
   readonly name: string
+  /** The tool as the host registered it. */
   readonly tool: Tool
   /** The MCP server; with `original`, the tool's own name there, it identifies the tool behind `name` (H3). */
   readonly server: string | undefined
+  /** The tool's own name at its server. */
   readonly original: string
   /** The curated phrase that search weighs above the description. */
   readonly hint: string
+  /** What is sent: cleaned, cut to its limits, with names that the API accepts. */
   readonly definition: Definition
   /** The definition as JSON, for counting and for detecting changes. */
   readonly json: string
@@ -101,20 +118,27 @@ export type PoolTool = {
 
 /** All current tools of the host. Immutable: a change creates a new pool. */
 export type Pool = {
+  /** In the order in which the host and its servers list them. */
   readonly tools: readonly PoolTool[]
+  /** The same tools by the names by which the model calls them. */
   readonly byName: ReadonlyMap<string, PoolTool>
 }
 
 /** A pool split for one request; an unchanged split returns the same object. */
 export type ToolPartition = {
+  /** The pool that was split. */
   readonly pool: Pool
+  /** Tools that every request contains, in the order in which they are sent. */
   readonly immediate: readonly PoolTool[]
+  /** Tools that are hidden until a search loads them. */
   readonly deferred: readonly PoolTool[]
+  /** The names of the deferred tools. */
   readonly deferredNames: ReadonlySet<string>
 }
 
 /** Details of an MCP server. */
 export type ServerDetails = {
+  /** Whether its tools can be searched; searches wait for a pending server. */
   readonly state: 'pending' | 'connected' | 'failed' | 'disabled'
   /** Why it failed. */
   readonly error?: string | undefined
@@ -165,17 +189,20 @@ export type Decision = {
   /** How many tools could be deferred. */
   readonly deferrable: number
   /** What the threshold of `auto` was compared with. */
-  readonly measure?: ThresholdCheck
+  readonly thresholdCheck?: ThresholdCheck
   /** Why a check could not be made. */
   readonly error?: string
 }
 
 /** The result of the automatic threshold (T). */
 export type ThresholdCheck = {
+  /** What all deferrable definitions take together. */
   readonly count: number
+  /** Tokens by the option `countTokens`, or characters if that failed or is missing. */
   readonly method: 'counter' | 'estimate'
   /** In the unit of the count: tokens for a counter, characters for the estimate. */
   readonly threshold: number
+  /** Whether the count is at or above the threshold, so that tools are deferred. */
   readonly reached: boolean
 }
 
@@ -190,9 +217,13 @@ export type ToolUse = { readonly id: string; readonly name: string; readonly inp
 
 /** A block that answers a call, assignable to the SDK's type. */
 export type ToolResult = {
+  /** The API's type of the block. */
   type: 'tool_result'
+  /** The id of the call that it answers. */
   tool_use_id: string
+  /** Content blocks; a reference among them loads its tool. */
   content: (TextBlock | ReferenceBlock)[]
+  /** True if the call failed or was not run. */
   is_error?: boolean
 }
 
@@ -205,6 +236,7 @@ export type ReferenceBlock = { type: 'tool_reference'; tool_name: string }
 export type InputProblem = {
   /** Property names and array indices from the root, joined by dots; empty for the input itself. */
   readonly path: string
+  /** What is wrong, such as `must be a number`. */
   readonly message: string
   /** The accepted JSON types, if the type is wrong. */
   readonly expected?: readonly string[]

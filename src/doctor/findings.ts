@@ -1,5 +1,6 @@
 // Derives findings from a report: what is wrong or could be better, and what to do about it.
 import { dollars } from '../core/figures/index.ts'
+import { lastLinesWithError } from '../mcp/protocol/index.ts'
 import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
 import type { Report, ReportedProblem, ReportedSuspicion, ServerReport } from './report.ts'
@@ -74,13 +75,23 @@ function misconfigured({ configProblems }: Report): Finding[] {
 
 function notConnected({ name, state, reason, stderr, source, transport }: ServerReport): Finding | undefined {
   if (state !== 'failed' && state !== 'pending') return undefined
-  const lines = linesOf(stderr).slice(-MAX_STDERR)
+  const written = stderr.split(/[\r\n]+/).filter((line) => line.trim() !== '')
+  const lines = linesOf(lastLinesWithError(written, MAX_STDERR).join('\n'))
+  const details = lines.map((line) => `stderr: ${line}`)
+  if (state === 'pending')
+    return {
+      level: 'error',
+      server: name,
+      title: 'was still starting when you interrupted',
+      details,
+      remedy: 'Run the doctor again, and let it finish.',
+    }
   return {
     level: 'error',
     server: name,
-    title: state === 'pending' ? 'was still starting' : `did not connect: ${reason ?? 'no reason given'}`,
-    details: lines.map((line) => `stderr: ${line}`),
-    remedy: connectRemedy(transport, source, state === 'pending' || isTimeout(reason)),
+    title: `did not connect: ${reason ?? 'no reason given'}`,
+    details,
+    remedy: connectRemedy(transport, source, isTimeout(reason)),
   }
 }
 
@@ -111,7 +122,7 @@ function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
     level: 'warning',
     server: name,
     title: `has ${counted(warnings.length, 'suspicious text')}`,
-    details: [...groupBy(warnings, textOf)].map(([text, same]) =>
+    details: [...groupBy(warnings, describeSuspicion)].map(([text, same]) =>
       namedFirst(
         same.flatMap(({ tool }) => tool ?? []),
         text,
@@ -121,7 +132,7 @@ function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
   }
 }
 
-function textOf({ where, message, excerpt }: ReportedSuspicion): string {
+function describeSuspicion({ where, message, excerpt }: ReportedSuspicion): string {
   return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
 }
 

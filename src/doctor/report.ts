@@ -6,7 +6,7 @@ import type { GatewaySettings } from '../mcp/config/index.ts'
 import { idleRules } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
 import { scanServer, scanText, type TextFinding } from '../scan/index.ts'
-import { count } from '../terminal/index.ts'
+import { count, counted } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
 import { descriptionLimit, type Measured, type MeasuredTool, measureTools } from './measure.ts'
 import { type NameProblem, nameProblems, type SharedName, sharedNames } from './names.ts'
@@ -303,12 +303,12 @@ function arithmeticOf(total: Total, tools: readonly MeasuredTool[]): string {
   const found = foundBySearch(tools)
   const alwaysLoaded = total.alwaysLoaded > 0 ? ` − ${count(total.alwaysLoaded)} (always loaded)` : ''
   return (
-    `A request: ${count(total.tokens)}${alwaysLoaded} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
+    `Saved in a request: ${count(total.tokens)}${alwaysLoaded} − ${count(total.ownTools)} (ToolSearch and CallTool) − ` +
     `${count(total.serverNames)} (names of the servers) = ${count(total.tokensSavedPerRequest)}. ` +
-    `${REQUESTS} requests: a search in the first one adds a round trip, and leaves ${SEARCH_TOKENS} and ` +
-    `${found} × ${count(meanOfDeferred(tools))} (tools of average size) in each from then on; each also carries ` +
-    `${count(CONVERSATION_TOKENS)} of conversation, all of which the round trip repeats. ` +
-    'The library announces the names of all tools, too.'
+    `For ${REQUESTS} requests it is assumed that the model searches once, in the first one. The search (${SEARCH_TOKENS} tokens) ` +
+    `and the ${counted(found, 'tool')} that it loads (${count(meanOfDeferred(tools))} each, the average) stay in every later request, ` +
+    'and the search needs one more request: an extra round trip, which carries the conversation ' +
+    `(${count(CONVERSATION_TOKENS)} tokens) once more. The library also sends the names of all tools.`
   )
 }
 

@@ -1,5 +1,6 @@
-// Stores vectors by text, in memory and on disk, so that each tool is embedded only once. One append-only file per model:
-// any number of processes may write to it, at worst duplicating a record.
+// Stores vectors by text, in memory and on disk, so that each tool is embedded only once. One append-only file per model,
+// to which any number of processes may write: two may store a record twice, and an append during the rewrite at the size
+// limit is lost.
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'

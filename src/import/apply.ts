@@ -7,14 +7,13 @@ import {
   type MovedPart,
   moveServers,
   type NewEntry,
-  ownEntry,
   variablesIn,
   withReferences,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem } from '../mcp/index.ts'
 import { readBoundedFile } from '../node/index.ts'
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
-import { type ImportPlan, type ImportState, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
+import { type ImportPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 
 /** A file as it was read. */
 export type Snapshot = {
@@ -62,7 +61,6 @@ export async function takeSnapshot(path: string): Promise<Snapshot> {
  */
 export function planApply(
   plan: ImportPlan,
-  stateOf: (server: PlannedServer) => ImportState,
   snapshots: ReadonlyMap<string, Snapshot>,
   words: readonly string[],
 ): ApplyPlan {
@@ -71,14 +69,14 @@ export function planApply(
   for (const found of sharedFiles(snapshots)) {
     const leaving = plan.servers.flatMap((server) =>
       sourcesIn(server, found.paths).flatMap((source) => {
-        const reason = reasonToStay(server, source, stateOf(server), plan.problems)
+        const reason = reasonToStay(source, plan.problems)
         if (reason !== undefined) staying.push({ name: source.name, file: source.file, reason })
         return reason === undefined ? [{ server, source }] : []
       }),
     )
     if (leaving.length === 0) continue
     try {
-      changes.push(changeOf(found, leaving, plan.problems, words))
+      changes.push(changeOf(found, leaving, plan.setUp, words))
     } catch (error) {
       const reason = `${(error as Error).message}; move it by hand`
       staying.push(...leaving.map(({ source: { name, file } }) => ({ name, file, reason })))
@@ -109,14 +107,8 @@ function sourcesIn({ sources }: PlannedServer, paths: readonly string[]): Server
   return found.filter((source, index) => found.findIndex((other) => key(other) === key(source)) === index)
 }
 
-function reasonToStay(
-  { name }: PlannedServer,
-  source: ServerSource,
-  state: ImportState,
-  problems: readonly ConfigProblem[],
-): string | undefined {
+function reasonToStay(source: ServerSource, problems: readonly ConfigProblem[]): string | undefined {
   if (source.path[0] === 'projects') return `it belongs to ${source.project} alone`
-  if (state === 'differs') return `your configuration has another server named ${name}`
   const problem = problems.find(({ file, server }) => file === source.file && server === source.name)
   return problem?.message.replace(/\.$/, '')
 }
@@ -124,13 +116,13 @@ function reasonToStay(
 function changeOf(
   { snapshot, paths }: SharedFile,
   leaving: readonly Leaving[],
-  problems: readonly ConfigProblem[],
+  setUp: ImportPlan['setUp'],
   words: readonly string[],
 ): ClientChange {
   const { bytes } = snapshot
   if (!isUtf8(bytes)) throw new Error('the file is not written in UTF-8')
   const clients = [...new Set(leaving.map(({ source }) => source.client))]
-  const isThere = problems.some(({ file, message }) => paths.includes(file) && message === ownEntry)
+  const isThere = setUp.some(({ file }) => paths.includes(file))
   const servers = leaving.map(({ source }) => source.path)
   const variables = variablesOf(leaving)
   const fields = gatewayEntry(clients[0] ?? '', words, variables)

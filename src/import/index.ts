@@ -17,10 +17,11 @@ export {
   openJournal,
   type RecordedFile,
 } from './journal.ts'
+export { deleteLeftovers } from './leftovers.ts'
 export {
-  compareWith,
   type ImportPlace,
   type ImportPlan,
+  type ImportPurpose,
   type ImportState,
   isReportable,
   type PlannedServer,

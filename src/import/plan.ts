@@ -1,28 +1,36 @@
-// Plans an import: the servers of many files under unique names; expands nothing and writes nothing.
+// Plans an import: the servers of many files under names that are unique among them and in our own file; expands nothing
+// and writes nothing.
 
+import { win32 } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '../lib/index.ts'
 import type { ConfigPlace, LocalMachine } from '../mcp/config/index.ts'
 import {
   bindWorkspace,
   type ConfigText,
-  definitionOf,
+  configProblems,
   expand,
   keepReferences,
   mapTexts,
-  noServers,
-  programOf,
   readEntries,
   readServer,
   type ServerEntry,
+  serverNames,
   withReferences,
   withWorkspace,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
+import { type EntrySettings, isNarrowedInOurs, isSame, isSameInOurs, settingsOf } from './same-server.ts'
+
+/** State of a planned server in our file. `kept`: it is already there. */
+export type ImportState = 'new' | 'kept'
 
 /** A server to import, under its new name. */
 export type PlannedServer = {
   readonly name: string
+  readonly state: ImportState
+  /** The server that it was renamed for; if it is kept, the one in our file, if the user has narrowed that. */
+  readonly other: OtherServer | undefined
   /** The clients that have this server. */
   readonly clients: readonly string[]
   readonly file: string
@@ -37,6 +45,14 @@ export type PlannedServer = {
   readonly boundTo: string | undefined
 }
 
+/** A server beside a planned one; without a `server`, its entry cannot be used. */
+export type OtherServer = {
+  readonly name: string
+  readonly server: ServerConfig | undefined
+  /** It is in our file. */
+  readonly isOurs: boolean
+}
+
 /** Where a server was found. */
 export type ServerSource = Pick<ServerEntry, 'name' | 'path' | 'inputs' | 'project'> & {
   readonly client: string
@@ -47,66 +63,70 @@ export type ServerSource = Pick<ServerEntry, 'name' | 'path' | 'inputs' | 'proje
 export type ImportPlan = {
   readonly servers: readonly PlannedServer[]
   readonly problems: readonly ConfigProblem[]
+  /** The files that start Toolshelf already. */
+  readonly setUp: readonly Pick<ConfigPlace, 'client' | 'file'>[]
 }
 
 /** A file to import from; `text` if it was already read. */
 export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
 
+/** Our own file as it is now. */
+export type PlanTarget = { readonly file: string; readonly text: string }
+
+/**
+ * `move`: the servers leave their files, so whatever is found is new to us. `copy`: they stay, so the same entry is found
+ * again after the user has narrowed its copy, which then stays as it is.
+ */
+export type ImportPurpose = 'move' | 'copy'
+
 /**
  * Plans the import of all servers. A server that several files share is imported once; different servers of the same
- * name get their client's name, too.
+ * name get their client's name, too, whether the other is in one of the files or in ours.
  */
-export async function planImport(places: readonly ImportPlace[], machine: LocalMachine): Promise<ImportPlan> {
+export async function planImport(
+  places: readonly ImportPlace[],
+  machine: LocalMachine,
+  target: PlanTarget,
+  purpose: ImportPurpose,
+): Promise<ImportPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
+  const setUp: Pick<ConfigPlace, 'client' | 'file'>[] = []
   for (const { client, file, text } of places) {
     const read = await readEntries(text ?? file, machine)
-    problems.push(...read.problems)
-    for (const found of read.entries) {
-      const entry = bindToProject(found)
-      const boundTo = entry === found ? undefined : entry.project
-      const { server, problems: reasons } = readServer(entry, file, machine, keepReferences)
-      problems.push(...reasons.map((message) => ({ file, server: entry.name, message })))
-      if (server) candidates.push({ client, file, server, entry, boundTo, definition: coreOf(entry, server) })
+    const ownNames = new Set<string>()
+    const found: ConfigProblem[] = []
+    for (const unbound of read.entries) {
+      const entry = bindToProject(unbound)
+      const boundTo = entry === unbound ? undefined : entry.project
+      const { unset: _, ...result } = readServer(entry, file, machine, keepReferences)
+      const entryProblems = configProblems(result, file, entry.name)
+      if (entryProblems.some(({ kind }) => kind === 'own-entry')) ownNames.add(entry.name)
+      else found.push(...entryProblems)
+      const { server } = result
+      if (!server) continue
+      const fields = fieldsOf(server, entry)
+      const settings = settingsOf({ ...entry, fields }, server)
+      candidates.push({ client, file, server, entry, boundTo, fields, settings })
     }
+    const isOther = ({ server }: ConfigProblem) => server === undefined || !ownNames.has(server)
+    problems.push(...read.problems.filter(isOther), ...found)
+    if (ownNames.size > 0) setUp.push({ client, file })
   }
-  return { servers: nameApart(candidates, machine), problems }
+  const ours = await serversOf(target, machine)
+  const names = new Set(serverNames(target.text))
+  return { servers: nameApart(groupsOf(candidates), ours, names, purpose, machine), problems, setUp }
 }
 
-/**
- * State of a planned server in the target file. `kept`: it is already there. `differs`: the existing server of this
- * name runs something else, and stays.
- */
-export type ImportState = 'new' | 'kept' | 'differs'
+/** A server of our file. */
+type OurServer = { readonly name: string; readonly server: ServerConfig; readonly settings: EntrySettings }
 
-/** Compares planned servers with the target file; `names` are all names already used there. */
-export async function compareWith(
-  file: string,
-  names: readonly string[],
-  machine: LocalMachine,
-): Promise<(planned: PlannedServer) => ImportState> {
-  const { entries } = await readEntries(file, machine)
-  const programIn = (entry: ServerEntry) => {
+async function serversOf({ file, text }: PlanTarget, machine: LocalMachine): Promise<readonly OurServer[]> {
+  const { entries } = await readEntries({ file, text, isProject: false }, machine)
+  return entries.flatMap((entry) => {
     const { server } = readServer(entry, file, machine, keepReferences)
-    return server && programOf(entry, server)
-  }
-  const byName = new Map<string, ServerEntry[]>()
-  for (const entry of entries) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry])
-  const taken = new Set(names)
-  const has = (name: string, { fields }: PlannedServer) =>
-    byName
-      .get(name)
-      ?.some((entry) => isDeepStrictEqual(programIn(entry), programIn({ ...entry, fields }))) === true
-  return (planned) => {
-    // A server that was renamed may have been imported earlier under its own name.
-    if (has(planned.name, planned) || has(planned.server.name, planned)) return 'kept'
-    return taken.has(planned.name) ? 'differs' : 'new'
-  }
-}
-
-/** Returns what identifies a server among others of its name; timeouts do not count as differences. */
-function coreOf(entry: ServerEntry, server: ServerConfig): object {
-  return { ...definitionOf(entry, server), connectTimeoutMs: 0, callTimeoutMs: 0 }
+    return server ? [{ name: entry.name, server, settings: settingsOf(entry, server) }] : []
+  })
 }
 
 /** Returns the same entry if there is nothing to replace, or no project that it belongs to. */
@@ -127,7 +147,7 @@ function bindToProject(entry: ServerEntry): ServerEntry {
  * Returns whether to report a problem. Many clients keep other settings in the same file, so a file without servers is
  * reported only if the user named it.
  */
-export const isReportable = ({ message }: ConfigProblem) => message !== noServers
+export const isReportable = ({ kind }: ConfigProblem) => kind !== 'no-servers'
 
 type Candidate = {
   readonly client: string
@@ -135,37 +155,92 @@ type Candidate = {
   readonly server: ServerConfig
   readonly entry: ServerEntry
   readonly boundTo: string | undefined
-  readonly definition: object
+  readonly fields: Fields
+  readonly settings: EntrySettings
 }
 
-function nameApart(candidates: readonly Candidate[], machine: LocalMachine): PlannedServer[] {
-  const groups: Candidate[][] = []
-  /** Only servers of the same name are compared, since duplicates share it. */
-  const byName = new Map<string, Candidate[][]>()
+/** Entries of the same server. */
+type Twins = readonly [Candidate, ...Candidate[]]
+
+/** Only servers of the same name are compared, since duplicates share it. */
+function groupsOf(candidates: readonly Candidate[]): readonly Twins[] {
+  const groups: [Candidate, ...Candidate[]][] = []
+  const byName = new Map<string, [Candidate, ...Candidate[]][]>()
   for (const candidate of candidates) {
     const { name } = candidate.server
     const named = byName.get(name) ?? []
-    const twins = named.find(([first]) => isDeepStrictEqual(first?.definition, candidate.definition))
+    const twins = named.find(([first]) => isSame(first.settings, candidate.settings))
     if (twins) twins.push(candidate)
     else {
-      const group = [candidate]
+      const group: [Candidate] = [candidate]
       groups.push(group)
       byName.set(name, [...named, group])
     }
   }
-  const names = new Set<string>()
-  return groups.flatMap((twins) => {
-    const [first] = twins
-    if (!first) return []
-    const { file, server, entry, boundTo } = first
-    const name = freeName(server.name, first.client, names)
-    names.add(name)
-    const clients = [...new Set(twins.map(({ client }) => client))]
-    const fields = fieldsOf(server, entry)
-    const sources = twins.map(sourceOf)
-    const unset = unsetIn(fields, entry, machine)
-    return [{ name, clients, file, sources, server, fields, unset, boundTo }]
+  return groups
+}
+
+function nameApart(
+  groups: readonly Twins[],
+  ours: readonly OurServer[],
+  ourNames: ReadonlySet<string>,
+  purpose: ImportPurpose,
+  machine: LocalMachine,
+): PlannedServer[] {
+  const taken = new Set(ourNames)
+  const planned = new Map<string, ServerConfig>()
+  return groups.map((twins) => {
+    const [{ client, file, server, entry, boundTo, fields }] = twins
+    const kept = keptIn(ours, twins, purpose)
+    const name = kept?.name ?? freeName(server.name, client, taken)
+    const other = kept
+      ? kept.isNarrowed
+        ? { name, server: kept.server, isOurs: true }
+        : undefined
+      : name === server.name
+        ? undefined
+        : holderOf(server.name, ours, ourNames, planned)
+    taken.add(name)
+    if (!kept) planned.set(name, server)
+    return {
+      name,
+      state: kept ? 'kept' : 'new',
+      other,
+      clients: [...new Set(twins.map((twin) => twin.client))],
+      file,
+      sources: twins.map(sourceOf),
+      server,
+      fields,
+      unset: unsetIn(fields, entry, machine),
+      boundTo,
+    }
   })
+}
+
+/** Finds the server in our file. One that was renamed may be there under any client's name, or under its own. */
+function keptIn(
+  ours: readonly OurServer[],
+  [{ server, settings }]: Twins,
+  purpose: ImportPurpose,
+): (OurServer & { readonly isNarrowed: boolean }) | undefined {
+  const named = ours.filter(({ name }) => name === server.name || name.startsWith(`${server.name}-`))
+  const inOrder = [...named].sort((one, other) => one.name.length - other.name.length)
+  const same = inOrder.find((one) => isSameInOurs(one.settings, settings))
+  if (same) return { ...same, isNarrowed: false }
+  if (purpose === 'move') return undefined
+  const narrowed = inOrder.find((one) => isNarrowedInOurs(one.settings, settings))
+  return narrowed && { ...narrowed, isNarrowed: true }
+}
+
+function holderOf(
+  name: string,
+  ours: readonly OurServer[],
+  ourNames: ReadonlySet<string>,
+  planned: ReadonlyMap<string, ServerConfig>,
+): OtherServer {
+  const isOurs = ourNames.has(name)
+  const server = isOurs ? ours.find((one) => one.name === name)?.server : planned.get(name)
+  return { name, server, isOurs }
 }
 
 function sourceOf({ client, file, entry: { name, path, inputs, project } }: Candidate): ServerSource {
@@ -174,11 +249,19 @@ function sourceOf({ client, file, entry: { name, path, inputs, project } }: Cand
 
 function freeName(name: string, client: string, taken: ReadonlySet<string>): string {
   if (!taken.has(name)) return name
-  const words = client.toLowerCase().match(/[a-z0-9]+/g) ?? []
+  const words =
+    wordsOf(client)
+      .toLowerCase()
+      .match(/[a-z0-9]+/g) ?? []
   const suffixed = [name, ...words].join('-')
   let free = suffixed
   for (let count = 2; taken.has(free); count++) free = `${suffixed}-${count}`
   return free
+}
+
+/** Returns a client's name; for a file of an unknown client, the name of the file. */
+function wordsOf(client: string): string {
+  return win32.basename(client).replace(/\.(?:jsonc?|toml)$/, '')
 }
 
 /** Makes paths absolute, because the written file is in another folder. */

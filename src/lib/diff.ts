@@ -4,6 +4,7 @@
 export type DiffLine = {
   /** `gap`: lines omitted between two changes. */
   readonly kind: 'same' | 'added' | 'removed' | 'gap'
+  /** The line without its line break. */
   readonly text: string
   /** The line number in the new text; for a removed line, in the old one. */
   readonly line: number
@@ -13,9 +14,13 @@ export type DiffLine = {
 export type FileChange = {
   /** The path as shown to people. */
   readonly path: string
+  /** The file did not exist before. */
   readonly isNew: boolean
+  /** How many lines were added. */
   readonly added: number
+  /** How many lines were removed. */
   readonly removed: number
+  /** The changed lines with some context. */
   readonly lines: readonly DiffLine[]
   /** Number of diff lines omitted at the end. */
   readonly left: number

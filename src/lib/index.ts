@@ -12,6 +12,7 @@ export {
   type Fields,
   fieldsOf,
   isFields,
+  isShallow,
   jsonLength,
   listOf,
   omitFields,
@@ -22,7 +23,7 @@ export {
 export { literalRanges, replaceLiterals } from './literals.ts'
 export { byName, closestNames, editDistance, fullName, MCP_PREFIX, splitName } from './names.ts'
 export { oncePerFrozen } from './once-per-frozen.ts'
-export { CALL_TOOL, callToolInput, SEARCH_TOOL } from './own-tools.ts'
+export { CALL_THESE, CALL_TOOL, callToolInput, misnamesArguments, SEARCH_TOOL } from './own-tools.ts'
 export { cut, errorMessage, oneLine, quote, spellOutInvisible } from './text.ts'
 export { isContainer, walkJson } from './walk-json.ts'
 export { matchesAny } from './wildcard.ts'

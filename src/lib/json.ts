@@ -38,6 +38,12 @@ export function toJson(value: unknown): string {
   }
 }
 
+/** Returns whether a value is nested at most `maxDepth` levels deep. */
+export function isShallow(value: unknown, maxDepth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return maxDepth > 0 && Object.values(value).every((inner) => isShallow(inner, maxDepth - 1))
+}
+
 /** Levels of nesting to count; deeper values count as little. */
 const MAX_COUNTED_DEPTH = 100
 

@@ -14,7 +14,7 @@ const MAX_NAMED = 5
 const MAX_WORDS = 60
 
 /** Returns what is wrong with a tool's description and those of its parameters. */
-export function describedBadly(tool: ListedTool): ToolFinding[] {
+export function checkDescriptions(tool: ListedTool): ToolFinding[] {
   const description = textOf(tool.description).trim()
   const undescribed = undescribedParameters(tool)
   return [

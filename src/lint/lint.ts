@@ -5,7 +5,7 @@ import type { LintLevel, LintSettings, ListedTool } from '../mcp/index.ts'
 import { scanServer, scanText, type TextFinding } from '../scan/index.ts'
 import { printableLine } from '../terminal/index.ts'
 import { type Confusions, findConfusions, findTwins, type Judges } from './confusable.ts'
-import { describedBadly, type ToolFinding } from './descriptions.ts'
+import { checkDescriptions, type ToolFinding } from './descriptions.ts'
 import { lintRules, type RuleId, ruleIds } from './rules.ts'
 import type { LintedServer, LintFinding, LintReport } from './types.ts'
 
@@ -169,7 +169,7 @@ function aboutServer({
       return { rule: 'changed-since-pinned' as const, server, tool, message }
     }),
     ...tools.flatMap((tool: ListedTool) =>
-      describedBadly(tool).map((finding) => ({ ...finding, server, tool: tool.name })),
+      checkDescriptions(tool).map((finding) => ({ ...finding, server, tool: tool.name })),
     ),
   ]
 }

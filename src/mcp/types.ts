@@ -3,8 +3,11 @@ import type { ToolResult, ToolUse } from '../core/index.ts'
 
 /** A configured server, in the same form for all file formats; environment references are expanded. */
 export type ServerConfig = {
+  /** Unique among the servers of a host; part of its tools' names. */
   readonly name: string
+  /** How to reach it: a process, or a URL. */
   readonly transport: StdioConfig | RemoteConfig
+  /** It is listed, and never started. */
   readonly disabled: boolean
   /** Starts the server only when one of its tools is called; until then its definitions come from the cache. */
   readonly lazy: boolean
@@ -12,9 +15,11 @@ export type ServerConfig = {
   readonly alwaysLoad: boolean | undefined
   /** One line about the server, for the model. */
   readonly description: string | undefined
+  /** Settings of single tools, by their own names. */
   readonly tools: { readonly [tool: string]: ToolConfig }
   /** Patterns over the tools' own names, with `*`; an empty list allows all. */
   readonly allow: readonly string[]
+  /** Patterns of tools to hide, even those that `allow` matches. */
   readonly deny: readonly string[]
   /** Maximum number of its tools to use. Default: 5,000. */
   readonly maxTools?: number
@@ -44,11 +49,15 @@ export type ServerConfig = {
 
 /** A server that runs as a child process. */
 export type StdioConfig = {
+  /** A child process that speaks MCP on stdin and stdout. */
   readonly kind: 'stdio'
+  /** The program: a path, or a name that is looked up in `PATH`. */
   readonly command: string
+  /** Its arguments; no shell interprets them. */
   readonly args: readonly string[]
   /** Added to the few variables that every server inherits. */
   readonly env: { readonly [name: string]: string }
+  /** Its working folder. Default: that of this process. */
   readonly cwd: string | undefined
 }
 
@@ -56,13 +65,17 @@ export type StdioConfig = {
 export type RemoteConfig = {
   /** `auto`: streamable HTTP, or SSE if the server supports only that. */
   readonly kind: 'http' | 'sse' | 'auto'
+  /** The URL of the endpoint. */
   readonly url: string
+  /** Sent with every request; their values are hidden wherever they appear. */
   readonly headers: { readonly [name: string]: string }
 }
 
 /** Settings of one tool. */
 export type ToolConfig = {
+  /** True: never deferred; false: deferred even if its server is always loaded. */
   readonly alwaysLoad?: boolean
+  /** A phrase that search weighs above the description. */
   readonly hint?: string
   /** Which rules `toolshelf doctor --ci` applies to it. */
   readonly lint?: Pick<LintSettings, 'rules'>
@@ -83,33 +96,47 @@ export type LintSettings = {
 
 /** A part of a configuration that was skipped or repaired, and what to do about it. */
 export type ConfigProblem = {
+  /** The file that has it. */
   readonly file: string
+  /** The entry that has it; undefined if the whole file has. */
   readonly server?: string
+  /** What is wrong, and what happens to the entry. */
   readonly message: string
   /** The environment variables to set, if nothing else is missing: the file itself is fine. */
   readonly unset?: readonly string[]
+  /** `own-entry`: the entry starts Toolshelf itself. `no-servers`: the file has no section for servers. */
+  readonly kind?: 'own-entry' | 'no-servers'
 }
 
 /** A tool as a server lists it; unknown fields pass through. */
 export type ListedTool = {
+  /** The tool's name on its server. */
   readonly name: string
+  /** A name for people. */
   readonly title?: string
+  /** What it does, as the server says. */
   readonly description?: string
+  /** The JSON schema of its arguments. */
   readonly inputSchema?: unknown
+  /** The JSON schema of its `structuredContent`. */
   readonly outputSchema?: unknown
+  /** Hints such as `readOnlyHint`; only trusted ones count. */
   readonly annotations?: { readonly [hint: string]: unknown }
+  /** Metadata, such as `anthropic/alwaysLoad`. */
   readonly _meta?: { readonly [key: string]: unknown }
   readonly [field: string]: unknown
 }
 
 /** What is wrong with a tool's definition, and what was done about it. */
 export type ToolProblem = {
+  /** The tool's own name. */
   readonly tool: string
   /**
    * `dropped`: the definition cannot be used. `unsupported`: it is left out because Toolshelf cannot run it. `limited`: the
    * server lists more than a limit allows.
    */
   readonly kind: 'dropped' | 'unsupported' | 'repaired' | 'large' | 'limited'
+  /** What is wrong, and what was done about it. */
   readonly message: string
 }
 
@@ -118,10 +145,13 @@ export type ServerState = 'idle' | 'pending' | 'connected' | 'failed' | 'disable
 
 /** The state of a server, and what it offers. */
 export type ServerStatus = {
+  /** Its configured name. */
   readonly name: string
+  /** What it is doing now. */
   readonly state: ServerState
   /** Why it failed, with what to do about it where that is known. */
   readonly reason: string | undefined
+  /** Its configuration, with secrets hidden. */
   readonly config: ServerConfig
   /** Its tools as last listed, without those that rules hide. */
   readonly tools: readonly ListedTool[]
@@ -135,19 +165,27 @@ export type ServerStatus = {
   readonly isCached: boolean
   /** Whether an earlier run stored what the server lists. */
   readonly isRemembered: boolean
+  /** What is wrong with its tools. */
   readonly problems: readonly ToolProblem[]
+  /** The name and version that it reports; undefined until it has connected once. */
   readonly info: { readonly name: string; readonly version: string } | undefined
+  /** The protocol version in use. */
   readonly protocol: string | undefined
+  /** The capabilities that it declares. */
   readonly capabilities: { readonly [name: string]: unknown }
+  /** Its instructions for the model. */
   readonly instructions: string | undefined
   /** Time from the start of the process, or of the connection, to the first list. */
   readonly startMilliseconds: number | undefined
+  /** The process id of a local server that runs. */
   readonly pid: number | undefined
   /** The last lines that the process wrote to stderr. */
   readonly stderr: string
   /** What it lists besides tools, as last listed, in this run or an earlier one; undefined while it is not known. */
   readonly prompts: readonly unknown[] | undefined
+  /** See `prompts`. */
   readonly resources: readonly unknown[] | undefined
+  /** See `prompts`. */
   readonly resourceTemplates: readonly unknown[] | undefined
   /** Its skills, as it lists them, without those that are invalid or held back. */
   readonly skills?: readonly unknown[] | undefined
@@ -162,9 +200,9 @@ export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' |
 
 /** Options of a call to a server. */
 export type CallOptions = {
-  /** Cancels the call when aborted. */
+  /** Cancels the call, at the server too. */
   readonly signal?: AbortSignal
-  /** Called for each progress notification of the call. */
+  /** Called for each progress notification of the server. */
   readonly onProgress?: (progress: Progress) => void
   /** Milliseconds without progress. Default: the server's `callTimeoutMs`. */
   readonly timeoutMs?: number
@@ -183,6 +221,7 @@ export type QuestionHandler = {
   readonly client?: object
   /** The client's capabilities, if known; sent with each call to servers of the newer protocol. */
   readonly capabilities?: { readonly [name: string]: unknown }
+  /** Answers one request of a server with its result. */
   ask(
     method: string,
     params: { readonly [name: string]: unknown },
@@ -194,9 +233,13 @@ export type QuestionHandler = {
 
 /** The result of a tool call in MCP's format. */
 export type CallOutput = {
+  /** What the model reads: texts, images, links, resources. */
   readonly content: readonly { readonly type: string; readonly [field: string]: unknown }[]
+  /** The same as JSON, for tools with an output schema. */
   readonly structuredContent?: unknown
+  /** The tool failed; `content` says why. */
   readonly isError?: boolean
+  /** Metadata that may pass from the server to the client. */
   readonly _meta?: { readonly [key: string]: unknown }
   readonly [field: string]: unknown
 }
@@ -280,8 +323,11 @@ export type AuthProvider = {
 
 /** The 401 response that a provider is called for. */
 export type UnauthorizedContext = {
+  /** The 401 response. */
   readonly response: Response
+  /** The URL of the server. */
   readonly serverUrl: URL
+  /** Fetches as the connection does. */
   readonly fetchFn: (url: string | URL, init?: RequestInit) => Promise<Response>
 }
 
@@ -298,6 +344,7 @@ export type McpHost = {
    * others once their calls are answered.
    */
   configure(servers: readonly ServerConfig[]): Promise<void>
+  /** Returns the status of every configured server, in the order of the configuration. */
   status(): readonly ServerStatus[]
   /** Runs a call of the model and returns its tool_result. Never rejects: a failure becomes a result with `is_error`. */
   run(call: ToolUse, options?: CallOptions): Promise<ToolResult>

@@ -116,12 +116,15 @@ type Started = {
   readonly shelved: Shelved | undefined
 }
 
-/** Answers requests of the Messages API with tool search; `serve` puts it on HTTP. */
+/** Answers requests of the Messages API with tool search; `serveMessagesGateway` puts it on HTTP. */
 export type MessagesGateway = {
+  /** The API that has the model. */
   readonly upstream: Upstream
   /** The option, for requests that the gateway does not read. */
   readonly openTrace?: OpenTrace | undefined
+  /** Answers a request: the events of the reply, or an error response. */
   readonly reply: (request: MessagesRequest, options: ReplyOptions) => Promise<GatewayReply>
+  /** Counts the tokens of a request as it would be sent; no answer if the caller must forward the request. */
   readonly count: (
     request: MessagesRequest,
     options: ReplyOptions,

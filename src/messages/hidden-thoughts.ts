@@ -1,7 +1,7 @@
 // Hides thinking from clients that did not ask for it and restores it in their next request: many models refuse a
 // history whose calls have lost their reasoning. If a block is no longer remembered, the upstream adapter substitutes it.
 
-import { type BlockInMaking, finished, grow } from '../core/index.ts'
+import { type BlockInMaking, finishBlock, grow } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../lib/index.ts'
 import { createSizedCache } from './recent.ts'
@@ -86,7 +86,7 @@ async function* withoutThoughts(
     held.events.push(event)
     grow(held.making, fieldsOf(event.delta))
     if (event.type !== 'content_block_stop') continue
-    const thought = finished(held.making)
+    const thought = finishBlock(held.making)
     if (isKeptThought(thought)) hidden.push({ at: Number(event.index), block: thought })
     else for (const one of held.events) yield shown(one)
     held = undefined

@@ -2,7 +2,7 @@
 // Implements wire 22, 24, 25.
 
 import { type BilledTokens, billedTokens } from '../core/figures/index.ts'
-import { type BlockInMaking, blockEvents, finished, grow, inputOf } from '../core/index.ts'
+import { type BlockInMaking, blockEvents, finishBlock, grow, inputOf } from '../core/index.ts'
 import { CALL_TOOL, type Fields, fieldsOf, omitFields, textOf } from '../lib/index.ts'
 import { type ChildSpan, traceIdOf } from '../node/index.ts'
 import { exactJson } from './json/index.ts'
@@ -231,7 +231,7 @@ function startBlock(event: StreamEvent, sampling: Sampling, reply: Reply, { sear
 }
 
 function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { searching }: Job): StreamEvent {
-  const block = finished(open, exactJson)
+  const block = finishBlock(open, exactJson)
   reply.shown[at] = { ...reply.shown[at], ...omitFields(block, 'id', 'caller') }
   searching.said(block)
   return { ...event, index: at }
@@ -240,7 +240,7 @@ function finish(open: Making, at: number, event: StreamEvent, reply: Reply, { se
 async function showHeld(open: Making, sampling: Sampling, reply: Reply, job: Job) {
   const { searching } = job
   const isSearch = searching.isSearch(textOf(open.block.name))
-  const whole = finished(open, exactJson)
+  const whole = finishBlock(open, exactJson)
   const block = isSearch ? whole : fromCallTool(whole)
   if (!searching.isSearch(textOf(block.name))) {
     sampling.calls++

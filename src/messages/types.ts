@@ -8,9 +8,13 @@ export type { Fields, StreamEvent }
 
 /** A Messages API request. */
 export type MessagesRequest = {
+  /** The id of the model. */
   readonly model: string
+  /** The conversation. */
   readonly messages: readonly Fields[]
+  /** The definitions of tools. */
   readonly tools?: readonly Fields[]
+  /** Whether the client wants events instead of one document. */
   readonly stream?: boolean
   readonly [field: string]: unknown
 }
@@ -33,6 +37,7 @@ export type UpstreamCall = {
   readonly headers: Headers
   /** Aborts when the client disconnects or the gateway closes. */
   readonly signal: AbortSignal
+  /** What the client said in its own API; undefined for the Messages API. */
   readonly terms?: ClientTerms | undefined
 }
 

@@ -66,16 +66,16 @@ function hasLongText(json: string): boolean {
 }
 
 /** Returns JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */
-function written(value: unknown, redact: (text: string) => string, longest: number): string {
+function written(value: unknown, redact: (text: string) => string, maxLength: number): string {
   try {
-    return JSON.stringify(value, (_, inner) => hidden(inner, redact, longest)) ?? 'null'
+    return JSON.stringify(value, (_, inner) => hidden(inner, redact, maxLength)) ?? 'null'
   } catch {
     return '"…"'
   }
 }
 
-function hidden(value: unknown, redact: (text: string) => string, longest: number): unknown {
-  if (typeof value === 'string') return cut(redact(value), longest)
+function hidden(value: unknown, redact: (text: string) => string, maxLength: number): unknown {
+  if (typeof value === 'string') return cut(redact(value), maxLength)
   if (!isFields(value)) return value
   const keys = Object.keys(value)
   if (keys.every((key) => redact(key) === key)) return value

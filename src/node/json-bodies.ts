@@ -1,6 +1,6 @@
 // Reads the JSON body of a request up to a size limit, and bounds the memory that the large bodies of all requests take
 // together.
-import { tooManyValues } from './json-values.ts'
+import { whyTooComplex } from './json-values.ts'
 
 /** Limits of request bodies. */
 export type BodyLimits = {
@@ -60,10 +60,10 @@ export function createBodies({ maxBytes, maxTotalBytes }: BodyLimits): Bodies {
           chunks.push(chunk)
         }
         const json = Buffer.concat(chunks)
-        const message = tooManyValues(json)
-        if (message === undefined) return { value: JSON.parse(json.toString('utf8')), release }
+        const why = whyTooComplex(json)
+        if (why === undefined) return { value: JSON.parse(json.toString('utf8')), release }
         release()
-        return { status: 400, message }
+        return { status: 400, message: `the body ${why}` }
       } catch {
         release()
         return { status: 400, message: 'the body is not valid JSON' }

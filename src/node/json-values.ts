@@ -1,34 +1,58 @@
-// Counts the values of a JSON text before it is parsed: a body may have millions of tiny ones, which take seconds to
-// parse and walk, and a hundred bytes of memory each.
+// Checks a JSON text in one pass before it is parsed: it may have millions of tiny values, or of brackets in brackets, which
+// take seconds to parse and walk, and a hundred bytes of memory each.
 
-/** Values that a request body may have. */
-const MAX_VALUES = 1_000_000
+/** Maximum nesting depth of a request; deeper values could be parsed, but not walked or written again. */
+export const MAX_JSON_DEPTH = 1000
+
+/** Limits of a JSON text. */
+export type JsonLimits = { readonly maxValues: number; readonly maxDepth: number }
+
+const requestLimits: JsonLimits = { maxValues: 1_000_000, maxDepth: MAX_JSON_DEPTH }
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Returns the reason to refuse a JSON text that has too many values; undefined if it has not. */
-export function tooManyValues(json: Buffer): string | undefined {
-  // Almost every text has fewer commas, even with those in strings, and a native search is fast.
-  if (!hasManyCommas(json) || commasOutsideStrings(json) <= MAX_VALUES) return undefined
-  return `the body has more than ${MAX_VALUES} values`
-}
+/** This many bytes of a string are scanned one by one before a native search, which is slower for a short way. */
+const SHORT = 64
 
-function hasManyCommas(json: Buffer): boolean {
-  if (json.length <= MAX_VALUES) return false
-  let commas = 0
-  for (let at = json.indexOf(COMMA); at >= 0; at = json.indexOf(COMMA, at + 1))
-    if (++commas > MAX_VALUES) return true
-  return false
-}
-
-function commasOutsideStrings(json: Buffer): number {
-  let commas = 0
-  let isInString = false
+/**
+ * Returns why a JSON text is too complex to be parsed, such as "has more than 1000000 values"; undefined if it is not.
+ *
+ * @param limits - Default: those of request bodies.
+ */
+export function whyTooComplex(json: Buffer, limits: JsonLimits = requestLimits): string | undefined {
+  const { maxValues, maxDepth } = limits
+  if (json.length <= Math.min(maxValues, maxDepth)) return undefined
+  let values = 1
+  let level = 0
   for (let at = 0; at < json.length; at++) {
     const byte = json[at]
-    if (byte === QUOTE) isInString = !isInString
-    else if (byte === COMMA && !isInString) commas++
-    else if (byte === BACKSLASH) at++
+    if (byte === QUOTE) at = endOfJsonString(json, at) - 1
+    else if (byte === COMMA) values++
+    else if (byte === LIST || byte === OBJECT) {
+      if (++level > maxDepth) return `is nested more than ${maxDepth} levels deep`
+      const next = json[at + 1]
+      if (next !== LIST_END && next !== OBJECT_END) values++
+    } else if (byte === LIST_END || byte === OBJECT_END) level--
+    if (values > maxValues) return `has more than ${maxValues} values`
   }
-  return commas
+  return undefined
+}
+
+/** Returns the offset after the closing quote of the string that starts at `start`; infinite if it has none. */
+export function endOfJsonString(json: Buffer, start: number): number {
+  for (let at = start + 1; at < json.length; ) {
+    for (const stop = Math.min(json.length, at + SHORT); at < stop; at++) {
+      const byte = json[at]
+      if (byte === QUOTE) return at + 1
+      if (byte === BACKSLASH) at++
+    }
+    const quote = json.indexOf(QUOTE, at)
+    if (quote < 0) break
+    let escapes = 0
+    while (quote - 1 - escapes >= at && json[quote - 1 - escapes] === BACKSLASH) escapes++
+    if (escapes % 2 === 0) return quote + 1
+    at = quote + 1
+  }
+  return Number.POSITIVE_INFINITY
 }

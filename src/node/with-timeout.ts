@@ -8,15 +8,19 @@ export function seconds(milliseconds: number): string {
 /** The work did not finish in time. */
 export class TimeoutError extends Error {}
 
-/** Returns the result of the work; rejects with a `TimeoutError` if it takes longer. Does not stop the work. */
+/**
+ * Returns the result of the work; rejects if it takes longer, with a `TimeoutError` or with the error that `complaint`
+ * makes. Does not stop the work.
+ */
 export async function withTimeout<Value>(
   work: Promise<Value>,
   milliseconds: number,
-  complaint: string,
+  complaint: string | (() => Error),
 ): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TimeoutError(complaint)), milliseconds)
+    const late = () => (typeof complaint === 'string' ? new TimeoutError(complaint) : complaint())
+    timer = setTimeout(() => reject(late()), milliseconds)
   })
   try {
     return await Promise.race([work, over])

@@ -105,20 +105,20 @@ function whysOf(
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))
 }
 
-/** Returns the meaning of a part of a score, in a few words. */
+/** Returns what a part of a score is called, in two or three words; docs/search.md says what each means. */
 export function scorePartLabel(name: ScorePart['name']): string {
   return LABELS[name] ?? name
 }
 
 const LABELS: { readonly [part in ScorePart['name']]?: string } = {
-  wordsLead: 'its words',
-  meaning: 'its meaning',
-  meaningLead: 'nearest in meaning',
-  both: 'words and meaning agree',
-  nameCoverage: 'words of its name',
-  unsureMeaning: 'meaning, as words say little',
-  serverCoverage: 'its server',
-  queryCoverage: 'words of the query',
-  nearWordsLead: 'words near those of the query',
-  action: 'does what is asked',
+  wordsLead: 'word match',
+  queryCoverage: 'query words found',
+  nameCoverage: 'name words asked',
+  serverCoverage: 'server named',
+  nearWordsLead: 'similar words',
+  meaning: 'similar meaning',
+  meaningLead: 'closest meaning',
+  both: 'words and meaning',
+  unsureMeaning: 'meaning without words',
+  action: 'right action',
 }

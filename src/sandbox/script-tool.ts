@@ -8,8 +8,8 @@ export const SCRIPT_TOOL = 'RunScript'
 /** The tool's definition, without the fields whose names differ between the API and MCP. The same for all servers. */
 export const runScriptTool = {
   name: SCRIPT_TOOL,
-  description:
-    'Runs a JavaScript program that calls tools; only what it returns reaches you. Use it for loops, counts and joins over many results. Call tools with await tools.<server>.<tool>({…}) or tools["<full name>"]({…}): JSON results come parsed, others as text; errors are thrown. Find tools and their inputs with ToolSearch first. No files, network, timers or modules.',
+  description: (searchTool: string) =>
+    `Runs a JavaScript program that calls tools; only what it returns reaches you. Use it for loops, counts and joins over many results. Call tools with await tools.<server>.<tool>({…}) or tools["<full name>"]({…}): JSON results come parsed, others as text; errors are thrown. Find tools and their inputs with ${searchTool} first. No files, network, timers or modules.`,
   schema: {
     type: 'object',
     properties: {

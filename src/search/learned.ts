@@ -23,9 +23,11 @@ export type SavedSearchUse = {
 
 /** What was learned about a tool for one query. */
 export type LearnedCredit = {
+  /** The tool that `rank` would move to the front. */
   readonly tool: PoolTool
   /** How many earlier searches support it. */
   readonly uses: number
+  /** The sum of these searches' weights, each times its similarity to the query. */
   readonly credit: number
 }
 

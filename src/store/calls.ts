@@ -21,21 +21,21 @@ export function createCalls({ label, timeoutMs }: StoreCallOptions) {
       throw new StoreError(`${label} has ${pending} unanswered requests; try again later`)
     pending++
     const answer = work()
+    let late: StoreError | undefined
+    const noAnswer = () => {
+      late = new StoreError(`${label} did not answer within ${timeoutMs} ms; check that it is up`)
+      return late
+    }
     try {
-      return await withTimeout(answer, timeoutMs, NO_ANSWER)
+      return await withTimeout(answer, timeoutMs, noAnswer)
     } catch (error) {
-      if (error instanceof Error && error.message === NO_ANSWER) {
-        onTimeout?.()
-        throw new StoreError(`${label} did not answer within ${timeoutMs} ms; check that it is up`)
-      }
+      if (late && error === late) onTimeout?.()
       throw storeErrorOf(label, error)
     } finally {
       pending--
     }
   }
 }
-
-const NO_ANSWER = 'no answer from the store'
 
 /** Wraps what a client library threw, and says what to check. */
 export function storeErrorOf(label: string, error: unknown): StoreError {

@@ -2,7 +2,18 @@
 
 export { colour } from './colour.ts'
 export { count, counted, duration, harmlessData, linesOf, percent, printableLine } from './format.ts'
-export { columnsOf, createPen, fit, type Look, type Pen, padEnd, padStart, rowStarts, wrap } from './pen.ts'
+export {
+  columnsOf,
+  createPen,
+  fit,
+  fitMiddle,
+  type Look,
+  type Pen,
+  padEnd,
+  padStart,
+  rowStarts,
+  wrap,
+} from './pen.ts'
 export { printable } from './printable.ts'
 export {
   beginningOf,

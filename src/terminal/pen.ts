@@ -105,6 +105,18 @@ export function fit(text: string, columns: number, end = '…'): string {
   return `${cut.trimEnd()}${end}`
 }
 
+/** Cuts a text in the middle, so that both of its ends remain. */
+export function fitMiddle(text: string, columns: number): string {
+  if (columnsOf(text) <= columns) return text
+  const start = fit(text, Math.ceil(columns / 2))
+  let end = ''
+  for (const { segment } of [...graphemes(text)].reverse()) {
+    if (columnsOf(start) + columnsOf(segment + end) > columns) break
+    end = segment + end
+  }
+  return start + end
+}
+
 /** Wraps the text to lines of at most this many columns, between words if possible. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = []

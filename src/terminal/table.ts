@@ -3,11 +3,12 @@ import { columnsOf, fit, padEnd, padStart } from './pen.ts'
 
 type Row = readonly (string | number)[]
 
-/** Renders rows as a table; cuts its widest columns until it fits in `maxWidth` columns. */
+/** Renders rows as a table; `cut` cuts the cells of its widest columns until it fits in `maxWidth` columns. */
 export function table(
   header: readonly string[],
   rows: readonly Row[],
   maxWidth = Number.POSITIVE_INFINITY,
+  cut: (text: string, columns: number) => string = fit,
 ): string {
   const texts = [header, ...rows].map((row) => row.map(String))
   const widths = fitting(
@@ -27,7 +28,7 @@ export function table(
     row
       .map((cell, column) => {
         const width = widths[column] ?? 0
-        return (isNumber[column] ? padStart : padEnd)(fit(cell, width), width)
+        return (isNumber[column] ? padStart : padEnd)(cut(cell, width), width)
       })
       .join(GAP)
       .trimEnd()

@@ -35,6 +35,7 @@ const WRONG: AccessRefusal = {
   status: 401,
   message: 'missing or wrong key; send "Authorization: Bearer <key>"',
   challenge: 'Bearer',
+  isWrongKey: true,
 }
 const BUSY: AccessRefusal = {
   status: 503,

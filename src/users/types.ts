@@ -52,6 +52,8 @@ export type AccessRefusal = {
   readonly retryAfter?: number
   /** The value of `WWW-Authenticate`. */
   readonly challenge?: string
+  /** The key is missing or unknown; a gateway may say in which headers it takes keys. */
+  readonly isWrongKey?: boolean
 }
 
 /** Finds the user of a request by its bearer token; returns why it is refused otherwise. */

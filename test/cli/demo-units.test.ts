@@ -29,7 +29,7 @@ const call = (name: string, input: object, id = name) => ({
 })
 
 /** Servers with a tool that writes, one that reads a log, and many others. */
-function configIn(): ReturnType<DemoOptions['configIn']> {
+function configIn(): { mcpServers: object } {
   const described = (name: string, description: string) => ({
     ...{ name, description, inputSchema: { type: 'object', properties: {} } },
   })
@@ -388,4 +388,15 @@ test('the servers write into one folder, and have keys that open nothing', () =>
      }
     }"
   `)
+})
+
+test('a server that does not connect is reported, since the figures are without its tools', async () => {
+  const reports: string[] = []
+  const broken = { command: 'no-such-program' }
+  const withBroken = () => ({ mcpServers: { ...configIn().mcpServers, broken } })
+  const { events } = await played({ configIn: withBroken, notify: (message) => reports.push(message) })
+  expect(reports).toEqual([
+    '"broken" is not connected (the command "no-such-program" was not found; install it, or write its full path): the figures are without its tools.',
+  ])
+  expect(events.at(-1)?.type).toBe('done')
 })

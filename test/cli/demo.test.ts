@@ -261,6 +261,8 @@ describe('toolshelf demo', () => {
     expect(both).toMatchObject({ code: 2, told: expect.stringContaining('remove --remind') })
     const live = await asked('--live')
     expect(live).toMatchObject({ code: 1, told: expect.stringContaining('Set ANTHROPIC_API_KEY') })
+    expect(live.told).toContain('or leave out --live: the demo then needs no model.')
+    expect(live.told).not.toContain('--script')
   })
 })
 

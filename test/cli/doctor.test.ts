@@ -209,6 +209,14 @@ describe('toolshelf doctor', () => {
     expect((await examine([], { outcomes })).out).toContain('1 text of 1 server with mild steering')
   })
 
+  it('shows the line that names the error of a server that crashed, however long its output', async () => {
+    const frames = Array.from({ length: 9 }, (_, index) => `    at frame ${index}`)
+    const stderr = ['node:internal:1', '  throw err;', "Error: Cannot find '/n.js'", ...frames].join('\n')
+    const { out } = await examine([], { outcomes: { b: { state: 'failed', reason: 'gone', stderr } } })
+    const shown = [...out.matchAll(/stderr: (.*)/g)].map(([, line]) => line)
+    expect(shown).toEqual(["Error: Cannot find '/n.js'", '…', ...[5, 6, 7, 8].map((at) => `at frame ${at}`)])
+  })
+
   it('ends with 0 when all that are enabled connected', async () => {
     const folder = configured({ a: { command: 'a' }, off: { command: 'off', disabled: true } })
     const { code, out } = await examine([], { folder, outcomes: { off: { state: 'disabled' } } })
@@ -292,16 +300,20 @@ describe('toolshelf doctor', () => {
   })
 
   it('reports without the rest when the person stops waiting', async () => {
-    const { code, out, fake } = await examine([], {
+    const { code, out, told, fake } = await examine([], {
       outcomes: { b: { state: 'pending' } },
       onInterrupt: (listener) => {
         const timer = setTimeout(listener, 20)
         return () => clearTimeout(timer)
       },
     })
-    expect(code).toBe(1)
+    expect(code).toBe(130)
+    expect(told.at(-1)).toMatch(/^interrupted/)
     expect(out).toMatch(/^\+ a /m)
-    expect(out).toContain('b was still starting')
+    expect(out).toContain('b was still starting when you interrupted')
+    expect(out).not.toMatch(/--timeout|undefined/)
+    expect(out).toContain('-> Run the doctor again, and let it finish.')
+    expect(out).toMatch(/^Next {2}toolshelf doctor again/m)
     expect(fake.isClosed()).toBe(true)
   })
 

@@ -217,21 +217,18 @@ it('a client with two files starts the gateway from the first that is changed', 
 })
 
 describe('what stays', () => {
-  it('a server that cannot be taken over as it is, and one that differs from ours', async () => {
+  it('a server that cannot be taken over as it is', async () => {
     const machine = madeUpMachine()
-    mkdirSync(dirname(machine.own), { recursive: true })
-    writeFileSync(machine.own, '{ "mcpServers": { "same": { "command": "other" } } }')
     machine.write(
       cursor,
-      '{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "same": {"command": "y"}, "c": {"command": "c"}, "__proto__": {"command": "p"}}}',
+      '{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "c": {"command": "c"}, "__proto__": {"command": "p"}}}',
     )
     const { told } = await machine.import(['--apply', '--yes'])
     expect(told).toContain('a stays in')
-    expect(told).toContain('same stays in')
     const left = parseJson(machine.read(cursor)).value as { mcpServers: object }
-    expect(Object.keys(left.mcpServers)).toEqual(['a', 'same', 'toolshelf'])
+    expect(Object.keys(left.mcpServers)).toEqual(['a', 'toolshelf'])
     const own = parseJson(readFileSync(machine.own, 'utf8')).value as { mcpServers: object }
-    expect(Object.keys(own.mcpServers)).toEqual(['same', 'c', '__proto__'])
+    expect(Object.keys(own.mcpServers)).toEqual(['c', '__proto__'])
   })
 
   it.each([
@@ -427,9 +424,11 @@ describe('undo', () => {
     await machine.import(['--undo', '--yes', '--from', other])
     expect(machine.read('.qwen/settings.json')).toBe('{"mcpServers": {"q": {"command": "q"}}}')
     expect(existsSync(machine.own)).toBe(true)
-    const { told } = await machine.import(['--undo', '--yes'])
-    expect(machine.read(cursor)).toBe(second)
-    expect(told).toContain('its servers were edited')
+    await machine.import(['--undo', '--yes'])
+    expect(JSON.parse(machine.read(cursor)).mcpServers).toEqual({
+      ...JSON.parse(simple).mcpServers,
+      b: { command: 'y' },
+    })
   })
 
   it('leaves our own file alone if a server was added to it', async () => {

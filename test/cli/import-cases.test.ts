@@ -15,7 +15,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   clientEntries,
   commitWrites,
-  compareWith,
   contentHash,
   type FileWrite,
   isReportable,
@@ -202,14 +201,17 @@ describe('the plan', () => {
     ]
     symlinkSync(places[0]!.file, join(folder, 'link.json'))
     places.push({ client: 'Windsurf', file: join(folder, 'link.json') })
-    const plan = await planImport(places, machine)
-    const stateOf = await compareWith(save('ours.json', ours), ['twin', 'web'], machine)
+    const target = { file: join(folder, 'ours.json'), text: JSON.stringify(ours) ?? '{}' }
+    const plan = await planImport(places, machine, target, 'move')
     const snapshots = new Map(
       await Promise.all(places.map(async ({ file }) => [file, await takeSnapshot(file)] as const)),
     )
-    const { changes, staying } = planApply(plan, stateOf, snapshots, ['node', 'toolshelf', 'mcp'])
+    const { changes, staying } = planApply(plan, snapshots, ['node', 'toolshelf', 'mcp'])
     const lines = [
-      ...plan.servers.map(({ server, ...rest }) => `${stateOf({ server, ...rest })} ${JSON.stringify(rest)}`),
+      ...plan.servers.map(({ server, state, other, ...rest }) => {
+        const beside = other ? ` beside ${other.isOurs ? 'our ' : ''}${other.name}` : ''
+        return `${state}${beside} ${JSON.stringify(rest)}`
+      }),
       ...plan.problems.map((problem) => `${isReportable(problem) ? '!' : '?'} ${JSON.stringify(problem)}`),
       ...staying.map((one) => `stays ${JSON.stringify(one)}`),
       ...changes.flatMap(({ clients, after, servers, parts, bare }) => [

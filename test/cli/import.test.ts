@@ -113,7 +113,8 @@ describe('toolshelf import', () => {
     expect(printed).toContain(
       `Nothing is written yet. Add --yes to write these 4 servers to ${own}, or --apply to change your clients’ files, too.`,
     )
-    expect(told).toContain('"toolshelf": it is Toolshelf itself')
+    expect(told).toContain('Cursor: already set up.')
+    expect(told).not.toContain('Toolshelf itself')
     expect(told).toContain('docs needs the environment variable DOCS_KEY; it is not set.')
     expect(told).toContain(
       'here needs the environment variable HERE_THE_KEY, which VS Code asks for as "the-key"',
@@ -154,7 +155,10 @@ describe('toolshelf import', () => {
     someClients()
     expect((await run([])).started).toEqual([])
     expect((await run(['--yes', '--to', join(root, 'other.json'), '--no-start'])).started).toEqual([])
-    expect((await run(['--yes'])).started).toEqual(['github', 'github-codex'])
+    const { started, told } = await run(['--yes'])
+    expect(started).toEqual(['github', 'github-codex'])
+    expect(told).toContain('docs is not started now: DOCS_KEY is not set.')
+    expect(told).toContain('here is not started now: HERE_THE_KEY is not set.')
     expect((await run(['--yes'])).started).toEqual([])
   })
 
@@ -179,43 +183,41 @@ describe('toolshelf import', () => {
     expect(text).toContain('// mine\n  "other": [1],')
     expect(text).toContain('"a": { "command": "mine" }')
     expect(text).toMatch(/"b": \{\s+"command": "x"/)
-    expect(printed).toMatch(/^a .* differs$/m)
+    expect(text).toMatch(/"a-from": \{\s+"command": "theirs"/)
+    expect(printed).toMatch(/^a-from .* new$/m)
+    expect(printed).toContain(
+      `a-from differs from a in ${join(root, 'project/toolshelf.json')}: runs theirs instead of mine.`,
+    )
     expect(printed).toContain(join(root, 'project/toolshelf.json'))
     expect(printed).toContain('"--config"')
   })
 
-  it('says which of its servers differ, and how to take the new one; settings of their own are no difference', async () => {
+  it('copies a server again under another name if it has changed, but not one that the user has narrowed', async () => {
     write('home/.config/toolshelf/toolshelf.json', {
       mcpServers: {
         same: { command: 'x', args: ['${HOME}'], lazy: true, deny: ['delete_*'], callTimeout: 5000 },
         other: { command: 'x', env: { TOKEN: 'sk-old' } },
       },
     })
+    const before = json(own).mcpServers
     const from = write('from.json', {
       mcpServers: {
         same: { command: 'x', args: ['${env:HOME}'] },
         other: { command: 'x', env: { TOKEN: 'sk-new' } },
       },
     })
-    const before = readFileSync(own, 'utf8')
     const { printed, told } = await run(['--from', from, '--yes'])
     expect(printed).toMatch(/^same .* kept$/m)
-    expect(printed).toMatch(/^other .* differs$/m)
-    expect(told).toBe(
-      `other runs something else in ${own}: that one stays. Delete it there and import again to take the new one.`,
+    expect(printed).toMatch(/^other-from .* new$/m)
+    expect(printed).toContain(
+      `same stays as it is in ${own}: denied tools delete_* instead of none; callTimeout 5 s instead of 120 s; another value of lazy.`,
     )
+    expect(printed).toContain(`other-from differs from other in ${own}: another value of TOKEN.`)
     expect(printed + told).not.toContain('sk-')
-    expect(readFileSync(own, 'utf8')).toBe(before)
-  })
-
-  it('takes one server for two whose time-outs alone differ', async () => {
-    write('home/.cursor/mcp.json', { mcpServers: { a: { command: 'x' } } })
-    write(
-      'home/.codex/config.toml',
-      '[mcp_servers.a]\ncommand = "x"\nstartup_timeout_sec = 20\ntool_timeout_sec = 9\n',
-    )
-    const { servers } = JSON.parse((await run(['--json'])).printed)
-    expect(servers).toMatchObject([{ name: 'a', clients: ['Cursor', 'Codex'] }])
+    const after = { ...before, 'other-from': { command: 'x', env: { TOKEN: 'sk-new' } } }
+    expect(json(own).mcpServers).toEqual(after)
+    expect((await run(['--from', from, '--yes'])).printed).toContain('nothing new')
+    expect(json(own).mcpServers).toEqual(after)
   })
 
   it('what was named apart and is there under its own name is not taken again', async () => {
@@ -224,8 +226,8 @@ describe('toolshelf import', () => {
     write('home/.codex/config.toml', '[mcp_servers.a]\ncommand = "old"\n')
     const { servers } = JSON.parse((await run(['--json', '--yes'])).printed)
     expect(servers).toMatchObject([
-      { name: 'a', state: 'differs' },
-      { name: 'a-codex', state: 'kept' },
+      { name: 'a-cursor', state: 'new' },
+      { name: 'a', state: 'kept' },
     ])
   })
 
@@ -299,8 +301,9 @@ describe('toolshelf import', () => {
     someClients()
     const { printed, told } = await run(['--json'], 'y')
     expect(told).toBe('')
-    const { to, isWritten, servers, problems } = JSON.parse(printed)
-    expect([to, isWritten, servers.length, problems.length]).toEqual([own, false, 4, 1])
+    const { to, isWritten, servers, setUp, problems } = JSON.parse(printed)
+    expect([to, isWritten, servers.length, problems]).toEqual([own, false, 4, []])
+    expect(setUp).toEqual([{ client: 'Cursor', file: join(root, 'home/.cursor/mcp.json') }])
     expect(servers[1]).toEqual({
       name: 'docs',
       clients: ['Claude Code'],
@@ -380,6 +383,11 @@ describe('toolshelf import', () => {
       code: 0,
       printed: expect.stringMatching(/^No MCP servers were found.*--from.*toolshelf add/),
     })
+    const file = write('home/.cursor/mcp.json', { mcpServers: {} })
+    const { printed } = await run([])
+    expect(printed).toContain(`\n  Cursor            ${file} (has no servers)\n`)
+    expect(printed).toMatch(new RegExp(`\n  Codex +${join(root, 'home/.codex/config.toml')}\n`))
+    expect((await run(['--from', file])).printed).not.toContain('.codex')
     await expect(run(['file.json'])).rejects.toThrow(UsageError)
     await expect(run(['--from', ','])).rejects.toThrow(UsageError)
   })

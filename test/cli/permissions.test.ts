@@ -41,7 +41,7 @@ describe('toolshelf run', () => {
       'Heard: status',
     )
     const { out, told } = await toolshelf(place, 'run', 'both', '--allow', 'Bash(echo stat*)')
-    expect(out).toContain('Nobody is there to allow Bash. It runs only if it was allowed')
+    expect(out).toContain('Bash was not run: this session has no rule that allows it')
     expect(told).toBe(
       "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo status),Bash(echo other)'\n",
     )
@@ -75,7 +75,7 @@ describe('toolshelf run', () => {
     expect((await toolshelf(place, 'run', 'status')).out).toContain('Heard: status')
     put(place, 'elsewhere/x', '')
     expect((await toolshelf(place, 'run', 'status', '--directory', 'elsewhere')).out).toContain(
-      'Nobody is there',
+      'Bash was not run: this session',
     )
     await toolshelf(place, 'permissions', 'allow', 'Bash(echo *)')
     expect((await toolshelf(place, 'run', 'status', '--directory', 'elsewhere')).out).toContain(
@@ -88,7 +88,7 @@ describe('toolshelf run', () => {
     put(place, 'secret.txt', 'the secret\n')
     put(place, '.toolshelf/permissions.json', { allow: ['Bash'], deny: ['Read(secret.txt)'] })
     const untrusted = await toolshelf(place, 'run', 'status')
-    expect(untrusted.out).toContain('Nobody is there to allow Bash')
+    expect(untrusted.out).toContain('Bash was not run: this session')
     expect(untrusted.told).toContain('1 rule of')
     expect((await toolshelf(place, 'run', 'read')).out).toContain(
       'Refused by a permission rule of this folder (deny, about Read)',
@@ -98,7 +98,7 @@ describe('toolshelf run', () => {
     )
     expect((await toolshelf(place, 'run', 'status')).out).toContain('Heard: status')
     put(place, '.toolshelf/permissions.json', { allow: ['*'] })
-    expect((await toolshelf(place, 'run', 'status')).out).toContain('Nobody is there to allow Bash')
+    expect((await toolshelf(place, 'run', 'status')).out).toContain('Bash was not run: this session')
   })
 
   it.each([

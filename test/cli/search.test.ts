@@ -42,7 +42,7 @@ test('the parts of a score are said to add up only where they do', async () => {
   const english = await explain('create issue')
   expect(english).not.toContain(translated)
   const [, score] = / ([\d.]+) create_issue/.exec(english) ?? []
-  const [, parts = ''] = / create_issue (?!.* create_issue )(.*?) \[/.exec(english) ?? []
+  const [, parts = ''] = / create_issue (?!.* create_issue )(.*?) words: /.exec(english) ?? []
   const sum = [...parts.matchAll(/[\d.]+/g)].reduce((total, [amount]) => total + Number(amount), 0)
   expect(sum).toBeCloseTo(Number(score), 1)
 })

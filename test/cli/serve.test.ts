@@ -286,8 +286,8 @@ describe('what it refuses', () => {
     [['--upstream', 'openai:http://127.0.0.1:1', '--wire', 'native'], 1, 'Use append or bridge'],
     [[...offline, '--mode', 'pass'], 2, 'pass needs an upstream to forward to'],
     [[...offline, '--key', 'hidden=pass'], 2, 'pass needs an upstream to forward to'],
-    [[...offline, '--key', 'hidden=best'], 2, 'invalid key: write secret, secret=mode'],
-    [[...offline, '--key', '=shelve'], 2, 'invalid key: write secret, secret=mode'],
+    [[...offline, '--key', 'hidden=best'], 2, 'invalid key: expected secret, secret=mode'],
+    [[...offline, '--key', '=shelve'], 2, 'invalid key: expected secret, secret=mode'],
     [
       [...offline, '--address', '0.0.0.0', '--port', '0'],
       1,

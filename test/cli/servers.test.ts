@@ -184,7 +184,7 @@ describe('toolshelf list', () => {
     expect(printed).toMatch(/^bad +failed +program$/m)
     expect(printed).toMatch(/^slow +failed/m)
     expect(printed).toMatch(/^off +disabled/m)
-    expect(printed).toMatch(/^waiting +unset/m)
+    expect(printed).toMatch(/^waiting +unset +SOME_TOKEN not set$/m)
     expect(told).toContain('waiting: set SOME_TOKEN where your clients start')
     for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   })
@@ -197,7 +197,37 @@ describe('toolshelf list', () => {
   })
 
   it('says that a file which was named does not exist', async () => {
-    expect((await start().list('--config', 'nowhere.json')).told).toContain('no such file')
+    const listed = start().list('--config', 'nowhere.json')
+    await expect(listed).rejects.toThrow(CommandError)
+    await expect(listed).rejects.toThrow(/^no server to list\. .*nowhere\.json: no such file\. Correct/)
+  })
+
+  it('fails if none of the servers that it starts connects', async () => {
+    const cli = start()
+    cli.write(JSON.stringify({ mcpServers: { bad: servers.bad, off: servers.off } }))
+    expect((await cli.list()).code).toBe(1)
+    expect((await cli.list('--offline')).code).toBe(0)
+    cli.write(JSON.stringify({ mcpServers: { off: servers.off, waiting: servers.waiting } }))
+    expect((await cli.list()).code).toBe(0)
+  })
+
+  it('tells servers apart that run the same program', async () => {
+    const cli = start()
+    const runs = (...args: string[]) => ({
+      command: 'npx',
+      args: ['-y', '@modelcontextprotocol/server-files', ...args],
+    })
+    const mcpServers = {
+      ...{ one: runs('/home/ada/some/long/path/to/my/notes'), two: runs('--key', '/secret', './work') },
+      ...{ three: runs('--key', '/secret'), four: { command: 'uvx', args: ['other', '/x'] } },
+    }
+    cli.write(JSON.stringify({ mcpServers }))
+    const { printed } = await cli.list('--offline')
+    expect(printed).toMatch(/^one +configured +npx @model.*….*\/to\/my\/notes$/m)
+    expect(printed).toMatch(/^two +configured +npx @model.*server-files \.\/work$/m)
+    expect(printed).toMatch(/^three +configured +npx @model.*server-files$/m)
+    expect(printed).toMatch(/^four +configured +uvx other$/m)
+    for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   })
 
   it('starts nothing offline', async () => {
@@ -209,7 +239,12 @@ describe('toolshelf list', () => {
       { name: 'bad', state: 'configured' },
       { name: 'slow', state: 'configured' },
       { name: 'off', state: 'disabled' },
-      { name: 'waiting', state: 'unset', reason: 'set SOME_TOKEN where your clients start' },
+      {
+        name: 'waiting',
+        state: 'unset',
+        unset: ['SOME_TOKEN'],
+        reason: 'set SOME_TOKEN where your clients start',
+      },
     ])
   })
 
@@ -234,7 +269,7 @@ describe('toolshelf config check', () => {
     })
     expect(code).toBe(0)
     expect(printed).toMatch(
-      /^unset .*\n.*"a": the environment variable TOOLSHELF_TEST_UNSET is not set; set it/,
+      /^unset .*\n.*"a": the environment variable TOOLSHELF_TEST_UNSET is not set\. The server is left out until it is\.$/m,
     )
   })
 

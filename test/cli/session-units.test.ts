@@ -170,9 +170,9 @@ test('parses rules of options, and reports those that match nothing', async () =
     told,
   ]).toMatchInlineSnapshot(`
     [
-      "Nobody is there to allow Bash. It runs only if it was allowed when the session was started: --allow 'Bash(echo '\\''x'\\''),Read'",
-      "Nobody is there to allow Bash. It runs only if it was allowed when the session was started: --allow 'Bash'",
-      "Nobody is there to allow Edit. It runs only if it was allowed when the session was started: --allow 'Edit'",
+      "Bash was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.",
+      "Bash was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.",
+      "Edit was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.",
       [
         "Bash was not run, because no rule allows it: --allow 'Bash(echo '\\''x'\\''),Read'",
         "Edit was not run, because no rule allows it: --allow 'Edit'",

@@ -82,7 +82,7 @@ test('a session is found by its name, the start of it, or its path', async () =>
   const directory = join(folder, 'work')
   const find = async (requested: string) => without(await outcomeOf(() => findSession(requested, directory)))
   const home = sessionsFolder(directory)
-  expect(await find('last')).toContain('CommandError: no session to resume in ')
+  expect(await find('last')).toContain('CommandError: no session found in ')
   expect(sessionFiles(directory)).toEqual([])
   mkdirSync(join(home, 'folder.jsonl'), { recursive: true })
   const write = (name: string, seconds: number) => {

@@ -1,11 +1,11 @@
 // `toolshelf wrap` from outside: an agent as a process of its own, its variables, its signals and its exit code.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { agentEnvironment, upstreamFor } from '../../src/cli/wrap.ts'
+import { agentArguments, agentEnvironment, upstreamFor } from '../../src/cli/wrap.ts'
 import { binary } from '../support/binary.ts'
 import { runHere } from '../support/cli-here.ts'
 
@@ -57,6 +57,26 @@ const here = (...words: string[]) =>
   runHere({ folder, environment: { PATH: process.env.PATH ?? '', HOME: folder } }, ['wrap', ...words])
 
 describe('toolshelf wrap', () => {
+  it('tells Codex in its arguments where its model is, because Codex reads no variable for that', async () => {
+    const path = file('codex', '#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    chmodSync(path, 0o755)
+    const { out, code } = await wrap(['--upstream', `script:${script}`, '--', path, 'exec', '-m', 'x']).done
+    const port = /127\.0\.0\.1:(\d+)/.exec(out)?.[1] ?? ''
+    expect({ code, words: out.replaceAll(port, 'PORT').trim().split('\n') }).toEqual({
+      code: 0,
+      words: [
+        ...['-c', 'model_provider="toolshelf-wrap"', '-c', 'model_providers.toolshelf-wrap.name="Toolshelf"'],
+        ...['-c', 'model_providers.toolshelf-wrap.base_url="http://127.0.0.1:PORT/v1"'],
+        ...['-c', 'model_providers.toolshelf-wrap.wire_api="responses"', 'exec', '-m', 'x'],
+      ],
+    })
+    const last = (environment: { OPENAI_API_KEY?: string }) =>
+      agentArguments('/bin/codex', 'http://x', 'responses', environment).at(-1)
+    expect(last({})).toBe('model_providers.toolshelf-wrap.requires_openai_auth=true')
+    expect(last({ OPENAI_API_KEY: 'k' })).toBe('model_providers.toolshelf-wrap.env_key="OPENAI_API_KEY"')
+    expect(agentArguments('claude', 'http://x', 'anthropic', {})).toEqual([])
+  })
+
   it('points the agent at the gateway, passes everything through, and says what was saved', async () => {
     const { child, done } = wrap([
       '--upstream',

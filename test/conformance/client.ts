@@ -64,6 +64,7 @@ async function connect(play: Play): Promise<void> {
     cacheFolder: false,
     questionHandler,
     authorize: () => createOAuth(credentials),
+    loginHint: (server, scope) => `run "toolshelf login ${server}${scope ? ` --scope "${scope}"` : ''}"`,
     notify: say,
   })
   try {

@@ -228,6 +228,19 @@ describe('try a tool', () => {
     ])
   })
 
+  it("checks the input against the server's own schema, of which the model gets a shorter one", async () => {
+    const kinds = Array.from({ length: 5000 }, (_, index) => `kind-${index}`)
+    const schema = { type: 'object', properties: { kind: { type: 'string', enum: kinds } } }
+    const { config } = listed('mail', [tool('send', { inputSchema: schema })])
+    const { json } = await open([config])
+    const run = (kind: string, status: number) =>
+      json(endpoints.call, { body: { tool: 'mcp__mail__send', input: { kind }, isConfirmed: true } }, status)
+    expect((await run('nope', 400)).error).toMatch(
+      /^The input of "mcp__mail__send" does not fit its schema:\n- kind/,
+    )
+    await run('kind-4999', 200)
+  })
+
   it('cuts a huge result', async () => {
     const { config } = listed('mail', mail)
     const { json, ask } = await open([config])

@@ -138,7 +138,7 @@ describe('H1 configuration as people have it', () => {
     const without = await read(file)
     expect(without.byName).toEqual({})
     expect(without.messages).toEqual([
-      'asks: the environment variable ASKS_API_KEY is not set; set it to what VS Code asks for as "api-key". The server is left out.',
+      'asks: the environment variable ASKS_API_KEY is not set; set it to what VS Code asks for as "api-key". The server is left out until it is.',
     ])
     const withKey = await read(file, { ASKS_API_KEY: 'secret', API_KEY: 'another' })
     expect(withKey.messages).toEqual([])

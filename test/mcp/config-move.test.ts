@@ -228,9 +228,11 @@ describe('a client that rewrites its file', () => {
     expect(JSON.parse(back ?? '')).toEqual({ mcpServers: { a: { command: 'x' }, b: {} }, $version: 4 })
   })
 
-  it('keeps what somebody edited in the part: a value, a server, a comment', () => {
+  it('keeps a server that was added, and all of a part where a value or a comment was edited', () => {
     const withServer = rewritten(({ mcpServers }) => ({ mcpServers: { ...mcpServers, c: {} } }))
-    expect(restoreServers(withServer, parts)).toBeUndefined()
+    expect(JSON.parse(restoreServers(withServer, parts) ?? '')).toEqual({
+      mcpServers: { a: { command: 'x' }, b: {}, c: {} },
+    })
     const same = rewritten((file) => file)
     expect(restoreServers(same.replace('main.js', 'other.js'), parts)).toBeUndefined()
     expect(restoreServers(same.replace('"b"', '// why\n"b"'), parts)).toBeUndefined()

@@ -26,7 +26,8 @@ const read = (files: string | readonly string[], environment: { [name: string]: 
 async function readOne(server: unknown, environment: { [name: string]: string } = {}) {
   const file = write({ mcpServers: { one: server } })
   const { servers, problems } = await read(file, environment)
-  return { server: servers[0], file, messages: problems.map(({ message }) => message) }
+  const messages = problems.map(({ message }) => message)
+  return { server: servers[0], file, messages, kinds: problems.map(({ kind }) => kind) }
 }
 
 it('H8 what references stood for is known, so that it can be hidden; folders and defaults are not among it', async () => {
@@ -175,9 +176,10 @@ describe('our own file', () => {
     { command: 'node', args: ['/x/toolshelf/dist/cli/main.js', 'mcp'] },
     { command: 'sh', args: ['-c', 'exec toolshelf mcp'] },
   ])('never starts itself: %j', async (given) => {
-    const { server, messages } = await readOne(given)
+    const { server, messages, kinds } = await readOne(given)
     expect(server).toBeUndefined()
     expect(messages).toEqual(['it is Toolshelf itself; it is left out.'])
+    expect(kinds).toEqual(['own-entry'])
   })
 })
 
@@ -210,7 +212,7 @@ describe('references to the environment', () => {
     expect(server).toBeUndefined()
     expect(messages).toEqual(
       ['HOST', 'constructor', 'KEY'].map(
-        (name) => `the environment variable ${name} is not set; set it. The server is left out.`,
+        (name) => `the environment variable ${name} is not set. The server is left out until it is.`,
       ),
     )
   })
@@ -299,7 +301,11 @@ describe('several files', () => {
       { file: json, message: 'it is not valid JSON: line 2, column 24: unexpected character.' },
       { file: toml, message: expect.stringMatching(/^it is not valid TOML: line 2, column \d+\.$/) },
       { file: list, message: 'it is not a JSON object.' },
-      { file: nothing, message: 'it has no MCP servers; Toolshelf looks for "mcpServers".' },
+      {
+        file: nothing,
+        message: 'it has no MCP servers; Toolshelf looks for "mcpServers".',
+        kind: 'no-servers',
+      },
     ])
   })
 })

@@ -47,6 +47,20 @@ describe.each(eras)('results, %s', (era) => {
     expect(textOf(await run('results__give', { kind: 'text' }))).toBe('plain')
   })
 
+  it('H6 arguments that are nested too deeply are refused, also if they were written as a text', async () => {
+    const { run, call } = results()
+    const refused = {
+      isError: true,
+      content: [{ text: 'the arguments are nested more than 1000 levels deep' }],
+    }
+    const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+    const deep = (levels: number) => ({ kind: 'text', more: nested(levels) })
+    expect(textOf(await run('results__give', deep(999)))).toBe('plain')
+    expect(await run('results__give', deep(1000))).toMatchObject(refused)
+    const written = JSON.stringify(deep(1000))
+    expect(await call('CallTool', { name: 'results__give', arguments: written })).toMatchObject(refused)
+  })
+
   it('H6 an isError that is none is left out', async () => {
     const { run } = results()
     expect(await run('results__give', { kind: 'odd-error' })).toMatchObject({ content: [{ text: 'fine' }] })

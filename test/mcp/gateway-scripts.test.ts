@@ -79,6 +79,7 @@ describe.each(eras)('inner calls, %s', (era) => {
   it.each([
     [{ calls: [] }, 'with at least one call'],
     [{ calls: [{ name: 1 }] }, 'Call 1 is not valid; no call was made'],
+    [{ calls: [{ name: 'issues__most', args: {} }] }, '"arguments": {…}'],
     [
       { calls: Array(26).fill({ name: 'a', arguments: {} }) },
       '26 calls are too many: CallTools takes up to 25',

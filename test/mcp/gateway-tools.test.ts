@@ -246,6 +246,7 @@ describe('bridge', () => {
     ['with broken JSON', { name: 'neighbour__echo', arguments: '{"text":' }],
     ['with a number', { name: 'neighbour__echo', arguments: 7 }],
     ['with null', { name: 'neighbour__echo', arguments: null }],
+    ['under another key', { name: 'neighbour__echo', input: { text: 'hi' } }],
     ['empty', {}],
   ])('answers a call %s with what to write', async (_, input) => {
     const { call } = shared()

@@ -737,6 +737,44 @@ it('asks for tokens of remote servers alone', async () => {
   expect(authorized).toEqual(['remote'])
 })
 
+it('of skills with one URI every one is left out and counted', async () => {
+  const notices: string[] = []
+  const { begin, server } = story({ notify: (message) => notices.push(message) })
+  const shop = server('shop', {
+    initialize: (params) => initialized(params, { resources: {}, extensions: { [SKILLS]: {} } }),
+    'skills/list': () => ({ skills: [skill('one'), skill('one', '1'), skill('two')] }),
+    'resources/list': () => ({ resources: [] }),
+    'resources/templates/list': () => ({ resourceTemplates: [] }),
+  })
+  const host = begin([shop.config])
+  host.watchLists()
+  await host.start()
+  await vi.waitFor(() =>
+    expect(notices).toEqual([
+      `server "shop": 2 skill(s) are left out, first the skill ${skill('one').uri}: it is listed twice, and neither is used`,
+    ]),
+  )
+})
+
+it('H4 a server that answers a ping with an error is not silent, whatever the error says', async () => {
+  const { begin, server, pass } = story({ times: { idleMs: 1e9 } })
+  let pings = 0
+  const shop = server('shop', {
+    ping() {
+      pings++
+      throw new Error('the database did not answer')
+    },
+  })
+  const host = begin([shop.config])
+  await host.start()
+  await host.settled()
+  for (let round = 1; round <= 3; round++) {
+    await pass(60_000)
+    await vi.waitFor(() => expect(pings).toBe(round))
+  }
+  expect(host.status()).toMatchObject([{ state: 'connected' }])
+})
+
 it('H4 a lazy server that falls silent rests until the next call', async () => {
   const { begin, server, step, tell, pass } = story({ times: { idleMs: 1e9 } })
   const shop = server('shop', {}, { lazy: true })

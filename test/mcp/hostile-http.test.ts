@@ -116,11 +116,11 @@ describe('H6 servers over HTTP', () => {
   })
 
   it.each([
-    ['files:read mail.send', 'run "toolshelf login scope --scope "files:read mail.send""'],
-    ['$(touch owned)', 'run "toolshelf login scope"'],
-    ['read; touch owned', 'run "toolshelf login scope"'],
-    ['`touch owned`', 'run "toolshelf login scope"'],
-    ['a'.repeat(501), 'run "toolshelf login scope"'],
+    ['files:read mail.send', 'supply a token with the scope "files:read mail.send" through'],
+    ['$(touch owned)', 'supply a token through the option "authorize"'],
+    ['read; touch owned', 'supply a token through the option "authorize"'],
+    ['`touch owned`', 'supply a token through the option "authorize"'],
+    ['a'.repeat(501), 'supply a token through the option "authorize"'],
   ])('scope %s: no command holds what a shell would run', async (text, command) => {
     const { host } = shared()
     await untilState(host, 'scope', 'connected')

@@ -20,6 +20,7 @@ import { here } from './support/server-here.ts'
 const able: ClientOptions = { capabilities: everyCapability }
 const asking = (behaviour = 'quiet', given = {}, serve = piped) =>
   serve('asking', `hostile-questions ${behaviour}`, given)
+const flooded = 'it kept asking after 1000 of its questions were refused'
 const library = () => piped('library', 'gateway-library')
 const outcome = async ({ run }: Pick<Desk, 'run'>, tool: string, input = {}): Promise<Loose> =>
   JSON.parse(textOf(await run(`asking__${tool}`, input)))
@@ -75,9 +76,7 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
     async (tool) => {
       const desk = await openDesk([server()], { client: { ...able, era } })
       const result = await desk.run(`asking__${tool}`, { count: 2000 }).catch((error: Error) => error)
-      expect(JSON.stringify(result) + String(result)).toContain(
-        'it kept asking after 1000 of its questions were refused',
-      )
+      expect(JSON.stringify(result) + String(result)).toContain(flooded)
       expect(desk.asked).toHaveLength(10)
       expect(await outcome(desk, 'before')).toMatchObject({ refused: 0 })
     },
@@ -105,6 +104,16 @@ describe.each(eras)('H9 a server that asks too much, %s', (era) => {
     expect(await outcome(desk, 'flood', { count: 2, ...kindOf(other) })).toMatchObject({ answered: 2 })
     expect(desk.asked).toHaveLength(2)
   })
+})
+
+it.each<[string, ClientOptions]>([
+  ['elicitation', {}],
+  ['unknown', {}],
+  ['wrong', able],
+])('H9 %s questions without end, which nobody can answer, end the connection too', async (kind, client) => {
+  const desk = await openDesk([asking()], { client })
+  const result = await desk.run('asking__flood', { count: 1100, kind }).catch((error: Error) => error)
+  expect(JSON.stringify(result) + String(result)).toContain(flooded)
 })
 
 it('H9 the same holds for a host without a gateway', async () => {

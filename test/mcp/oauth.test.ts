@@ -463,7 +463,7 @@ describe('the commands', () => {
     const headers = { Authorization: 'Bearer $' + '{NEVER_SET_DOCS_KEY}' }
     writeFileSync(file, JSON.stringify({ mcpServers: { docs: { url: 'https://docs.test/mcp', headers } } }))
     await expect(run(logIn, 'docs', '--config', file)).rejects.toThrow(
-      `${file}, server "docs": the environment variable NEVER_SET_DOCS_KEY is not set; set it. The server is left out.`,
+      `${file}, server "docs": the environment variable NEVER_SET_DOCS_KEY is not set. The server is left out until it is.`,
     )
   })
 

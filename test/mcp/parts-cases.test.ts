@@ -24,7 +24,7 @@ import {
   missingRights,
   passableMeta,
   reasonFor,
-  withLastLine,
+  withErrorLine,
   withPassableMeta,
 } from '../../src/mcp/protocol/index.ts'
 import { effects } from '../support/variants.ts'
@@ -345,7 +345,7 @@ it('the rules of the protocol, each by a table', async () => {
     'npm error A complete log of this run',
     'z'.repeat(400),
     'failed',
-  ].map((said) => withLastLine('it failed', said))
+  ].map((said) => withErrorLine('it failed', said))
   const all = [
     headers,
     metas,

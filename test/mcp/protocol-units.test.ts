@@ -12,9 +12,10 @@ import {
   headerFault,
   isAnswer,
   isUndelivered,
+  lastLinesWithError,
   missingRights,
   reasonFor,
-  withLastLine,
+  withErrorLine,
 } from '../../src/mcp/protocol/index.ts'
 import { collectSecrets } from '../../src/mcp/redact/collect.ts'
 import { createRedactor, redactLists } from '../../src/mcp/redact/index.ts'
@@ -58,6 +59,12 @@ describe('lines of a server', () => {
       jsonrpc: '2.0',
       method: 'ping',
     })
+  })
+
+  it('H6 with millions of values are refused before they are parsed, which would take seconds', () => {
+    const many = (count: number) => `{"jsonrpc":"2.0","id":1,"result":{"x":[${'[],'.repeat(count - 1)}[]]}}\n`
+    expect(() => read(many(5_000_001))).toThrow('it wrote a message that has more than 5000000 values')
+    expect(read(many(100_000))[0]?.isAnswer).toBe(true)
   })
 
   it('that are no message are skipped', () => {
@@ -277,12 +284,18 @@ describe('why a connection failed', () => {
     [coded('EPIPE'), undefined, stdio({ cwd: '/none/such' }), 'no luck'],
     [coded('EPIPE'), 'ended with 1', stdio(), 'the process ended with 1 before it was ready'],
     ['text', undefined, stdio(), 'text'],
-    [status(401), undefined, remote(), 'needs a login: run "toolshelf login one"'],
+    [status(401), undefined, remote(), 'needs a login: supply a token through the option "authorize"'],
     [
-      Object.assign(new Error('login first'), { name: 'UnauthorizedError' }),
+      Object.assign(new Error('run this'), { name: 'UnauthorizedError', isForUser: true }),
       undefined,
       remote(),
-      'login first',
+      'run this',
+    ],
+    [
+      Object.assign(new Error('no login page'), { name: 'UnauthorizedError' }),
+      undefined,
+      remote(),
+      'needs a login: supply a token through the option "authorize"',
     ],
     [status(403), undefined, remote(), 'x.example:8080 answered with HTTP 403; check its key'],
     [status(500), undefined, remote(), 'x.example:8080 answered with HTTP 500'],
@@ -298,12 +311,116 @@ describe('why a connection failed', () => {
     expect(reasonFor(error, ending, configOf(transport))).toBe(reason)
   })
 
-  it('the last words of its process are added once, without frames', () => {
+  it('the line that names the error of its process is added once, without frames', () => {
     const stderr = 'first\nError: no key\n    at file.js:1\n\nNode.js v20\n'
-    expect(withLastLine('it ended', stderr)).toBe('it ended. It said: Error: no key')
-    expect(withLastLine('Error: no key', stderr)).toBe('Error: no key')
-    expect(withLastLine('it ended', ' \n')).toBe('it ended')
-    expect(withLastLine('it ended', 'x'.repeat(400))).toBe(`it ended. It said: ${'x'.repeat(300)}`)
+    expect(withErrorLine('it ended', stderr)).toBe('it ended. It said: Error: no key')
+    expect(withErrorLine('Error: no key', stderr)).toBe('Error: no key')
+    expect(withErrorLine('it ended', ' \n')).toBe('it ended')
+    expect(withErrorLine('it ended', 'x'.repeat(400))).toBe(`it ended. It said: ${'x'.repeat(300)}`)
+  })
+
+  const group = [
+    '  + Exception Group Traceback (most recent call last):',
+    '  |   File "<string>", line 3, in <module>',
+    '  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)',
+    '  +-+---------------- 1 ----------------',
+    '    | Traceback (most recent call last):',
+    '    |   File "s.py", line 2, in main',
+    '    | ValueError: no key',
+    '    +------------------------------------',
+  ]
+  it.each([
+    [
+      'Node',
+      [
+        'node:internal/modules/cjs/loader:1210',
+        '  throw err;',
+        '  ^',
+        '',
+        "Error: Cannot find module '/nope.js'",
+        '    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)',
+        "    at node:internal/main/run_main_module:28:49 {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}",
+        '',
+        'Node.js v20.20.2',
+      ],
+      "Error: Cannot find module '/nope.js'",
+    ],
+    [
+      'Node with a code and a cause',
+      [
+        'Error [ERR_X]: outer',
+        '    at a.js:1:1 {',
+        '  [cause]: Error: inner',
+        '      at b.js:1:1',
+        '}',
+        'bye',
+      ],
+      'Error [ERR_X]: outer',
+    ],
+    ['a thrown object', ['[eval]:1', 'throw {a:1}', '^', '', '{ a: 1 }', '', 'Node.js v20'], '{ a: 1 }'],
+    [
+      'a list of issues',
+      ['ZodError: [', '  {', '    "path": ["KEY"]', '  }', ']', '    at x.js:1:1 {', '  issues: []', '}'],
+      'ZodError: [ { "path": ["KEY"] } ]',
+    ],
+    [
+      'Python',
+      [
+        'Error: an old one',
+        'Traceback (most recent call last):',
+        '  File "s.py", line 3, in <module>',
+        'mod.Missing: no key',
+        'Sorry',
+      ],
+      'mod.Missing: no key',
+    ],
+    ['a group of Python', group, 'ValueError: no key'],
+    [
+      'Python without a traceback',
+      ["python3: can't open file '/nope.py': [Errno 2]"],
+      "can't open file '/nope.py'",
+    ],
+    [
+      'argparse',
+      ['usage: s.py [-h] --key KEY', 's.py: error: --key is required'],
+      's.py: error: --key is required',
+    ],
+    ['Deno and Rust', ['error: Module not found "x.ts".', '    at y', ''], 'error: Module not found "x.ts".'],
+    [
+      'Docker',
+      [
+        'docker: Error response from daemon: no such image',
+        '',
+        "Run 'docker run --help' for more information",
+      ],
+      'docker: Error response from daemon: no such image',
+    ],
+    [
+      'npm',
+      [
+        'npm error code E404',
+        'npm error 404 Not Found - GET https://example.test/x',
+        'npm error 404',
+        'npm notice New version!',
+        'npm error A complete log of this run can be found in: /x.log',
+      ],
+      'npm error 404 Not Found - GET https://example.test/x',
+    ],
+    ['Go', ['panic: no key', '', 'goroutine 1 [running]:', 'main.main()', 'exit status 2'], 'panic: no key'],
+    ['no error', ['starting', '  on port 1', '}'], 'starting'],
+  ])('of %s', (_, lines, line) => {
+    const reason = withErrorLine('it ended', lines.join('\n'))
+    expect(reason.startsWith('it ended. It said: ')).toBe(true)
+    expect(reason).toContain(line)
+    expect(reason.length).toBeLessThan(100)
+  })
+
+  it('stays in front of the last lines of a long output', () => {
+    const lines = ['Error: x', ...Array.from({ length: 9 }, (_, index) => `    at ${index}`)]
+    expect(lastLinesWithError(lines, 4)).toEqual(['Error: x', '…', '    at 7', '    at 8'])
+    expect(lastLinesWithError(lines, 10)).toEqual(lines)
+    expect(lastLinesWithError(lines.slice(1), 2)).toEqual(['    at 7', '    at 8'])
+    expect(lastLinesWithError([], 2)).toEqual([])
   })
 
   it('of a call: who ended it, and whether it may be sent again', () => {
@@ -333,11 +450,15 @@ describe('why a connection failed', () => {
   })
 
   it('a scope that a shell would read is not repeated', () => {
+    const hint = (server: string, scope?: string) => `run login ${server}${scope ? ` ${scope}` : ''}`
+    expect(missingRights('one', 'repo read:org', hint)).toBe(
+      'It needs more permissions: run login one repo read:org',
+    )
     expect(missingRights('one', 'repo read:org')).toBe(
-      'It needs more permissions: run "toolshelf login one --scope "repo read:org""',
+      'It needs more permissions: supply a token with the scope "repo read:org" through the option "authorize"',
     )
     for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
-      expect(missingRights('one', scope)).toBe('It needs more permissions: run "toolshelf login one"')
+      expect(missingRights('one', scope, hint)).toBe('It needs more permissions: run login one')
   })
 })
 

@@ -117,11 +117,13 @@ describe('H1 the requests of a session', () => {
           reply({ key: request.headers.authorization, resultType: 'complete' }),
         'c/d': (_, { refuse }) => refuse(-32000, 'as the server says'),
       },
-      { authorize },
+      { authProvider: authorize },
     )
     expect(await session.request('e/f', {}, options)).toEqual({ key: 'Bearer abc' })
     await expect(session.request('a/b', {}, options)).rejects.toMatchObject({
-      message: expect.stringContaining('run "toolshelf login one --scope "mail.read""'),
+      message: expect.stringContaining(
+        'supply a token with the scope "mail.read" through the option "authorize"',
+      ),
       cause: { requiredScope: 'mail.read' },
     })
     expect(await messageOf(session.request('c/d', {}, options))).toBe('! as the server says')

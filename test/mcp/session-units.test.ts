@@ -12,7 +12,7 @@ import { createModern } from '../../src/mcp/session/modern.ts'
 import { readOutput } from '../../src/mcp/session/output.ts'
 import { createTail } from '../../src/mcp/session/tail.ts'
 import { createThrottle } from '../../src/mcp/session/throttle.ts'
-import { createTimeouts } from '../../src/mcp/session/timeouts.ts'
+import { createTimeouts, SilenceError } from '../../src/mcp/session/timeouts.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -136,6 +136,11 @@ describe('the last words of a process', () => {
     const lines = Array.from({ length: 25 }, (_, index) => `line ${index}`)
     expect(tailOf(lines.join('\n'))).toBe(lines.slice(5).join('\n'))
     expect(tailOf()).toBe('')
+  })
+
+  it('keep the line that names the error', () => {
+    const lines = Array.from({ length: 25 }, (_, index) => `    at ${index}`)
+    expect(tailOf(['Error: x', ...lines].join('\n'))).toBe(['Error: x', '…', ...lines.slice(7)].join('\n'))
   })
 
   it('are its last 8,192 characters, and no secret is cut in half', () => {
@@ -527,10 +532,10 @@ describe('H4 the health of a server', () => {
     })
     return { log, state }
   }
-  const silence = new Error('it did not answer in time')
+  const silence = new Error('no answer', { cause: new SilenceError(10) })
 
   it('is asked for now and then; two silences in a row end the session', async () => {
-    const { log } = watch([undefined, silence, new Error('unknown method'), silence, silence])
+    const { log } = watch([undefined, silence, new Error('the database did not answer'), silence, silence])
     await pass(99)
     expect(log).toEqual([])
     await pass(401)
@@ -594,6 +599,32 @@ describe('H6 notifications of a server', () => {
     hear('tools/list_changed')
     await pass(100)
     expect(delivered).toEqual(['relist tools'])
+  })
+
+  it('take the time from the clock that they are given', () => {
+    let time = 0
+    let tasks: (() => void)[] = []
+    const waits: number[] = []
+    const notifications = createNotifications({
+      refreshMs: 500,
+      now: () => time,
+      later(task, ms) {
+        tasks.push(task)
+        waits.push(ms)
+      },
+      relist: () => true,
+      deliver: () => {},
+    })
+    const change = () => {
+      notifications.hear('notifications/tools/list_changed', {}, undefined)
+      for (const task of tasks) task()
+      tasks = []
+    }
+    change()
+    change()
+    time = 60_000
+    change()
+    expect(waits).toEqual([100, 1000, 100])
   })
 
   it('of lists that are not kept are passed on', async () => {

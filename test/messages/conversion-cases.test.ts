@@ -226,8 +226,9 @@ describe('a request to an upstream', () => {
     expect(through({ name: 'x', arguments: '{"a":1}' })).toEqual(call('x', { a: 1 }))
     for (const odd of ['{', '[1]', '5', 5, null, undefined])
       expect(through({ name: 'x', arguments: odd })).toEqual(call('x', {}))
-    for (const nameless of [{ name: '', arguments: {} }, { arguments: {} }, {}, null])
-      expect(through(nameless)).toEqual(call('CallTool', nameless))
+    const misnamed = { name: 'x', input: { a: 1 } }
+    for (const wrong of [{ name: '', arguments: {} }, { arguments: {} }, {}, null, misnamed])
+      expect(through(wrong)).toEqual(call('CallTool', wrong))
   })
 })
 

@@ -14,7 +14,7 @@ import {
   outcomeHeaders,
   peekRequest,
   type RequestContext,
-  record,
+  recordRequest,
 } from '../../src/messages/server/request-context.ts'
 import { createTokenCount } from '../../src/messages/server/token-count.ts'
 import { createUserGuard } from '../../src/messages/server/user-guard.ts'
@@ -429,7 +429,7 @@ it('sends an outcome in headers and counts it', async () => {
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome) lines.push(json(outcomeHeaders(outcome)))
     const path = ['/v1/messages', '/v1/responses', '/x'][index] ?? '/v1/models'
-    record(metrics, { path, outcome } as RequestContext, 200 + index, 1500)
+    recordRequest(metrics, { path, outcome } as RequestContext, 200 + index, 1500)
   }
   const text = metrics.text().replace(/^(?:#|\w+_bucket).*\n/gm, '')
   await expect([...lines, text].join('\n')).toMatchFileSnapshot('./conversations/outcomes.txt')

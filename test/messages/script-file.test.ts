@@ -83,7 +83,15 @@ describe('files', () => {
     await writeFile(path, '{ "rules": [], }')
     await expect(loadScript(path)).rejects.toThrow(`${path} is not JSON: `)
     await writeFile(path, '{\n  "rules": [],\n}')
-    await expect(loadScript(path)).rejects.toThrow(/ at line 3, column 1\. Comments and trailing commas/)
+    await expect(loadScript(path)).rejects.toThrow(
+      / at line 3, column 1\. Trailing commas are not allowed\.$/,
+    )
+    await writeFile(path, '{ "rules": [1,\n] }')
+    await expect(loadScript(path)).rejects.toThrow(/ Trailing commas are not allowed\.$/)
+    await writeFile(path, '{ "rules": [] // none\n}')
+    await expect(loadScript(path)).rejects.toThrow(/ at line 1, column 15\. Comments are not allowed\.$/)
+    await writeFile(path, '{ "rules": []\n"model": "x" }')
+    await expect(loadScript(path)).rejects.toThrow(/'}' .* at line 2, column 1\.$/)
     await writeFile(path, '{ "rules": 1 }')
     await expect(loadScript(path)).rejects.toThrow(`${path}: rules must be a list`)
     await writeFile(path, JSON.stringify({ rules: say }))

@@ -4,7 +4,18 @@ import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
 import { OFFLINE_NOTE } from '../../src/messages/upstream/index.ts'
 import { callToolDefinition } from '../../src/messages/wire/index.ts'
-import { assistant, deferred, found, result, search, text, tool, use, user } from '../oracle/requests.ts'
+import {
+  assistant,
+  deferred,
+  found,
+  reference,
+  result,
+  search,
+  text,
+  tool,
+  use,
+  user,
+} from '../oracle/requests.ts'
 import { always, ask, call, finding, lines, messageFrom, play, recorder, talk } from './script-talk.ts'
 
 const ISSUE = 'mcp__github__create_issue'
@@ -122,6 +133,62 @@ describe('a call of a tool that is not in sight', () => {
     ])
     expect((await talk(upstream, ask('call nothing', list))).at(0)).toEqual([
       'toolshelf_ToolSearch {"query":"nothing"}',
+    ])
+  })
+
+  const callByName = {
+    rules: [{ when: '^call (\\S+)$', do: [{ call: '/(^|__){{1}}$/' }, { say: '{{result}}' }] }],
+  }
+  const signatures = [
+    'Call these with CallTool, by their full name. Their definitions:',
+    'github__create_issue: Creates: an issue.',
+    '  title: string // Its title',
+    'Not searched: other.',
+  ].join('\n')
+
+  test('signatures are definitions too, behind what Codex writes in front of a result', async () => {
+    const bridge = ['mcp__toolshelf__ToolSearch', 'mcp__toolshelf__CallTool'].map((name) => tool(name))
+    const head = text('Wall time: 0.7209 seconds\nOutput:')
+    const run = (name: string) => [head, text(name.endsWith('ToolSearch') ? signatures : 'Filed.')]
+    expect(await talk(play(callByName), ask('call create_issue', bridge), run)).toEqual([
+      ['mcp__toolshelf__ToolSearch {"query":"create issue"}'],
+      ['mcp__toolshelf__CallTool {"name":"github__create_issue","arguments":{}}'],
+      [`Filed.\n${OFFLINE_NOTE}`],
+    ])
+    // An argument is not a tool, and neither is a line of another text.
+    const alike = (name: string) => [text(name.endsWith('ToolSearch') ? signatures : 'title: x')]
+    expect((await talk(play(callByName), ask('call title', bridge), alike)).at(-1)?.[0]).toContain(
+      unseen('title'),
+    )
+    const other = (await talk(play(callByName), ask('call create_issue', bridge), () => [
+      text('github__create_issue: Creates an issue.'),
+    ])) as string[][]
+    expect(other.at(-1)?.[0]).toContain(unseen('create_issue'))
+  })
+
+  test('where the client defers the MCP gateway’s tools, its own search finds them first', async () => {
+    const own = tool('tool_search')
+    const behind = ['mcp__toolshelf__ToolSearch', 'mcp__toolshelf__CallTool'].map((name) => deferred(name))
+    const run = (isFoundAtOnce: boolean) => (name: string, input: Fields) => {
+      if (name.endsWith('CallTool')) return 'Filed.'
+      if (name.endsWith('ToolSearch')) return signatures
+      const isFound = isFoundAtOnce || input.query === 'ToolSearch CallTool'
+      return isFound ? behind.map(({ name }) => reference(String(name))) : 'No tools were found.'
+    }
+    const rest = [
+      ['mcp__toolshelf__ToolSearch {"query":"create issue"}'],
+      ['mcp__toolshelf__CallTool {"name":"github__create_issue","arguments":{}}'],
+      [`Filed.\n${OFFLINE_NOTE}`],
+    ]
+    const start = ask('call create_issue', [own, ...behind])
+    const first = ['tool_search {"query":"create issue"}']
+    expect(await talk(play(callByName), start, run(true))).toEqual([first, ...rest])
+    const second = ['tool_search {"query":"ToolSearch CallTool"}']
+    expect(await talk(play(callByName), start, run(false))).toEqual([first, second, ...rest])
+    expect(await talk(play(callByName), start, () => 'No tools were found.')).toEqual([
+      first,
+      second,
+      [`${unseen('create_issue')}\n${OFFLINE_NOTE}`],
     ])
   })
 

@@ -19,7 +19,7 @@ import {
   isKeptThought,
   itemIn,
   keepItem,
-  maskedHeaders,
+  maskHeaders,
   maskingStream,
   toolTypeOf,
   withoutSearchBetas,
@@ -771,7 +771,7 @@ describe('masks', () => {
     expect(['x', 'xs', 'xsecret', 'abcab', 'abcabc', 'zz secret-', ''].map(held)).toEqual([
       ...[0, 1, 6, 5, 3, 7, 0],
     ])
-    expect(maskedHeaders({ a: 'is secret-1', b: 'abcabd' }, secrets)).toEqual({
+    expect(maskHeaders({ a: 'is secret-1', b: 'abcabd' }, secrets)).toEqual({
       a: 'is [redacte',
       b: '[redac',
     })

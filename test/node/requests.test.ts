@@ -159,6 +159,34 @@ describe('bodies', () => {
     expect(outcomeOf(await bodies.read(post(stream('1'), { 'content-length': '10' })))).toBe('read')
   })
 
+  it('H6 are refused before they are parsed if they are nested too deeply or have too many values', async () => {
+    const bodies = createBodies({ maxBytes: 5_000_000, maxTotalBytes: 5_000_000 })
+    const nested = (levels: number, open = '[', close = ']') => open.repeat(levels) + close.repeat(levels)
+    const deep = { status: 400, message: 'the body is nested more than 1000 levels deep' }
+    const many = { status: 400, message: 'the body has more than 1000000 values' }
+    const lists = (count: number) => `[${`${nested(999)},`.repeat(count - 1)}${nested(999)}]`
+    const cases = [
+      [nested(1000), 'read'],
+      [nested(1001), deep],
+      [nested(1001, '{"a":[', ']}').replace('[]', '[1]'), deep],
+      ['['.repeat(1001), deep],
+      // Brackets in texts count as little as those in values side by side.
+      [JSON.stringify(nested(1001, '["\\', '"]')), 'read'],
+      [`[${Array(1001).fill('[]').join()}]`, 'read'],
+      [lists(1000), 'read'],
+      [lists(1003), many],
+      // Two backslashes at the end of a text, and one in front of a quote.
+      [`["\\\\",${nested(1000)}]`, deep],
+      [`["${'x'.repeat(100)}\\"${'['.repeat(2000)}"]`, 'read'],
+    ] as const
+    for (const [body, expected] of cases) {
+      const found = await bodies.read(post(body))
+      const outcome = 'status' in found ? found : 'read'
+      if ('release' in found) found.release()
+      expect(outcome, body.slice(0, 50)).toEqual(expected)
+    }
+  })
+
   it('share their room if they are large, until they are released or refused', async () => {
     const limit = 2 * SMALL + 2
     const bodies = createBodies({ maxBytes: limit, maxTotalBytes: limit })

@@ -6,7 +6,7 @@ import { serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import { eras, openGateway, textOf } from '../mcp/support/gateway.ts'
 import { initialize, openHttp } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
-import { here } from '../mcp/support/server-here.ts'
+import { text as answer, here, serverHere } from '../mcp/support/server-here.ts'
 import { local } from '../mcp/support/servers.ts'
 import { listed, neighbour, tool } from '../mcp/support/small-servers.ts'
 import { connectTo } from './support/clients.ts'
@@ -88,15 +88,23 @@ describe('metrics', () => {
 
 describe.each(eras)('draining, %s', (era) => {
   it('finishes the call that runs, refuses new requests, ends streams, then closes', async () => {
-    const { connect, served } = await openDraining()
+    let isCalled = false
+    let finish = (_result: object) => {}
+    const { connect, served } = await openDraining(
+      serverHere('slow', () => ({
+        'tools/list': () => ({ tools: [tool('wait')] }),
+        'tools/call': () => {
+          isCalled = true
+          return new Promise<object>((resolve) => {
+            finish = resolve
+          })
+        },
+      })),
+    )
     const desk = await connect({ era })
     if (era === 'modern') await desk.client.listen({ toolsListChanged: true })
-    let isUnderWay = false
-    const onprogress = () => {
-      isUnderWay = true
-    }
-    const slow = desk.run('results__slow', { steps: 10, pause: 100 }, { onprogress })
-    await until(() => isUnderWay, 'the call runs')
+    const slow = desk.run('slow__wait', {})
+    await until(() => isCalled, 'the call runs')
     expect(served.activeRequests()).toBe(1)
     const drained = served.drain(60_000)
     const refused = await post(served.url, initialize)
@@ -105,7 +113,8 @@ describe.each(eras)('draining, %s', (era) => {
     expect(refused.text).toContain('this gateway is stopping')
     expect((await fetch(new URL('/ready', served.url))).status).toBe(503)
     expect((await fetch(new URL('/health', served.url))).status).toBe(200)
-    expect(await slow).not.toMatchObject({ isError: true })
+    finish(answer('waited'))
+    expect(textOf(await slow)).toBe('waited')
     await drained
     await expect(fetch(new URL('/health', served.url))).rejects.toThrow()
   })

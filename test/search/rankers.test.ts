@@ -208,6 +208,6 @@ describe('a search with scores', () => {
     const byWords = await explainHits(greek, 'στέλνω γράμμα', greek, 'hybrid')
     expect(byWords.translation).toBeUndefined()
     expect(byWords.whys.get(greek[0]!)).toMatchObject({ words: [{}, {}], parts: [] })
-    expect([scorePartLabel('meaning'), scorePartLabel('model')]).toEqual(['its meaning', 'model'])
+    expect([scorePartLabel('meaning'), scorePartLabel('model')]).toEqual(['similar meaning', 'model'])
   })
 })

@@ -20,8 +20,8 @@ import {
 import { openTypedLines } from '../../src/cli/chat/index.ts'
 import { type Item, itemLines, lastLinesOf } from '../../src/cli/chat/items.ts'
 import { itemsOf, partsOf } from '../../src/cli/chat/parts.ts'
-import { pressed } from '../../src/cli/chat/press.ts'
-import { createQuestions, hiddenIn, type Question } from '../../src/cli/chat/questions.ts'
+import { handlePress } from '../../src/cli/chat/press.ts'
+import { choiceLines, createQuestions, hiddenIn, type Question } from '../../src/cli/chat/questions.ts'
 import { resumedItems, watchServers } from '../../src/cli/chat/servers.ts'
 import { settle } from '../../src/cli/chat/settle.ts'
 import { savedParts, statusLine, statusParts } from '../../src/cli/chat/status.ts'
@@ -505,7 +505,7 @@ test('keys send, stop, answer and exit', () => {
   const lines = presses.map(([input, key, text, state = {}, isReady = true, isPasting = false]) => {
     done.length = 0
     const line = { ...lineAfter([]), text, cursor: text.length, isPasting }
-    const next = pressed(chat(state), line, { input, key }, isReady)
+    const next = handlePress(chat(state), line, { input, key }, isReady)
     return `${input} ${Object.keys(key)} ${JSON.stringify(state)} ${isReady} "${text}" → ${JSON.stringify(next.text)} ${done}`
   })
   expect(lines).toMatchInlineSnapshot(`
@@ -543,6 +543,15 @@ test('keys send, stop, answer and exit', () => {
       " return {"asking":{}} false "draft" → "draft" ",
     ]
   `)
+})
+
+test('the keys of a question break between two of them', () => {
+  expect(choiceLines(true, 76)).toEqual([
+    '[y] yes  [a] always in this session  [p] in this folder  [u] everywhere',
+    '[n] no',
+  ])
+  expect(choiceLines(true, 100)).toHaveLength(1)
+  expect(choiceLines(false, 76)).toEqual(['[y] yes  [n] no'])
 })
 
 test('questions are asked one at a time', async () => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { type ContextReport, contextLines } from '../../src/cli/chat/context.ts'
 
 const report = (results: ContextReport['results']): ContextReport => ({
-  ...{ window: 200_000, deferred: { tools: 3, tokens: 900 }, results },
+  ...{ window: 200_000, deferred: { tools: 3, builtIn: 1, tokens: 900 }, results },
   parts: [{ label: 'conversation', tokens: 1000, mark: '▒' }],
 })
 
@@ -22,6 +22,13 @@ it('names the newest long results with their kind and size, and counts the older
     '    mcp__shop__list_2: JSON, about 30,000 tokens',
     '    and 2 older',
   ])
+})
+
+it('says how many of the deferred tools are built in', () => {
+  const all = report([])
+  expect(contextLines(all, 'now').at(-1)).toMatch(/ 900 +3 tools on the shelf, 1 of them built in$/)
+  const none = { ...all, deferred: { ...all.deferred, builtIn: 0 } }
+  expect(contextLines(none, 'now').at(-1)).toMatch(/3 tools on the shelf$/)
 })
 
 it('says nothing of results where there are none', () => {

@@ -103,7 +103,7 @@ describe('toolshelf chat --resume', () => {
     const script = place.file('script.json', { rules: [{ do: [{ say: 'hi' }] }] })
     const none = openHere(place, ['chat', '--script', script, '--resume', 'last'])
     expect(await none.ended()).toBe(1)
-    expect(none.text()).toContain('no session to resume in')
+    expect(none.text()).toContain('no session found in')
     const other = join(place.folder, 'notes.md')
     writeFileSync(other, '# Notes')
     const wrong = openHere(place, ['chat', '--script', script, '--resume', 'notes.md'])

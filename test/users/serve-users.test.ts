@@ -20,6 +20,7 @@ import {
   type Profile,
 } from '../../src/users/index.ts'
 import { until } from '../mcp/support/processes.ts'
+import type { Loose } from '../support/talk.ts'
 import { profileOf } from './support.ts'
 
 const USAGE = { input_tokens: 60, cache_read_input_tokens: 30, output_tokens: 10 }
@@ -245,4 +246,30 @@ test('metrics and the inspector are for operators', async () => {
   expect(await metrics(tokens.ada ?? '')).toBe(403)
   expect(await metrics(tokens.eve ?? '')).toBe(200)
   expect(await metrics('operator-secret')).toBe(200)
+})
+
+test('says in which headers it takes keys, and else what an authenticator of the host says', async () => {
+  const refusals = [
+    { status: 401, message: 'no such key', isWrongKey: true },
+    { status: 401, message: 'missing group "ops"; ask an operator' },
+  ] as const
+  let count = 0
+  const upstream = createMessagesUpstream({ url: new URL('http://127.0.0.1:9'), key: 'x', wire: 'append' })
+  const served = await serveMessagesGateway({
+    gateway: createMessagesGateway({ upstream }),
+    setting: parseModeSetting('off')!,
+    port: 0,
+    users: {
+      authenticate: async () => refusals[count++]!,
+      recall: () => undefined,
+      refresh: async () => undefined,
+      onChange: () => () => {},
+      close: async () => {},
+    },
+  })
+  onTestFinished(() => served.close())
+  const post = async () =>
+    (await fetch(`${served.url}/v1/messages`, { method: 'POST', body: '{}' })).json() as Promise<Loose>
+  expect((await post()).error.message).toContain('send it as x-api-key')
+  expect((await post()).error.message).toBe('missing group "ops"; ask an operator')
 })

@@ -15,6 +15,7 @@ const guides = [
   { text: 'Replicas', link: '/docs/guides/replicas' },
   { text: 'Observability', link: '/docs/guides/observability' },
   { text: 'Capacity', link: '/docs/guides/capacity' },
+  { text: 'Containers', link: '/deploy/' },
 ]
 
 const clients = [
@@ -71,6 +72,27 @@ const sidebar = [
   },
 ]
 
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3451b2"><path d="M1 6h14v2H1zM1 13h14v2H1zM3 1h3v5H3zM8 3h2v3H8zM5 9h2v4H5zM10 8h3v5h-3z"/></svg>'
+
+/** Leaves out the words of a question that every page has. Runs in the browser too, so it uses nothing from outside. */
+function processTerm(term) {
+  const word = term.toLowerCase()
+  return /^(an?|the|how|what|which|why|where|when|do|does|can|i|is|are|it|its|my|to|of|in|on|for|with|without)$/.test(
+    word,
+  )
+    ? null
+    : word
+}
+
+/** Ranks pages for users above those for readers of the code. Runs in the browser too. */
+function boostDocument(id) {
+  if (/^\/(ARCHITECTURE|CHANGELOG|CONTRIBUTING|bench\/|docs\/(decisions|statements))/.test(id)) return 0.25
+  if (/^\/docs\/(faq|getting-started|clients\/#)/.test(id)) return 2
+  if (/^\/docs\/clients\/([\w-]+)\.html#\1$/.test(id)) return 3
+  return /^\/docs\/guides\//.test(id) ? 1.5 : 1
+}
+
 /** Anchors are the same here and on GitHub. */
 function asGitHub(heading) {
   return heading
@@ -87,7 +109,10 @@ export default {
   srcDir: 'pages',
   outDir: '../../site',
   cacheDir: 'node_modules/.vitepress',
-  head: [['meta', { name: 'referrer', content: 'no-referrer' }]],
+  head: [
+    ['meta', { name: 'referrer', content: 'no-referrer' }],
+    ['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }],
+  ],
   markdown: { html: false, anchor: { slugify: asGitHub } },
   themeConfig: {
     nav: [
@@ -97,6 +122,9 @@ export default {
     ],
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: { miniSearch: { options: { processTerm }, searchOptions: { boostDocument } } },
+    },
   },
 }

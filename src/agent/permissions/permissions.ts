@@ -28,11 +28,11 @@ export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: s
 export type PermissionsOptions = {
   /** The working folder: paths in rules are relative to it, and reading inside it needs no permission. */
   readonly directory: string
-  /** The home folder, which `~` in rules means. Default: the user's. */
+  /** The folder that `~` in rules means. Default: the user's home folder. */
   readonly home?: string
   /** The shell that runs Bash commands, of which only bash syntax is parsed completely. Default: the built-in tool's. */
   readonly shell?: string
-  /** The rules to start with. Default: none. */
+  /** The rules to start with; throws for an invalid one. Default: none. */
   readonly rules?: readonly PermissionRule[]
   /** Asks a person. Without it, only harmless calls and those allowed by rules run. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
@@ -46,6 +46,7 @@ export type PermissionsOptions = {
 export type Permissions = {
   /** For `createAgent`. */
   readonly permission: PermissionCheck
+  /** Returns the current rules, in the order in which they were added. */
   readonly rules: () => readonly PermissionRule[]
   /** Throws an error that says what is wrong with a rule. */
   readonly add: (rule: PermissionRule) => void

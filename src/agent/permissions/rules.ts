@@ -8,9 +8,11 @@ export type RuleScope = 'session' | 'project' | 'user'
 
 /** A rule, and what it does. Deny overrides ask, ask overrides allow, whatever their scopes. */
 export type PermissionRule = {
+  /** Whether matching calls run, need an answer, or never run. */
   readonly effect: RuleEffect
   /** A tool's name, in which `*` matches anything; for some tools, with a pattern in parentheses. */
   readonly rule: string
+  /** Where the rule applies; `session` is not stored. */
   readonly scope: RuleScope
 }
 

@@ -36,6 +36,7 @@ export type SkillFile = {
   readonly folder: string
   /** The file's real path. */
   readonly file: string
+  /** The whole text, with its front matter. */
   readonly text: string
   /** The skill keeps this text even if the file changes. */
   readonly isFixed: boolean

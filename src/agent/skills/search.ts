@@ -8,8 +8,11 @@ import type { Skill } from './types.ts'
 
 /** A deferred tool or a skill. */
 export type ToolOrSkill = {
+  /** Which of the two it is. */
   readonly kind: 'tool' | 'skill'
+  /** The name by which the model calls the tool or reads the skill. */
   readonly name: string
+  /** The text that was searched besides the name. */
   readonly description: string
 }
 

@@ -15,11 +15,11 @@ import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 export type SkillsOptions = {
   /** URL of a remote skill index. Default: none. */
   readonly indexUrl?: URL | string
-  /** Fetches the index and its skills. Default: the global `fetch`. */
+  /** Fetches the remote index. Default: the global `fetch`. */
   readonly fetch?: typeof fetch
   /** Skills of MCP servers, as known now; `createServerSkills(host).list` returns them. */
   readonly servers?: () => readonly Skill[]
-  /** Receives warnings for the operator. */
+  /** Receives problems, such as an index that cannot be fetched. */
   readonly notify?: Notify
   /** If given, DiscoverSkills also suggests matching deferred tools. */
   readonly shelf?: Shelf
@@ -37,7 +37,9 @@ export type Skills = {
   offer(text: string): Promise<string[]>
   /** Starts computing the offer for this text, so that `offer` with the same text returns at once. */
   prefetch(text: string): void
+  /** The skills that the model read in this conversation, in order. */
   readonly used: readonly UsedSkill[]
+  /** What was offered to the model in this conversation, in order. */
   readonly discoveries: readonly SkillDiscovery[]
   /** Finds skills that fit a search for tools, for the shelf's option `related`; they count as discovered. */
   readonly related: FindRelated

@@ -47,14 +47,13 @@ export function discoverTool({ complete, shelf, rank, discover }: SkillSource): 
       const queryText = textOf(query)
       const options = rank ? { rank } : {}
       const { found } = await searchToolsAndSkills(undefined, skills, queryText, options)
-      const both = shelf
-        ? await searchToolsAndSkills(shelf, skills, queryText, { ...options, limit: MAX_WITH_TOOLS })
-        : { found: [] }
       const byName = new Map(skills.map((skill) => [skill.name, skill]))
       const fits = found.flatMap(({ name }) => byName.get(name) ?? [])
       discover(fits)
       const about = fits.length > 0 ? skillLines(fits) : nothing(queryText, skills)
-      return [about, ...aboutTools(both.found)].join('\n\n')
+      if (!shelf) return about
+      const both = await searchToolsAndSkills(shelf, skills, queryText, { ...options, limit: MAX_WITH_TOOLS })
+      return [about, ...aboutTools(both.found, shelf.searchTool)].join('\n\n')
     },
   }
 }
@@ -129,12 +128,12 @@ function nothing(query: string, skills: readonly Skill[]): string {
   return `No skill matches "${oneLine(query, 100)}". ${skills.length} skills can be searched; try other words, or go on without one.`
 }
 
-function aboutTools(found: readonly ToolOrSkill[]): string[] {
+function aboutTools(found: readonly ToolOrSkill[], searchTool: string): string[] {
   const names = found.filter(({ kind }) => kind === 'tool').map(({ name }) => name)
   if (names.length === 0) return []
   const list = names.join(',')
   return [
-    `Deferred tools that fit too: ${names.join(', ')}. Load them with ToolSearch, {"query": "select:${list}"}.`,
+    `Deferred tools that fit too: ${names.join(', ')}. Load them with ${searchTool}, {"query": "select:${list}"}.`,
   ]
 }
 

@@ -2,11 +2,15 @@
 
 /** Instructions for a kind of task. */
 export type Skill = {
+  /** The name by which the model reads it. */
   readonly name: string
+  /** Says when to use it, on one line. */
   readonly description: string
+  /** The license, as its front matter states it. */
   readonly license?: string
   /** Tools that it is written for. */
   readonly allowedTools?: readonly string[]
+  /** Further fields of its front matter. */
   readonly metadata?: { readonly [key: string]: unknown }
   /** Its folder, its URL, or the MCP server that has it. */
   readonly place: string
@@ -20,7 +24,9 @@ export type Skill = {
 
 /** Skills that the model learned about, by an offer or a search (U3). */
 export type SkillDiscovery = {
+  /** Marks the record, so that hosts can store it beside messages. */
   readonly type: 'skill_discovery'
+  /** The skills, as the offer described them. */
   readonly skills: readonly { readonly name: string; readonly description: string }[]
 }
 

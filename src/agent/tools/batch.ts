@@ -6,15 +6,18 @@ import {
   callToolsTool,
   readBatch,
   runBatch,
-  SEARCH_TOOL,
   type ToolUse,
 } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { SCRIPT_TOOL } from '../../sandbox/index.ts'
-import type { AgentTool } from '../types.ts'
+import type { AgentTool, ToolContext } from '../types.ts'
 
-/** Tools that only the model itself may call, not a batch or a script. */
-export const NOT_INSIDE: readonly string[] = [SEARCH_TOOL, BATCH_TOOL, SCRIPT_TOOL, 'Agent', 'Skill']
+const NOT_INSIDE: readonly string[] = [BATCH_TOOL, SCRIPT_TOOL, 'Agent', 'Skill']
+
+/** Whether only the model itself may call a tool, not a batch or a script. */
+export function isOnlyForModel(name: string, { searchTool }: ToolContext): boolean {
+  return name === searchTool || NOT_INSIDE.includes(name)
+}
 
 /** Creates the tool. Its calls are permitted and shown each under its own name. */
 export function createBatchTool(): AgentTool {
@@ -25,7 +28,8 @@ export function createBatchTool(): AgentTool {
     shouldDefer: true,
     input_schema: callToolsTool.schema,
     isReadOnly: true,
-    async run(input, { call, callTool, isReadOnly = () => false }) {
+    async run(input, context) {
+      const { call, callTool, isReadOnly = () => false } = context
       const calls = readBatch(input)
       if (typeof calls === 'string') throw new Error(calls)
       const use = ({ name, input: own }: BatchCall, index: number): ToolUse => ({
@@ -37,7 +41,7 @@ export function createBatchTool(): AgentTool {
         scopeOf: ({ name }) => /^mcp__(.+?)__/.exec(name)?.[1] ?? '',
         isReadOnly: (one) => isReadOnly(use(one, 0)),
         run: async (one, index) => {
-          if (!callTool || NOT_INSIDE.includes(one.name))
+          if (!callTool || isOnlyForModel(one.name, context))
             return {
               content: `${one.name} cannot be called in ${BATCH_TOOL}; call it itself.`,
               is_error: true,

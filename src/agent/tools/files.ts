@@ -121,7 +121,7 @@ function printOf(bytes: Buffer): string {
 async function regularFile(path: string, shown: (path: string) => string): Promise<{ size: number }> {
   const found = await stat(path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
-    throw new Error(await missing(path, shown))
+    throw new Error(await describeMissing(path, shown))
   })
   if (found.isDirectory()) throw new Error(await listing(path, shown))
   if (!found.isFile()) throw new Error(`${shown(path)} is neither a file nor a folder and cannot be read.`)
@@ -129,7 +129,7 @@ async function regularFile(path: string, shown: (path: string) => string): Promi
 }
 
 /** Describes a missing file: similar names, or the missing folder. */
-export async function missing(
+export async function describeMissing(
   path: string,
   shown: (path: string) => string,
   kind: 'file' | 'folder' = 'file',

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { realPathOf, resolvePath } from '../accesses.ts'
 import type { AgentTool, ToolInput } from '../types.ts'
-import { type Files, missing } from './files.ts'
+import { describeMissing, type Files } from './files.ts'
 import { globMatcher, walkFiles } from './walk.ts'
 
 const MAX_FILES = 200
@@ -28,7 +28,7 @@ export function globTool(files: Files): AgentTool {
       const { pattern } = input
       const { folder, rest } = folderOf(input, files)
       const found = await stat(folder).catch(() => undefined)
-      if (!found?.isDirectory()) throw new Error(await missing(folder, files.shown, 'folder'))
+      if (!found?.isDirectory()) throw new Error(await describeMissing(folder, files.shown, 'folder'))
       const { files: all, isCut } = await walkFiles(folder, signal, String(pattern))
       const fits = globMatcher(rest)
       // A symbolic link on the path must not reveal files that rules hide.

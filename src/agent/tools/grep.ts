@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { RE2JS } from 're2js'
 import { isWithin, linkTarget, realPathOf } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
-import { type Files, isBinary, missing } from './files.ts'
+import { describeMissing, type Files, isBinary } from './files.ts'
 import { TOO_MANY } from './glob.ts'
 import { globMatcher, walkFiles } from './walk.ts'
 
@@ -63,7 +63,7 @@ export function grepTool(files: Files): AgentTool {
           found.hidden++
           continue
         }
-        const text = await textOf(file, found)
+        const text = await readTextFile(file, found)
         if (text !== undefined) searchText(text, files.shown(file), expression, Number(context), found)
         if (isFull(found)) break
       }
@@ -85,7 +85,7 @@ function compile(pattern: string, ignoreCase: boolean): RE2JS {
 
 async function candidates(place: string, files: Files, signal: AbortSignal, glob: unknown) {
   const found = await stat(place).catch(() => undefined)
-  if (!found) throw new Error(await missing(place, files.shown))
+  if (!found) throw new Error(await describeMissing(place, files.shown))
   if (!found.isDirectory()) return { folder: dirname(place), names: [basename(place)], isCut: false }
   const { files: all, isCut } = await walkFiles(place, signal, glob === undefined ? '' : String(glob))
   return { folder: place, names: glob === undefined ? all : all.filter(globMatcher(String(glob))), isCut }
@@ -102,7 +102,7 @@ function isFull({ matches, size }: Findings): boolean {
 }
 
 /** Returns undefined for a binary file; counts files that cannot be read or are too large. */
-async function textOf(file: string, found: Findings): Promise<string | undefined> {
+async function readTextFile(file: string, found: Findings): Promise<string | undefined> {
   try {
     const about = await stat(file)
     if (!about.isFile()) return undefined
@@ -120,7 +120,7 @@ function searchText(text: string, name: string, expression: RE2JS, context: numb
   if (lines.at(-1) === '') lines.pop()
   let shown = -1
   const show = (index: number, mark: ':' | '-') => {
-    const line = `${name}${mark}${index + 1}${mark}${cut(lines[index] ?? '')}`
+    const line = `${name}${mark}${index + 1}${mark}${cutLine(lines[index] ?? '')}`
     found.lines.push(line)
     found.size += line.length + 1
     shown = index
@@ -146,7 +146,7 @@ function markMatch(lines: string[], name: string, index: number): void {
   if (at >= 0) lines[at] = `${name}:${index + 1}:${lines[at]?.slice(prefix.length)}`
 }
 
-function cut(line: string): string {
+function cutLine(line: string): string {
   return line.length <= MAX_LINE_LENGTH
     ? line
     : `${line.slice(0, MAX_LINE_LENGTH)}… (${line.length} characters)`

@@ -3,7 +3,7 @@ import { lstat, mkdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isWithin } from '../accesses.ts'
 import type { AgentTool } from '../types.ts'
-import { exists, type Files, missing } from './files.ts'
+import { describeMissing, exists, type Files } from './files.ts'
 
 /** Creates the tool Move. */
 export function moveTool(files: Files): AgentTool {
@@ -77,5 +77,5 @@ async function movable(path: string, files: Files): Promise<void> {
   const own = await realpath(files.directory).catch(() => files.directory)
   if (isWithin(files.directory, path) || isWithin(own, place))
     throw new Error(`${path} holds the working folder, so it stays where it is.`)
-  if (!(await exists(path))) throw new Error(await missing(path, files.shown))
+  if (!(await exists(path))) throw new Error(await describeMissing(path, files.shown))
 }

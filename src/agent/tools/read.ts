@@ -52,7 +52,7 @@ function page(text: string, offset: number, limit: number): string {
   const shown: string[] = []
   let size = 0
   for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
-    const numbered = `${offset + index}\t${cut(line.replace(/\r$/, ''))}`
+    const numbered = `${offset + index}\t${cutLine(line.replace(/\r$/, ''))}`
     size += numbered.length + 1
     if (size > MAX_CHARACTERS && shown.length > 0) break
     shown.push(numbered)
@@ -63,7 +63,7 @@ function page(text: string, offset: number, limit: number): string {
   return shown.join('\n') + (isWhole ? '' : `\n(Lines ${offset} to ${end} of ${lines.length}.${rest})`)
 }
 
-function cut(line: string): string {
+function cutLine(line: string): string {
   if (line.length <= MAX_LINE_LENGTH) return line
   return `${line.slice(0, MAX_LINE_LENGTH)}… (${line.length - MAX_LINE_LENGTH} more characters; see them with Bash, e.g. cut -c)`
 }

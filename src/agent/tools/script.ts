@@ -14,7 +14,7 @@ import {
   valueOfText,
 } from '../../sandbox/index.ts'
 import type { AgentTool, ScriptPlan, ToolContext } from '../types.ts'
-import { NOT_INSIDE } from './batch.ts'
+import { isOnlyForModel } from './batch.ts'
 
 /** Options of `createScriptTool`. */
 export type ScriptToolOptions = {
@@ -34,7 +34,7 @@ export function createScriptTool({ shelf, limits = {} }: ScriptToolOptions): Age
   const runner = createScriptRunner({ limits })
   return {
     name: SCRIPT_TOOL,
-    description: runScriptTool.description,
+    description: runScriptTool.description(shelf.searchTool),
     searchHint: 'loop over many calls, count, join, aggregate results, program, code',
     shouldDefer: true,
     input_schema: runScriptTool.schema,
@@ -67,11 +67,12 @@ function nameOf([first = '', second]: readonly string[]): string {
 
 async function callOne(
   call: ToolUse,
-  { callTool }: ToolContext,
+  context: ToolContext,
   script: ScriptPlan,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  if (!callTool || NOT_INSIDE.includes(call.name))
+  const { callTool } = context
+  if (!callTool || isOnlyForModel(call.name, context))
     throw new Error(`${call.name} cannot be called in a script; call it itself.`)
   return callTool(call, { signal, isWhole: true, script })
 }

@@ -4,7 +4,6 @@ import {
   definitionTokens,
   estimateTokens,
   type Message,
-  SEARCH_TOOL,
   type Shelf,
 } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
@@ -32,7 +31,7 @@ export function sessionUse(
     // Calls that the agent wrote itself took no request.
     const isWritten = calls.length > 0 && calls.every(isPreload)
     if (message.role === 'assistant' && !isWritten) turns++
-    if (!isWritten && calls.some(({ name }) => name === SEARCH_TOOL)) searches.push(sent)
+    if (!isWritten && calls.some(({ name }) => name === shelf.searchTool)) searches.push(sent)
     for (const call of calls) {
       const tool = usedBy(call, shelf, isLearned)
       if (tool) used.set(tool.tool, tool)

@@ -43,6 +43,7 @@ export type ToolUseHelp = {
   preload(text: string): string[]
   /** Marks learned tools as always loaded in the servers' configuration; explicit settings of a tool stay. */
   withLearnedTools<Server extends ServerLike>(servers: readonly Server[]): Server[]
+  /** Returns the tools that are kept loaded because most recent sessions called them. */
   learnedTools(): readonly LearnedTool[]
   /** Stops loading a learned tool, by its full name, and does not learn it again. */
   forget(tool: string): void

@@ -71,7 +71,9 @@ export function createToolUseHelp({
         reminded = found.slice(0, options.remind).map(({ name }) => name)
         if (reminded.length === 0) return []
         return [
-          reminder(`These deferred tools may fit this: ${reminded.join(', ')}. Load them with ToolSearch.`),
+          reminder(
+            `These deferred tools may fit this: ${reminded.join(', ')}. Load them with ${shelf.searchTool}.`,
+          ),
         ]
       } catch (error) {
         notify(`could not remind the model of deferred tools: ${(error as Error).message}`)

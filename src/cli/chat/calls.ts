@@ -14,7 +14,7 @@ export function callText(name: string, input: unknown): string {
 }
 
 /** Returns the start of a text, with the number of characters left out. */
-export function shortened(text: string, maxLength: number): string {
+export function shorten(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   return `${text.slice(0, maxLength)}… (${(text.length - maxLength).toLocaleString('en-US')} more characters)`
 }

@@ -5,7 +5,7 @@ import type { PriceTable } from '../../core/figures/index.ts'
 import type { AgentSession } from '../session/index.ts'
 import { type ChatState, type ChatStore, createChatStore } from './chat-state.ts'
 import { type CommandContext, isCommand, runSlash } from './commands.ts'
-import { labelled } from './output-line.ts'
+import { withLabel } from './output-line.ts'
 import { type Answer, createQuestions, type Questions } from './questions.ts'
 import { resumedItems, watchServers } from './servers.ts'
 import { finalItems } from './settle.ts'
@@ -101,7 +101,7 @@ class OpenChat implements Chat {
   readonly attach = (session: AgentSession) => {
     const { change, notify, reportServers, say, joinServers } = this.#store
     if (this.state().isOver) return
-    notify([labelled('Folder', this.#options.directory, 9), labelled('Session', session.file, 9)])
+    notify([withLabel('Folder', this.#options.directory, 9), withLabel('Session', session.file, 9)])
     say(resumedItems(session.agent.messages))
     joinServers()
     this.#spending.attach(session)

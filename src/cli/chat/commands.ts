@@ -1,10 +1,10 @@
 // Implements the slash commands. Each returns lines to show, and changes the session through its interface.
 import { preloadedIn } from '../../agent/index.ts'
-import { foldHistory, SEARCH_TOOL } from '../../core/index.ts'
+import { foldHistory } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
 import type { AgentSession } from '../session/index.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
-import { labelled, listed, type OutputLine } from './output-line.ts'
+import { inColumns, type OutputLine, withLabel } from './output-line.ts'
 import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
 import { usingLines } from './using.ts'
@@ -101,7 +101,7 @@ export async function runSlash(line: string, context: CommandContext): Promise<r
 
 function helpLines(): OutputLine[] {
   return [
-    ...slashes.map(({ name, about }) => labelled(`/${name}`, about, 12)),
+    ...slashes.map(({ name, about }) => withLabel(`/${name}`, about, 12)),
     'Ctrl-C stops what is running; twice at an empty line, or Ctrl-D, ends the session; it is saved.',
     '↑ and ↓ recall what you typed, in earlier sessions too; a line that begins with a space is not saved.',
     'Alt-Enter starts a new line. Commands that only show something also work while a turn runs.',
@@ -111,7 +111,7 @@ function helpLines(): OutputLine[] {
 /** Deferred tools that the conversation has loaded, in this session or in the one it resumes. */
 function loadedIn({ agent, shelf }: AgentSession): string[] {
   const { deferredNames } = shelf.partition()
-  return [...foldHistory(agent.messages, SEARCH_TOOL).loaded].filter((name) => deferredNames.has(name))
+  return [...foldHistory(agent.messages, shelf.searchTool).loaded].filter((name) => deferredNames.has(name))
 }
 
 function toolLines({ session }: CommandContext): OutputLine[] {
@@ -140,7 +140,7 @@ function toolLines({ session }: CommandContext): OutputLine[] {
 }
 
 function row(label: string, text: string, otherwise = 'none'): OutputLine {
-  return labelled(label, text || otherwise, 12)
+  return withLabel(label, text || otherwise, 12)
 }
 
 /** Describes the last request; before the first, the one that would be sent. */
@@ -174,7 +174,7 @@ async function searchLines(words: string, { session, waiting }: CommandContext):
     names === '' ? 'searching …' : `searching; waiting for ${names} …`,
     () => session.shelf.search({ query: words }),
   )
-  const found = listed(tools.map(({ name, tool }) => [name, firstLine(tool.description ?? '')]))
+  const found = inColumns(tools.map(({ name, tool }) => [name, firstLine(tool.description ?? '')]))
   if (found.length === 0) return [remark || `Nothing was found for "${words}".`]
   return left > 0 ? [...found, `${left} more match less well.`] : found
 }
@@ -183,7 +183,7 @@ function skillLines({ skills }: AgentSession): OutputLine[] {
   const all = skills.list()
   return all.length === 0
     ? ['No skills found. Put folders with a SKILL.md into .agents/skills or ~/.agents/skills.']
-    : listed(all.map(({ name, description }) => [name, firstLine(description)]))
+    : inColumns(all.map(({ name, description }) => [name, firstLine(description)]))
 }
 
 function modelLines(words: string, { session: { agent } }: CommandContext): string[] {

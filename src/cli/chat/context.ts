@@ -3,6 +3,7 @@ import type { Agent } from '../../agent/index.ts'
 import {
   allDefinitionTokens,
   estimateTokens,
+  type MessageLike,
   type Shelf,
   type ShelvedResult,
   tokensFor,
@@ -17,7 +18,12 @@ export type ContextPart = { readonly label: string; readonly tokens: number; rea
 export type ContextReport = {
   readonly parts: readonly ContextPart[]
   readonly window: number
-  readonly deferred: { readonly tools: number; readonly tokens: number }
+  readonly deferred: {
+    readonly tools: number
+    /** How many of these tools are Toolshelf's own, not a server's. */
+    readonly builtIn: number
+    readonly tokens: number
+  }
   /** Long results on the shelf, the newest last. */
   readonly results: readonly ShelvedResult[]
 }
@@ -32,7 +38,7 @@ const LABELS = [
 /** Prepares the request that would be sent now, without changing the conversation. */
 export async function nextRequest({ shelf, model, messages }: Agent): Promise<object> {
   const beside = shelf.fork({ isSubAgent: false, state: shelf.state() })
-  const { request } = await beside.prepare({ model, messages: [...messages] as never[] })
+  const { request } = await beside.prepare({ model, messages: messages as readonly MessageLike[] })
   return request
 }
 
@@ -67,7 +73,8 @@ export function contextReport(
   }))
   const hidden = shelf.partition().deferred.filter(({ name }) => !loaded.includes(name))
   const tokens = allDefinitionTokens(hidden)
-  return { parts, window, deferred: { tools: hidden.length, tokens }, results: shelf.results() }
+  const builtIn = hidden.filter(({ server }) => server === undefined).length
+  return { parts, window, deferred: { tools: hidden.length, builtIn, tokens }, results: shelf.results() }
 }
 
 const WIDTH = 48
@@ -84,7 +91,7 @@ export function contextLines({ parts, window, deferred, results }: ContextReport
     cells.slice(0, WIDTH).padEnd(WIDTH, '░'),
     ...parts.map(({ label, mark, tokens }) => `${mark} ${label.padEnd(24)}${count(tokens)} ${share(tokens)}`),
     `░ ${'free'.padEnd(24)}${count(free)} ${share(free)}`,
-    `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf`,
+    `  ${'deferred, not in it'.padEnd(24)}${count(deferred.tokens)}         ${deferred.tools} tools on the shelf${deferred.builtIn > 0 ? `, ${deferred.builtIn} of them built in` : ''}`,
     ...(results.length === 0 ? [] : resultLines(results, count)),
   ]
 }

@@ -10,17 +10,17 @@ export function itemOf(kind: 'output' | 'notice', line: OutputLine): Item {
 }
 
 /** Makes a line with a label, padded to this width. */
-export function labelled(label: string, text: string, width: number): OutputLine {
+export function withLabel(label: string, text: string, width: number): OutputLine {
   return { lead: `${label.padEnd(width)} `, text }
 }
 
 const WIDEST = 40
 
 /** Makes lines with names and descriptions in two columns; a long name gets a line of its own. */
-export function listed(entries: readonly (readonly [name: string, text: string])[]): OutputLine[] {
+export function inColumns(entries: readonly (readonly [name: string, text: string])[]): OutputLine[] {
   const short = entries.map(([name]) => name.length).filter((length) => length <= WIDEST)
   const width = Math.max(3, ...short) + 1
   return entries.flatMap(([name, text]) =>
-    name.length > WIDEST ? [name, labelled('', text, width)] : [labelled(name, text, width)],
+    name.length > WIDEST ? [name, withLabel('', text, width)] : [withLabel(name, text, width)],
   )
 }

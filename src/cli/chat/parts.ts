@@ -6,7 +6,7 @@ import type { Message, ToolUse } from '../../core/index.ts'
 import { BATCH_TOOL, presentMessages, SEARCH_TOOL } from '../../core/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
 import { visible } from '../../terminal/index.ts'
-import { callText, shortened, textIn } from './calls.ts'
+import { callText, shorten, textIn } from './calls.ts'
 import { changeTitle, diffLines } from './diff-lines.ts'
 import type { Item } from './items.ts'
 
@@ -105,7 +105,7 @@ function callItem(call: Call, isVerbose: boolean): Item {
   const { block, result, inside, change } = call
   const isFailed = hasFailed(call)
   const max = isVerbose ? MAX_RESULT_LENGTH : MAX_FAILURE_LENGTH
-  const answer = result && (isVerbose || isFailed) ? [shortened(textIn(result.content), max)] : []
+  const answer = result && (isVerbose || isFailed) ? [shorten(textIn(result.content), max)] : []
   const within = isVerbose ? inside.map((one) => `  ${signed(one.call, hasFailed(one))}`) : countedCalls(call)
   const title = change
     ? `● ${String(block.name)} ${changeTitle(change)}`
@@ -128,7 +128,7 @@ function titleOf(block: Message, isFailed: boolean, isVerbose: boolean): string 
   const lines = visible(source).split('\n')
   const max = isVerbose ? MAX_VERBOSE : MAX_SCRIPT
   const rest = lines.length > max ? [`(${lines.length - max} more lines)`] : []
-  const shown = [...lines.slice(0, max), ...rest].map((line) => `  │ ${shortened(line, MAX_RESULT_LENGTH)}`)
+  const shown = [...lines.slice(0, max), ...rest].map((line) => `  │ ${shorten(line, MAX_RESULT_LENGTH)}`)
   return [`${isFailed ? '✗' : '●'} ${SCRIPT_TOOL}`, ...shown].join('\n')
 }
 

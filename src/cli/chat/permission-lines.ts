@@ -2,7 +2,7 @@
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
 import { parseRule } from '../../agent/permissions/index.ts'
 import type { AgentSession } from '../session/index.ts'
-import { labelled, type OutputLine } from './output-line.ts'
+import { type OutputLine, withLabel } from './output-line.ts'
 
 const USAGE =
   'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; add "project" or "user" in front of the rule to save it.'
@@ -24,7 +24,7 @@ export async function permissionLines(words: string, { permissions }: AgentSessi
 }
 
 function shown(rules: readonly PermissionRule[]): OutputLine[] {
-  const lines = rules.map(({ effect, rule, scope }) => labelled(effect, `${rule}  (${WHERE[scope]})`, 6))
+  const lines = rules.map(({ effect, rule, scope }) => withLabel(effect, `${rule}  (${WHERE[scope]})`, 6))
   const none = 'No rules: reading inside the working folder runs, everything else asks.'
   return [...(lines.length === 0 ? [none] : lines), USAGE]
 }

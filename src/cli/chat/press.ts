@@ -4,7 +4,7 @@ import { isCommand } from './commands.ts'
 import { applyKey, clearLine, type Line, type Press, submitLine } from './editor.ts'
 
 /** Returns the line after the key. A question that is not ready accepts no answer. */
-export function pressed(chat: Chat, line: Line, press: Press, isReady: boolean): Line {
+export function handlePress(chat: Chat, line: Line, press: Press, isReady: boolean): Line {
   const { input, key } = press
   const { asking, turn } = chat.state()
   if (key.ctrl && input === 'c') return interrupted(chat, line)

@@ -133,3 +133,16 @@ export function hiddenIn({ detail }: Question, shown: readonly StyledLine[]): nu
     lines.reduce((sum, one) => sum + plainText(one).length + 1, 0)
   return length(detail) - length(shown)
 }
+
+const ALWAYS = ['[a] always in this session', '[p] in this folder', '[u] everywhere']
+
+/** The keys that answer a question, in lines of at most this many columns; none is broken. */
+export function choiceLines(mayAlways: boolean, columns: number): string[] {
+  const lines: string[] = []
+  for (const choice of ['[y] yes', ...(mayAlways ? ALWAYS : []), '[n] no']) {
+    const longer = `${lines.at(-1)}  ${choice}`
+    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer
+    else lines.push(choice)
+  }
+  return lines
+}

@@ -3,7 +3,7 @@ import type { Message } from '../../core/index.ts'
 import type { McpHost, ServerStatus } from '../../mcp/index.ts'
 import { wordsOf } from '../sessions.ts'
 import type { Item } from './items.ts'
-import { labelled, type OutputLine } from './output-line.ts'
+import { type OutputLine, withLabel } from './output-line.ts'
 import { itemsOf, partsOf } from './parts.ts'
 
 /** Where the state of the servers is shown. */
@@ -56,7 +56,7 @@ export function watchServers(host: McpHost, { show, notify, warn }: ServerReport
   void host.settled({ timeoutMs: SERVERS_TIMEOUT_MS }).then(() => {
     look()
     wasReported = true
-    notify(labelled('Servers', inFull(host.status()), 9))
+    notify(withLabel('Servers', inFull(host.status()), 9))
   })
   return stop
 }

@@ -1,7 +1,7 @@
 // `/using`: shows and switches what helps the model use tools it cannot see, with what it did and why.
 import { preloadedIn } from '../../agent/index.ts'
 import type { AgentSession } from '../session/index.ts'
-import { labelled, type OutputLine } from './output-line.ts'
+import { type OutputLine, withLabel } from './output-line.ts'
 
 const USAGE =
   'To switch: /using remind 3 · /using preload off · /using learn on · /using forget <tool> · /using remember <tool>'
@@ -26,7 +26,7 @@ function shown({ using, agent }: AgentSession): OutputLine[] {
     ...because([...new Set(preloadedIn(agent.messages))], 'named in your message'),
     row('learn', learn ? 'tools that most sessions load stay loaded where that is cheaper' : 'off'),
     ...learned.flatMap(({ tool, reason }) => because([tool], reason)),
-    labelled('To switch:', switchesFor(using).join(' · '), 10),
+    withLabel('To switch:', switchesFor(using).join(' · '), 10),
   ]
 }
 
@@ -67,7 +67,7 @@ function switched(way: string, value: string | undefined, { using }: AgentSessio
 }
 
 function row(way: string, text: string): OutputLine {
-  return labelled(way, text, 10)
+  return withLabel(way, text, 10)
 }
 
 function because(tools: readonly string[], reason: string): OutputLine[] {

@@ -10,8 +10,8 @@ import { slashHint } from './commands.ts'
 import { ASK_FOR_MARKS, type Line, lineAfter, NO_MORE_MARKS, pressesIn, underCursor } from './editor.ts'
 import { type Item, itemLines, lastLinesOf } from './items.ts'
 import { itemsOf } from './parts.ts'
-import { pressed } from './press.ts'
-import { hiddenIn, type Question } from './questions.ts'
+import { handlePress } from './press.ts'
+import { choiceLines, hiddenIn, type Question } from './questions.ts'
 import { statusLine } from './status.ts'
 import { firstLines, rowsOfLine, type StyledLine } from './styled.ts'
 import { StyledLines } from './styled-lines.tsx'
@@ -89,7 +89,7 @@ function useLine(
   useInput((input, key) => {
     for (const press of pressesIn(input, key, line.current)) {
       const now = chat.state().asking
-      line.current = pressed(chat, line.current, press, now !== undefined && now === answerable.current)
+      line.current = handlePress(chat, line.current, press, now !== undefined && now === answerable.current)
     }
     draw((before) => before + 1)
   })
@@ -188,8 +188,7 @@ function Asking({ question, isReady }: AskingProps) {
   const room = useRoom()
   const shown = shortened(detail, room)
   const hidden = hiddenIn(question, shown)
-  const always =
-    suggested.length === 0 ? '' : '  [a] always in this session  [p] in this folder  [u] everywhere'
+  const choices = isReady ? choiceLines(suggested.length > 0, room.columns - 4) : [' ']
   return (
     <Box flexDirection="column" borderStyle="round" borderColor={colour('yellow')} paddingX={1}>
       <Text bold>{`Allow ${harmless(name)}?${others > 0 ? ` (${others} more to answer)` : ''}`}</Text>
@@ -200,7 +199,11 @@ function Asking({ question, isReady }: AskingProps) {
       {hidden > 0 ? (
         <Text color={colour('yellow')}>{`… and ${hidden} more characters that do not fit here`}</Text>
       ) : null}
-      <Text color={colour('gray')}>{isReady ? `[y] yes${always}  [n] no` : ' '}</Text>
+      {choices.map((line) => (
+        <Text key={line} color={colour('gray')}>
+          {line}
+        </Text>
+      ))}
       {suggested.length === 0 ? null : (
         <Text color={colour('gray')}>{`rule for always: ${visible(suggested.join(', '))}`}</Text>
       )}

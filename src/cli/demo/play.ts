@@ -41,6 +41,9 @@ export type DemoEvent =
       readonly longResult: LongResultFigures | undefined
     }
 
+/** Longer than a server may take to connect, so that a slow machine shows the same figures. */
+const SERVERS_WAIT_MS = 90_000
+
 /** Options of `playDemo`. */
 export type DemoOptions = {
   readonly configIn: ConfigIn
@@ -52,6 +55,8 @@ export type DemoOptions = {
   readonly pricedAs: string
   /** Where lessons from earlier sessions are stored. */
   readonly memory?: string
+  /** Reports servers that are missing from the figures. */
+  readonly notify?: (message: string) => void
   /** Ends the demo early and cleans up. */
   readonly signal: AbortSignal
 }
@@ -74,8 +79,9 @@ export async function* playDemo(options: DemoOptions): AsyncGenerator<DemoEvent>
 async function* playIn(
   folder: string,
   { client, model, isScript }: OpenedClient,
-  { configIn, using: wanted, prices, pricedAs, memory = folder, signal }: DemoOptions,
+  options: DemoOptions,
 ): AsyncGenerator<DemoEvent> {
+  const { configIn, using: wanted, prices, pricedAs, memory = folder, signal } = options
   const file = join(folder, 'mcp.json')
   await writeFile(file, JSON.stringify(configIn(folder)))
   const { servers } = await readConfig([file])
@@ -97,7 +103,7 @@ async function* playIn(
   const ledger = createLedger({ shelf, prices, model: isScript ? pricedAs : model, isScript })
   const system = `You work in ${folder}. Use the tools you have; load further ones with ToolSearch.`
   const agent = createAgent({
-    client: client as never,
+    client,
     model,
     shelf,
     runner: host,
@@ -108,6 +114,7 @@ async function* playIn(
   try {
     host.start()
     yield* connecting(host, signal)
+    if (!signal.aborted) reportMissing(host, options.notify)
     for (const prompt of DEMO_PROMPTS) {
       if (signal.aborted) return
       yield { type: 'prompt', text: prompt }
@@ -137,6 +144,12 @@ async function* playTurn(
   }
 }
 
+function reportMissing(host: McpHost, notify: DemoOptions['notify']): void {
+  for (const { name, state, reason } of host.status())
+    if (state !== 'connected')
+      notify?.(`"${name}" is not connected (${reason ?? state}): the figures are without its tools.`)
+}
+
 /** Yields the state of the servers at each change until none is pending. */
 async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<DemoEvent> {
   const changes = createChannel<DemoEvent>()
@@ -154,7 +167,7 @@ async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<D
     changes.close()
   }
   signal.addEventListener('abort', end, { once: true })
-  void host.settled({ timeoutMs: 45_000 }).finally(end)
+  void host.settled({ timeoutMs: SERVERS_WAIT_MS }).finally(end)
   yield* changes
   signal.removeEventListener('abort', end)
 }

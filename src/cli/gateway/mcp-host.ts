@@ -25,7 +25,7 @@ import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter } from '../../users/index.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
-import { personalParts, pinsHint, storedLogins } from '../servers/index.ts'
+import { loginHint, personalParts, pinsHint, storedLogins } from '../servers/index.ts'
 import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
@@ -210,6 +210,7 @@ function commonOptions(
     concurrency,
     onChange,
     acceptHint: pinsHint,
+    loginHint,
     ...(pins ? { pins } : {}),
     notify,
     clientInfo: { name: 'toolshelf', version: version() },

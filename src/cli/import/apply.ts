@@ -5,7 +5,6 @@ import {
   type ApplyPlan,
   type ClientChange,
   commitWrites,
-  compareWith,
   type FileWrite,
   type ImportPlan,
   isReportable,
@@ -31,11 +30,11 @@ import { changedLines } from './diff.ts'
 import {
   hasOnlyBroken,
   type ImportTarget,
+  lookedAt,
   mendable,
   namedPlaces,
   printImportPlan,
   readTarget,
-  type StateOf,
 } from './plan.ts'
 
 import { sharingNotice } from './sharing.ts'
@@ -53,12 +52,12 @@ export async function applyImport(
   const isJson = input.isSet('json')
   const target = await readTarget(resolve(machine.folder, input.text('to') ?? ownConfigFile(machine)))
   const found = await findServers(input, target, machine)
-  const stateOf = await compareWith(target.file, target.names, machine)
   const config = target.file === ownConfigFile(machine) ? [] : ['--config', target.file]
   const words = [...programOf(machine, terminal), 'mcp', ...config]
-  const plan = planApply(found.plan, stateOf, found.snapshots, words)
+  const plan = planApply(found.plan, found.snapshots, words)
   if (!isJson) {
-    printImportPlan(found.plan, target, stateOf, terminal, 'hands over')
+    const looked = input.text('from') === undefined ? await lookedAt(target, machine) : []
+    printImportPlan(found.plan, target, looked, terminal, 'hands over')
     for (const file of found.ofFolder)
       terminal.report(
         printable(`${file} belongs to this folder and may be shared; name it with --from to change it.`),
@@ -67,16 +66,15 @@ export async function applyImport(
       terminal.report(printable(`${name} stays in ${file}: ${reason}.`))
     if (plan.changes.length === 0 && found.plan.servers.length > 0)
       terminal.print('There is nothing to change in your clients’ files.')
-    const notice = sharingNotice(plan.changes, target, stateOf)
+    const notice = sharingNotice(plan.changes, target)
     if (notice !== undefined) terminal.print(printable(`\n${notice}`))
   }
   const servers = found.plan.servers.map(({ server }) => server)
   const chosen = await choose(plan, servers, input, terminal)
-  const written = chosen.length === 0 ? [] : await write(chosen, stateOf, target, machine)
+  const written = chosen.length === 0 ? [] : await write(chosen, target, machine)
   if (isJson) terminal.print(JSON.stringify(asJson(plan, target, written)))
   else report(written, chosen, target, terminal)
-  if (written.some(({ problem }) => problem === undefined))
-    await afterWriting(target, newServers(chosen, stateOf))
+  if (written.some(({ problem }) => problem === undefined)) await afterWriting(target, newServers(chosen))
   return hasOnlyBroken(found.plan) || written.some(({ problem }) => problem !== undefined) ? 1 : 0
 }
 
@@ -134,10 +132,10 @@ async function findServers(input: Input, target: ImportTarget, machine: LocalMac
     const text = snapshots.get(file)?.bytes.toString()
     return text === undefined ? [] : [{ client, file, text: { file, text, isProject: false } }]
   })
-  const plan = await planImport(texts, machine)
+  const plan = await planImport(texts, machine, target, 'move')
   const all = [...problems, ...plan.problems]
   return {
-    plan: { servers: plan.servers, problems: from === undefined ? all.filter(isReportable) : all },
+    plan: { ...plan, problems: from === undefined ? all.filter(isReportable) : all },
     snapshots,
     ofFolder: from === undefined ? found.filter(({ isProject }) => isProject).map(({ file }) => file) : [],
   }
@@ -181,17 +179,16 @@ function showChange(
   for (const line of changedLines(parts, servers)) terminal.print(printable(`  ${line}`))
 }
 
-function newServers(chosen: readonly ClientChange[], stateOf: StateOf): PlannedServer[] {
-  return [...new Set(chosen.flatMap(({ servers }) => servers))].filter((one) => stateOf(one) === 'new')
+function newServers(chosen: readonly ClientChange[]): PlannedServer[] {
+  return [...new Set(chosen.flatMap(({ servers }) => servers))].filter(({ state }) => state === 'new')
 }
 
 async function write(
   chosen: readonly ClientChange[],
-  stateOf: StateOf,
   target: ImportTarget,
   machine: LocalMachine,
 ): Promise<readonly WriteOutcome[]> {
-  const added = newServers(chosen, stateOf)
+  const added = newServers(chosen)
   const clients = chosen.map(({ clients, before, after, parts }) => ({
     file: before.file,
     clients,

@@ -1,15 +1,15 @@
 // Exports of cli/import for other folders: the parts of `toolshelf import`.
-export { applyImport } from './apply.ts'
+export { applyImport, journalFolder } from './apply.ts'
 
 export {
   hasOnlyBroken,
   type ImportTarget,
   isSetUp,
+  lookedAt,
   makePlan,
   mendable,
   printImportPlan,
   readTarget,
-  type StateOf,
 } from './plan.ts'
 
 export { undoImport } from './undo.ts'

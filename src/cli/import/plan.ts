@@ -1,28 +1,20 @@
 // Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import {
-  type ImportPlace,
-  type ImportPlan,
-  type ImportState,
-  isReportable,
-  type PlannedServer,
-  planImport,
-} from '../../import/index.ts'
+import { type ImportPlace, type ImportPlan, isReportable, planImport } from '../../import/index.ts'
 import {
   type ConfigPlace,
   configPlaces,
   describeTransport,
   existingFiles,
   type LocalMachine,
-  ownEntry,
   serverNames,
 } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
 import { printable, table } from '../../terminal/index.ts'
 import { CommandError, type Terminal, UsageError } from '../command.ts'
 import type { Project } from '../trust/index.ts'
-import { differencesOfAlike } from './alike.ts'
+import { differencesIn } from './differences.ts'
 
 /** The target file as it is now. */
 export type ImportTarget = {
@@ -78,7 +70,7 @@ export async function makePlan(
   openFolder: (files: readonly string[]) => Promise<Project>,
 ): Promise<ImportPlan> {
   const known = configPlaces(machine)
-  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine)
+  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine, target, 'copy')
   const existing = await existingFiles(known.map(({ file }) => file))
   const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
   const ofFolder = places.filter(({ isProject }) => isProject)
@@ -87,11 +79,23 @@ export async function makePlan(
     const text = configs.find((config) => config.file === file)
     return text ? [{ client, file, text }] : []
   })
-  const { servers, problems } = await planImport(
+  const plan = await planImport(
     [...places.filter(({ isProject }) => !isProject), ...trusted],
     machine,
+    target,
+    'copy',
   )
-  return { servers, problems: problems.filter(isReportable) }
+  return { ...plan, problems: plan.problems.filter(isReportable) }
+}
+
+/** A file that was looked for. */
+export type LookedAt = ConfigPlace & { readonly isThere: boolean }
+
+/** Returns the files of all clients that import looks for. */
+export async function lookedAt(target: ImportTarget, machine: LocalMachine): Promise<readonly LookedAt[]> {
+  const known = configPlaces(machine).filter(({ file }) => file !== target.file)
+  const existing = await existingFiles(known.map(({ file }) => file))
+  return known.map((place) => ({ ...place, isThere: existing.includes(place.file) }))
 }
 
 /** Returns the files named by `--from`, with the clients that they belong to. */
@@ -115,49 +119,43 @@ export function hasOnlyBroken({ servers, problems }: ImportPlan): boolean {
 }
 
 /** Returns whether the files hold no servers because an earlier import moved them: their only entries are Toolshelf itself. */
-export function isSetUp({ servers, problems }: ImportPlan): boolean {
-  const reported = problems.filter(isReportable)
-  return servers.length === 0 && reported.length > 0 && reported.every(({ message }) => message === ownEntry)
+export function isSetUp({ servers, problems, setUp }: ImportPlan): boolean {
+  return servers.length === 0 && setUp.length > 0 && !problems.some(isReportable)
 }
-
-/** Returns the state of a planned server in the target file. */
-export type StateOf = (server: PlannedServer) => ImportState
 
 const MAX_COLUMNS = 80
 
-/** Shows the plan; `inputs` says whether VS Code's entry passes its inputs to the gateway. */
+/**
+ * Shows the plan. `looked`: the files that were looked for, unless the user named some. `inputs` says whether VS Code's entry
+ * passes its inputs to the gateway.
+ */
 export function printImportPlan(
   plan: ImportPlan,
   target: ImportTarget,
-  stateOf: StateOf,
+  looked: readonly LookedAt[],
   terminal: Terminal,
   inputs: 'hands over' | 'keeps' = 'keeps',
 ): void {
   if (isSetUp(plan)) return void printSetUp(plan, target, terminal)
-  const { servers, problems } = plan
+  const { servers, problems, setUp } = plan
+  for (const client of new Set(setUp.map((place) => place.client)))
+    terminal.report(printable(`${client}: already set up.`))
   for (const { file, server, message } of problems)
     terminal.report(
       printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
     )
-  if (servers.length === 0)
-    return void terminal.print(
-      problems.length > 0
-        ? 'No MCP server can be imported: see the problems above.'
-        : 'No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".',
-    )
+  if (servers.length === 0 && problems.length > 0)
+    return void terminal.print('No MCP server can be imported: see the problems above.')
+  if (servers.length === 0) return void printNothingFound(looked, terminal)
   const rows = servers.map((one) => [
     printable(one.name),
     printable(one.clients.join(', ')),
     printable(describeTransport(one.server.transport)),
-    stateOf(one) + (one.server.disabled ? ', disabled' : ''),
+    one.state + (one.server.disabled ? ', disabled' : ''),
   ])
   terminal.print(table(['server', 'client', 'runs', 'state'], rows, MAX_COLUMNS))
-  for (const line of differencesOfAlike(servers)) terminal.print(printable(line))
-  for (const { name } of servers.filter((one) => stateOf(one) === 'differs')) {
-    const advice = 'that one stays. Delete it there and import again to take the new one.'
-    terminal.report(printable(`${name} runs something else in ${target.file}: ${advice}`))
-  }
-  for (const { name, unset, boundTo } of servers.filter((one) => stateOf(one) === 'new')) {
+  for (const line of differencesIn(servers, target.file)) terminal.print(printable(line))
+  for (const { name, unset, boundTo } of servers.filter(({ state }) => state === 'new')) {
     if (boundTo !== undefined)
       terminal.report(printable(`${name} is bound to ${boundTo}, its \${workspaceFolder}.`))
     for (const { variable, input } of unset) {
@@ -171,9 +169,21 @@ export function printImportPlan(
   }
 }
 
+/** Says which files were looked for, and which of them exist. */
+function printNothingFound(looked: readonly LookedAt[], terminal: Terminal): void {
+  terminal.print('No MCP servers were found. Name a file with --from, or add a server with "toolshelf add".')
+  if (looked.length === 0) return
+  terminal.print('\nImport looked at:')
+  const width = Math.max(...looked.map(({ client }) => client.length))
+  for (const { client, file, isThere, isProject } of looked) {
+    const state = isProject ? ' (belongs to this folder)' : ' (has no servers)'
+    terminal.print(printable(`  ${client.padEnd(width)}  ${file}${isThere ? state : ''}`))
+  }
+}
+
 /** Says which files start Toolshelf already, and what to do next. */
-function printSetUp({ problems }: ImportPlan, { file, names }: ImportTarget, terminal: Terminal): void {
-  const files = [...new Set(problems.filter(isReportable).map((problem) => problem.file))]
+function printSetUp({ setUp }: ImportPlan, { file, names }: ImportTarget, terminal: Terminal): void {
+  const files = setUp.map((place) => place.file)
   terminal.print(
     printable(
       `Nothing to import: ${files.join(', ')} already ${files.length === 1 ? 'starts' : 'start'} Toolshelf.`,

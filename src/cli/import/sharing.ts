@@ -1,28 +1,24 @@
 // Says which servers a client will see once `toolshelf import --apply` has changed it: all of one file, not only its own.
 import type { ClientChange, PlannedServer } from '../../import/index.ts'
-import type { ImportTarget, StateOf } from './plan.ts'
+import type { ImportTarget } from './plan.ts'
 
 /** Returns the notice; undefined if a single client moves and sees nothing but its own servers. */
-export function sharingNotice(
-  changes: readonly ClientChange[],
-  target: ImportTarget,
-  stateOf: StateOf,
-): string | undefined {
+export function sharingNotice(changes: readonly ClientChange[], target: ImportTarget): string | undefined {
   const clients = [...new Set(changes.flatMap((change) => change.clients))]
   const moving = [...new Set(changes.flatMap(({ servers }) => servers))]
-  const added = moving.filter((one) => stateOf(one) === 'new')
+  const added = moving.filter(({ state }) => state === 'new')
   const ownNames = new Set(moving.flatMap(({ name, server }) => [name, server.name]))
   const isShared = clients.length > 1 || target.names.some((name) => !ownNames.has(name))
   if (changes.length === 0 || !isShared) return undefined
   const names = [...target.names, ...added.map(shownName)]
   const who = clients.length > 1 ? 'All clients changed here' : (clients[0] ?? 'The client')
   return [
-    `${who} will see ${counted(names.length)} of ${target.file}: ${names.join(', ')}.`,
+    `${who} will see ${theServers(names.length)} of ${target.file}: ${names.join(', ')}.`,
     'To keep a client apart, give it a file of its own: toolshelf import --apply --from <its file> --to <another file>',
   ].join('\n')
 }
 
-function counted(servers: number): string {
+function theServers(servers: number): string {
   if (servers === 1) return 'the server'
   return servers === 2 ? 'both servers' : `all ${servers} servers`
 }

@@ -27,12 +27,15 @@ export async function undoImport(input: Input, terminal: Terminal, machine: Loca
   const isNamed = ({ file }: RecordedFile) => named.length === 0 || named.includes(file)
   /** Files that stay as they are now: older records of them cannot be undone either. */
   const stuck = new Set<string>()
-  const context = { journal, input, terminal, machine }
+  const context = { journal, input, terminal, machine, changed: new Set<string>() }
   const steps: UndoStep[] = []
+  const isAllNamed = records.every(({ files }) => files.every((file) => file.isOwn || isNamed(file)))
+  if (isAllNamed && !input.isSet('json')) await announceOwn(context, records)
   for (const record of records) {
     let left = record
     for (const file of record.files.filter((one) => !one.isOwn)) {
-      const isUndone = isNamed(file) && !stuck.has(file.file) && (await undoFile(context, file, steps))
+      const isUndone =
+        isNamed(file) && !stuck.has(file.file) && (await undoFile(context, record, file, steps))
       if (isUndone) left = await journal.drop(left, [file])
       else stuck.add(file.file)
     }
@@ -47,6 +50,8 @@ type Context = {
   readonly input: Input
   readonly terminal: Terminal
   readonly machine: LocalMachine
+  /** The files that were written or deleted. */
+  readonly changed: Set<string>
 }
 
 /** What happened to a file, for the report. */
@@ -68,11 +73,22 @@ async function readRecords(journal: Journal, machine: LocalMachine): Promise<rea
 }
 
 /** Returns whether the file is as it was. */
-async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[]): Promise<boolean> {
-  const { journal, input, terminal } = context
-  const leave = (note: string) => {
-    steps.push({ file: file.file, outcome: 'left', note })
-    if (!input.isSet('json')) terminal.report(printable(`${file.file} is left as it is: ${note}.`))
+async function undoFile(
+  context: Context,
+  record: ApplyRecord,
+  file: RecordedFile,
+  steps: UndoStep[],
+): Promise<boolean> {
+  const { journal, input, terminal, changed } = context
+  const leave = (reason: string) => {
+    const isPartly = changed.has(file.file)
+    const note = isPartly
+      ? `the newest changes of "toolshelf import --apply" are undone. Those of ${shownTime(record.at)} are left: ${reason}`
+      : reason
+    const earlier = steps.filter((step) => step.file !== file.file)
+    steps.splice(0, steps.length, ...earlier, { file: file.file, outcome: 'left', note })
+    if (!input.isSet('json'))
+      terminal.report(printable(`${file.file}${isPartly ? '' : ' is left as it is'}: ${note}.`))
     return false
   }
   try {
@@ -99,6 +115,7 @@ async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[])
       undoing.content,
       undoing.kind === 'servers' ? undefined : file.rights,
     )
+    changed.add(file.file)
     const note = undoing.kind === 'servers' ? { note: 'edited since; only the servers went back' } : {}
     steps.push({ file: file.file, outcome: outcomeFor(undoing.content), ...note })
     return true
@@ -108,6 +125,8 @@ async function undoFile(context: Context, file: RecordedFile, steps: UndoStep[])
     return leave(error instanceof ChangedMeanwhile ? message : `it cannot be written (${code ?? message})`)
   }
 }
+
+const shownTime = (at: string) => `${at.slice(0, 16).replace('T', ' ')} UTC`
 
 async function mayUndo(
   { input, terminal, machine }: Context,
@@ -141,9 +160,26 @@ async function serversIn(file: string, text: string, machine: LocalMachine): Pro
   return entries.flatMap((entry) => readServer(entry, file, machine, keepReferences).server ?? [])
 }
 
+/** Says what happens to our own file if every client's file is put back. */
+async function announceOwn({ journal, terminal }: Context, records: readonly ApplyRecord[]): Promise<void> {
+  const owns = records.flatMap(({ files }) => files.filter(({ isOwn }) => isOwn))
+  for (const file of new Set(owns.map((own) => own.file))) {
+    const current = await readCurrent(file)
+    let content = current
+    for (const own of owns.filter((one) => one.file === file))
+      if (content && contentHash(content) === own.after)
+        content = own.copy === undefined ? undefined : await journal.copyOf(own)
+    if (content === current) continue
+    const what = content
+      ? 'gets back its earlier content, too'
+      : 'is deleted, too: "toolshelf import --apply" created it'
+    terminal.print(printable(`Once all are put back, ${file} ${what}.`))
+  }
+}
+
 /** Restores our own file only if it was not edited since, because a server added meanwhile must not be lost. */
 async function undoOwn(
-  { journal, terminal }: Context,
+  { journal, terminal, changed }: Context,
   record: ApplyRecord,
   steps: UndoStep[],
 ): Promise<void> {
@@ -152,6 +188,7 @@ async function undoOwn(
     if (current && contentHash(current) === own.after) {
       const content = own.copy === undefined ? undefined : await journal.copyOf(own)
       await putBack(journal, own.file, current, content, own.rights)
+      changed.add(own.file)
       steps.push({ file: own.file, outcome: outcomeFor(content) })
     } else if (current && contentHash(current) !== own.before)
       terminal.report(printable(`${own.file} was edited since; the servers stay in it.`))
@@ -163,7 +200,11 @@ function outcomeFor(content: Buffer | undefined): UndoStep['outcome'] {
   return content === undefined ? 'deleted' : 'restored'
 }
 
-function finish(steps: readonly UndoStep[], named: readonly string[], { input, terminal }: Context): 0 | 1 {
+function finish(
+  steps: readonly UndoStep[],
+  named: readonly string[],
+  { input, terminal, changed }: Context,
+): 0 | 1 {
   const isLeft = steps.some(({ outcome }) => outcome === 'left')
   if (input.isSet('json')) terminal.print(JSON.stringify({ files: steps }))
   else {
@@ -176,7 +217,7 @@ function finish(steps: readonly UndoStep[], named: readonly string[], { input, t
     for (const [file, outcome] of done)
       terminal.print(printable(`${outcome === 'deleted' ? 'Deleted' : 'Put back'} ${file}`))
     const where = named.length === 0 ? '' : ` in ${named.join(', ')}`
-    if (done.size > 0) terminal.print('Restart the clients.')
+    if (changed.size > 0) terminal.print('Restart the clients.')
     else if (steps.length === 0)
       terminal.print(
         printable(`There is nothing to undo: no changes by "toolshelf import --apply" are left${where}.`),

@@ -2,7 +2,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type LoadedConfig, noServers, readConfig } from '../../mcp/config/index.ts'
+import { type LoadedConfig, readConfig } from '../../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
 
 /** Options of `watchConfig`. */
@@ -87,8 +87,8 @@ function isKnown(problem: ConfigProblem, { problems }: LoadedConfig): boolean {
 function unreadFile(inUse: LoadedConfig, next: LoadedConfig): string | undefined {
   const has = ({ servers }: LoadedConfig, file: string) => servers.some(({ source }) => source === file)
   const unread = next.problems.find(
-    ({ file, server, message }) =>
-      server === undefined && message !== noServers && has(inUse, file) && !has(next, file),
+    ({ file, server, kind }) =>
+      server === undefined && kind !== 'no-servers' && has(inUse, file) && !has(next, file),
   )
   return unread?.file
 }

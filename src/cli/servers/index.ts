@@ -2,7 +2,7 @@
 export { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
 export { editableFiles } from './editable-files.ts'
 export { createListingHost, listAll, toStart } from './listing-host.ts'
-export { storedLogins } from './logins.ts'
+export { loginHint, storedLogins, withStoredLogins } from './logins.ts'
 export { clientsStarting, movedServersAdvice } from './moved-servers.ts'
 export { editFile, fileIn, fileOption } from './own-servers.ts'
 export { credentialsIn, personalParts } from './personal-servers.ts'

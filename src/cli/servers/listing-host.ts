@@ -4,7 +4,7 @@ import { createPureShelf } from '../../core/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
-import { storedLogins } from './logins.ts'
+import { withStoredLogins } from './logins.ts'
 import { pinsHint } from './pins-hint.ts'
 
 const HOUR_MS = 3_600_000
@@ -25,7 +25,7 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
     servers,
     isCacheIgnored: true,
     acceptHint: pinsHint,
-    authorize: storedLogins(options.notify),
+    ...withStoredLogins(options.notify),
     clientInfo: { name: 'toolshelf', version: version() },
     times: ONE_ATTEMPT,
   })

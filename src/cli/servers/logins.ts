@@ -16,3 +16,13 @@ export function storedLogins(notify: (message: string) => void, store?: StateSto
     return createOAuth({ folder: defaultTokenFolder(), store, server: name, url: transport.url, notify })
   }
 }
+
+/** Returns what to do about a server that needs a login, or more permissions. */
+export function loginHint(server: string, scope?: string): string {
+  return `run "toolshelf login ${server}${scope === undefined ? '' : ` --scope "${scope}"`}"`
+}
+
+/** Returns the options of a host that uses the stored logins of the user. */
+export function withStoredLogins(notify: (message: string) => void) {
+  return { authorize: storedLogins(notify), loginHint }
+}

@@ -5,7 +5,6 @@ import {
   keepReferences,
   type LocalMachine,
   ownConfigFile,
-  ownEntry,
   readEntries,
   readServer,
   type ServerEntry,
@@ -17,7 +16,7 @@ export async function movedServersAdvice(
   problems: readonly ConfigProblem[],
   machine: LocalMachine,
 ): Promise<string | undefined> {
-  const file = problems.find(({ message }) => message === ownEntry)?.file
+  const file = problems.find(({ kind }) => kind === 'own-entry')?.file
   if (file === undefined) return undefined
   const own = ownConfigFile(machine)
   const entry = await gatewayEntryIn(file, machine)
@@ -41,7 +40,7 @@ export async function clientsStarting(file: string, machine: LocalMachine): Prom
 /** Returns the entry that starts Toolshelf. */
 async function gatewayEntryIn(file: string, machine: LocalMachine): Promise<ServerEntry | undefined> {
   const { entries } = await readEntries(file, machine)
-  return entries.find((one) => readServer(one, file, machine, keepReferences).problems.includes(ownEntry))
+  return entries.find((one) => readServer(one, file, machine, keepReferences).isOwnEntry === true)
 }
 
 /** Returns the file that the gateway's entry names. */

@@ -29,8 +29,12 @@ export const modelOptions: { readonly [name: string]: Option } = {
   },
 }
 
-/** Creates the client that the options and the environment choose. */
-export async function openClient(input: Input, environment: NodeJS.ProcessEnv): Promise<OpenedClient> {
+/** Creates the client that the options and the environment choose; `without` says how to do without a model. */
+export async function openClient(
+  input: Input,
+  environment: NodeJS.ProcessEnv,
+  without = 'try it without a model: --script demo',
+): Promise<OpenedClient> {
   const file = input.text('script')
   if (file !== undefined && input.text('base-url') !== undefined)
     throw new UsageError('--script and --base-url cannot be combined; use one of them.')
@@ -43,7 +47,7 @@ export async function openClient(input: Input, environment: NodeJS.ProcessEnv): 
   const authToken = keyIn(environment, 'ANTHROPIC_AUTH_TOKEN')
   if (!apiKey && !authToken && !baseURL)
     throw new CommandError(
-      'no model is configured. Set ANTHROPIC_API_KEY, pass the URL of a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or try it without a model: --script demo.',
+      `no model is configured. Set ANTHROPIC_API_KEY, pass the URL of a compatible API with --base-url (for a local model: "toolshelf serve --upstream openai:URL"), or ${without}.`,
     )
   const model = input.text('model') ?? environment.ANTHROPIC_MODEL ?? MODEL
   const client = new Anthropic({

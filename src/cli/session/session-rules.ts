@@ -105,7 +105,7 @@ export function refuseUnasked(notify: (message: string) => void): (question: Per
     const option = `--allow ${quoted(rules.join(','))}`
     if (!refused.has(name)) notify(`${name} was not run, because no rule allows it: ${option}`)
     refused.add(name)
-    return `Nobody is there to allow ${name}. It runs only if it was allowed when the session was started: ${option}`
+    return `${name} was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.`
   }
 }
 

@@ -44,7 +44,7 @@ import { visible } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
-import { storedLogins } from '../servers/index.ts'
+import { withStoredLogins } from '../servers/index.ts'
 import { openKnownTools } from '../tools/index.ts'
 import type { Project } from '../trust/index.ts'
 import {
@@ -125,7 +125,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const host = createMcpHost({
     shelf,
     servers: using.withLearnedTools(config.servers),
-    authorize: storedLogins(notify),
+    ...withStoredLogins(notify),
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

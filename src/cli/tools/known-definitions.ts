@@ -4,7 +4,7 @@ import { createMcpHost, refuseMarks, toShelvedTool } from '../../mcp/host/index.
 import type { ServerConfig, ServerStatus } from '../../mcp/index.ts'
 import { printableLine } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import { storedLogins } from '../servers/index.ts'
+import { withStoredLogins } from '../servers/index.ts'
 import { version } from '../version.ts'
 
 const MAX_WAIT_MS = 60_000
@@ -30,7 +30,7 @@ export async function knownDefinitions(
     // A lazy server whose definitions are cached is not started.
     servers: servers.map((server) => ({ ...server, lazy: !isFresh })),
     isCacheIgnored: isFresh,
-    authorize: storedLogins(notify),
+    ...withStoredLogins(notify),
     notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

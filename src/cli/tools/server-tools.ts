@@ -10,7 +10,7 @@ import {
 import { createMcpHost } from '../../mcp/host/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
-import { movedServersAdvice, reportWaiting, storedLogins, toStart } from '../servers/index.ts'
+import { movedServersAdvice, reportWaiting, toStart, withStoredLogins } from '../servers/index.ts'
 import { version } from '../version.ts'
 import { toolsOf } from './catalogue.ts'
 
@@ -31,7 +31,7 @@ export async function listServerTools(
   const host = createMcpHost({
     shelf: createPureShelf({}),
     servers: servers.map((server) => toStart(server, timeout)),
-    authorize: storedLogins(notify),
+    ...withStoredLogins(notify),
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

@@ -122,8 +122,11 @@ export function questionText(project: Project, trusted: Decided | undefined): st
 }
 
 /** Renders one item in full. */
-export function trustItemLines({ kind, title, file, lines }: TrustItem, longest = MAX_LINE_LENGTH): string[] {
-  return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, longest)}`)]
+export function trustItemLines(
+  { kind, title, file, lines }: TrustItem,
+  maxLength = MAX_LINE_LENGTH,
+): string[] {
+  return [`  ${kind} ${title} (${file})`, ...lines.map((line) => `    ${plainLine(line, maxLength)}`)]
 }
 
 /** What is new, changed or removed, with its lines. */

@@ -102,7 +102,7 @@ export function whereabouts(directory: string): string {
 
 function lastOf([last]: readonly SessionFile[], directory: string): string {
   if (last) return last.file
-  throw new CommandError(`no session to resume in ${sessionsFolder(directory)}.`)
+  throw new CommandError(`no session found in ${sessionsFolder(directory)}.`)
 }
 
 /** Returns undefined for anything but a file. */

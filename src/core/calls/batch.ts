@@ -1,5 +1,5 @@
 // Runs several calls that the model makes in one: concurrently where that is safe, with one result for each.
-import { type Fields, isFields, listOf } from '../../lib/index.ts'
+import { type Fields, isFields, listOf, misnamesArguments } from '../../lib/index.ts'
 
 /** The name of the tool that makes several calls. */
 export const BATCH_TOOL = 'CallTools'
@@ -50,7 +50,7 @@ export function readBatch(input: unknown): readonly BatchCall[] | string {
 }
 
 function readCall(value: unknown): BatchCall | undefined {
-  if (!isFields(value) || typeof value.name !== 'string') return undefined
+  if (!isFields(value) || typeof value.name !== 'string' || misnamesArguments(value)) return undefined
   const input = parsed(value.arguments ?? {})
   return isFields(input) ? { name: value.name, input } : undefined
 }

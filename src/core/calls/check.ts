@@ -1,14 +1,23 @@
 // Checks a call of the model: returns undefined if it is valid, else a tool_result that says what to do instead (V).
 // Implements Q8, N5, V1, V2, V3, V4, H3.
 
-import { closestNames, oneLine } from '../../lib/index.ts'
+import { closestNames, fieldsOf, misnamesArguments, oneLine } from '../../lib/index.ts'
 import { silencePromise } from '../attempt.ts'
 import { isConnecting } from '../gate/index.ts'
 import { refuse } from '../history/index.ts'
 import type { Settings } from '../options.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { partitionTools, withOwnNames } from '../tools/index.ts'
-import type { InputProblem, Pool, PoolTool, Servers, ToolPartition, ToolResult, ToolUse } from '../types.ts'
+import type {
+  InputProblem,
+  Pool,
+  PoolTool,
+  Servers,
+  ToolPartition,
+  ToolResult,
+  ToolUse,
+  Validate,
+} from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { searchWire } from './answer.ts'
 
@@ -16,6 +25,7 @@ import { searchWire } from './answer.ts'
 export type ResolvedCall = {
   /** The name on the shelf, such as `mcp__github__create_issue`. */
   readonly name: string
+  /** The arguments, under the server's own names. */
   readonly input: unknown
   /** The tool's MCP server; undefined for a tool of the host. */
   readonly server: string | undefined
@@ -59,9 +69,8 @@ export function checkCall(
     isUnloaded && wire
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
       : ''
-  const problems = problemsOf(entry, input, settings)
-  if (problems.length > 0)
-    return refuse(call, describe(entry, problems, input) + (remedy || wholeAgain(entry, partition, wire)))
+  const fault = inputFault(entry, input, settings.validate)
+  if (fault !== undefined) return refuse(call, fault + (remedy || wholeAgain(entry, partition, wire)))
   if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
   return undefined
 }
@@ -77,8 +86,8 @@ function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, 
 }
 
 function isWrapped(input: unknown): boolean {
-  const { name, arguments: inner } = (input ?? {}) as Wrapped
-  return typeof name === 'string' && (inner === undefined ? Object.keys(input as object).length === 1 : true)
+  const call = fieldsOf(input)
+  return typeof call.name === 'string' && !misnamesArguments(call)
 }
 
 function wrapFirst({ callTool }: Settings): string {
@@ -105,8 +114,16 @@ function unknownTool(
   return `There is no tool named "${oneLine(name, 200)}".${hint}${search}${waiting}`
 }
 
-/** Validates against the server's own schema (V1); the one that the model got may accept more. */
-function problemsOf({ tool }: PoolTool, input: unknown, { validate }: Settings): readonly InputProblem[] {
+/**
+ * Explains what is wrong with the input of a resolved call; undefined if it is valid. Validates against the server's own
+ * schema (V1), because the one that the model got may accept more.
+ */
+export function inputFault(entry: PoolTool, input: unknown, validate: Validate): string | undefined {
+  const problems = problemsOf(entry, input, validate)
+  return problems.length > 0 ? describe(entry, problems, input) : undefined
+}
+
+function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): readonly InputProblem[] {
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []
   try {

@@ -8,7 +8,9 @@ import { selectedNames } from './query.ts'
 export type RelatedItem = {
   /** What it is, such as `skill` or `not installed`. */
   readonly kind: string
+  /** The name by which the model refers to it. */
   readonly name: string
+  /** What it is for; cut to one line in the answer. */
   readonly description: string
   /** What the model can do about it, such as `Read it with Skill.` */
   readonly advice: string

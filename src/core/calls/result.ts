@@ -39,7 +39,7 @@ function contentOf(answer: Block): unknown {
   const { content, structuredContent } = answer
   const isEmpty = content === undefined || (Array.isArray(content) && content.length === 0)
   if (isEmpty && structuredContent !== undefined)
-    return [{ type: 'text', text: toJson(stripped(structuredContent, MAX_DEPTH)) }]
+    return [{ type: 'text', text: jsonOrRemark(stripped(structuredContent, MAX_DEPTH)) }]
   if (!('content' in answer)) return [answer]
   return typeof content === 'object' || content === undefined ? content : String(content)
 }
@@ -54,7 +54,7 @@ function converted(block: Block): Block[] {
   }
   if (type === 'resource_link') return said(`A resource: ${String(uri)}`)
   if (type === 'audio') return said('An audio clip that cannot be shown here.')
-  return checkResultItem(block, '') ? said(toJson(block)) : [block]
+  return checkResultItem(block, '') ? said(jsonOrRemark(block)) : [block]
 }
 
 /** Converts an MCP server's image; some servers send a data URL, some name the wrong type. */
@@ -108,7 +108,7 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
-function toJson(value: unknown): string {
+function jsonOrRemark(value: unknown): string {
   try {
     return JSON.stringify(value) ?? ''
   } catch {

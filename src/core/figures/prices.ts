@@ -28,6 +28,7 @@ export type PriceTable = {
   readonly date: string
   /** Where they were looked up. */
   readonly source: string
+  /** One row per model; the first one that matches applies. */
   readonly models: readonly Price[]
 }
 

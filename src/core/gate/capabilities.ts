@@ -1,5 +1,6 @@
-// Lists the capabilities of models and back-ends, as data. Only this file names models and vendors; other code asks for
-// a capability. Hosts can replace the table or parts of it (option, file or URL).
+// Lists the capabilities of models and back-ends, as data. In core only this file and the prices (`figures/prices.ts`)
+// name models and vendors; other code asks for a capability. Hosts can replace the table or parts of it (option, file or
+// URL).
 // Implements G1, G3, Q4.
 
 import { quote } from '../../lib/index.ts'
@@ -42,7 +43,9 @@ export type ProviderRow = {
 
 /** The capability table: what models and back-ends can do. */
 export type Capabilities = {
+  /** One row per family of models. */
   readonly models: readonly ModelRow[]
+  /** One row per back-end. */
   readonly providers: readonly ProviderRow[]
   /** Patterns of models that do not support references. All others are assumed to (G3). */
   readonly withoutReferences: readonly string[]
@@ -52,10 +55,15 @@ export type Capabilities = {
 export type Capability = {
   /** The back-end's row; undefined for an unknown back-end. */
   readonly provider: ProviderRow | undefined
+  /** False if the model is on the list `withoutReferences` (G3). */
   readonly modelTakesReferences: boolean
+  /** The wire to use by default; undefined for an unknown back-end. */
   readonly wire: WireName | undefined
+  /** In tokens. */
   readonly contextWindow: number
+  /** Whether thinking is valid only after unchanged messages (N5). */
   readonly boundThinking: boolean
+  /** Whether the model accepts `tool_choice` any and tool. */
   readonly forcedToolChoice: boolean
 }
 

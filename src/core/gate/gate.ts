@@ -5,7 +5,7 @@ import type { Context, Host, State } from '../state.ts'
 import type { Decision, DecisionReason, Servers, WireName } from '../types.ts'
 import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
 import { type ModeReading, readMode } from './mode.ts'
-import { measure } from './threshold.ts'
+import { checkThreshold } from './threshold.ts'
 import { wireTraits } from './wire-traits.ts'
 
 /** Decides for one request: the first check that fails, or cannot be made, is the reason (G2). */
@@ -98,14 +98,11 @@ function wireNameOf({ search }: State): WireName | undefined {
 
 async function passThreshold(
   context: Context,
-): Promise<Pick<Decision, 'open' | 'reason' | 'measure' | 'error'>> {
+): Promise<Pick<Decision, 'open' | 'reason' | 'thresholdCheck' | 'error'>> {
   try {
-    const measured = await measure(context)
-    return {
-      open: measured.reached,
-      reason: measured.reached ? 'open' : 'below-threshold',
-      measure: measured,
-    }
+    const thresholdCheck = await checkThreshold(context)
+    const { reached } = thresholdCheck
+    return { open: reached, reason: reached ? 'open' : 'below-threshold', thresholdCheck }
   } catch (error) {
     return { open: false, reason: 'below-threshold', error: String(error) }
   }

@@ -13,7 +13,7 @@ const PREAMBLE = 500
 const MAX_COUNTS = 8
 
 /** Compares the tools with the threshold (T1): by the host's counter, or by characters if that fails (T4). */
-export async function measure(context: Context): Promise<ThresholdCheck> {
+export async function checkThreshold(context: Context): Promise<ThresholdCheck> {
   const tokens = Math.floor((context.contextWindow * context.mode.percent) / 100)
   const counted = await countOnce(context)
   if (counted !== undefined) {

@@ -23,14 +23,23 @@ export type Facts = {
   readonly searchCalls: Set<string>
   /** The calls that the next results can answer; other results are not sent (C5). */
   readonly open: OpenCalls
+  /** The newest message is the model's. */
   isReplying: boolean
+  /** How many names all deltas announced, withdrawn ones included. */
   announcedEver: number
+  /** Estimated tokens of all announcements, for their budget (A7). */
   announcedTokens: number
+  /** The step of the newest announcement (A7). */
   step: AnnouncementStep | undefined
+  /** How many deltas the history contains. */
   deltas: number
+  /** Those of them after the newest compaction (A4). */
   deltasSinceBoundary: number
+  /** How many compactions the history contains. */
   boundaries: number
+  /** How many tools were removed explicitly. */
   removals: number
+  /** How many messages the model wrote. */
   replies: number
 }
 
@@ -248,8 +257,7 @@ function visitResult(facts: Facts, block: Block): void {
   }
   if (!facts.searchCalls.has(String(block.tool_use_id))) return
   const note = readLoadedNote(block.content)
-  for (const name of note?.names ?? [])
-    load(facts, name, note?.withDefinitions && isSent ? 'text' : undefined)
+  for (const name of note?.names ?? []) load(facts, name, note?.hasDefinitions && isSent ? 'text' : undefined)
 }
 
 /** Reads searches of the model and of the API, and the `tool_changes` of the API's compactions (C4). */

@@ -10,15 +10,23 @@ import { isToolChange, messageBlocks } from './blocks.ts'
 
 /** Announces names to the model; appended when the deferred tools change (A2, A8). */
 export type DeltaNote = {
+  /** Identifies the note; requests are sent without this field. */
   readonly type: 'deferred_tools_delta'
+  /** Notes are sent as user messages. */
   readonly role: 'user'
+  /** The text that the model reads, in a `<system-reminder>`. */
   readonly content: string
+  /** Names that can be searched for from here on. */
   readonly addedNames: readonly string[]
+  /** Names that are no longer available. */
   readonly removedNames: readonly string[]
   /** How many names were announced before; `origin` is the kind of conversation (A4). */
   readonly announcedBefore: number
+  /** The kind of conversation that announced them. */
   readonly origin: Origin
+  /** How much of each tool the text prints (A7). */
   readonly step: AnnouncementStep
+  /** Estimated tokens of the text. */
   readonly tokens: number
   /** Servers whose instructions this note contains. */
   readonly instructedBy: readonly string[]
@@ -26,10 +34,15 @@ export type DeltaNote = {
 
 /** Replaces the messages that a compaction removed, and lists the tools loaded in them (C1). */
 export type BoundaryNote = {
+  /** With `subtype`, identifies the note; requests are sent without both fields. */
   readonly type: 'system'
+  /** See `type`. */
   readonly subtype: 'compact_boundary'
+  /** Notes are sent as user messages. */
   readonly role: 'user'
+  /** The summary that the model reads. */
   readonly content: string
+  /** What caused the compaction, and the tools loaded before it: sorted, and in the order of loading (C1). */
   readonly compactMetadata: {
     readonly trigger: string
     readonly preCompactDiscoveredTools?: readonly string[]
@@ -117,11 +130,11 @@ export function describedNote(names: readonly string[]): string {
 }
 
 /** Reads a loaded note at the start of a result; returns undefined if there is none. */
-export function readLoadedNote(content: unknown): { names: string[]; withDefinitions: boolean } | undefined {
+export function readLoadedNote(content: unknown): { names: string[]; hasDefinitions: boolean } | undefined {
   const first = Array.isArray(content) ? (content[0] as Block | undefined)?.text : content
   if (typeof first !== 'string') return undefined
   const match = /^<loaded-tools( definitions)?>\n([A-Za-z0-9_\-\n]+)\n<\/loaded-tools>/.exec(first)
-  return match ? { names: (match[2] ?? '').split('\n'), withDefinitions: match[1] !== undefined } : undefined
+  return match ? { names: (match[2] ?? '').split('\n'), hasDefinitions: match[1] !== undefined } : undefined
 }
 
 /** Returns the message if it is a note that announces names. */

@@ -3,7 +3,9 @@
 
 /** The error with which the API would refuse a request. */
 export type ApiError = {
+  /** The HTTP status. */
   status: number
+  /** The JSON body, as the API would send it. */
   body: {
     type: 'error'
     error: {

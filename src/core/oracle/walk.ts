@@ -16,15 +16,19 @@ import { blocksOf, type Placed, placedBlocks, type TurnRole } from './turns.ts'
 
 /** A piece of what the model sees. Each block is its own piece, so that a longer turn still has the same start. */
 export type PromptSegment = {
+  /** The part of the prompt that it belongs to. */
   readonly kind: 'tools' | 'system' | 'user' | 'assistant' | 'thinking' | 'functions' | 'removal'
+  /** What the model reads. */
   readonly text: string
 }
 
 /** One block of the messages as the model reads it. */
 export type WalkStep = Placed & {
+  /** What the model reads of this block, with the definitions that it reveals. */
   readonly segments: readonly PromptSegment[]
   /** Tools that become visible at this block, each with its definition as JSON; `removed` are those that become hidden. */
   readonly revealed: readonly RevealedTool[]
+  /** Names of tools that become hidden at this block. */
   readonly removed: readonly string[]
 }
 
@@ -33,10 +37,13 @@ export type RevealedTool = { readonly name: string; readonly definition: string 
 
 /** A request as the model reads it, block by block. */
 export type RequestWalk = {
+  /** The definitions that are visible from the start. */
   readonly tools: readonly PromptSegment[]
   /** The line that the presence of any deferred tool adds. */
   readonly scaffold: readonly PromptSegment[]
+  /** The system prompt. */
   readonly system: readonly PromptSegment[]
+  /** The blocks of all messages, in order. */
   readonly steps: readonly WalkStep[]
   /** Visible definitions by name, at the end of the request. */
   readonly visible: ReadonlyMap<string, string>

@@ -26,7 +26,7 @@ import { rewrite, type View } from './rewrite.ts'
 /** The rules by which a history is normalised. */
 export type NormalizeView = View & {
   /** Nothing already sent may change, so a turn's form depends only on that turn (N5). */
-  readonly bound: boolean
+  readonly isBound: boolean
   /** Results in front of the first reply answer calls of messages that only the API has. */
   readonly continuesThread: boolean
   /** Identifies these rules: the same key means the same rules. */
@@ -139,10 +139,10 @@ function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], 
   if (!some(normalized, turn, hasReference)) {
     const target = lastResult(normalized, turn)
     if (target >= 0 && normalized.waiting.length > 0) moveWaiting(normalized, target)
-  } else if (!view.bound && some(normalized, turn, hasForeignText)) {
+  } else if (!view.isBound && some(normalized, turn, hasForeignText)) {
     normalized.waiting.push(turn)
   } else {
-    ensureText(normalized, turn, view.bound)
+    ensureText(normalized, turn, view.isBound)
   }
 }
 
@@ -178,13 +178,13 @@ function moveWaiting(normalized: NormalizedHistory, target: number): void {
 }
 
 /**
- * Adds text to a turn with references if it has none. If `bound`, only the message of the last result decides, so that
+ * Adds text to a turn with references if it has none. If `isBound`, only the message of the last result decides, so that
  * text added to the turn later changes nothing.
  */
-function ensureText(normalized: NormalizedHistory, turn: Turn, bound: boolean): void {
+function ensureText(normalized: NormalizedHistory, turn: Turn, isBound: boolean): void {
   const target = lastResult(normalized, turn)
   const holder = normalized.out[target]
-  const hasIt = bound ? holder && hasText(holder) : some(normalized, turn, hasText)
+  const hasIt = isBound ? holder && hasText(holder) : some(normalized, turn, hasText)
   if (!hasIt) addBlocks(normalized, target, [textBlock(TOOL_LOADED)])
 }
 

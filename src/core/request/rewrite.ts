@@ -8,7 +8,7 @@ import type { Block, Message } from '../types.ts'
 /** What the messages of a request may contain. */
 export type View = {
   /** Whether tool search is on; if not, announcements and notes are removed (N1, G7). */
-  readonly open: boolean
+  readonly isOpen: boolean
   readonly takesReferences: boolean
   readonly takesAdditions: boolean
   /** Returns whether a reference to this name resolves in this request (N2). */
@@ -19,7 +19,7 @@ export type View = {
 
 /** Returns the same message, a changed copy, or undefined if nothing is left of it. */
 export function rewrite(message: Message, view: View): Message | undefined {
-  if (!view.open && readDelta(message)) return undefined
+  if (!view.isOpen && readDelta(message)) return undefined
   const plain = withoutNoteFields(message)
   if (!plain || !Array.isArray(plain.content)) return plain
   const role = String(plain.role)
@@ -40,7 +40,7 @@ const changes: Record<string, (block: Block, view: View) => Block[]> = {
 }
 
 function rewriteResult(block: Block, view: View): Block {
-  const result = view.open ? block : takeRemark(block).rest
+  const result = view.isOpen ? block : takeRemark(block).rest
   if (!Array.isArray(block.content)) return result
   const items = block.content as readonly Block[]
   const isKept = (item: Block) =>

@@ -21,12 +21,12 @@ export function viewFor(
   const declared = new Set(referred.length > 0 ? tools.map(({ name }) => name) : [])
   const undeclared = referred.filter((name) => !declared.has(name))
   return {
-    open: wire !== undefined,
+    isOpen: wire !== undefined,
     takesReferences,
     takesAdditions: wire?.takesAdditions ?? false,
     declares: (name) => declared.has(name),
     recall: wire?.recall ?? loadedEarlier,
-    bound: capability.boundThinking,
+    isBound: capability.boundThinking,
     continuesThread,
     key: JSON.stringify([wire?.name, capability.boundThinking, continuesThread, undeclared]),
   }

@@ -35,6 +35,7 @@ export type ShelvedResult = {
   readonly handle: string
   /** The tool that returned it, as the model knows it. */
   readonly tool: string
+  /** The kind of its text. */
   readonly kind: ResultKind
   /** Its length in characters. */
   readonly size: number

@@ -120,7 +120,7 @@ function serialise(definition: Definition): BuiltDefinition {
     { ...definition, input_schema: open },
   ]
   for (const [index, attempt] of attempts.entries()) {
-    const json = toJson(attempt)
+    const json = tryToJson(attempt)
     if (json === undefined) continue
     const whole = json.replace(LONE_HALF, '$1\ufffd')
     if (whole !== json) return serialise(JSON.parse(whole))
@@ -134,7 +134,7 @@ function serialise(definition: Definition): BuiltDefinition {
 /** Matches an escaped lone surrogate in JSON; a literal backslash is written twice. */
 const LONE_HALF = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 
-function toJson(value: unknown): string | undefined {
+function tryToJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
   } catch {

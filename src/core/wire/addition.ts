@@ -5,7 +5,7 @@ import { loadedNote, loadedOtherwise, referredNames } from '../history/index.ts'
 import type { Block, PoolTool } from '../types.ts'
 import { searchTool } from './own-tools.ts'
 import { reference } from './reference.ts'
-import { deferred, type MakeWire } from './wire.ts'
+import { type MakeWire, withDeferLoading } from './wire.ts'
 
 /** Creates the wire `addition`. */
 export const addition: MakeWire = (settings, variant) => {
@@ -17,7 +17,7 @@ export const addition: MakeWire = (settings, variant) => {
     takesAdditions: true,
     declare: (working) =>
       byValue
-        ? [searchTool(settings), ...working.immediate, ...working.loaded.map(deferred)]
+        ? [searchTool(settings), ...working.immediate, ...working.loaded.map(withDeferLoading)]
         : byReference.declare(working),
     declared: (facts) => (byValue ? referredNames(facts) : [...facts.loaded, ...referredNames(facts)]),
     answer: (id, tools, remark) => ({

@@ -3,7 +3,7 @@
 // Implements Q5, Q7.
 import { hostedTool, placeholder } from './own-tools.ts'
 import { reference } from './reference.ts'
-import { deferred, type MakeWire } from './wire.ts'
+import { type MakeWire, withDeferLoading } from './wire.ts'
 
 /** Creates the wire `hosted`. */
 export const hosted: MakeWire = (settings, variant) => ({
@@ -13,9 +13,9 @@ export const hosted: MakeWire = (settings, variant) => ({
   declare: ({ immediate, loaded, unloaded }) => [
     hostedTool(variant),
     ...immediate,
-    deferred(placeholder),
-    ...loaded.map(deferred),
-    ...unloaded().map(deferred),
+    withDeferLoading(placeholder),
+    ...loaded.map(withDeferLoading),
+    ...unloaded().map(withDeferLoading),
   ],
   howToLoad: (name) => `Search for "${name}" with tool_search_tool_${variant}`,
 })

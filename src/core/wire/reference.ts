@@ -4,7 +4,7 @@
 
 import { loadedOtherwise, withRemark } from '../history/index.ts'
 import { placeholder, searchTool } from './own-tools.ts'
-import { deferred, loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire } from './wire.ts'
+import { loadedEarlier, type MakeWire, searchAgain, selectIt, type Wire, withDeferLoading } from './wire.ts'
 
 /** Creates the wire `reference`. */
 export const reference: MakeWire = (settings) => {
@@ -18,9 +18,9 @@ export const reference: MakeWire = (settings) => {
     declare: ({ immediate, loaded, unloaded }) => [
       searchTool(settings),
       ...immediate,
-      deferred(placeholder),
-      ...loaded.map(deferred),
-      ...(settings.strategy === 'staged' ? unloaded().map(deferred) : []),
+      withDeferLoading(placeholder),
+      ...loaded.map(withDeferLoading),
+      ...(settings.strategy === 'staged' ? unloaded().map(withDeferLoading) : []),
     ],
     answer: (id, tools, remark) => {
       const content = tools.map(({ name }) => ({ type: 'tool_reference' as const, tool_name: name }))

@@ -47,7 +47,7 @@ export type MakeWire = (settings: Settings, hosted: 'bm25' | 'regex') => Wire
 const overlaid = new WeakMap<Definition, Definition>()
 
 /** Returns the definition with `defer_loading`, which the back-end hides from the model (Q2, Q9). */
-export function deferred(definition: Definition): Definition {
+export function withDeferLoading(definition: Definition): Definition {
   let overlay = overlaid.get(definition)
   if (!overlay) {
     overlay = Object.freeze({ ...definition, defer_loading: true })

@@ -136,7 +136,7 @@ function Banner({ state }: { readonly state: AppState }) {
     <>
       {connection === 'lost' && (
         <p class="banner warn" role="alert">
-          The connection to Toolshelf is lost. What you see may be old; it is tried again by itself.
+          The connection to Toolshelf is lost. What you see may be old; reconnecting automatically.
         </p>
       )}
       {opened && (

@@ -1,7 +1,7 @@
 // Runs a tool for a person: after a confirmation unless it only reads, by the same rules as a call of a model, and with a
 // result of bounded size.
 import { randomUUID } from 'node:crypto'
-import { resultEvent } from '../../core/calls/index.ts'
+import { inputFault, resultEvent } from '../../core/calls/index.ts'
 import { cut, errorMessage, type Fields, isFields, toJson } from '../../lib/index.ts'
 import type { CallOutput, QuestionHandler } from '../../mcp/index.ts'
 import { validateInput } from '../../validate/index.ts'
@@ -11,6 +11,7 @@ import type { InspectedServers } from './types.ts'
 
 /** Characters of JSON that a result may have. */
 const MAX_CHARACTERS = 1_000_000
+const MAX_ERROR_LENGTH = 4000
 
 /** Runs a call of the page and returns its result. */
 export async function tryTool(servers: InspectedServers, input: Fields): Promise<CallView> {
@@ -21,18 +22,11 @@ export async function tryTool(servers: InspectedServers, input: Fields): Promise
   const callInput = input.input ?? {}
   if (!isFields(callInput)) throw new InspectorFailure(400, '"input" must be an object')
   const use = { type: 'tool_use', id: `inspector-${randomUUID()}`, name, input: callInput } as const
-  const problems = validateInput(entry.definition.input_schema, callInput)
-  if (problems.length > 0)
-    throw new InspectorFailure(
-      400,
-      `the input does not fit the tool: ${problems
-        .slice(0, 10)
-        .map(({ path, message }) => `${path || 'input'}: ${message}`)
-        .join('; ')}`,
-    )
+  const { server = '', original, input: own } = shelf.resolve(use)
+  const fault = inputFault(entry, own, validateInput)
+  if (fault !== undefined) throw new InspectorFailure(400, fault.slice(0, MAX_ERROR_LENGTH))
   if (input.isConfirmed !== true && !host.isReadOnly(use))
     throw new InspectorFailure(409, 'the tool may change something; confirm to run it')
-  const { server = '', original, input: own } = shelf.resolve(use)
   const subject = { id: use.id, name, server }
   const startedAt = performance.now()
   const passed = () => Math.round(performance.now() - startedAt)
@@ -43,7 +37,7 @@ export async function tryTool(servers: InspectedServers, input: Fields): Promise
     return { isError: output.isError === true, milliseconds: passed(), ...bounded(output) }
   } catch (error) {
     trace?.(resultEvent(subject, 'failed', errorMessage(error), passed()))
-    throw new InspectorFailure(502, errorMessage(error).slice(0, 4000))
+    throw new InspectorFailure(502, errorMessage(error).slice(0, MAX_ERROR_LENGTH))
   }
 }
 

@@ -28,9 +28,10 @@ const MAX_HELD_BYTES = 8_000_000
 const MAX_POSTS = 8
 
 /**
- * Creates the handler of the inspector's page and endpoints. Files need no key, because they contain no data; every endpoint does.
+ * Creates the handler of the inspector's page and endpoints. The page's files need no key, because they contain no data;
+ * every endpoint needs one.
  *
- * A page of another origin can neither read an answer nor send the key: it would need to ask first, and is refused.
+ * A page of another origin can neither read an answer nor send the key: its CORS preflight is refused.
  */
 export function createInspector(options: InspectorOptions): Inspector {
   const { path, key, notify } = options

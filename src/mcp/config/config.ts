@@ -11,20 +11,25 @@ import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './f
 import { parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
 import { type LocalMachine, thisMachine } from './places.ts'
-import { readServer } from './server.ts'
+import { configProblems, readServer } from './server.ts'
 
 /** The result of `readConfig`: the servers, the gateway's settings, and problems. */
 export type LoadedConfig = {
+  /** The usable servers, in the order of the files. */
   readonly servers: readonly ServerConfig[]
+  /** The settings of the section `gateway`, with defaults. */
   readonly settings: GatewaySettings
   /** What `toolshelf doctor --ci` checks of all servers. */
   readonly lint?: LintSettings
+  /** What was skipped or repaired. */
   readonly problems: readonly ConfigProblem[]
 }
 
 /** A configuration file that was already read, so that the content in use is the content that was checked. */
 export type ConfigText = {
+  /** The path, which messages name. */
   readonly file: string
+  /** The content as it was read. */
   readonly text: string
   /** Whether the file belongs to the project folder: settings that only the user may decide are ignored in it. */
   readonly isProject: boolean
@@ -113,12 +118,12 @@ function chooseServers(
   const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()
   for (const { file, entries } of files) {
     for (const entry of entries) {
-      const { server, problems, unset } = readServer(entry, file, machine)
+      const read = readServer(entry, file, machine)
+      const { server } = read
       const first = chosen.get(entry.name)
       const definition = server && definitionOf(entry, server)
       if (first && isDeepStrictEqual(first.definition, definition)) continue
-      for (const message of problems)
-        report({ file, server: entry.name, message, ...(unset ? { unset } : {}) })
+      for (const problem of configProblems(read, file, entry.name)) report(problem)
       if (server && first) report({ file, server: entry.name, message: secondOf(first.server.source, file) })
       else if (server && definition) chosen.set(entry.name, { server, definition })
     }

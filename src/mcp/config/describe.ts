@@ -13,6 +13,19 @@ export function describeTransport(transport: StdioConfig | RemoteConfig): string
     : program
 }
 
+/** Returns the last argument that is a path; not one behind a flag, which may be a secret. */
+export function pathArgument(transport: StdioConfig | RemoteConfig): string | undefined {
+  if (transport.kind !== 'stdio') return undefined
+  const { args } = transport
+  return args.findLast(
+    (word, index) =>
+      /^(?:~|\.{0,2})[/\\]|^[a-z]:[/\\]/i.test(word) &&
+      !word.includes('://') &&
+      !isKeyLike(word) &&
+      (index === 0 || harmlessFlags.test(args[index - 1] ?? '') || !args[index - 1]?.startsWith('-')),
+  )
+}
+
 /** Flags that take no value. After any other flag, an argument may be a secret. */
 const harmlessFlags = /^-(?:y|-yes|q|-quiet|m|u|i)$/
 

@@ -43,7 +43,7 @@ const spellings: { readonly [key: string]: Respell } = {
 
 /** Keys that mean something only inside their client: approvals, display, development. */
 const ignored = new Set(
-  `trust autoApprove alwaysAllow authProviderType targetAudience targetServiceAccount extension scopes
+  `trust autoApprove alwaysAllow authProviderType targetAudience targetServiceAccount extension
   oauth_resource required supports_parallel_tool_calls omit_tools_from default_tools_approval_mode environment_id
   name dev gallery version sandbox source remote settings icon`.split(/\s+/),
 )
@@ -55,6 +55,7 @@ const unsupported: { readonly [key: string]: string } = {
   http_headers_helper: 'the helper is not run; put the headers into "headers".',
   sandboxEnabled: 'the server runs without a sandbox.',
   oauth: 'these settings are not used; Toolshelf signs in with a registration of its own.',
+  scopes: 'these scopes are not used; a login asks for those that the server names.',
   auth: 'these settings are not used; Toolshelf signs in with a registration of its own.',
 }
 
@@ -78,8 +79,12 @@ export function translate(entry: Fields): { readonly fields: Fields; readonly pr
   return { fields: Object.fromEntries(fields), problems }
 }
 
-/** Returns whether an unsupported key matters: Codex's `auth = "oauth"` and opencode's `oauth: false` are the default. */
+/**
+ * Returns whether an unsupported key matters: Codex's `auth = "oauth"`, opencode's `oauth: false` and an empty list of scopes
+ * are the default.
+ */
 function isInUse(key: string, value: unknown): boolean {
+  if (key === 'scopes') return !Array.isArray(value) || value.length > 0
   return key === 'oauth' || key === 'auth' ? isFields(value) : value !== false
 }
 

@@ -3,6 +3,7 @@
 
 import { basename, dirname, resolve } from 'node:path'
 import { type Fields, isFields } from '../../lib/index.ts'
+import type { ConfigProblem } from '../types.ts'
 import { translate } from './dialects.ts'
 import { recordOf, unknownKey } from './fields.ts'
 import { rootKeys } from './keys.ts'
@@ -24,16 +25,13 @@ export type ServerEntry = {
 }
 
 /** What is wrong with an entry, or with the whole file. */
-export type EntryProblem = { readonly server?: string; readonly message: string }
+export type EntryProblem = Pick<ConfigProblem, 'server' | 'message' | 'kind'>
 
 /** The servers in a file, and what is wrong with it. */
 export type FoundServers = {
   readonly entries: readonly ServerEntry[]
   readonly problems: readonly EntryProblem[]
 }
-
-/** The problem reported for a file without servers. */
-export const noServers = 'it has no MCP servers; Toolshelf looks for "mcpServers".'
 
 /** Finds the servers in a parsed file. */
 export function findServers(document: unknown, file: string, machine: LocalMachine): FoundServers {
@@ -185,15 +183,17 @@ export function isOwnFile({ gateway }: Fields, file: string): boolean {
   return basename(file) === 'toolshelf.json' || gateway !== undefined
 }
 
+const NO_SERVERS: EntryProblem = {
+  message: 'it has no MCP servers; Toolshelf looks for "mcpServers".',
+  kind: 'no-servers',
+}
+
 /** Reports unknown keys, only in Toolshelf's own file: other clients have other settings beside their servers. */
 function rootProblems(document: Fields, file: string, groups: number): EntryProblem[] {
   const known = Object.keys(rootKeys)
   const unknown = isOwnFile(document, file) ? Object.keys(document).filter((key) => !known.includes(key)) : []
   const none = groups === 0 && document.gateway === undefined
-  return [
-    ...unknown.map((key) => ({ message: unknownKey(key, known) })),
-    ...(none ? [{ message: noServers }] : []),
-  ]
+  return [...unknown.map((key) => ({ message: unknownKey(key, known) })), ...(none ? [NO_SERVERS] : [])]
 }
 
 const clientFolders = [

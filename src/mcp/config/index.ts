@@ -8,10 +8,10 @@ export {
   readConfig,
   readEntries,
 } from './config.ts'
-export { describeTransport } from './describe.ts'
+export { describeTransport, pathArgument } from './describe.ts'
 export { type NewEntry, onOneLine } from './edit-json.ts'
 
-export { mapTexts, noServers, type ServerEntry, withReferences } from './formats.ts'
+export { mapTexts, type ServerEntry, withReferences } from './formats.ts'
 export { DEPTH, depthOf } from './gateway-depth.ts'
 export type { GatewaySettings } from './keys.ts'
 export { type MovedPart, moveServers, restoreServers } from './move.ts'
@@ -27,12 +27,13 @@ export {
 } from './places.ts'
 export { bindWorkspace, expand, variablesIn, withWorkspace } from './references.ts'
 export { idleRules, isAllowed } from './rules.ts'
-export { keepReferences, ownEntry, readServer } from './server.ts'
+export { configProblems, keepReferences, readServer } from './server.ts'
 export { setJsonValue } from './set-json.ts'
 export { fillUserValues, userValuesIn } from './user-values.ts'
 export {
   addServers,
   type FileRights,
+  isTemporaryFor,
   removeServer,
   replaceFile,
   serverNames,

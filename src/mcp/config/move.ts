@@ -2,11 +2,12 @@
 // that a text that cannot be edited safely is refused.
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields } from '../../lib/index.ts'
 import { editMembers, type NewEntry, valueAt } from './edit-json.ts'
 import { editTables } from './edit-toml.ts'
 import { applyEdits } from './edits.ts'
 import { parseJson } from './json.ts'
+import { setJsonValue } from './set-json.ts'
 
 /** A part of a file with servers, before and after a move. In JSON it is the object at `path`. */
 export type MovedPart = { readonly path: readonly string[]; readonly before: string; readonly after: string }
@@ -41,7 +42,7 @@ export function moveServers(
 
 /**
  * Puts the servers back into a text that was edited elsewhere after the move. Returns undefined if the servers' part was
- * edited, too; another layout of the same JSON does not count as an edit.
+ * edited, too; servers added beside the entry stay, and another layout of the same JSON does not count as an edit.
  */
 export function restoreServers(text: string, parts: readonly MovedPart[]): string | undefined {
   try {
@@ -91,24 +92,36 @@ function readJson(text: string): Document {
       }
     },
     restore({ path, before, after }) {
-      if (!isReformatted(textAt(path), after)) throw new Error('its servers have changed')
-      return applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
+      const current = textAt(path)
+      const added = current === after ? [] : addedMembers(current, before, after)
+      const restored = applyEdits(text, [{ ...valueAt(parsed, path), text: before }])
+      return added.reduce((edited, [name, value]) => setJsonValue(edited, [...path, name], value), restored)
     },
   }
 }
 
 /**
- * Returns whether a part has the same content as written, perhaps in another layout: clients rewrite their files when they
- * start. A part with comments must be the same text, because a comment is somebody's edit.
+ * Returns the members that were added to a part since it was written, perhaps in another layout: clients rewrite their files
+ * when they start. Throws if anything else has changed, if a comment is new, which is somebody's edit, or if one has the name
+ * of a server that goes back.
  */
-function isReformatted(current: string, written: string): boolean {
-  if (current === written) return true
-  try {
-    JSON.parse(current)
-  } catch {
-    return false
-  }
-  return isDeepStrictEqual(parseJson(current).value, parseJson(written).value)
+function addedMembers(current: string, before: string, written: string): [name: string, value: unknown][] {
+  const membersOf = (text: string) => fieldsOf(parseJson(text).value)
+  const [now, old, back] = [membersOf(current), membersOf(written), membersOf(before)]
+  const added = Object.entries(now).filter(([name]) => !Object.hasOwn(old, name))
+  const known = commentsIn(written)
+  const isKept =
+    Object.entries(old).every(([name, value]) => isDeepStrictEqual(now[name], value)) &&
+    commentsIn(current).every((comment) => known.includes(comment))
+  if (!isKept || added.some(([name]) => Object.hasOwn(back, name)))
+    throw new Error('its servers have changed')
+  return added
+}
+
+/** Returns the comments of JSON; a text in quotes may look like one. */
+function commentsIn(json: string): string[] {
+  const tokens = json.match(/"(?:\\.|[^"\\])*"|\/\/[^\r\n]*|\/\*[\s\S]*?\*\//g) ?? []
+  return tokens.filter((token) => !token.startsWith('"')).map((comment) => comment.trim())
 }
 
 function readToml(text: string): Document {

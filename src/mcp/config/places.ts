@@ -8,10 +8,13 @@ import type { Environment } from '../../lib/index.ts'
 
 /** Everything read from the machine: environment, folders, platform. */
 export type LocalMachine = {
+  /** The user's home folder. */
   readonly home: string
   /** The current folder. */
   readonly folder: string
+  /** Decides where clients keep their files. */
   readonly platform: NodeJS.Platform
+  /** Variables that references in configurations expand to. */
   readonly environment: Environment
   /** How to start this Toolshelf without `PATH`: the absolute paths of Node and the script. */
   readonly program?: readonly [node: string, script: string]

@@ -1,6 +1,6 @@
 // Turns a configuration entry into a server that can be started, or into the reason why it cannot.
 import { isAbsolute, join, resolve } from 'node:path'
-import type { RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
+import type { ConfigProblem, RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
 import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
 import { mapTexts, type ServerEntry } from './formats.ts'
@@ -17,6 +17,21 @@ export type ReadServer = {
   readonly problems: readonly string[]
   /** Variables that are not set, if nothing else is wrong with the server. */
   readonly unset?: readonly string[]
+  /** The entry is left out because it starts Toolshelf itself; its last problem says so. */
+  readonly isOwnEntry?: boolean
+}
+
+/** Returns the problems of an entry as a report shows them. */
+export function configProblems(
+  { problems, unset, isOwnEntry }: ReadServer,
+  file: string,
+  server: string,
+): ConfigProblem[] {
+  const details = unset ? { unset } : {}
+  return problems.map((message, index) => {
+    const isOwn = isOwnEntry === true && index === problems.length - 1
+    return { file, server, message, ...details, ...(isOwn ? { kind: 'own-entry' } : {}) }
+  })
 }
 
 /** Keys that decide which program runs: if one is invalid, the entry is rejected. */
@@ -51,10 +66,11 @@ export function readServer(
   const transport = makeTransport(kind.name, filled.value, entry, machine)
   // Checked with unexpanded references, too: a server rejected in that form is not shown to the user who decides
   // whether to trust the file.
-  const unusable =
-    transportProblem(makeTransport(kind.name, values, entry, machine), machine) ??
-    transportProblem(transport, machine)
-  if (unusable !== undefined) return leaveOut(unusable)
+  for (const form of [makeTransport(kind.name, values, entry, machine), transport]) {
+    const unusable = transportProblem(form)
+    if (unusable !== undefined) return leaveOut(unusable)
+    if (isToolshelf(form, machine)) return { ...leaveOut(OWN_ENTRY), isOwnEntry: true }
+  }
   const server: ServerConfig = {
     name: entry.name,
     transport,
@@ -164,8 +180,8 @@ function fillIn(
 const isFolder = (name: string) => Object.hasOwn(withWorkspace({}, ''), name)
 
 function unsetVariable(name: string, input: string | undefined): string {
-  const asked = input === undefined ? '' : ` to what VS Code asks for as ${JSON.stringify(input)}`
-  return `the environment variable ${name} is not set; set it${asked}. The server is left out.`
+  const asked = input === undefined ? '' : `; set it to what VS Code asks for as ${JSON.stringify(input)}`
+  return `the environment variable ${name} is not set${asked}. The server is left out until it is.`
 }
 
 function makeTransport(
@@ -184,10 +200,7 @@ function makeTransport(
   }
 }
 
-function transportProblem(
-  transport: StdioConfig | RemoteConfig,
-  { program }: LocalMachine,
-): string | undefined {
+function transportProblem(transport: StdioConfig | RemoteConfig): string | undefined {
   if (wordsOf(transport).some(hasUserValue))
     return `\${user:…} can only be used in ${transport.kind === 'stdio' ? '"env"' : '"headers"'}; the server is left out.`
   if (transport.kind !== 'stdio') {
@@ -199,8 +212,7 @@ function transportProblem(
       ? undefined
       : '"url" is not a valid URL; check its host and its port, which is at most 65535. The server is left out.'
   }
-  if (transport.command === '') return '"command" is empty; the server is left out.'
-  return isToolshelf(transport, program?.[1]) ? ownEntry : undefined
+  return transport.command === '' ? '"command" is empty; the server is left out.' : undefined
 }
 
 /** Returns what decides which program runs, or which host is contacted. */
@@ -209,11 +221,13 @@ function wordsOf(transport: StdioConfig | RemoteConfig): readonly string[] {
   return [transport.command, ...transport.args, transport.cwd ?? '']
 }
 
-/** The problem reported for an entry that starts the gateway. */
-export const ownEntry = 'it is Toolshelf itself; it is left out.'
+const OWN_ENTRY = 'it is Toolshelf itself; it is left out.'
 
 /** Returns whether a command starts this gateway, which would start itself endlessly. */
-function isToolshelf({ command, args }: StdioConfig, script: string | undefined): boolean {
+function isToolshelf(transport: StdioConfig | RemoteConfig, { program }: LocalMachine): boolean {
+  if (transport.kind !== 'stdio') return false
+  const { command, args } = transport
+  const script = program?.[1]
   // Splits arguments into words, as in `sh -c "toolshelf mcp"`; the script's own path may contain spaces.
   const words = [command, ...args].flatMap((word) => (word === script ? [word] : word.split(/\s+/)))
   const isProgram = (word: string) =>

@@ -64,6 +64,14 @@ export async function writePrivately(file: string, content: string | Buffer): Pr
   await replaceFile(target, content, { mode: 0o600 })
 }
 
+const TEMPORARY = '.toolshelf-'
+
+/** Returns whether `replaceFile` gives a temporary file this name, for a file called `file`. */
+export function isTemporaryFor(name: string, file: string): boolean {
+  const start = `${file}${TEMPORARY}`
+  return name.startsWith(start) && /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(name.slice(start.length))
+}
+
 /** Permissions and owner of a file. */
 export type FileRights = { readonly mode: number; readonly uid?: number; readonly gid?: number }
 
@@ -73,7 +81,7 @@ export async function replaceFile(
   content: string | Buffer,
   { mode, uid, gid }: FileRights,
 ): Promise<void> {
-  const temporary = `${file}.${randomUUID()}`
+  const temporary = `${file}${TEMPORARY}${randomUUID()}`
   try {
     const handle = await open(temporary, 'wx', 0o600)
     try {

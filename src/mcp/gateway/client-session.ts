@@ -1,7 +1,8 @@
 // Implements the session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
 import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../../core/index.ts'
-import { CALL_TOOL, dropOldest, type Fields, fieldsOf, SEARCH_TOOL } from '../../lib/index.ts'
+import { CALL_TOOL, dropOldest, type Fields, fieldsOf, isShallow, SEARCH_TOOL } from '../../lib/index.ts'
+import { MAX_JSON_DEPTH } from '../../node/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
 import { DISCOVER_SKILLS, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
@@ -354,6 +355,8 @@ class GatewayClientSession implements ClientSession {
     options: CallOptions,
   ): Promise<CallOutput> {
     const { callServer, addresses, traceOf } = this.#options
+    if (!isShallow(input, MAX_JSON_DEPTH))
+      throw new Error(`the arguments are nested more than ${MAX_JSON_DEPTH} levels deep`)
     const traced = { trace: traceOf(options, this), name, server, input, options }
     const output = await runTraced(traced, (given) => callServer(server, tool, input, given))
     return addressOutput(output, server, addresses)

@@ -51,6 +51,7 @@ export function createConnectedClients(): ConnectedClients {
         if (method !== 'roots/list') throw new Error('questions are passed on only during a call')
         if (!client || !canAnswer(capabilitiesOf(client), method))
           throw new Error(`no client supports ${method}`)
+        // The SDK's union of requests cannot be built from a method that varies.
         const request = assertSendable({ method, params }) as never
         return (await client.request(request, { timeout: MAX_ANSWER_MS })) as typeof params
       },

@@ -86,6 +86,7 @@ export function createExchanges(peers?: ExchangePeers): Exchanges {
   })
 
   return {
+    // The outcome is what `work` returned, or a question; the map of open exchanges cannot know the type of the first.
     async run(round, caller, work) {
       const state = round.requestState()
       const responses = round.inputResponses ?? {}
@@ -172,6 +173,7 @@ class Exchange {
     const inputRequests = Object.fromEntries(
       asked.map(({ key, method, params }) => [key, { method, params }]),
     )
+    // The questions come from the server as they are, without the SDK's types.
     return inputRequired({ inputRequests: inputRequests as never, requestState: this.#id })
   }
 

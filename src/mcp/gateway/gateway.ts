@@ -79,6 +79,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
 
 /** One MCP server in front of many, for any number of clients. */
 export type McpGateway = {
+  /** The host behind the gateway. */
   readonly host: McpHost
   /**
    * Creates a server for one client: for one connection, or for one request if the protocol has no connections.
@@ -103,6 +104,7 @@ export type McpGateway = {
   readonly peers: ReplicaPeers | undefined
   /** What `/metrics` shows. */
   readonly metrics: McpMetrics
+  /** Disconnects all clients and stops all servers. */
   close(): Promise<void>
 }
 

@@ -88,6 +88,8 @@ function createRequestContext({
       canAnswer: (method: string) => canAnswer(capabilities, method),
       onProgress: progressFor(request),
     }
+    // A server's answer passes through as it is: `never` fits the result type of any handler of the SDK. The lists below
+    // are cast for the same reason.
     return (await exchanges.run(request, caller, work)) as never
   }
 
@@ -233,6 +235,7 @@ function metaOf({ _meta }: Request, http: ServerContext['http']): Pick<CallOptio
 function progressFor({ _meta, notify }: Request): (progress: Progress) => void {
   const progressToken = _meta?.progressToken
   const send = async (params: object) =>
+    // `params` come from the server as they are, without the SDK's type.
     notify(assertSendable({ method: 'notifications/progress', params }) as never)
   return (progress) => {
     if (progressToken !== undefined) send({ ...progress, progressToken }).catch(() => {})

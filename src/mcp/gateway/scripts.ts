@@ -1,7 +1,15 @@
 // Implements RunScript: a small program that calls the servers' tools, in one request of the client. Each of its calls
 // is an ordinary call; by default it may call only tools that are known to read only.
 import { mcpName, type PoolTool } from '../../core/index.ts'
-import { cleanText, errorMessage, type Fields, fieldsOf, quote, textOf } from '../../lib/index.ts'
+import {
+  cleanText,
+  errorMessage,
+  type Fields,
+  fieldsOf,
+  quote,
+  SEARCH_TOOL,
+  textOf,
+} from '../../lib/index.ts'
 import {
   type CallForScript,
   createScriptRunner,
@@ -38,7 +46,7 @@ export function createScripts(options: boolean | GatewayScripts): Scripts | unde
 export const gatewayScriptTool: OwnTool = {
   name: SCRIPT_TOOL,
   title: 'Run a script over tools',
-  description: runScriptTool.description,
+  description: runScriptTool.description(SEARCH_TOOL),
   inputSchema: runScriptTool.schema,
   annotations: { readOnlyHint: false, openWorldHint: true },
   _meta: ALWAYS_LOAD,

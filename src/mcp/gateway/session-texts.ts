@@ -1,6 +1,6 @@
 // Writes the texts of a client session: what searches found, which tools are held back, and why a call failed.
 import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
-import { CALL_TOOL, cut, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
+import { CALL_THESE, cut, type Fields, fieldsOf, misnamesArguments, SEARCH_TOOL } from '../../lib/index.ts'
 import type { CallOutput, McpHost } from '../types.ts'
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
@@ -36,8 +36,9 @@ export function aboutDropped(names: readonly string[]): string {
 
 /** Reads the input of CallTool, whose arguments models sometimes write as a JSON string. */
 export function readWrapped(input: unknown): { name: string; input: Fields } | undefined {
-  const { name, arguments: given = {} } = (input ?? {}) as Fields
-  if (typeof name !== 'string') return undefined
+  const call = fieldsOf(input)
+  const { name, arguments: given = {} } = call
+  if (typeof name !== 'string' || misnamesArguments(call)) return undefined
   const parsed = typeof given === 'string' ? parse(given) : given
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
   return { name, input: parsed as Fields }
@@ -55,7 +56,7 @@ function parse(text: string): unknown {
 export function describeFound({ tools, definitions }: SearchOutcome, remark: string): string {
   const isWhole = tools.every(({ json }, index) => json === definitions[index])
   const about = isWhole ? '' : ` ("?" marks what may be left out; "select:<name>" gives one whole)`
-  const head = `Call these with ${CALL_TOOL}, by their full name. Their definitions${about}:`
+  const head = `${CALL_THESE}, by their full name. Their definitions${about}:`
   return [head, ...definitions, ...(remark ? [remark] : [])].join('\n')
 }
 

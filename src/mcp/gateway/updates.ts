@@ -74,6 +74,7 @@ export function keepInformed(options: UpdateOptions): () => void {
     host.notifyServers('notifications/roots/list_changed'),
   )
 
+  // `params` come from the server as they are, without the SDK's type.
   const sendLog = async (params: object) =>
     server.notification(assertSendable({ method: 'notifications/message', params }) as never)
 

@@ -4,6 +4,7 @@ import type { AuthProvider } from '@modelcontextprotocol/client'
 import type { Fields } from '../../lib/index.ts'
 import type { Limiter } from '../../node/index.ts'
 import type { DefinitionCache } from '../cache/index.ts'
+import type { LoginHint } from '../protocol/index.ts'
 import type { StdioLimits } from '../session/index.ts'
 import type {
   CallOptions,
@@ -91,6 +92,7 @@ export type ConnectionOptions = {
   readonly cache: DefinitionCache | undefined
   readonly limit: Limiter
   readonly authorize: () => Promise<AuthProvider | undefined>
+  readonly loginHint?: LoginHint | undefined
   readonly times: HostTimeouts
   readonly limits: StdioLimits | undefined
   readonly questionHandler: QuestionHandler | undefined

@@ -8,7 +8,7 @@ import {
   isAnswer,
   isUndelivered,
   SessionError,
-  withLastLine,
+  withErrorLine,
 } from '../protocol/index.ts'
 import { createRedactor, type Redactor, redactLists, watchTokens } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
@@ -213,7 +213,7 @@ class ServerConnection implements Connection {
 
   async #open(): Promise<ServerSession> {
     if (this.#lifecycle.isClosed()) throw new Error('the host was closed')
-    const { clientInfo, limits, capabilities, authorize } = this.#options
+    const { clientInfo, limits, capabilities, authorize, loginHint } = this.#options
     // Imported here because loading the MCP SDK takes longer than a gateway may take to answer its first client.
     const { openServerSession } = await import('../session/session.ts')
     const startedAt = performance.now()
@@ -223,7 +223,8 @@ class ServerConnection implements Connection {
       clientInfo,
       capabilities: this.#questions.allowed(capabilities()),
       isKnownLegacy: this.#record.isKnownLegacy(),
-      authorize: watchTokens(await authorize(), this.#redactor),
+      authProvider: watchTokens(await authorize(), this.#redactor),
+      loginHint,
       limits,
       redact: this.#redactor.text,
       signal: this.#lifecycle.signal,
@@ -240,7 +241,7 @@ class ServerConnection implements Connection {
       await this.#adopt(session, listed, Math.round(performance.now() - startedAt))
     } catch (error) {
       await session.close()
-      throw new SessionError((error as Error).message, session.stderr(), error)
+      throw new SessionError((error as Error).message, { stderr: session.stderr(), cause: error })
     }
     return session
   }
@@ -278,13 +279,13 @@ class ServerConnection implements Connection {
     this.#record.update({ pid: undefined })
     if (!this.#config.lazy) this.#fail(reason, stderr)
     else if (this.#lifecycle.apply({ type: 'stopped' }))
-      this.#record.report({ state: 'idle', reason: withLastLine(reason, stderr), stderr })
+      this.#record.report({ state: 'idle', reason: withErrorLine(reason, stderr), stderr })
   }
 
   /** Retries later, except a lazy server whose tools are known: the next call connects to it. */
   #fail(reason: string, stderr: string): void {
     if (!this.#lifecycle.apply({ type: 'failed' })) return
-    this.#record.report({ state: 'failed', reason: withLastLine(reason, stderr), stderr })
+    this.#record.report({ state: 'failed', reason: withErrorLine(reason, stderr), stderr })
     if (this.#config.lazy && this.#record.view().tools.length > 0) return
     const retry = () => {
       if (this.#lifecycle.phase().state === 'failed') this.#connect(false).catch(() => {})

@@ -1,6 +1,6 @@
 // Pings an inactive server to check that it still answers. Only in the older protocol: the newer one has no ping.
 // Implements H6.
-import type { ServerSession } from '../session/index.ts'
+import { isSilence, type ServerSession } from '../session/index.ts'
 import type { HostTimeouts } from './timers.ts'
 
 /** Options of `watchHealth`. */
@@ -34,7 +34,7 @@ export function watchHealth({ session, times, later, isBusy, isOver, onSilence }
   const answers = () =>
     session.request('ping', undefined, { timeoutMs: times.pingTimeoutMs }).then(
       () => true,
-      (error: Error) => !/did not answer/.test(error.message),
+      (error: unknown) => !isSilence(error),
     )
   later(look, times.healthIntervalMs)
 }

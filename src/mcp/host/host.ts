@@ -23,7 +23,13 @@ import type { PinChecker } from './change-guard.ts'
 import type { Connection } from './connection-types.ts'
 import { toBlocks } from './content.ts'
 import { createListeners, type Listeners } from './host-events.ts'
-import { alwaysLoadedFirst, hasAlwaysLoadedTools, heldBack, type Member, whyUnavailable } from './member.ts'
+import {
+  alwaysLoadedFirst,
+  describeHeldBack,
+  hasAlwaysLoadedTools,
+  type Member,
+  whyUnavailable,
+} from './member.ts'
 import { Members } from './members.ts'
 import { defaultTimeouts, type HostTimeouts } from './timers.ts'
 
@@ -49,6 +55,11 @@ export type McpHostOptions = {
   readonly acceptHint?: (server: string) => string
   /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
+  /**
+   * Says how to give a remote server a token, for the message about a server that needs a login, or permissions
+   * (`scope`) that its token lacks. Default: names the option `authorize`.
+   */
+  readonly loginHint?: (server: string, scope?: string) => string
   /**
    * Answers questions of servers during calls that have no handler of their own; outside of calls, only `roots/list`.
    */
@@ -183,10 +194,13 @@ class ServerHost implements McpHost {
     const member = this.#members.get(server)
     const { guard } = this.#members.lists
     if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
-      throw new Error(heldBack(`the prompt "${params?.name}"`, this.#acceptHint(server)))
+      throw new Error(describeHeldBack(`the prompt "${params?.name}"`, this.#acceptHint(server)))
     if (guard.isSkillHeld(server, params?.uri))
       throw new Error(
-        heldBack(`the skill of ${oneLine(String(params?.uri), MAX_SHOWN_LENGTH)}`, this.#acceptHint(server)),
+        describeHeldBack(
+          `the skill of ${oneLine(String(params?.uri), MAX_SHOWN_LENGTH)}`,
+          this.#acceptHint(server),
+        ),
       )
     const result = await underWay(member, member.connection.request(method, params, options))
     if (method === 'skills/get') return { ...result, skill: await this.#reviewed(server, result.skill) }
@@ -201,7 +215,9 @@ class ServerHost implements McpHost {
     if (!entry) throw new Error(`the server "${server}" gave an invalid skill: ${problems[0]}`)
     const [allowed] = await this.#members.lists.guard.skills(server, entries)
     if (!allowed)
-      throw new Error(heldBack(`the skill ${oneLine(entry.uri, MAX_SHOWN_LENGTH)}`, this.#acceptHint(server)))
+      throw new Error(
+        describeHeldBack(`the skill ${oneLine(entry.uri, MAX_SHOWN_LENGTH)}`, this.#acceptHint(server)),
+      )
     return allowed
   }
 

@@ -75,11 +75,11 @@ export function describeMember(
 /** Returns why a tool cannot be called. */
 export function whyUnavailable({ config, hidden }: Member, tool: string, acceptHint: string): string {
   if (hidden.has(tool)) return `"${tool}" of "${config.name}" is not allowed by ${config.source}`
-  return heldBack(`"${tool}" of "${config.name}"`, acceptHint)
+  return describeHeldBack(`"${tool}" of "${config.name}"`, acceptHint)
 }
 
 /** Returns the message about something that is held back. */
-export function heldBack(subject: string, acceptHint: string): string {
+export function describeHeldBack(subject: string, acceptHint: string): string {
   return `${subject} is held back: it changed since it was first seen. ${acceptHint}`
 }
 

@@ -13,7 +13,15 @@ import { MemberLists } from './member-lists.ts'
 /** Options of `Members`. */
 export type MembersOptions = Pick<
   McpHostOptions,
-  'shelf' | 'pins' | 'onChange' | 'alwaysLoad' | 'authorize' | 'questionHandler' | 'clientInfo' | 'limits'
+  | 'shelf'
+  | 'pins'
+  | 'onChange'
+  | 'alwaysLoad'
+  | 'authorize'
+  | 'loginHint'
+  | 'questionHandler'
+  | 'clientInfo'
+  | 'limits'
 > &
   Pick<ConnectionOptions, 'cache' | 'limit' | 'times'> & {
     readonly capabilities: () => Fields

@@ -11,6 +11,7 @@ export type NotificationOptions = {
   readonly later: (task: () => void, milliseconds: number) => unknown
   /** Reads a changed list; returns false if the list is not kept, so that the notification itself is forwarded. */
   readonly relist: (list: ListName) => boolean
+  /** Milliseconds of a monotonic clock. Default: `performance.now`. */
   readonly now?: () => number
   /** `client`: the client whose call it belongs to, if known. */
   readonly deliver: (method: string, params: Fields, client: object | undefined) => void
@@ -42,7 +43,7 @@ export function createNotifications(options: NotificationOptions): Notifications
     LISTS.map((list) => {
       const method = `notifications/${list}/list_changed`
       const changed = () => void (relist(list) || deliver(method, {}, undefined))
-      return [method, createPace(refreshMs, later, changed)]
+      return [method, createPace({ minGapMs: refreshMs, later, now, task: changed })]
     }),
   )
   const mayLog = createBucket(LOG_BURST, LOGS_PER_SECOND / 1000, now)
@@ -107,30 +108,34 @@ export function createBucket(capacity: number, perMillisecond: number, now: () =
 /** Milliseconds between two readings of a list that keeps changing. */
 const MAX_GAP_MS = 30_000
 
+type PaceOptions = Pick<NotificationOptions, 'later'> &
+  Required<Pick<NotificationOptions, 'now'>> & {
+    /** Shortest interval in milliseconds between two readings. */
+    readonly minGapMs: number
+    /** Reads the list. */
+    readonly task: () => void
+  }
+
 /**
  * Limits how often a changed list is read: soon at first, less and less often while it keeps changing. Returns a function
  * to call at each change; the task runs once for all changes until then.
  */
-function createPace(
-  shortest: number,
-  later: (task: () => void, milliseconds: number) => unknown,
-  task: () => void,
-): () => void {
+function createPace({ minGapMs, later, now, task }: PaceOptions): () => void {
   let isWaiting = false
   let ranAt = Number.NEGATIVE_INFINITY
-  let gap = shortest
+  let gap = minGapMs
   return () => {
     if (isWaiting) return
     isWaiting = true
-    const now = performance.now()
-    gap = now - ranAt < 4 * gap ? Math.min(gap * 2, MAX_GAP_MS) : shortest
+    const changedAt = now()
+    gap = changedAt - ranAt < 4 * gap ? Math.min(gap * 2, MAX_GAP_MS) : minGapMs
     later(
       () => {
         isWaiting = false
-        ranAt = performance.now()
+        ranAt = now()
         task()
       },
-      Math.max(shortest / 5, ranAt + gap - now),
+      Math.max(minGapMs / 5, ranAt + gap - changedAt),
     )
   }
 }

@@ -157,7 +157,7 @@ class Questions implements ServerQuestions {
     const { config } = this.#options
     const denied = Object.values(KINDS).filter((kind) => config[kind] === 'deny')
     return Object.fromEntries(
-      Object.entries(capabilities).filter(([name]) => !denied.includes(name as never)),
+      Object.entries(capabilities).filter(([name]) => !denied.some((one) => one === name)),
     )
   }
 

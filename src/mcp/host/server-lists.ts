@@ -76,7 +76,7 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
 
   function set(kind: ListKind, { entries, ttlMs }: Listed): void {
     const before = lists.get(kind)?.entries ?? []
-    const after = sameOrNew(before, cut(clean(entries)))
+    const after = sameOrNew(before, withinSizeLimit(clean(entries)))
     lists.set(kind, { entries: after, freshUntil: freshUntil(ttlMs) })
     listed.add(kind)
     if (after !== before) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
@@ -157,7 +157,7 @@ export function freshUntil(ttlMs: number | undefined): number {
 /** Longest time-to-live that a server may set. */
 const MAX_FRESH_MS = 7 * 24 * 3_600_000
 
-function cut(entries: readonly unknown[]): readonly unknown[] {
+function withinSizeLimit(entries: readonly unknown[]): readonly unknown[] {
   let size = 0
   return entries.filter((entry) => {
     const length = lengthOf(entry)

@@ -84,14 +84,14 @@ export type Backoff = {
   disconnected(): void
 }
 
-/** Creates delays from `first` to `longest` milliseconds. */
-export function createBackoff(first: number, longest: number): Backoff {
+/** Creates delays from `firstMs` to `maxMs` milliseconds. */
+export function createBackoff(firstMs: number, maxMs: number): Backoff {
   let failures = 0
   let delay = 0
   let connectedAt = 0
   return {
     nextDelay() {
-      delay = Math.min(longest, first * 2 ** failures++)
+      delay = Math.min(maxMs, firstMs * 2 ** failures++)
       return delay * (0.75 + Math.random() / 2)
     },
     connected() {

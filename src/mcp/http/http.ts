@@ -77,9 +77,9 @@ export type McpHttpOptions = {
   readonly serverWaitMs?: number
 }
 
-/** An MCP gateway that listens for HTTP clients. */
+/** A gateway that listens for HTTP clients. */
 export type McpHttpGateway = {
-  /** Where clients reach it. */
+  /** The URL of the endpoint, such as `http://127.0.0.1:8080/mcp`. */
   readonly url: string
   /** Returns the number of requests in progress, without streams of notifications. */
   activeRequests(): number
@@ -92,6 +92,7 @@ export type McpHttpGateway = {
    * 503, waits up to `timeoutMs` for running calls, and closes.
    */
   drain(timeoutMs: number, delayMs?: number): Promise<void>
+  /** Stops listening and ends all sessions at once, and stops all servers. */
   close(): Promise<void>
 }
 
@@ -182,7 +183,7 @@ export async function serveMcpGatewayOnHttp(
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
-      await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
+      if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
       await Promise.all([traffic.drain(timeoutMs), gateway.peers?.calls.drain(timeoutMs)])
       await closeGently(server, traffic.running() > 0 ? 0 : LAST_REFUSALS_MS)
       await closeAll()

@@ -115,9 +115,14 @@ function isRefusal(error: unknown): error is OAuthError {
   return error instanceof OAuthError && REFUSALS.includes(error.code)
 }
 
-/** @internal */
-function needsLogin(server: string, why?: string, command = `toolshelf login ${server}`): UnauthorizedError {
-  return new UnauthorizedError(`needs a login${why ? ` (${why})` : ''}: run "${command}"`)
+/** A login is needed; the message says why, and what to run. */
+class LoginNeededError extends UnauthorizedError {
+  /** `reasonFor` shows the message as it is. */
+  readonly isForUser = true
+}
+
+function needsLogin(server: string, why?: string, command = `toolshelf login ${server}`): LoginNeededError {
+  return new LoginNeededError(`needs a login${why ? ` (${why})` : ''}: run "${command}"`)
 }
 
 const MAX_REQUEST_MS = 20_000

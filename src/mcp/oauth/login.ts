@@ -216,7 +216,7 @@ async function countTools(
     clientInfo,
     capabilities: {},
     isKnownLegacy: false,
-    authorize: provider as unknown as ServerSessionOptions['authorize'],
+    authProvider: provider as unknown as ServerSessionOptions['authProvider'],
     limits: undefined,
     redact: createRedactor(config).text,
     signal: signal ?? new AbortController().signal,

@@ -58,6 +58,7 @@ export type Pins = {
   hold(server: string, names: readonly string[], kind?: PinKind): Promise<readonly string[]>
   /** Deletes the pins of a server; returns false if it had none. */
   forget(server: string): Promise<boolean>
+  /** Returns every server that has pins, with its changes. */
   list(): Promise<readonly PinnedServer[]>
 }
 

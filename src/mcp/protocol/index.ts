@@ -2,8 +2,9 @@
 
 export { CallError, failureMessage, isAnswer, isUndelivered } from './call-error.ts'
 export { type ClientCall, callContext, currentCall } from './current-call.ts'
+export { lastLinesWithError } from './error-line.ts'
 export { isReservedKey, passableMeta, withPassableMeta } from './meta.ts'
 export { headerFault } from './param-headers.ts'
-export { missingRights, PROCESS_ENDED_PREFIX, reasonFor, withLastLine } from './reasons.ts'
+export { type LoginHint, missingRights, PROCESS_ENDED_PREFIX, reasonFor, withErrorLine } from './reasons.ts'
 export { SessionError } from './session-error.ts'
 export { isForModel, isForPages } from './visibility.ts'

@@ -1,6 +1,14 @@
 // Explains why a connection failed, in messages that users can act on.
 import { existsSync } from 'node:fs'
 import type { ServerConfig } from '../types.ts'
+import { errorLineOf } from './error-line.ts'
+
+/** Says how to give a server's requests a token, for messages; `scope` names the permissions that are missing. */
+export type LoginHint = (server: string, scope?: string) => string
+
+/** The hint for hosts whose caller supplies the tokens. */
+const nameAuthorize: LoginHint = (_server, scope) =>
+  `supply a token${scope === undefined ? '' : ` with the scope "${scope}"`} through the option "authorize"`
 
 /** The start of the message about a process that ended by itself. */
 export const PROCESS_ENDED_PREFIX = 'the process '
@@ -10,16 +18,22 @@ export function reasonFor(
   error: unknown,
   ending: string | undefined,
   { name, transport }: ServerConfig,
+  loginHint = nameAuthorize,
 ): string {
-  const { code, status, message } = error as { code?: unknown; status?: number; message?: string }
+  const { code, status, message, isForUser } = error as {
+    readonly code?: unknown
+    readonly status?: number
+    readonly message?: string
+    /** The message says already what users should do. */
+    readonly isForUser?: boolean
+  }
   if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
     return `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`
   if (code === 'ENOENT' && transport.kind === 'stdio')
     return `the command "${transport.command}" was not found; install it, or write its full path`
   if (code === 'EACCES' && transport.kind === 'stdio')
     return `the command "${transport.command}" is not executable; check its permissions`
-  if (isUnauthorized(error))
-    return message?.includes('login') ? message : `needs a login: run "toolshelf login ${name}"`
+  if (isUnauthorized(error)) return isForUser && message ? message : `needs a login: ${loginHint(name)}`
   if (ending !== undefined) return `${PROCESS_ENDED_PREFIX}${ending} before it was ready`
   if (transport.kind !== 'stdio' && status !== undefined)
     return `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
@@ -50,21 +64,13 @@ function isUnauthorized(error: unknown): boolean {
  * Returns the message about missing permissions. Omits a scope with shell syntax: the server chooses it, and users and
  * models run commands they read.
  */
-export function missingRights(server: string, scope = ''): string {
+export function missingRights(server: string, scope = '', loginHint = nameAuthorize): string {
   const isHarmless = /^[\w.:/,+ -]{1,500}$/.test(scope)
-  return `It needs more permissions: run "toolshelf login ${server}${isHarmless ? ` --scope "${scope}"` : ''}"`
+  return `It needs more permissions: ${loginHint(server, isHarmless ? scope : undefined)}`
 }
 
-/** Adds the last line of stderr to a reason. */
-export function withLastLine(reason: string, stderr: string): string {
-  const words = lastLine(stderr)
+/** Adds the line of stderr that names the error to a reason. */
+export function withErrorLine(reason: string, stderr: string): string {
+  const words = errorLineOf(stderr).slice(0, 300)
   return words && !reason.includes(words) ? `${reason}. It said: ${words}` : reason
-}
-
-/** Returns the line that explains the failure: below a stack trace there are only frames and the Node version. */
-function lastLine(text: string): string {
-  const lines = text
-    .split('\n')
-    .filter((line) => /\S/.test(line) && !/^\s+at |^Node\.js v|complete log of this run/.test(line))
-  return lines.at(-1)?.trim().slice(0, 300) ?? ''
 }

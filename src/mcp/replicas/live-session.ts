@@ -3,7 +3,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
 import type { RemoteCalls } from './remote-calls.ts'
-import { parsed, type Replica } from './replica.ts'
+import { parseFields, type Replica } from './replica.ts'
 import { readState, type SessionState } from './session-record.ts'
 import type { SharedSession, StoredSession } from './shared-session.ts'
 import { createSharedTransport, type SharedTransport } from './shared-transport.ts'
@@ -106,7 +106,9 @@ export class LiveSession implements SessionLink {
 
   async listen(): Promise<void> {
     const { replica, id } = this.#options
-    this.#stopListening = await replica.store.subscribe(channelOf(id), (text) => this.#receive(parsed(text)))
+    this.#stopListening = await replica.store.subscribe(channelOf(id), (text) =>
+      this.#receive(parseFields(text)),
+    )
     if (this.#hasLeft) this.leave()
   }
 

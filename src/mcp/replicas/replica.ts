@@ -61,7 +61,7 @@ export function createReplica({
   let isBeating = false
 
   function receive(text: string): void {
-    const message = parsed(text)
+    const message = parseFields(text)
     if (typeof message.type !== 'string' || typeof message.from !== 'string') return
     handlers.get(message.type)?.(fieldsOf(message.body), message.from)
   }
@@ -117,7 +117,7 @@ const keyOf = (id: string) => `replica/${id}`
 const channelOf = (id: string) => `replica/${id}`
 
 /** Parses a message of another replica; returns no fields if it is not an object. */
-export function parsed(text: string): Fields {
+export function parseFields(text: string): Fields {
   try {
     return fieldsOf(JSON.parse(text))
   } catch {

@@ -16,8 +16,8 @@ const realClock: FetchClock = {
     sleep(milliseconds, undefined, { ref: false, ...(signal ? { signal } : {}) }),
 }
 
-/** Creates a fetch that fails when a body, or one event of an event stream, has more than `longest` bytes. */
-export function boundedFetch(longest: number, clock: FetchClock = realClock): typeof fetch {
+/** Creates a fetch that fails when a body, or one event of an event stream, has more than `maxBytes` bytes. */
+export function boundedFetch(maxBytes: number, clock: FetchClock = realClock): typeof fetch {
   const pauseOf = createReconnectPace(clock.now)
   return async (input, init) => {
     const pause = isStream(init) ? pauseOf() : 0
@@ -26,7 +26,7 @@ export function boundedFetch(longest: number, clock: FetchClock = realClock): ty
     if (!response.body) return response
     const isEvents = response.headers.get('content-type')?.includes('text/event-stream') ?? false
     const { status, statusText, headers } = response
-    const body = response.body.pipeThrough(isEvents ? eventMeter(longest) : meter(longest))
+    const body = response.body.pipeThrough(isEvents ? eventMeter(maxBytes) : meter(maxBytes))
     return new Response(body, { status, statusText, headers })
   }
 }
@@ -58,12 +58,12 @@ function createReconnectPace(now: () => number): () => number {
 
 type Meter = TransformStream<Uint8Array, Uint8Array>
 
-function meter(longest: number): Meter {
+function meter(maxBytes: number): Meter {
   let size = 0
   return new TransformStream({
     transform(chunk, controller) {
       size += chunk.length
-      if (size > longest) throw tooLong(longest)
+      if (size > maxBytes) throw tooLong(maxBytes)
       controller.enqueue(chunk)
     },
   })
@@ -78,7 +78,7 @@ const BYTES_OF_ONE = 16_384
 const MAX_PAUSE_MS = 5000
 
 /** Limits the length of each event and the rate of events; the stream as a whole may last forever. */
-function eventMeter(longest: number): Meter {
+function eventMeter(maxBytes: number): Meter {
   const spend = createBudget(BURST, PER_MILLISECOND)
   let size = 0
   let isLineEmpty = true
@@ -105,7 +105,7 @@ function eventMeter(longest: number): Meter {
   return new TransformStream({
     async transform(chunk, controller) {
       const events = read(chunk)
-      if (size > longest) throw tooLong(longest)
+      if (size > maxBytes) throw tooLong(maxBytes)
       controller.enqueue(chunk)
       const now = performance.now()
       const pause = spend(now - last, events + chunk.length / BYTES_OF_ONE)
@@ -118,6 +118,6 @@ function eventMeter(longest: number): Meter {
 const NEWLINE = 10
 const RETURN = 13
 
-function tooLong(longest: number): Error {
-  return new Error(`it sent a message of more than ${Math.round(longest / 1_000_000)} MB`)
+function tooLong(maxBytes: number): Error {
+  return new Error(`it sent a message of more than ${Math.round(maxBytes / 1_000_000)} MB`)
 }

@@ -1,9 +1,10 @@
 // Splits bytes into lines and parses each as a JSON-RPC message. Returns other lines, such as log output, without one.
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+import { whyTooComplex } from '../../node/index.ts'
 
 /** Reads lines from chunks. */
 export type LineReader = {
-  /** Returns the lines that a chunk completes. Throws if the unfinished line is too long. */
+  /** Returns the lines that a chunk completes. Throws if a line is too long or has too many values. */
   read(chunk: Buffer): MessageLine[]
 }
 
@@ -17,8 +18,11 @@ export type MessageLine = {
 
 const NEWLINE = 10
 
-/** Creates a reader for lines of at most `longest` bytes. */
-export function createLineReader(longest: number): LineReader {
+/** Values of one message. More are seconds of parsing, during which nothing else is done. */
+const MAX_VALUES = 5_000_000
+
+/** Creates a reader for lines of at most `maxBytes` bytes. */
+export function createLineReader(maxBytes: number): LineReader {
   let parts: Buffer[] = []
   let size = 0
   return {
@@ -37,9 +41,9 @@ export function createLineReader(longest: number): LineReader {
         parts.push(chunk.subarray(start))
         size += chunk.length - start
       }
-      if (size > longest) {
+      if (size > maxBytes) {
         parts = []
-        throw new Error(`it wrote a line of more than ${Math.round(longest / 1_000_000)} MB`)
+        throw new Error(`it wrote a line of more than ${Math.round(maxBytes / 1_000_000)} MB`)
       }
       return lines
     },
@@ -56,6 +60,8 @@ type Loose = { jsonrpc?: unknown; id?: unknown; method?: unknown; error?: unknow
 
 function parse(line: Buffer): JSONRPCMessage | undefined {
   if (!looksLikeObject(line)) return undefined
+  const why = whyTooComplex(line, { maxValues: MAX_VALUES, maxDepth: Number.POSITIVE_INFINITY })
+  if (why !== undefined) throw new Error(`it wrote a message that ${why}`)
   let value: Loose | null
   try {
     value = JSON.parse(line.toString('utf8')) as Loose | null

@@ -3,7 +3,7 @@
 
 import type { Fields } from '../../lib/index.ts'
 import { createYieldBySize, seconds, withTimeout } from '../../node/index.ts'
-import { SilenceError } from './timeouts.ts'
+import { isSilence } from './timeouts.ts'
 
 /** The entries of a list. */
 export type Listed = {
@@ -61,7 +61,7 @@ export async function listPages(
   const late = `it did not list its ${field} within ${seconds(timeoutMs)}`
   const isCut = await withTimeout(walk(), timeoutMs, late).catch((error: Error) => {
     isLate = true
-    throw error.cause instanceof SilenceError ? new Error(late, { cause: error }) : error
+    throw isSilence(error) ? new Error(late, { cause: error }) : error
   })
   return { entries, isCut, ttlMs }
 }

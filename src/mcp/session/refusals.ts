@@ -1,6 +1,7 @@
 // Ends a session whose server asks again after each refusal: answering it would cost CPU time for ever, and questions
 // keep calls from timing out.
 // Implements H6, H9.
+import type { Transport } from '@modelcontextprotocol/client'
 import { createBudget } from './throttle.ts'
 
 /** Refused requests of a server that are answered at once. */
@@ -9,8 +10,10 @@ export const MAX_REFUSED = 1000
 const REFUSED_PER_MILLISECOND = 5 / 1000
 
 export type Refusals = {
-  /** Runs `answer` for a request of the server, and counts it if it fails. */
-  during<Value>(answer: () => Promise<Value>): Promise<Value>
+  /** Counts the errors that are sent to the server, whoever refuses: we, the SDK, or nobody knows the method. */
+  watch(transport: Transport): void
+  /** Runs `answer` for a request of the server, and counts it if the server cancels it, so that no error is sent. */
+  during<Value>(answer: () => Promise<Value>, signal: AbortSignal): Promise<Value>
 }
 
 /** @param onFlood - Ends the session; called once, with the reason. */
@@ -30,13 +33,19 @@ export function createRefusals(onFlood: (reason: string) => void): Refusals {
   }
 
   return {
-    async during(answer) {
+    watch(transport) {
+      const send = transport.send.bind(transport)
+      transport.send = (message, options) => {
+        if ('error' in message) count()
+        return send(message, options)
+      }
+    },
+    async during(answer, signal) {
       if (isFlooded) throw new Error(reason)
       try {
         return await answer()
-      } catch (error) {
-        count()
-        throw error
+      } finally {
+        if (signal.aborted) count()
       }
     },
   }

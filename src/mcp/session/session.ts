@@ -1,7 +1,6 @@
 // Implements one session with a server: opens it, sends requests, closes it. Does not validate responses strictly,
 // because one malformed field must not lose the rest.
 // Implements H1, H4.
-
 import {
   Client,
   type ClientCapabilities,
@@ -19,6 +18,7 @@ import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
   type ClientCall,
   currentCall,
+  type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
   passableMeta,
@@ -77,7 +77,8 @@ export type ServerSessionOptions = {
   readonly clientInfo: { readonly name: string; readonly version: string }
   readonly capabilities: Fields
   readonly isKnownLegacy: boolean
-  readonly authorize: AuthProvider | undefined
+  readonly authProvider: AuthProvider | undefined
+  readonly loginHint?: LoginHint | undefined
   readonly limits: StdioLimits | undefined
   /** Hides secrets in what the process writes to stderr. */
   readonly redact: (text: string) => string
@@ -102,8 +103,8 @@ export async function openServerSession(options: ServerSessionOptions): Promise<
     if (isKnownLegacy) return open(true)
     // Some servers exit at an unknown request; with the older protocol they stay.
     return open(false).catch((error: unknown) => {
-      const isEnded = error instanceof SessionError && error.message.startsWith(PROCESS_ENDED_PREFIX)
-      if (!isEnded || options.signal.aborted) throw error
+      const hasEnded = error instanceof SessionError && error.hasEnded
+      if (!hasEnded || options.signal.aborted) throw error
       return open(true)
     })
   }
@@ -123,11 +124,14 @@ function sse(config: RemoteConfig, options: ServerSessionOptions): Transport {
   return new SSEClientTransport(addressOf(config), remoteOptions(config, options))
 }
 
-function remoteOptions({ headers }: RemoteConfig, { authorize, limits = stdioLimits }: ServerSessionOptions) {
+function remoteOptions(
+  { headers }: RemoteConfig,
+  { authProvider, limits = stdioLimits }: ServerSessionOptions,
+) {
   return {
     requestInit: { headers: { ...headers } },
     fetch: boundedFetch(limits.maxMessageBytes),
-    ...(authorize ? { authProvider: authorize } : {}),
+    ...(authProvider ? { authProvider } : {}),
   }
 }
 
@@ -157,18 +161,19 @@ async function connect(
   isLegacy: boolean,
 ): Promise<ServerSession> {
   const { config } = options
-  const process = 'ending' in transport ? (transport as StdioTransport) : undefined
+  const child = 'ending' in transport ? (transport as StdioTransport) : undefined
   const left = Math.max(1, deadline - Date.now())
   const timeouts = createTimeouts()
   let stopped: string | undefined
   const refusals = createRefusals((why) => {
     stopped = `disconnected: ${why}`
-    if (process) process.stop(why)
+    if (child) child.stop(why)
     else void transport.close().catch(() => {})
   })
-  const onRequest: ServerSessionOptions['onRequest'] = (...question) =>
-    timeouts.during(() => refusals.during(() => options.onRequest(...question)))
-  const client = newClient({ ...options, onRequest }, process ? Math.min(MAX_PROBE_MS, left / 3) : left)
+  refusals.watch(transport)
+  const onRequest: ServerSessionOptions['onRequest'] = (method, params, signal) =>
+    timeouts.during(() => refusals.during(() => options.onRequest(method, params, signal), signal))
+  const client = newClient({ ...options, onRequest }, child ? Math.min(MAX_PROBE_MS, left / 3) : left)
   noteAnswers(transport)
   wrapResults(transport, () => client.getProtocolEra() === 'modern')
   let isOpen = false
@@ -176,10 +181,8 @@ async function connect(
   client.onclose = () => {
     if (!isOpen || isClosing) return
     options.onEnd(
-      process
-        ? `${PROCESS_ENDED_PREFIX}${process.ending() ?? 'ended'}`
-        : (stopped ?? 'it closed the connection'),
-      process?.tail() ?? '',
+      child ? `${PROCESS_ENDED_PREFIX}${child.ending() ?? 'ended'}` : (stopped ?? 'it closed the connection'),
+      child?.tail() ?? '',
     )
   }
   const opening = client.connect(transport, {
@@ -195,14 +198,15 @@ async function connect(
   } catch (error) {
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
-    const ending = error instanceof TimeoutError ? undefined : process?.ending()
-    throw new SessionError(reasonFor(error, ending, config), process?.tail() ?? '', error)
+    const ending = error instanceof TimeoutError ? undefined : child?.ending()
+    const details = { stderr: child?.tail() ?? '', ending, cause: error }
+    throw new SessionError(reasonFor(error, ending, config, options.loginHint), details)
   }
   isOpen = true
   void listenForChanges(client)
   return {
-    ...describeServer(client, process),
-    ...createRequests(client, timeouts, config.name, process),
+    ...describeServer(client, child),
+    ...createRequests(client, timeouts, options, child),
     async close() {
       isClosing = true
       options.signal.removeEventListener('abort', stop)
@@ -224,33 +228,29 @@ function newClient(options: ServerSessionOptions, probeTimeoutMs: number): Clien
 }
 
 /** Returns what a server says about itself once it is connected. */
-function describeServer(client: Client, process: StdioTransport | undefined) {
+function describeServer(client: Client, child: StdioTransport | undefined) {
   return {
     info: client.getServerVersion(),
     capabilities: (client.getServerCapabilities() ?? {}) as Fields,
     instructions: client.getInstructions(),
     protocol: client.getNegotiatedProtocolVersion(),
     isLegacy: client.getProtocolEra() === 'legacy',
-    mirrorsArguments: mirrorsArguments(client, process),
-    pid: process?.pid ?? undefined,
-    stderr: () => process?.tail() ?? '',
+    mirrorsArguments: client.getProtocolEra() === 'modern' && !child,
+    pid: child?.pid ?? undefined,
+    stderr: () => child?.tail() ?? '',
   }
-}
-
-function mirrorsArguments(client: Client, process: StdioTransport | undefined): boolean {
-  return client.getProtocolEra() === 'modern' && !process
 }
 
 /** Creates the requests to a connected server. */
 function createRequests(
   client: Client,
   timeouts: Timeouts,
-  server: string,
-  process: StdioTransport | undefined,
+  options: Pick<ServerSessionOptions, 'config' | 'loginHint'>,
+  child: StdioTransport | undefined,
 ): Pick<ServerSession, 'list' | 'call' | 'request' | 'notify'> {
   const modern = client.getProtocolEra() === 'modern' ? createModern(client) : undefined
   const explain = (cause: unknown): never => {
-    throw explained(cause, server, process?.ending())
+    throw explained(cause, options, child?.ending())
   }
   const sendOnce = (method: string, params: Fields | undefined, options: SessionCallOptions) =>
     timeouts
@@ -268,12 +268,13 @@ function createRequests(
       listPages((params) => send(method, params, { timeoutMs }), field, timeoutMs),
     async call(name, input, options) {
       const params = { name, arguments: { ...input } }
-      if (!options.tool || !modern || process) return readOutput(await send('tools/call', params, options))
+      if (!options.tool || !modern || child) return readOutput(await send('tools/call', params, options))
       const { outputSchema: _, ...toolDefinition } = options.tool as Parameters<Client['callTool']>[1] &
         ListedTool
       const call = (added: Fields) =>
         timeouts
           .limit(options, (limited) =>
+            // The definition is the server's own, of which the SDK reads only the schema.
             client.callTool({ ...params, ...added }, { ...limited, toolDefinition } as never),
           )
           .then(wholeResult, explain)
@@ -285,17 +286,22 @@ function createRequests(
     },
     // The newer protocol has no notifications of clients: a server reads the roots in each call that needs them.
     notify: async (method) => {
+      // The SDK's union of notifications cannot be built from a method that varies.
       if (!modern) await client.notification({ method } as never)
     },
   }
 }
 
 /** Rewrites an error to say how long we waited, which rights are missing, or how the process ended. */
-function explained(cause: unknown, server: string, ending: string | undefined): unknown {
+function explained(
+  cause: unknown,
+  { config: { name }, loginHint }: Pick<ServerSessionOptions, 'config' | 'loginHint'>,
+  ending: string | undefined,
+): unknown {
   if (cause instanceof SilenceError)
-    return new Error(`the server "${server}" did not answer within ${seconds(cause.limit)}`, { cause })
+    return new Error(`the server "${name}" did not answer within ${seconds(cause.limit)}`, { cause })
   if (cause instanceof InsufficientScopeError)
-    return new Error(`${cause.message}. ${missingRights(server, cause.requiredScope)}`, { cause })
+    return new Error(`${cause.message}. ${missingRights(name, cause.requiredScope, loginHint)}`, { cause })
   if (isCode(cause, SdkErrorCode.ConnectionClosed) && ending)
     return new Error(`${PROCESS_ENDED_PREFIX}${ending}`, { cause })
   return cause
@@ -356,6 +362,7 @@ function answerServer(
   for (const [capability, method] of Object.entries(REQUESTS)) {
     if (capabilities[capability] === undefined) continue
     client.setRequestHandler(method, async ({ params }, context) => {
+      // The client's answer passes through; the SDK's result type depends on the method.
       return (await onRequest(method, (params ?? {}) as Fields, context.mcpReq.signal)) as never
     })
   }

@@ -1,5 +1,6 @@
-// Keeps the last lines that a process wrote to stderr: bounded, and safe to show.
+// Keeps the last lines that a process wrote to stderr, and the one that names its error: bounded, and safe to show.
 import { cleanText } from '../../lib/index.ts'
+import { lastLinesWithError } from '../protocol/index.ts'
 
 /** The last lines of an output. */
 export type Tail = { add(chunk: Buffer): void; text(): string }
@@ -21,11 +22,8 @@ export function createTail(redact: (text: string) => string = (text) => text): T
     },
     text() {
       const shown = redact(cleanText(kept.toString('utf8')).replaceAll('\ufffd', '').trim())
-      return (isCut ? shown.slice(MARGIN / 2) : shown)
-        .slice(-MAX_CHARACTERS)
-        .split('\n')
-        .slice(-MAX_LINES)
-        .join('\n')
+      const lines = (isCut ? shown.slice(MARGIN / 2) : shown).slice(-MAX_CHARACTERS).split('\n')
+      return lastLinesWithError(lines, MAX_LINES).join('\n')
     },
   }
 }

@@ -24,6 +24,11 @@ export class SilenceError extends Error {
   }
 }
 
+/** Whether a request of a session failed because the server was silent for too long. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof SilenceError
+}
+
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Creates the timeouts of a session. */

@@ -67,8 +67,14 @@ export function readSkillEntries(listed: readonly unknown[]): ReadSkills {
     }
     const { uri, frontmatter, resources } = entry as SkillEntry
     const key = toJson(readFileUri(uri))
-    if (byPath.has(key)) drop(entry, 'it is listed twice, and neither is used')
-    byPath.set(key, byPath.has(key) ? undefined : { uri, frontmatter, resources })
+    if (!byPath.has(key)) {
+      byPath.set(key, { uri, frontmatter, resources })
+      continue
+    }
+    drop(entry, 'it is listed twice, and neither is used')
+    // The first entry was usable until now.
+    if (byPath.get(key)) dropped++
+    byPath.set(key, undefined)
   }
   return { entries: [...byPath.values()].filter((entry) => entry !== undefined), problems, dropped }
 }

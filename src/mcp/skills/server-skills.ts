@@ -5,7 +5,9 @@ import { filesOf, folderOf, MANIFEST, readSkillEntries, type SkillEntry } from '
 
 /** Instructions for a kind of task, which the model reads when needed. */
 export type OfferedSkill = {
+  /** The unique name by which clients read it. */
   readonly name: string
+  /** Says when to use it, on one line. */
   readonly description: string
   /** Its folder, its URL, or its server. */
   readonly place: string

@@ -4,7 +4,7 @@ import { isFields } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import { exactJson, stringifyExact } from '../json/index.ts'
 import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
-import { written } from '../upstream/index.ts'
+import { serializeEvent } from '../upstream/index.ts'
 import type { InboundApi, ReplyWriter } from './types.ts'
 
 /** Validates requests of the Messages API; needs no conversion. */
@@ -35,13 +35,13 @@ function areFields(value: unknown): boolean {
 function createMessagesWriter(isStream: boolean): ReplyWriter {
   const collector = createCollector(exactJson)
   return {
-    ping: written({ type: 'ping' }),
+    ping: serializeEvent({ type: 'ping' }),
     add(event) {
-      if (isStream) return written(event)
+      if (isStream) return serializeEvent(event)
       collector.add(event)
       return ''
     },
-    failure: (answer) => written(toErrorEvent(answer)),
+    failure: (answer) => serializeEvent(toErrorEvent(answer)),
     document: () => stringifyExact(collector.message()),
   }
 }

@@ -1,6 +1,6 @@
 // Writes a reply in the Responses API: its events with their sequence numbers, and the response object.
 import { randomUUID } from 'node:crypto'
-import { type BlockInMaking, finished, grow } from '../../core/index.ts'
+import { type BlockInMaking, finishBlock, grow } from '../../core/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { exactJson, stringifyExact } from '../json/index.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
@@ -165,7 +165,7 @@ function createOutput({ write }: Events, table: ToolTable, showsReasoning: boole
   const end = (index: unknown): string => {
     const making = open.get(index)
     open.delete(index)
-    return making ? making.item.end(finished(making, exactJson), making.json) : ''
+    return making ? making.item.end(finishBlock(making, exactJson), making.json) : ''
   }
   return {
     nameItems(given) {

@@ -1,6 +1,7 @@
 // Parses and writes JSON so that every number keeps its digits, even those that JavaScript cannot represent.
+import { MAX_JSON_DEPTH } from '../../node/index.ts'
 import { readValue } from './read.ts'
-import { DepthError, endOfValue, MAX_JSON_DEPTH, skipSpace } from './scan.ts'
+import { DepthError, endOfValue, skipSpace } from './scan.ts'
 import { jsonBytes } from './text.ts'
 
 /** Numbers with this many digits may lose precision in JavaScript. */

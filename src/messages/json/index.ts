@@ -4,11 +4,9 @@ export { exactJson, isDeepJson, parseExact, stringifyExact } from './exact.ts'
 export { createListCache, type ListCache, type ListItem } from './lists.ts'
 export { readValue } from './read.ts'
 export {
-  DepthError,
   endOfValue,
   isListAt,
   isObjectAt,
-  MAX_JSON_DEPTH,
   memberAt,
   nextItem,
   ScanError,

@@ -1,14 +1,9 @@
 // Finds where JSON values start and end in bytes, without parsing them. Checks structure only: a caller that needs a
 // value runs JSON.parse on its bytes, which rejects invalid content.
+import { endOfJsonString, MAX_JSON_DEPTH } from '../../node/index.ts'
 
-/** Maximum nesting depth; deeper values could be parsed, but not walked or written again. */
-export const MAX_JSON_DEPTH = 1000
-
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
+const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a]
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
-
-/** Strings up to this length are scanned byte by byte, which is faster than a native search. */
-const SHORT = 64
 
 /**
  * Thrown if the structure is not JSON, or not what the caller expects. Callers fall back to JSON.parse on the whole
@@ -41,19 +36,9 @@ export function endOfValue(bytes: Buffer, start: number): number {
 
 /** The offset after the closing quote of the string that starts at `start`. */
 function endOfString(bytes: Buffer, start: number): number {
-  let at = start + 1
-  const stop = Math.min(bytes.length, at + SHORT)
-  for (; at < stop; at++) {
-    const byte = bytes[at]
-    if (byte === QUOTE) return at + 1
-    if (byte === BACKSLASH) at++
-  }
-  for (let quote = bytes.indexOf(QUOTE, at); quote >= 0; quote = bytes.indexOf(QUOTE, quote + 1)) {
-    let escapes = 0
-    while (quote - 1 - escapes >= at && bytes[quote - 1 - escapes] === BACKSLASH) escapes++
-    if (escapes % 2 === 0) return quote + 1
-  }
-  throw new ScanError(`the string at ${start} has no end`)
+  const end = endOfJsonString(bytes, start)
+  if (end > bytes.length) throw new ScanError(`the string at ${start} has no end`)
+  return end
 }
 
 function endOfContainer(bytes: Buffer, start: number): number {

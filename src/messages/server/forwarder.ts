@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { MessagesGateway } from '../gateway.ts'
 import { newOutcome } from '../request-outcome.ts'
 import type { UpstreamCall, UpstreamOrigin } from '../types.ts'
-import { type Flow, open } from '../upstream/index.ts'
+import { type Flow, openRequest } from '../upstream/index.ts'
 import { flowOf, type RequestBodyLimits, readBody } from './body.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
@@ -89,7 +89,7 @@ export async function forward(
 ): Promise<void> {
   const { incoming, outgoing, address, path, outcome, tokens } = context
   const isRead = secrets.length > 0 || tokens !== undefined
-  const answer = await open(addressFor(path + (address?.search ?? '')), {
+  const answer = await openRequest(addressFor(path + (address?.search ?? '')), {
     method: incoming.method ?? 'GET',
     headers: {
       ...credentials(call.headers),

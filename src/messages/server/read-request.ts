@@ -2,17 +2,15 @@
 // parse them again; unchanged parts are later written to the upstream as the same bytes (json/text.ts).
 import { isUtf8 } from 'node:buffer'
 import { isFields } from '../../lib/index.ts'
-import { type Slice, tooManyValues } from '../../node/index.ts'
+import { type Slice, whyTooComplex } from '../../node/index.ts'
 import { refuseRequest } from '../errors.ts'
 import {
   createListCache,
-  DepthError,
   endOfValue,
   isListAt,
   isObjectAt,
   type ListCache,
   type ListItem,
-  MAX_JSON_DEPTH,
   memberAt,
   nextItem,
   readValue,
@@ -78,6 +76,8 @@ export function createRequestReader({ maxCacheBytes = MAX_CACHE_BYTES }: ReaderO
     async read(body, owner, slice, onReferred = () => {}) {
       if (!isUtf8(body)) throw refuseRequest(400, 'invalid_request_error', 'the body is not valid UTF-8')
       const json = BYTE_ORDER_MARK.equals(body.subarray(0, 3)) ? body.subarray(3) : body
+      const why = whyTooComplex(json)
+      if (why !== undefined) throw refuseRequest(400, 'invalid_request_error', `the body ${why}`)
       try {
         return await scanned(json, { owner, slice, onReferred })
       } catch (error) {
@@ -164,14 +164,6 @@ async function readItems(body: Buffer, spans: readonly Span[], slice: Slice): Pr
 
 /** Parses bodies that the scanner cannot handle; throws an error that says where the JSON is invalid. */
 function parseWhole(body: Buffer): Fields {
-  if (isDeep(body))
-    throw refuseRequest(
-      400,
-      'invalid_request_error',
-      `the body is nested more than ${MAX_JSON_DEPTH} levels deep`,
-    )
-  const reason = tooManyValues(body)
-  if (reason !== undefined) throw refuseRequest(400, 'invalid_request_error', reason)
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
     if (isFields(value)) return value
@@ -183,13 +175,4 @@ function parseWhole(body: Buffer): Fields {
     )
   }
   throw refuseRequest(400, 'invalid_request_error', 'the body is not a JSON object')
-}
-
-function isDeep(body: Buffer): boolean {
-  try {
-    endOfValue(body, skipSpace(body, 0))
-    return false
-  } catch (error) {
-    return error instanceof DepthError
-  }
 }

@@ -6,7 +6,7 @@ import { reasonIn } from '../errors.ts'
 import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
 import type { RequestOutcome } from '../request-outcome.ts'
 import type { ApiName, Headers } from '../types.ts'
-import { maskable, masked } from '../upstream/index.ts'
+import { maskable, maskText } from '../upstream/index.ts'
 import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
 import type { TokenCount } from './token-count.ts'
 
@@ -36,7 +36,7 @@ export type RequestContext = {
 export function failureReason(body: string, { incoming }: RequestContext): string {
   const { authorization, 'x-api-key': key } = incoming.headers
   const token = authorization?.replace(/^\S+\s+/, '')
-  return masked(reasonIn(body), maskable(token, String(key ?? '')))
+  return maskText(reasonIn(body), maskable(token, String(key ?? '')))
 }
 
 /** Finds the model and the number of tools of a forwarded body without parsing it. */
@@ -133,7 +133,7 @@ const ENDPOINTS = new Set([
 ])
 
 /** Counts a finished request in the metrics. */
-export function record(
+export function recordRequest(
   metrics: MessagesMetrics,
   { path, outcome }: RequestContext,
   status: number,

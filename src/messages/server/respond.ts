@@ -8,7 +8,7 @@ import { errorAnswer, RefusedRequest } from '../errors.ts'
 import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
 import { RefusedMidway } from '../rounds.ts'
 import type { Headers, HttpAnswer, StreamEvent } from '../types.ts'
-import { maskedHeaders, maskingStream, pickEndToEndHeaders, UpstreamError } from '../upstream/index.ts'
+import { maskHeaders, maskingStream, pickEndToEndHeaders, UpstreamError } from '../upstream/index.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Sends a complete response. */
@@ -68,7 +68,7 @@ const DECODERS: { readonly [encoding: string]: () => Transform } = {
 
 /** Decompresses bodies that are compressed despite `accept-encoding: identity`, to find secrets in them. */
 function withMask(incoming: IncomingMessage, secrets: readonly string[]): Passed {
-  const headers = maskedHeaders(pickEndToEndHeaders(incoming), secrets)
+  const headers = maskHeaders(pickEndToEndHeaders(incoming), secrets)
   const { 'content-encoding': encoding = 'identity', 'content-length': _, ...rest } = headers
   if (encoding === 'identity') return { headers, body: incoming.pipe(maskingStream(secrets)) }
   const decoder = DECODERS[encoding]?.()

@@ -32,7 +32,7 @@ import { createBodyMemory } from './held-bytes.ts'
 import { createMessagesMetrics, type MessagesMetrics } from './metrics.ts'
 import { createServerPages } from './pages.ts'
 import { reportAnswer } from './report-answer.ts'
-import { failureReason, outcomeHeaders, type RequestContext, record } from './request-context.ts'
+import { failureReason, outcomeHeaders, type RequestContext, recordRequest } from './request-context.ts'
 import { sendFailure } from './respond.ts'
 
 /** Options of `serveMessagesGateway`. */
@@ -107,9 +107,9 @@ export type RequestRecord = {
   readonly user?: string | undefined
 }
 
-/** A Messages gateway that listens for HTTP clients. */
+/** A listening gateway. */
 export type MessagesHttpGateway = {
-  /** Where clients reach it. */
+  /** The URL at which it listens. */
   readonly url: string
   /** Returns the number of requests in progress. */
   activeRequests(): number
@@ -181,7 +181,7 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
       const milliseconds = performance.now() - started
       const status = outgoing.headersSent ? outgoing.statusCode : UNANSWERED
       const { path, model, outcome, error, user } = context
-      record(metrics, context, status, milliseconds)
+      recordRequest(metrics, context, status, milliseconds)
       reportAnswer(gateway, context, status, milliseconds)
       const about = user === undefined ? {} : { user }
       onDone({ method: incoming.method ?? '', path, status, milliseconds, model, outcome, error, ...about })

@@ -34,7 +34,7 @@ export function createUserGuard(users: Authenticator, notify?: (message: string)
     async admit(headers, network) {
       const { token, others } = withoutUserKeys(headers)
       const user = await userOf(token, network)
-      if (isRefusal(user)) throw refused(user)
+      if (isRefusal(user)) throw refuseUser(user)
       return { headers: others, user, key: keyFor(user) }
     },
     async isOperator(headers, network) {
@@ -47,11 +47,11 @@ export function createUserGuard(users: Authenticator, notify?: (message: string)
 }
 
 /** Makes a refusal in the shape of the client's API. */
-export function refused({ status, message, retryAfter = 5 }: AccessRefusal): Error {
+export function refuseUser({ status, message, isWrongKey, retryAfter = 5 }: AccessRefusal): Error {
   if (status === 429 || status === 503) return refuseForNow(message, retryAfter, status)
   if (status === 403) return refuseRequest(403, 'permission_error', message)
   const where = 'missing or wrong key; send it as x-api-key, as a bearer token or as x-toolshelf-key'
-  return refuseRequest(401, 'authentication_error', message.startsWith('missing') ? where : message)
+  return refuseRequest(401, 'authentication_error', isWrongKey ? where : message)
 }
 
 /** The user's mode, as a key has one. */

@@ -4,7 +4,7 @@ import type { TraceListener } from '../../core/index.ts'
 import type { AccessRefusal, BegunUse, UsageMeter, User } from '../../users/index.ts'
 import type { RequestContext } from './request-context.ts'
 import { createTokenCount, type TokenCount, tokensOfBytes } from './token-count.ts'
-import { refused } from './user-guard.ts'
+import { refuseUser } from './user-guard.ts'
 
 /** Options of `withinLimits`. */
 export type UserLimitsOptions = {
@@ -29,7 +29,7 @@ export async function withinLimits(
   if ('status' in begun) {
     const { status, message } = begun
     trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
-    throw refused(begun)
+    throw refuseUser(begun)
   }
   const tokens = createTokenCount()
   if (begun.tokens) context.tokens = tokens

@@ -22,13 +22,13 @@ export type ChatReply = {
 type Text = {
   readonly kind: 'text'
   waiting: string
-  opened: boolean
+  isOpened: boolean
   /** All of it, for its citations. */
   whole: string
   readonly annotations: unknown[]
 }
 /** A thinking block, with the data that the call after it needs. */
-type Thinking = { readonly kind: 'thinking'; readonly kept: Fields; waiting: string; opened: boolean }
+type Thinking = { readonly kind: 'thinking'; readonly kept: Fields; waiting: string; isOpened: boolean }
 type ToolCall = {
   readonly kind: 'tool_use'
   readonly index: unknown
@@ -36,7 +36,7 @@ type ToolCall = {
   name: string
   json: string
   waiting: string
-  opened: boolean
+  isOpened: boolean
 }
 type Block = Text | Thinking | ToolCall
 
@@ -149,8 +149,8 @@ class BlockQueue {
     if (text === '') return
     const last = this.#queue.at(-1)
     if (last?.kind === kind) last.waiting += text
-    else if (kind === 'thinking') this.#queue.push({ kind, kept: {}, waiting: text, opened: false })
-    else this.#queue.push({ kind, whole: '', annotations: [], waiting: text, opened: false })
+    else if (kind === 'thinking') this.#queue.push({ kind, kept: {}, waiting: text, isOpened: false })
+    else this.#queue.push({ kind, whole: '', annotations: [], waiting: text, isOpened: false })
     const block = this.#queue.at(-1)
     if (block?.kind === 'text') block.whole += text
   }
@@ -165,7 +165,7 @@ class BlockQueue {
     const known = callOf(piece, this.calls)
     // Some servers repeat a complete call at the end.
     if (known && piece.name !== '' && isWhole(known)) return
-    const call = known ?? { ...piece, kind: 'tool_use', json: '', waiting: '', opened: false }
+    const call = known ?? { ...piece, kind: 'tool_use', json: '', waiting: '', isOpened: false }
     if (!known) {
       this.#keep(piece.extra)
       this.calls.push(call)
@@ -183,7 +183,7 @@ class BlockQueue {
       const hasEnded = isEnd || (queue.length > 1 && isWhole(block))
       if (isReady(block)) yield* this.#emit(block)
       if (!hasEnded) return
-      if (block.opened) yield* this.#ended(block)
+      if (block.isOpened) yield* this.#ended(block)
       queue.shift()
     }
   }
@@ -191,12 +191,12 @@ class BlockQueue {
   /** Stores data that the server needs back with a call in a thinking block before the call. */
   #keep(extra: Fields | undefined): void {
     if (this.#wantsExtraContent && extra)
-      this.#queue.push({ kind: 'thinking', kept: { extra }, waiting: '', opened: false })
+      this.#queue.push({ kind: 'thinking', kept: { extra }, waiting: '', isOpened: false })
   }
 
   *#emit(block: Block): Generator<StreamEvent> {
-    if (!block.opened) {
-      block.opened = true
+    if (!block.isOpened) {
+      block.isOpened = true
       yield { type: 'content_block_start', index: this.#index, content_block: this.#opening(block) }
       if (block.kind === 'tool_use') yield this.#delta(fragment(block.kind, ''))
     }
@@ -282,7 +282,7 @@ function isWhole(block: Block): boolean {
 
 /** Whether a block may be started; blank text before calls is dropped, because the API would refuse it later. */
 function isReady(block: Block): boolean {
-  if (block.opened) return true
+  if (block.isOpened) return true
   if (block.kind === 'tool_use') return block.name !== ''
   return block.waiting.trim() !== '' || (block.kind === 'thinking' && 'extra' in block.kept)
 }

@@ -16,7 +16,7 @@ import type {
 import { type ChatReply, createReply } from './chat-events.ts'
 import { hostedToolFault, toChatRequest } from './chat-request.ts'
 import { dialectOf } from './dialects.ts'
-import { fetchWhole, open, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
+import { fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { offer } from './offer.ts'
 import {
@@ -53,7 +53,7 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
     )
 
   const post = (body: Fields, { headers, signal }: UpstreamCall) =>
-    open(addressOf(url, 'chat/completions'), {
+    openRequest(addressOf(url, 'chat/completions'), {
       method: 'POST',
       headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
       body: jsonBytes(body),

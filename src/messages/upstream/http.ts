@@ -35,7 +35,7 @@ const agents = {
 }
 
 /** Sends a request and resolves with the response once its headers have arrived. */
-export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
+export function openRequest(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { method, headers, body, signal } = request
   const options: RequestOptions = {
     method,
@@ -72,7 +72,7 @@ export function open(url: URL, request: Outgoing): Promise<IncomingMessage> {
 
 async function openAgain(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { body } = request
-  return open(url, isFlow(body) ? { ...request, body: await body.whole } : request)
+  return openRequest(url, isFlow(body) ? { ...request, body: await body.whole } : request)
 }
 
 function isFlow(body: Outgoing['body']): body is Flow {
@@ -99,31 +99,34 @@ const CLOSED = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends a request and reads the whole response. */
 export async function fetchWhole(url: URL, outgoing: Outgoing): Promise<HttpAnswer> {
-  return readWhole(await open(url, outgoing))
+  return readWhole(await openRequest(url, outgoing))
 }
 
 /** Reads a whole response. */
-export async function readWhole(incoming: IncomingMessage, longest = MAX_ANSWER_LENGTH): Promise<HttpAnswer> {
+export async function readWhole(
+  incoming: IncomingMessage,
+  maxBytes = MAX_ANSWER_LENGTH,
+): Promise<HttpAnswer> {
   return {
     status: incoming.statusCode ?? 502,
     headers: {
       ...pickRelayHeaders(incoming),
       'content-type': incoming.headers['content-type'] ?? 'application/json',
     },
-    body: await textOf(incoming, longest),
+    body: await readBody(incoming, maxBytes),
   }
 }
 
 /** Maximum size of a response that is read whole, and of one event, so that an endless one cannot fill the memory. */
 export const MAX_ANSWER_LENGTH = 64_000_000
 
-async function textOf(incoming: IncomingMessage, longest: number): Promise<string> {
+async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > longest) throw new UpstreamError("the upstream's answer is too long.")
+      if (size > maxBytes) throw new UpstreamError("the upstream's answer is too long.")
       chunks.push(chunk)
     }
   } catch (error) {

@@ -3,8 +3,8 @@
 export { type CallItems, callItemsIn, callItemsOf, toolTypeOf } from './call-items.ts'
 export { type ChatOptions, createChatUpstream } from './chat.ts'
 export { citedRange } from './citations.ts'
-export { createHopByHopTest, type Flow, open, pickEndToEndHeaders, UpstreamError } from './http.ts'
-export { maskable, masked, maskedHeaders, maskingStream } from './mask.ts'
+export { createHopByHopTest, type Flow, openRequest, pickEndToEndHeaders, UpstreamError } from './http.ts'
+export { maskable, maskHeaders, maskingStream, maskText } from './mask.ts'
 export {
   ANTHROPIC,
   appendPath,
@@ -17,5 +17,5 @@ export { createResponsesUpstream } from './responses.ts'
 export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions } from './script.ts'
 export { loadScript, type ModelScript, readScript, ScriptError } from './script-file.ts'
 export { OFFLINE_NOTE } from './script-model.ts'
-export { written } from './sse.ts'
+export { serializeEvent } from './sse.ts'
 export { asksForThinking, isKeptThought, itemIn, keepItem } from './thoughts.ts'

@@ -22,8 +22,8 @@ export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]
   if (secrets.length === 0) return upstream
   const hide = (answer: HttpAnswer): HttpAnswer => ({
     ...answer,
-    headers: maskedHeaders(answer.headers, secrets),
-    body: masked(answer.body, secrets),
+    headers: maskHeaders(answer.headers, secrets),
+    body: maskText(answer.body, secrets),
   })
   return {
     ...upstream,
@@ -31,7 +31,7 @@ export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]
     sample: async (request, call): Promise<SamplingOutcome> => {
       const sampled = await explained(upstream.sample(request, call), secrets)
       if ('refused' in sampled) return { refused: hide(sampled.refused) }
-      const headers = maskedHeaders(sampled.headers, secrets)
+      const headers = maskHeaders(sampled.headers, secrets)
       return { headers, events: maskedErrors(sampled.events, secrets) }
     },
     countTokens: async (request, call) => {
@@ -43,41 +43,41 @@ export function withMaskedSecrets(upstream: Upstream, secrets: readonly string[]
 }
 
 /** Masks secrets in a text. */
-export function masked(text: string, secrets: readonly string[]): string {
+export function maskText(text: string, secrets: readonly string[]): string {
   return replaceLiterals(text, secrets, maskOf)
 }
 
 /** Masks secrets in headers. */
-export function maskedHeaders(headers: Headers, secrets: readonly string[]): Headers {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, masked(value, secrets)]))
+export function maskHeaders(headers: Headers, secrets: readonly string[]): Headers {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskText(value, secrets)]))
 }
 
 /** Masks secrets in a byte stream; holds back only bytes that may be the start of a secret. */
 export function maskingStream(secrets: readonly string[]): Transform {
-  const longest = Math.max(0, ...secrets.map((secret) => secret.length))
+  const maxSecretLength = Math.max(0, ...secrets.map((secret) => secret.length))
   let held = ''
   return new Transform({
     transform(chunk: Buffer, _, done) {
       // latin1 maps each byte to one character, so all other bytes pass unchanged.
       const text = held + chunk.toString('latin1')
-      const end = safeEnd(text, secrets, longest)
+      const end = safeEnd(text, secrets, maxSecretLength)
       held = text.slice(end)
-      done(null, Buffer.from(masked(text.slice(0, end), secrets), 'latin1'))
+      done(null, Buffer.from(maskText(text.slice(0, end), secrets), 'latin1'))
     },
     flush(done) {
-      done(null, Buffer.from(masked(held, secrets), 'latin1'))
+      done(null, Buffer.from(maskText(held, secrets), 'latin1'))
     },
   })
 }
 
 /** Where the part of a text ends that later text cannot change: before what may be the start of a secret. */
-function safeEnd(text: string, secrets: readonly string[], longest: number): number {
-  const end = text.length - heldLength(text, secrets, longest)
+function safeEnd(text: string, secrets: readonly string[], maxSecretLength: number): number {
+  const end = text.length - heldLength(text, secrets, maxSecretLength)
   return literalRanges(text, secrets).find((range) => range.start < end && end < range.end)?.start ?? end
 }
 
-function heldLength(text: string, secrets: readonly string[], longest: number): number {
-  for (let length = Math.min(longest - 1, text.length); length > 0; length--) {
+function heldLength(text: string, secrets: readonly string[], maxSecretLength: number): number {
+  for (let length = Math.min(maxSecretLength - 1, text.length); length > 0; length--) {
     const end = text.slice(-length)
     if (secrets.some((secret) => secret.length > length && secret.startsWith(end))) return length
   }
@@ -91,7 +91,7 @@ async function* maskedErrors(
   try {
     for await (const event of events)
       yield event.type === 'error'
-        ? (JSON.parse(masked(JSON.stringify(event), secrets)) as StreamEvent)
+        ? (JSON.parse(maskText(JSON.stringify(event), secrets)) as StreamEvent)
         : event
   } catch (error) {
     throw hidden(error, secrets)
@@ -108,6 +108,6 @@ async function explained<Value>(pending: Promise<Value>, secrets: readonly strin
 
 function hidden(error: unknown, secrets: readonly string[]): unknown {
   if (!(error instanceof UpstreamError)) return error
-  const message = masked(error.message, secrets)
+  const message = maskText(error.message, secrets)
   return message === error.message ? error : new UpstreamError(message)
 }

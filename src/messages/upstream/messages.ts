@@ -15,7 +15,7 @@ import type {
   UpstreamCall,
   UpstreamWire,
 } from '../types.ts'
-import { brokenOff, fetchWhole, open, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
+import { brokenOff, fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { readEventBatches } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
@@ -82,7 +82,7 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
     wireFor,
     async sample(request, call): Promise<SamplingOutcome> {
       const { address, outgoing } = post('/v1/messages', request, call)
-      const incoming = await open(address, outgoing)
+      const incoming = await openRequest(address, outgoing)
       if (incoming.statusCode !== 200) return { refused: await readWhole(incoming, maxAnswerBytes) }
       const isStream = String(incoming.headers['content-type']).startsWith('text/event-stream')
       return {

@@ -13,7 +13,7 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { dialectOf } from './dialects.ts'
-import { fetchWhole, open, pickRelayHeaders, UpstreamError } from './http.ts'
+import { fetchWhole, openRequest, pickRelayHeaders, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
 import { offer } from './offer.ts'
@@ -87,7 +87,7 @@ async function sample(
   if ('fault' in translated) return { refused: messagesErrorAnswer(400, translated.fault) }
   const { body, names, searchName } = translated
   const post = (offered: Fields) =>
-    open(addressOf(url, 'responses'), {
+    openRequest(addressOf(url, 'responses'), {
       method: 'POST',
       headers: { ...traceContext(headers), ...bearer(headers, key), 'content-type': 'application/json' },
       body: jsonBytes(offered),

@@ -5,12 +5,15 @@ import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 /** A script for the offline model. */
 export type ModelScript = {
+  /** Ids that `GET /v1/models` lists. */
   readonly models: readonly string[]
   /** The API version that it simulates: the current one, or one without tool search. */
   readonly api: (typeof APIS)[number]
+  /** Whether the model binds thinking to everything before it. */
   readonly boundThinking: boolean
   /** Milliseconds between two events of a reply. */
   readonly delay: number
+  /** Tried in order; the first that matches the user's message answers. */
   readonly rules: readonly Rule[]
   /** The reply if no rule matches. */
   readonly otherwise: string
@@ -72,10 +75,23 @@ export async function loadScript(path: string): Promise<ModelScript> {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof ScriptError) throw new ScriptError(`${path}: ${reason}`)
-    throw new ScriptError(
-      `${path} is not JSON: ${withPlace(reason, text)}. Comments and trailing commas are not allowed.`,
-    )
+    throw new ScriptError(`${path} is not JSON: ${withPlace(reason, text)}.${notAllowed(reason, text)}`)
   }
+}
+
+/** Names what other files may have and a script may not, if that is where JSON.parse stopped. */
+function notAllowed(reason: string, text: string): string {
+  const position = Number(/at position (\d+)/.exec(reason)?.[1])
+  // Of lists with a trailing comma Node 20 does not say where.
+  if (Number.isNaN(position))
+    return /^Unexpected token '\]'/.test(reason) && /,\s*\]/.test(text)
+      ? ' Trailing commas are not allowed.'
+      : ''
+  const rest = text.slice(position)
+  if (/^\/[/*]/.test(rest)) return ' Comments are not allowed.'
+  return /^[\]}]/.test(rest) && /,\s*$/.test(text.slice(0, position))
+    ? ' Trailing commas are not allowed.'
+    : ''
 }
 
 /** Replaces the position that JSON.parse reports by line and column. */

@@ -2,7 +2,16 @@
 // the conversation, so a restarted process or another replica continues where it left off.
 
 import { signThinking, visibleTools } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, hash, isFields, textOf, toJson } from '../../lib/index.ts'
+import {
+  CALL_TOOL,
+  type Fields,
+  fieldsOf,
+  hash,
+  isFields,
+  SEARCH_TOOL,
+  textOf,
+  toJson,
+} from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { throughCallTool } from '../wire/index.ts'
 import type { Act, Failure, ModelScript, Rule } from './script-file.ts'
@@ -16,6 +25,7 @@ import {
 } from './script-text.ts'
 import {
   type CallRound,
+  CLIENT_SEARCH,
   callToolIn,
   describedTools,
   type MadeCall,
@@ -62,7 +72,7 @@ export function replyTo(request: MessagesRequest, script: ModelScript, failed = 
       rounds = rounds.slice(progress.used)
       result = progress.result ?? result
       if (!progress.isDue) continue
-      const deeds = blocksFor(wanted, sight, progress.used)
+      const deeds = blocksFor(wanted, sight, progress.searched)
       blocks.push(...deeds)
       if (deeds.some(({ type }) => type === 'tool_use')) return ended('tool_use')
       continue
@@ -136,8 +146,13 @@ type Progress = {
   readonly isDue: boolean
   /** Number of rounds that belong to this step. */
   readonly used: number
+  /** Searches made so far for what this step calls. */
+  readonly searched: SearchCounts
   readonly result?: string
 }
+
+/** Counts searches for a call: with the client's own search, and with any other. */
+type SearchCounts = { readonly client: number; readonly other: number }
 
 const MAX_SEARCHES = 2
 
@@ -149,12 +164,24 @@ function progressOf(wanted: readonly Wanted[], rounds: readonly CallRound[]): Pr
   const isCalled = ({ names }: MadeCall) => names.some((name) => calls.some((call) => call.name.fits(name)))
   const isAside = (call: MadeCall) => call.isSearch && !isCalled(call)
   const other = rounds.findIndex((round) => calls.length === 0 || !round.every(isAside))
-  const searched = Math.min(MAX_SEARCHES, other === -1 ? rounds.length : other)
-  const round = rounds[searched]
-  if (!round) return { isDue: true, used: searched }
+  const searched = searchesIn(other === -1 ? rounds : rounds.slice(0, other))
+  const used = searched.client + searched.other
+  const round = rounds[used]
+  if (!round) return { isDue: true, used, searched }
   if (!round.some((call) => isCalled(call) || (call.isSearch && isSearching)))
-    return { isDue: false, used: searched }
-  return { isDue: false, used: searched + 1, result: round.map(({ result }) => result).join('\n') }
+    return { isDue: false, used, searched }
+  return { isDue: false, used: used + 1, searched, result: round.map(({ result }) => result).join('\n') }
+}
+
+/** Counts the rounds of searches up to the first that is one too many for one step. */
+function searchesIn(rounds: readonly CallRound[]): SearchCounts {
+  const counts = { client: 0, other: 0 }
+  for (const round of rounds) {
+    const kind = round.some(({ isClientSearch }) => isClientSearch) ? 'client' : 'other'
+    if (counts[kind] === MAX_SEARCHES) break
+    counts[kind]++
+  }
+  return counts
 }
 
 /** The tools that the model could call. */
@@ -183,10 +210,10 @@ function sightOf(request: MessagesRequest): Sight {
 }
 
 /** The reply's blocks for a step: searches for tools that are not visible, or calls of those that are. */
-function blocksFor(wanted: readonly Wanted[], sight: Sight, searched: number): Fields[] {
+function blocksFor(wanted: readonly Wanted[], sight: Sight, searched: SearchCounts): Fields[] {
   const hidden = wanted.flatMap((want) =>
     want.kind === 'call' && want.input && !callOf(want.name, want.input, sight)
-      ? [want.searches[searched]]
+      ? [nextSearch(want.searches, sight, searched)]
       : [],
   )
   const searches = hidden.flatMap((search) =>
@@ -194,6 +221,18 @@ function blocksFor(wanted: readonly Wanted[], sight: Sight, searched: number): F
   )
   return searches.length > 0 ? searches : wanted.map((want) => deedOf(want, sight))
 }
+
+/** What to search for next. A client that defers the MCP gateway's tools finds these, and they find the rest. */
+function nextSearch(
+  searches: readonly Search[],
+  { search }: Sight,
+  searched: SearchCounts,
+): Search | undefined {
+  if (search !== CLIENT_SEARCH) return searches[searched.other]
+  return [searches[0], GATEWAY_SEARCH][searched.client]
+}
+
+const GATEWAY_SEARCH: Search = { query: `${SEARCH_TOOL} ${CALL_TOOL}`, joint: '|' }
 
 function deedOf(want: Wanted, sight: Sight): Fields {
   if (want.kind === 'call') {

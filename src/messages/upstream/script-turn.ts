@@ -3,16 +3,20 @@
 import { isOurText } from '../../core/history/index.ts'
 import { SEARCH_TOOL } from '../../core/index.ts'
 import { blocksOf, referencesIn } from '../../core/oracle/index.ts'
-import { CALL_TOOL, type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
+import { CALL_THESE, CALL_TOOL, type Fields, fieldsOf, isFields, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { fromCallTool } from '../wire/index.ts'
 
 /** Search tools that the offline model can use, in order of preference. */
 const SEARCH_TOOL_NAMES = [SEARCH_TOOL, 'tool_search_tool_bm25', 'tool_search_tool_regex']
 
-/** Returns the search tool among the visible tools. */
+/** A client's own search for the tools that it defers, the MCP gateway's included: Codex has it for some models. */
+export const CLIENT_SEARCH = 'tool_search'
+
+/** Returns the search tool among the visible tools; the client's own is the last choice. */
 export function searchToolIn(visible: readonly string[]): string | undefined {
-  return SEARCH_TOOL_NAMES.find((name) => visible.includes(name)) ?? visible.find(isSearchTool)
+  const own = SEARCH_TOOL_NAMES.find((name) => visible.includes(name)) ?? visible.find(isSearchTool)
+  return own ?? visible.find((name) => name === CLIENT_SEARCH)
 }
 
 /** Returns the visible tool that calls tools whose definitions were shown as text. */
@@ -44,6 +48,8 @@ export type MadeCall = {
   /** The called name and, for CallTool, the name of the wrapped tool. */
   readonly names: readonly string[]
   readonly isSearch: boolean
+  /** Whether the search is the client's own. */
+  readonly isClientSearch: boolean
   readonly result: string
 }
 
@@ -59,18 +65,26 @@ export function turnOf({ messages }: MessagesRequest): ScriptTurn {
 }
 
 /**
- * Returns the tools whose definition appears as a line of JSON in a user message or result (the `bridge` wire).
+ * Returns the tools whose definition appears in a user message or result: as a line of JSON (the `bridge` wire, and the
+ * MCP gateway in that mode), or as one of the gateway's signatures.
  */
 export function describedTools({ messages }: MessagesRequest): string[] {
   const blocks = messages.filter(({ role }) => role === 'user').flatMap(({ content }) => blocksOf(content))
   return blocks
-    .flatMap((block) => (block.type === 'text' ? textOf(block.text) : resultText(block)).split('\n'))
-    .filter((line) => line.startsWith('{') && line.includes('"input_schema"'))
-    .map((line) => definedName(line))
+    .map((block) => (block.type === 'text' ? textOf(block.text) : resultText(block)))
+    .flatMap((text) => [...signedNames(text), ...text.split('\n').map(definedName)])
     .filter((name) => name !== '')
 }
 
+/** The names of the signatures in a search's answer: `server__tool: What it does`, with arguments on indented lines. */
+function signedNames(text: string): string[] {
+  const start = text.startsWith(CALL_THESE) ? 0 : text.indexOf(`\n${CALL_THESE}`)
+  if (start === -1) return []
+  return [...text.slice(start).matchAll(/^([\w-]+):(?: |$)/gm)].map(([, name]) => name ?? '')
+}
+
 function definedName(line: string): string {
+  if (!line.startsWith('{') || !line.includes('"input_schema"')) return ''
   try {
     const { name, input_schema: schema } = fieldsOf(JSON.parse(line))
     return isFields(schema) ? textOf(name) : ''
@@ -122,7 +136,8 @@ function roundsOf(blocks: readonly Fields[]): CallRound[] {
 function madeCall(block: Fields, result: string): MadeCall {
   const name = textOf(block.name)
   const names = isCallTool(name) ? [name, textOf(fromCallTool(block).name)] : [name]
-  return { names, isSearch: isSearchTool(name), result }
+  const isClientSearch = name === CLIENT_SEARCH
+  return { names, isSearch: isClientSearch || isSearchTool(name), isClientSearch, result }
 }
 
 function isCall({ type }: Fields): boolean {
@@ -133,10 +148,13 @@ function isResult({ type }: Fields): boolean {
   return type === 'tool_result' || type === 'tool_search_tool_result'
 }
 
+/** What Codex writes in front of the result of an MCP tool. */
+const CODEX_HEAD = /^Wall time: [\d.]+ seconds\nOutput:\n?/
+
 /** The text of a result; for a search, the names found or the error. */
 function resultText(block: Fields): string {
   const inner = block.type === 'tool_result' ? blocksOf(block.content) : []
-  const texts = inner.map(({ text }) => textOf(text))
+  const texts = inner.map(({ text }) => textOf(text).replace(CODEX_HEAD, ''))
   const names = referencesIn(block).map((reference) => textOf(reference.tool_name))
   return [...texts, ...names, textOf(fieldsOf(block.content).error_message)]
     .filter((text) => text !== '')

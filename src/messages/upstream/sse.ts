@@ -17,9 +17,9 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
 /** Yields the events of each chunk, as soon as they are complete and it is the stream's turn. */
 export async function* readEventBatches(
   chunks: AsyncIterable<Uint8Array>,
-  longest = MAX_ANSWER_LENGTH,
+  maxLength = MAX_ANSWER_LENGTH,
 ): AsyncGenerator<readonly ServerSentEvent[]> {
-  const read = createEventReader(longest)
+  const read = createEventReader(maxLength)
   for await (const chunk of chunks) {
     const turn = scheduler.pause()
     if (turn) await turn
@@ -27,8 +27,8 @@ export async function* readEventBatches(
   }
 }
 
-/** Returns a function that takes the next chunk and returns the events completed by it; `longest` limits one event. */
-function createEventReader(longest: number): (chunk: Uint8Array) => ServerSentEvent[] {
+/** Returns a function that takes the next chunk and returns the events completed by it; `maxLength` limits one event. */
+function createEventReader(maxLength: number): (chunk: Uint8Array) => ServerSentEvent[] {
   const decoder = new TextDecoder()
   let rest = ''
   let event = ''
@@ -38,7 +38,7 @@ function createEventReader(longest: number): (chunk: Uint8Array) => ServerSentEv
   return (chunk) => {
     const text = decoder.decode(chunk, { stream: true })
     size += text.length
-    if (size > longest) throw new UpstreamError("an event of the upstream's stream is too long.")
+    if (size > maxLength) throw new UpstreamError("an event of the upstream's stream is too long.")
     if (!isHalf && !/[\r\n]/.test(text)) {
       rest += text
       return []
@@ -71,7 +71,7 @@ function fieldIn(line: string): { field: string; value: string } {
 }
 
 /** Serialises a Messages API event. */
-export function written(event: { readonly type: string }): string {
+export function serializeEvent(event: { readonly type: string }): string {
   // Only the start of a block contains parsed upstream values with long numbers.
   const json = event.type === 'content_block_start' ? stringifyExact(event) : JSON.stringify(event)
   return `event: ${event.type}\ndata: ${json}\n\n`

@@ -1,5 +1,12 @@
 // CallTool, the tool of the `bridge` wire: the model calls every tool found by a search through it.
-import { CALL_TOOL, callToolInput, type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import {
+  CALL_TOOL,
+  callToolInput,
+  type Fields,
+  fieldsOf,
+  misnamesArguments,
+  textOf,
+} from '../../lib/index.ts'
 import { parseExact } from '../json/index.ts'
 
 /** The definition of CallTool. */
@@ -15,10 +22,11 @@ export function throughCallTool(block: Fields): Fields {
   return { ...block, name: CALL_TOOL, input: { name: block.name, arguments: block.input ?? {} } }
 }
 
-/** Unwraps a call of CallTool; a call that names no tool stays unchanged. */
+/** Unwraps a call of CallTool; one that names no tool, or gives its arguments under another key, stays unchanged. */
 export function fromCallTool(block: Fields): Fields {
-  const { name, arguments: input } = fieldsOf(block.input)
-  if (textOf(name) === '') return block
+  const call = fieldsOf(block.input)
+  const { name, arguments: input } = call
+  if (textOf(name) === '' || misnamesArguments(call)) return block
   return { ...block, name, input: typeof input === 'string' ? parsed(input) : fieldsOf(input) }
 }
 

@@ -79,11 +79,11 @@ export function withEverythingLoaded(request: MessagesRequest): MessagesRequest 
 }
 
 const allLoaded = oncePerFrozen((tools: readonly Fields[]): readonly Fields[] =>
-  Object.freeze(tools.filter((tool) => variantOf(tool) === undefined).map(undeferred)),
+  Object.freeze(tools.filter((tool) => variantOf(tool) === undefined).map(withoutDeferral)),
 )
 
 /** Removes the deferral fields of a tool, or of a toolset and its members. */
-export function undeferred(tool: Fields): Fields {
+export function withoutDeferral(tool: Fields): Fields {
   if (!('defer_loading' in tool || 'default_config' in tool || 'configs' in tool)) return tool
   const { default_config, configs, ...rest } = omitFields(tool, 'defer_loading')
   return {
@@ -154,7 +154,7 @@ function definitionOf(json: string, own: Fields | undefined): Fields {
 /** A definition with the fields that the upstream accepts; cache breakpoints stay only on tools that do not move. */
 function plain(definition: Fields, own: Fields | undefined, { keepsFields = false }: Lowering): Fields {
   const variant = variantOf(definition)
-  const shown = undeferred(definition)
+  const shown = withoutDeferral(definition)
   const tool = variant ? plainSearchTool(variant) : keepsFields ? shown : plainTool(shown)
   const mark = own?.defer_loading === true ? undefined : own?.cache_control
   return mark === undefined || mark === null ? tool : { ...tool, cache_control: mark }

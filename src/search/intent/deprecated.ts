@@ -26,10 +26,12 @@ function reorder(
   if (!ranking.hits.some(({ tool }) => isDeprecated(tool))) return ranking
   // The successor may be below the limit.
   const wider = limit < MAX_SEARCHED ? rank(tools, query, MAX_SEARCHED) : ranking
-  return wider instanceof Promise ? wider.then((found) => cut(found, limit)) : cut(wider, limit)
+  return wider instanceof Promise
+    ? wider.then((found) => demoteAndLimit(found, limit))
+    : demoteAndLimit(wider, limit)
 }
 
-function cut(ranking: Ranking, limit: number): Ranking {
+function demoteAndLimit(ranking: Ranking, limit: number): Ranking {
   const hits = moved(ranking.hits).slice(0, limit)
   return {
     hits,

@@ -92,7 +92,7 @@ export function visitPieces(
 ): void {
   const plain = withoutAccents(text)
   let length = 0
-  let foreign = false
+  let isForeign = false
   let left = limit
   for (let i = 0; i <= plain.length && left > 0; i++) {
     const code = i < plain.length ? classOf(plain.charCodeAt(i)) : SEPARATOR
@@ -100,11 +100,11 @@ export function visitPieces(
       if (length < MAX_WORD_LENGTH) word[length] = code
       length++
     } else if (code === FOREIGN) {
-      foreign = true
+      isForeign = true
     } else {
-      if (length > 0 && length <= MAX_WORD_LENGTH && !foreign) left -= visitWord(vocabulary, length, visit)
+      if (length > 0 && length <= MAX_WORD_LENGTH && !isForeign) left -= visitWord(vocabulary, length, visit)
       length = 0
-      foreign = false
+      isForeign = false
     }
   }
 }

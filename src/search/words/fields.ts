@@ -30,8 +30,8 @@ export function searchFields(entry: PoolTool): string[][] {
   const texts: string[][] = [
     [ownName(entry).slice(0, MAX_NAME_LENGTH)],
     [server],
-    [textOf(entry.hint)],
-    [textOf(entry.tool.description)],
+    [indexedText(entry.hint)],
+    [indexedText(entry.tool.description)],
   ]
   const [names, descriptions, values] = [[] as string[], [] as string[], [] as string[]]
   const schema = entry.tool.input_schema ?? entry.tool.inputSchema
@@ -75,7 +75,7 @@ function isSeparator(code: number): boolean {
   return code < 128 && !isLetter && !(code >= 48 && code <= 57)
 }
 
-function textOf(value: unknown): string {
+function indexedText(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, MAX_TEXT_LENGTH) : ''
 }
 
@@ -112,7 +112,7 @@ function readSchema(schema: unknown, into: Arguments, depth: number): void {
 function readArgument(value: unknown, { descriptions, values }: Arguments): void {
   if (typeof value !== 'object' || value === null) return
   const { description, enum: choices } = value as { description?: unknown; enum?: unknown }
-  if (typeof description === 'string') descriptions.push(textOf(description))
+  if (typeof description === 'string') descriptions.push(indexedText(description))
   if (!Array.isArray(choices)) return
   for (const choice of choices.slice(0, MAX_TEXTS))
     if (typeof choice === 'string') values.push(choice.slice(0, MAX_NAME_LENGTH))

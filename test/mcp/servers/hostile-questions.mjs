@@ -1,5 +1,6 @@
 // Hostile: asks its client far too much and at the wrong time: initialize (31 questions before it is ready, more than a minute allows) | list (as many
 // whenever it is listed) | quiet. The tool `flood` asks `count` questions in a row, each when the one before is answered,
+// of a `kind` (elicitation | sampling | roots | unknown | wrong, the last with params of the wrong type),
 // `flood_at_once` all together; both give { answered, refused, reason }. `pages` fails with `count` pages to open first. `before` gives the same of the questions at the wrong time.
 import { initialized, run, text, tool } from './wire.mjs'
 
@@ -20,8 +21,14 @@ export function server(behaviour, { ask }) {
     return outcome
   }
 
-  const one = (kind) =>
-    kind === 'sampling' ? ask('sampling/createMessage', sampling) : ask('elicitation/create', question)
+  const questions = {
+    elicitation: ['elicitation/create', question],
+    sampling: ['sampling/createMessage', sampling],
+    roots: ['roots/list'],
+    unknown: ['passwords/list'],
+    wrong: ['elicitation/create', { message: 1 }],
+  }
+  const one = (kind = 'elicitation') => ask(...questions[kind])
 
   async function askAll(number, outcome = { answered: 0, refused: 0 }, kind = undefined) {
     for (let index = 0; index < number; index += 1) count(outcome, await one(kind))

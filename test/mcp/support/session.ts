@@ -40,7 +40,7 @@ export async function openSession(
     clientInfo: { name: 'tester', version: '2.0.0' },
     capabilities: {},
     isKnownLegacy: false,
-    authorize: undefined,
+    authProvider: undefined,
     limits: undefined,
     redact: (text) => text,
     signal: new AbortController().signal,

@@ -23,7 +23,7 @@ export function PrefixSection({ prefix }: { readonly prefix: InspectedPrefix | u
         {causes[0] ? <CauseText cause={causes[0]} /> : 'The recording does not say why.'}
         {causes.length > 1 && `, and ${plural(causes.length - 1 + prefix.left, 'more cause')}`}
       </p>
-      <p class="hint">What stands behind the first change is read anew and written to the cache again.</p>
+      <p class="hint">Everything after the first change is processed again and rewritten to the cache.</p>
       <ul class="causes">
         {causes.slice(0, MAX_SHOWN).map((cause, at) => (
           <li key={at}>

@@ -44,8 +44,8 @@ export function ChangesSection({ server }: { readonly server: ServerView }) {
       }
     >
       <p class="hint">
-        The texts of this server differ from those that were first seen. Read them before you accept them:
-        they are what the model is told.
+        The texts of this server differ from those that were first seen. Read them before you accept them: the
+        model reads them.
       </p>
       <ErrorNote text={error} />
       <ul class="causes">
