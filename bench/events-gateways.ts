@@ -64,8 +64,8 @@ function everything(): ServerConfig {
     tools: {},
     allow: [],
     deny: [],
-    connectTimeout: 60_000,
-    callTimeout: 60_000,
+    connectTimeoutMs: 60_000,
+    callTimeoutMs: 60_000,
     source: 'bench',
     transport: { kind: 'stdio', command, args, env, cwd: undefined },
   }

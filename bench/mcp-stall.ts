@@ -30,8 +30,8 @@ const config: ServerConfig = {
   tools: {},
   allow: [],
   deny: [],
-  connectTimeout: 300_000,
-  callTimeout: 60_000,
+  connectTimeoutMs: 300_000,
+  callTimeoutMs: 60_000,
   source: 'bench',
 }
 

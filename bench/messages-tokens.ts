@@ -2,7 +2,7 @@
 // cache would have kept. Every request that reaches the model counts, those of hidden searches too.
 
 import { CHARACTERS_PER_TOKEN, createCollector } from '../src/core/index.ts'
-import { extendsPrefix, type Segment } from '../src/core/oracle/index.ts'
+import { extendsPrefix, type PromptSegment } from '../src/core/oracle/index.ts'
 import type { Fields } from '../src/lib/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../src/messages/index.ts'
 import { createMessagesGateway, parseModeSetting } from '../src/messages/index.ts'
@@ -144,6 +144,6 @@ function cached(seen: readonly ObservedRequest[]): Omit<Cost, 'calls'> {
   return { requests: seen.length, extended, tokens, kept }
 }
 
-function tokensOf(segments: readonly Segment[]): number {
+function tokensOf(segments: readonly PromptSegment[]): number {
   return segments.reduce((sum, { text }) => sum + text.length, 0) / CHARACTERS_PER_TOKEN
 }

@@ -197,7 +197,7 @@ async function open() {
   await gateway.serve({ isStateless: false }).connect(near as never)
   const connected = new Client({ name: 'bench', version: '1.0.0' })
   await connected.connect(far)
-  await gateway.host.settled({ timeout: 60_000 })
+  await gateway.host.settled({ timeoutMs: 60_000 })
   const listed = await connected.listTools()
   return { client: connected, tools: listed.tools, close: () => gateway.close() }
 }

@@ -3,10 +3,10 @@
 import type { FieldDoc, TypeDoc } from './type-docs.ts'
 
 const SHELF = 'core/shelf.ts#Shelf'
-const REASON = 'core/types.ts#Reason'
+const REASON = 'core/types.ts#DecisionReason'
 // In the order of the page. Of options that are declared twice the later type counts: it is what users pass.
 const OPTIONS = [
-  'core/shelf.ts#ShelfOptions',
+  'core/shelf.ts#PureShelfOptions',
   'core/options.ts#Settings',
   'core/options.ts#Services',
   'core/options.ts#Options',
@@ -51,8 +51,8 @@ const besidesCalls = `\`const { reply } = await shelf.send(request, ({ request, 
 prepares and sends in one step; \`shelf.run(call, { messages, execute })\` answers each call of the reply.
 \`explainBreak(previous, next)\` says what broke the cached prefix between two requests.
 
-\`toolshelf/core\` is the same library without Node, packages or clock. For those who keep their own state it has the
-function form: \`const host = createHost({ tools })\`, \`const conversation = newConversation({ state })\`, then
+\`toolshelf/core\` is the same library without Node, packages or clock, and \`createPureShelf\` its \`createShelf\`. For those who
+keep their own state it has the function form: \`const host = createHost({ tools })\`, \`const conversation = newConversation({ state })\`, then
 \`prepareRequest(host, conversation, request)\`, \`answerSearch({ host, changed }, conversation, call)\` and
 \`checkCall(host, conversation, call, loaded)\`; \`conversation.state\` is plain JSON. \`presentMessages(messages, …)\` lists what a
 person should see of a conversation. \`toolshelf/oracle\` is the API's side as a

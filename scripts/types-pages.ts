@@ -22,7 +22,7 @@ const events: readonly Section[] = [
       'core/trace.ts#PrefixChange',
       'core/figures/figures.ts#BilledTokens',
       'core/types.ts#Decision',
-      'core/types.ts#Reason',
+      'core/types.ts#DecisionReason',
       'core/types.ts#Origin',
     ],
   },
@@ -64,14 +64,14 @@ const entries: readonly Section[] = [
     types: [
       'mcp/host/host.ts#McpHostOptions',
       'mcp/gateway/gateway.ts#McpGatewayOptions',
-      'mcp/gateway/stdio.ts#StdioOptions',
-      'mcp/http/http.ts#HttpOptions',
+      'mcp/gateway/stdio.ts#McpStdioOptions',
+      'mcp/http/http.ts#McpHttpOptions',
     ],
   },
   {
     heading: 'toolshelf/messages',
     text: 'Serves the Messages API in front of any model.',
-    types: ['messages/gateway.ts#MessagesGatewayOptions', 'messages/server/server.ts#ServeOptions'],
+    types: ['messages/gateway.ts#MessagesGatewayOptions', 'messages/server/server.ts#MessagesHttpOptions'],
   },
   {
     heading: 'toolshelf/agent',

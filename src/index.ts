@@ -1,11 +1,5 @@
 // The package's main entry: core with a validator, a clock, the environment and a notifier.
-import {
-  createShelf as createPureShelf,
-  type ShelfOptions as PureOptions,
-  type Rank,
-  type Shelf,
-  ShelfError,
-} from './core/index.ts'
+import { createPureShelf, type PureShelfOptions, type Rank, type Shelf, ShelfError } from './core/index.ts'
 import { startTimer } from './node/index.ts'
 import { type ResultOptions, resultSettings } from './node/results/index.ts'
 import { type RankerName, rankers } from './rankers/index.ts'
@@ -23,6 +17,7 @@ export {
   type ConversationStart,
   codingAgentPolicy,
   type Decision,
+  type DecisionReason,
   type Definition,
   type ErrorCode,
   type Execute,
@@ -30,6 +25,7 @@ export {
   type FindRelated,
   type History,
   type Hit,
+  type InputProblem,
   type Message,
   type MessageLike,
   type ModelRow,
@@ -38,11 +34,9 @@ export {
   type PrefixChange,
   type PrefixInput,
   type Prepared,
-  type Problem,
   type ProviderRow,
   type Rank,
   type Ranking,
-  type Reason,
   type RelatedItem,
   type ReportedBreakCause,
   type RequestLike,
@@ -55,7 +49,7 @@ export {
   type SearchOptions,
   type SearchOutcome,
   type SearchUse,
-  type Server,
+  type ServerDetails,
   type Servers,
   type Shelf,
   ShelfError,
@@ -98,7 +92,7 @@ export {
 export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */
-export type ShelfOptions = Omit<PureOptions, 'rank' | 'results'> & {
+export type ShelfOptions = Omit<PureShelfOptions, 'rank' | 'results'> & {
   /** Orders tools by how well they fit a search: the name of a ranker, or a function. Default: `'hybrid'`. */
   readonly rank?: Rank | RankerName
   /** Keeps long results out of the context; `true` keeps them in memory, above 25,000 characters. Default: off. */

@@ -226,7 +226,7 @@ describe('waiting for servers', () => {
   })
 
   it('S8 the limit is an option', async () => {
-    const { clock, answer } = searching({ servers, pendingWait: 20 }, 'fax')
+    const { clock, answer } = searching({ servers, pendingWaitMs: 20 }, 'fax')
     await settle()
     expect(clock.started).toEqual([20])
     clock.ring()

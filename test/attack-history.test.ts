@@ -69,7 +69,7 @@ describe('thinking switched on by hand', () => {
     talk.user([await talk.shelf.answer(call)])
     const next = await talk.prepare({ thinking })
     const sent = JSON.parse(JSON.stringify(next.request))
-    expect(validateRequest(sent, { boundThinking: true })).toBeUndefined()
+    expect(validateRequest(sent, { bindsThinking: true })).toBeUndefined()
     expect(talk.visible).toContain(SEND)
   })
 
@@ -291,7 +291,7 @@ describe('compaction', () => {
       })
       expect(given.length).toBeGreaterThan(0)
       const asked = [...given, { role: 'user', content: 'Summarise this.' }]
-      expect(validateRequest({ model: MODEL, messages: asked }, { oldProxy: true })).toBeUndefined()
+      expect(validateRequest({ model: MODEL, messages: asked }, { isOldProxy: true })).toBeUndefined()
     }
   })
 
@@ -307,7 +307,7 @@ describe('compaction', () => {
         return 'All so far.'
       },
     })
-    expect(validateRequest({ model: BOUND_MODEL, messages: given }, { boundThinking: true })).toBeUndefined()
+    expect(validateRequest({ model: BOUND_MODEL, messages: given }, { bindsThinking: true })).toBeUndefined()
   })
 })
 

@@ -1,7 +1,7 @@
 // Attacks by values of the wrong kind: servers, listeners, rankers and outputs that nobody checked.
 import { describe, expect, it } from 'vitest'
 import { estimateTokens, presentMessages } from '../src/entries/core.ts'
-import type { PoolTool, Server, Shelf } from '../src/index.ts'
+import type { PoolTool, ServerDetails, Shelf } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { ISSUE, result, SEND, text, tools } from './support/blocks.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
@@ -149,9 +149,9 @@ describe('values of the wrong kind', () => {
     expect((await ask(among, 'create issue')).names).toEqual([SEND])
   })
 
-  it('S10 a `hidden` that answers later hides', async () => {
-    const hidden: Loose = async () => true
-    const talk = new Talk(quietShelf({ tools, hidden }))
+  it('S10 an `isHidden` that answers later hides', async () => {
+    const isHidden: Loose = async () => true
+    const talk = new Talk(quietShelf({ tools, isHidden }))
     const { request } = await talk.user().prepare()
     expect(JSON.stringify(request)).not.toContain('slack')
     expect((await ask(talk.shelf, `select:${SEND}`)).names).toEqual([])
@@ -271,6 +271,6 @@ describe('what the host says of servers while it runs', () => {
     ['null', null],
     ['a state of its own', { state: 'sleeping' }],
   ])('H2 %s is refused with the name of the server', (_, details) => {
-    expect(() => quietShelf({ tools }).setServer('x', details as Partial<Server>)).toThrow('servers.x')
+    expect(() => quietShelf({ tools }).setServer('x', details as Partial<ServerDetails>)).toThrow('servers.x')
   })
 })

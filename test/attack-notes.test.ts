@@ -162,7 +162,7 @@ describe('a host that ends each turn with a system message', () => {
 /** The model's reply, with thinking bound to this request; throws when earlier thinking is not valid any more. */
 function think(talk: Talk, sent: Loose): void {
   const request = JSON.parse(JSON.stringify(sent))
-  const error = validateRequest(request, { boundThinking: true })
+  const error = validateRequest(request, { bindsThinking: true })
   if (error) throw new Error(error.body.error.message)
   talk.assistant([{ type: 'thinking', thinking: 'hm', signature: signThinking(request) }, text('done')])
 }
@@ -238,7 +238,7 @@ describe('requests made at once on one shelf', () => {
     expect((await shelf.prepare({ model: MODEL, messages })).decision.open).toBe(true)
     resolve(0)
     await slow
-    expect(shelf.state().opened).toBe(true)
+    expect(shelf.state().hasOpened).toBe(true)
   })
 
   it('Q4 N5 state, betas and notes are those of both', async () => {
@@ -247,8 +247,8 @@ describe('requests made at once on one shelf', () => {
     const both = await Promise.all([MODEL, BOUND_MODEL].map((model) => shelf.prepare({ model, messages })))
     expect(both.map(({ history: messages }) => messages.filter(isDelta).length)).toEqual([1, 1])
     expect(shelf.state()).toMatchObject({
-      opened: true,
-      announced: true,
+      hasOpened: true,
+      hasAnnounced: true,
       betas: ['tool-search-tool-2025-10-19'],
     })
     expect(shelf.state().kept.some(({ definition }) => definition.name === 'Read')).toBe(true)

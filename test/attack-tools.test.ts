@@ -395,7 +395,7 @@ describe('tool_choice', () => {
       .assistant([{ type: 'thinking', thinking: 'hm', signature: signThinking(first) }, text('done')])
       .user()
     const second = JSON.parse(JSON.stringify((await talk.prepare(choice(SEND))).request))
-    expect(validateRequest(second, { boundThinking: true })).toBeUndefined()
+    expect(validateRequest(second, { bindsThinking: true })).toBeUndefined()
     expect(talk.visible).toContain(SEND)
   })
 

@@ -24,7 +24,7 @@ class BoundTalk extends Talk {
     const prepared = await super.prepare(more)
     const betas = (prepared.headers['anthropic-beta'] ?? '').split(',')
     const request = JSON.parse(JSON.stringify(prepared.request))
-    const error = validateRequest(request, { betas, boundThinking: this.model === BOUND_MODEL })
+    const error = validateRequest(request, { betas, bindsThinking: this.model === BOUND_MODEL })
     if (error) throw new Error(error.body.error.message)
     return prepared
   }

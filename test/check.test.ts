@@ -168,7 +168,7 @@ describe('a tool that was not loaded', () => {
     ['the mode is off', { toolSearch: false }],
     ['the kill switch is on', { environment: { TOOLSHELF_DISABLE_BETAS: '1' } }],
     ['the model cannot', {}, OLD_MODEL],
-    ['permissions hide the search tool', { hidden: ({ name }) => name === 'ToolSearch' }],
+    ['permissions hide the search tool', { isHidden: ({ name }) => name === 'ToolSearch' }],
   ])(
     'V2 no hint and no refusal when the search tool is not in the working set: %s',
     async (_, options, model) => {
@@ -258,8 +258,8 @@ describe('a name that nobody has', () => {
   })
 
   it('V4 never a name that permissions hide, and such a tool cannot be called', async () => {
-    const hidden = ({ name }: Tool) => name === 'send_message'
-    const { shelf } = await talkWith(exampleTools, { hidden })
+    const isHidden = ({ name }: Tool) => name === 'send_message'
+    const { shelf } = await talkWith(exampleTools, { isHidden })
     expect(said(shelf, 'slack_send_messages', {})).not.toContain('mcp__slack__send_message')
     expect(said(shelf, 'mcp__slack__send_message', {})).toMatch(/no tool named/)
   })

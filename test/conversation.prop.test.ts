@@ -94,7 +94,7 @@ const isAcceptedByOldProxies: Check = (sent) => {
   if (speaksReferences(sent)) return
   // A header stays once it was sent (Q4), but for the kill switch.
   const betas = sent.killed ? sent.betas : []
-  expect(validateRequest(sent.request, { betas, oldProxy: true })?.body.error.message).toBeUndefined()
+  expect(validateRequest(sent.request, { betas, isOldProxy: true })?.body.error.message).toBeUndefined()
 }
 
 const nothingLeaks: Check = (sent) => {
@@ -176,7 +176,7 @@ function asSent(before: Sent, now: Sent) {
 
 const thinkingStays: Check = ({ request, betas, killed }) => {
   if (request.model !== BOUND_MODEL || killed) return
-  expect(validateRequest(request, { betas, boundThinking: true })?.body.error.message).toBeUndefined()
+  expect(validateRequest(request, { betas, bindsThinking: true })?.body.error.message).toBeUndefined()
 }
 
 /** A second shelf may put its list of names before the messages, and nothing else anywhere. */

@@ -240,7 +240,7 @@ it('S10 a fork has the tools and servers that nothing hides from it, and its own
   }
   const tools = [builtIn('Read'), builtIn('Bash'), mcp('a', 'one'), mcp('b', 'one'), mcp('b', 'two')]
   const shelf = quietShelf({ tools, servers: { a: {}, b: { state: 'failed' }, c: {}, bad: {} }, related })
-  const hidden = {
+  const hide = {
     server(name: string) {
       if (name === 'bad') throw new Error('no')
       return name === 'a'
@@ -250,7 +250,7 @@ it('S10 a fork has the tools and servers that nothing hides from it, and its own
   }
   const nothing = { server: () => false, tool: () => false }
   const shown = (one: typeof shelf) => [one.tools().map(({ name }) => name), [...one.servers().keys()]]
-  expect([shelf, shelf.fork({ hidden }), shelf.fork({ hidden: nothing }), shelf.fork()].map(shown)).toEqual([
+  expect([shelf, shelf.fork({ hide }), shelf.fork({ hide: nothing }), shelf.fork()].map(shown)).toEqual([
     [
       ['Read', 'Bash', 'mcp__a__one', 'mcp__b__one', 'mcp__b__two'],
       ['a', 'b', 'c', 'bad'],
@@ -268,10 +268,10 @@ it('S10 a fork has the tools and servers that nothing hides from it, and its own
       ['a', 'b', 'c', 'bad'],
     ],
   ])
-  const fork = shelf.fork({ hidden })
+  const fork = shelf.fork({ hide })
   expect(fork.partition()).toBe(fork.partition())
-  expect(shelf.fork({ hidden: { ...hidden } }).partition()).not.toBe(fork.partition())
-  expect(shelf.fork({ hidden: nothing }).partition().pool).toBe(shelf.partition().pool)
+  expect(shelf.fork({ hide: { ...hide } }).partition()).not.toBe(fork.partition())
+  expect(shelf.fork({ hide: nothing }).partition().pool).toBe(shelf.partition().pool)
   expect(fork.resolve({ id: 'x', name: 'mcp__b__one', input: {} }).server).toBe('b')
   fork.add(mcp('b', 'three'))
   expect(shelf.tools().map(({ name }) => name)).toContain('mcp__b__three')

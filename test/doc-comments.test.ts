@@ -26,7 +26,15 @@ const FOLDERS: Record<string, RegExp> = {
 
 /** What a new user calls first. */
 const MAIN = [
-  ...['createShelf', 'createHost', 'presentMessages', 'explainBreak', 'applyPolicy', 'keepCapabilitiesFresh'],
+  ...[
+    'createShelf',
+    'createPureShelf',
+    'createHost',
+    'presentMessages',
+    'explainBreak',
+    'applyPolicy',
+    'keepCapabilitiesFresh',
+  ],
   ...['rankers', 'createLearnedSearch', 'warmUpSearch', 'validateInput', 'validateRequest', 'extendsPrefix'],
   ...['createAgent', 'createPermissions', 'createSkills', 'createAgentMeter', 'openTranscript'],
   ...[
@@ -40,7 +48,7 @@ const MAIN = [
   ...['createMessagesGateway', 'createMessagesUpstream', 'createChatUpstream', 'createResponsesUpstream'],
   ...['createScriptUpstream', 'serveMessagesGateway', 'loadScript', 'createOAuth', 'createMcpMetrics'],
   ...['prepareRequest', 'answerSearch', 'checkCall', 'searchTools', 'compactHistory', 'foldHistory'],
-  ...['builtInTools', 'agentTool', 'createToolUseHelp', 'loadSkills', 'readTranscript'],
+  ...['createBuiltInTools', 'createAgentTool', 'createToolUseHelp', 'loadSkills', 'readTranscript'],
   ...['renderRequest', 'walkRequest', 'signThinking'],
 ]
 
@@ -74,20 +82,39 @@ describe('doc comments', () => {
     for (const comment of comments) expect(comment).toMatch(/^\/\*\*\n.*@example\n(?:(?!\*\/).)*\*\/\n$/s)
   })
 
+  const optionTypes = Object.keys(FOLDERS).flatMap((path) => {
+    const types = exportedNames(textOf(path)).filter((name) =>
+      /^[A-Z].*(Options|Timeouts|Limits|Settings)$/.test(name),
+    )
+    return types.map((type) => ({ path, type }))
+  })
+
   it.each([
-    ['core/shelf.ts', 'Shelf'],
-    ['core/shelf.ts', 'ShelfOptions'],
-    ['core/options.ts', 'Services'],
-    ['core/options.ts', 'Settings'],
-  ])('%s: every member of %s has one', (path, type) => {
-    const [, body = ''] =
-      new RegExp(`^export type ${type} = [^\\n]*\\{\\n(.*?)^\\}`, 'ms').exec(textOf(path)) ?? []
-    const lines = body.split('\n')
-    const members = lines.flatMap((line, index) => {
-      const [, name] = /^ {2}(?:readonly )?(\w+)[?(<:]/.exec(line) ?? []
-      return name === undefined ? [] : [{ name, isDocumented: isDocumented(lines, index) }]
-    })
-    expect(members.length).toBeGreaterThan(2)
-    expect(members.filter(({ isDocumented }) => !isDocumented)).toEqual([])
+    ...optionTypes,
+    { path: 'index.ts', type: 'ShelfOptions' },
+    ...['Shelf', 'Services', 'ForkOptions'].map((type) => ({ path: 'entries/core.ts', type })),
+  ])('$path: every member of $type has one, with the default of plain values', ({ path: entry, type }) => {
+    const declaration = new RegExp(`^export type ${type}\\b[^\\n]*\\{\\n(.*?)^\\}`, 'ms')
+    const bodies = files
+      .filter(({ path }) => path === entry || FOLDERS[entry]?.test(path))
+      .flatMap(({ text }) => declaration.exec(text)?.[1] ?? [])
+    const found = bodies.flatMap(membersOf)
+    expect(found.length).toBeGreaterThan(0)
+    const isLimits = /(Timeouts|Limits)$/.test(type)
+    const wrong = found.filter(({ comment, isPlain, isOptional }) =>
+      isPlain && (isOptional || isLimits) ? !/default/i.test(comment) : comment === '',
+    )
+    expect(wrong.map(({ name }) => name)).toEqual([])
   })
 })
+
+/** The members in the body of an object type, with their doc comments. */
+function membersOf(body: string) {
+  const member = /(\/\*\*(?:(?!\*\/).)*\*\/\n)?^ {2}(?:readonly )?(\w+)(\??)[(<:]([^\n]*)/gms
+  return [...body.matchAll(member)].map(([, comment = '', name, mark, type = '']) => ({
+    name,
+    comment,
+    isOptional: mark === '?',
+    isPlain: /^ (number|boolean|string|'[^']*'|[| ])+$/.test(type),
+  }))
+}

@@ -40,7 +40,7 @@ test('toolshelf/core', () => {
       "codingAgentPolicy",
       "compactHistory",
       "createHost",
-      "createShelf",
+      "createPureShelf",
       "defaultCapabilities",
       "describeReads",
       "describeSearches",

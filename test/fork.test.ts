@@ -150,7 +150,7 @@ describe('U1 a sub-agent', () => {
     await parent.prepare()
     expect(parent.shelf.state().betas).toHaveLength(1)
     const fork = parent.shelf.fork()
-    expect(fork.state()).toMatchObject({ betas: [], kept: [], opened: false, announced: false })
+    expect(fork.state()).toMatchObject({ betas: [], kept: [], hasOpened: false, hasAnnounced: false })
     await new Talk(fork).user().prepare()
     const before = JSON.stringify(parent.shelf.state())
     await new Talk(fork.fork()).user().prepare()
@@ -173,12 +173,12 @@ describe('U1 a sub-agent', () => {
 })
 
 describe('S10 what a fork hides', () => {
-  const hidden = { server: (name: string) => name === 'slack', tool: () => false }
+  const hide = { server: (name: string) => name === 'slack', tool: () => false }
 
   it('S10 does not exist there: not listed, searched, suggested, checked or resolved; its own forks inherit that', async () => {
     const shelf = quietShelf({ tools: [read, send, issue] })
     shelf.failed('slack', 'it crashed')
-    for (const fork of [shelf.fork({ hidden }), shelf.fork({ hidden }).fork()]) {
+    for (const fork of [shelf.fork({ hide }), shelf.fork({ hide }).fork()]) {
       expect(fork.tools().map(({ name }) => name)).not.toContain(SEND)
       expect([...fork.servers().keys()]).not.toContain('slack')
       const found = await fork.search({ query: 'slack send message' })
@@ -192,7 +192,7 @@ describe('S10 what a fork hides', () => {
 
   it('S10 is shared by forks with the same object, and follows changes of the tools', () => {
     const shelf = quietShelf({ tools: [read, send] })
-    const [one, other] = [shelf.fork({ hidden }), shelf.fork({ hidden })]
+    const [one, other] = [shelf.fork({ hide }), shelf.fork({ hide })]
     expect(one.partition()).toBe(other.partition())
     shelf.add([issue, mcp('slack', 'list_channels')])
     expect(one.tools().map(({ name }) => name)).toEqual(['Read', ISSUE])
@@ -208,7 +208,7 @@ describe('S10 what a fork hides', () => {
     }
     expect(
       quietShelf({ tools: [read, send] })
-        .fork({ hidden: fails })
+        .fork({ hide: fails })
         .tools(),
     ).toEqual([])
   })

@@ -12,7 +12,7 @@ class BoundTalk extends Talk {
   override async prepare(): Promise<Loose> {
     const prepared = await super.prepare()
     const request = JSON.parse(JSON.stringify(prepared.request))
-    const refusal = validateRequest(request, { boundThinking: request.model === BOUND_MODEL })
+    const refusal = validateRequest(request, { bindsThinking: request.model === BOUND_MODEL })
     expect(refusal?.body.error.message).toBeUndefined()
     return prepared
   }

@@ -1,6 +1,6 @@
 // G1, G2, G4, G5, G7: is tool search on for this request, and why?
 import { describe, expect, it } from 'vitest'
-import { type Reason, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
+import { type DecisionReason, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
 import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]
@@ -102,12 +102,12 @@ describe('G1 the optimistic gate', () => {
 
 describe('G2 the definitive gate', () => {
   const proxied = { baseURL: 'https://proxy.example' }
-  const withoutSearch = { hidden: ({ name }: { name: string }) => name === 'ToolSearch' }
+  const withoutSearch = { isHidden: ({ name }: { name: string }) => name === 'ToolSearch' }
   const nothing = { tools: [builtIn('Read')] }
   const auto = { toolSearch: 'auto' }
 
   // Each row fails in one way and, as far as that is possible, in every later way too.
-  const rows: [Reason, ShelfOptions, string][] = [
+  const rows: [DecisionReason, ShelfOptions, string][] = [
     [
       'kill-switch',
       {
@@ -154,8 +154,8 @@ describe('G2 the definitive gate', () => {
   })
 
   it('G2 only tools that the host hides are nothing to search', async () => {
-    const hidden = ({ server }: { server?: string }) => server === 'slack'
-    expect((await decisionOf({ hidden })).reason).toBe('nothing-to-search')
+    const isHidden = ({ server }: { server?: string }) => server === 'slack'
+    expect((await decisionOf({ isHidden })).reason).toBe('nothing-to-search')
   })
 
   it('G2 the threshold is asked in auto only', async () => {
@@ -167,7 +167,11 @@ describe('G2 the definitive gate', () => {
 })
 
 describe('G4 toward loading everything, never toward hiding silently', () => {
-  async function expectEverything(options: ShelfOptions, reason: Reason, model = MODEL): Promise<Loose> {
+  async function expectEverything(
+    options: ShelfOptions,
+    reason: DecisionReason,
+    model = MODEL,
+  ): Promise<Loose> {
     const prepared = await quietShelf({ tools, ...options }).prepare({
       model,
       messages: [{ role: 'user', content: 'hi' }],
@@ -183,13 +187,14 @@ describe('G4 toward loading everything, never toward hiding silently', () => {
   })
 
   it('G4 a gate that throws', async () => {
-    const hidden = ({ name }: { name: string }) => name === 'ToolSearch' && expect.fail('no permissions file')
-    const decision = await expectEverything({ hidden }, 'no-search-tool')
+    const isHidden = ({ name }: { name: string }) =>
+      name === 'ToolSearch' && expect.fail('no permissions file')
+    const decision = await expectEverything({ isHidden }, 'no-search-tool')
     expect(decision.error).toContain('no permissions file')
   })
 
   it('G4 a missing search tool', async () => {
-    await expectEverything({ hidden: ({ name }) => name === 'ToolSearch' }, 'no-search-tool')
+    await expectEverything({ isHidden: ({ name }) => name === 'ToolSearch' }, 'no-search-tool')
   })
 
   it('G4 a counter and an estimate that both fail', async () => {
@@ -259,7 +264,7 @@ describe('G5 the decision is a value', () => {
   })
 
   it('G5 the list of reasons is closed', () => {
-    const reasons: Record<Reason, true> = {
+    const reasons: Record<DecisionReason, true> = {
       open: true,
       mode: true,
       'kill-switch': true,

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { type AgentEvent, agentTool, builtInTools, createSkills } from '../src/agent/index.ts'
+import { type AgentEvent, createAgentTool, createBuiltInTools, createSkills } from '../src/agent/index.ts'
 import { everyCommand } from '../src/cli/main.ts'
 
 const commands = await everyCommand()
@@ -67,9 +67,9 @@ describe('agent.md documents', () => {
   it('every tool, with what it takes, whether it asks, and whether it is deferred', () => {
     const skill = { name: 'a', description: 'b', place: '.', isRemote: false, read: async () => '' }
     const tools = [
-      ...builtInTools({ directory: '.' }),
+      ...createBuiltInTools({ directory: '.' }),
       ...createSkills([skill], { notify: () => {} }).tools,
-      agentTool(() => expect.fail('it is not called')),
+      createAgentTool(() => expect.fail('it is not called')),
     ]
     const listed = rows.filter(([, , asks]) => asks === 'yes' || asks === 'no')
     expect(listed.flatMap(([name]) => names(name)).sort()).toEqual(tools.map(({ name }) => name).sort())

@@ -31,7 +31,7 @@ const off: [string, ShelfOptions, string][] = [
   ['by the kill switch', { environment: { CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS: '1' } }, MODEL],
   ['by the model', {}, OLD_MODEL],
   ['by the provider', { provider: 'unheard-of' }, MODEL],
-  ['by permission', { hidden: ({ name }) => name === 'ToolSearch' }, MODEL],
+  ['by permission', { isHidden: ({ name }) => name === 'ToolSearch' }, MODEL],
 ]
 
 describe.each(off)('N1 tool search is off %s', (_, options, model) => {
@@ -116,8 +116,8 @@ describe('N2 a reference to a tool that is gone', () => {
   })
 
   it('N2 a tool that permissions hide now is gone as well', async () => {
-    const hidden = ({ name }: { name: string }) => name === 'send_message'
-    expect(await sentOf([search('1'), user(found('1', SEND, ISSUE))], { hidden })).toEqual([
+    const isHidden = ({ name }: { name: string }) => name === 'send_message'
+    expect(await sentOf([search('1'), user(found('1', SEND, ISSUE))], { isHidden })).toEqual([
       search('1'),
       user(found('1', ISSUE), LOADED),
     ])

@@ -1,6 +1,6 @@
 // Every option with values of every kind: which are accepted, and what the error says about the others.
 import { expect, it } from 'vitest'
-import { createShelf, resolveOptions, ShelfError } from '../src/core/index.ts'
+import { createPureShelf, resolveOptions, ShelfError } from '../src/core/index.ts'
 import type { Loose } from './support/talk.ts'
 
 const method = () => {}
@@ -87,9 +87,9 @@ it('has these defaults', () => {
        "announceInstructions": 2048,
        "tombstones": false,
        "unloadedCalls": "run",
-       "countTimeout": 3000,
+       "countTimeoutMs": 3000,
        "maxResults": 5,
-       "pendingWait": 5000,
+       "pendingWaitMs": 5000,
        "searchTool": "ToolSearch",
        "callTool": "CallTool",
        "namePrefix": "mcp__",
@@ -148,7 +148,7 @@ it('refuses tools and servers of another kind, and a request without its fields'
       return (error as Error).message
     }
   }
-  const shelf = createShelf()
+  const shelf = createPureShelf()
   const messages: Loose[] = []
   const lines = [
     ...[{ tools: {} }, { tools: null }, { servers: 'x' }, { servers: null }, { servers: { a: null } }],
@@ -164,7 +164,9 @@ it('refuses tools and servers of another kind, and a request without its fields'
     { results, tools: [{ name: 'ReadResult' }] },
     { results, tools: [{ name: 'ReadResult', server: 'a' }] },
     { tools: [{ name: 'ReadResult' }] },
-  ].map(async (options) => `${JSON.stringify(options)}: ${await thrown(() => createShelf(options as Loose))}`)
+  ].map(
+    async (options) => `${JSON.stringify(options)}: ${await thrown(() => createPureShelf(options as Loose))}`,
+  )
   const requests = [undefined, null, {}, { model: 5, messages }, { model: 'm' }, { model: 'm', messages: {} }]
   for (const request of [...requests, { model: 'm', messages }])
     lines.push(

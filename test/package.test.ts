@@ -25,6 +25,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lightPackages } from './cli/light-demo.ts'
 import { prepareClients } from './clients/install.ts'
 import { scriptPath } from './mcp/support/servers.ts'
+import { docExamples } from './support/doc-examples.ts'
 import { isThorough } from './support/runs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -95,7 +96,7 @@ const tsconfig = {
 }
 const entriesTsconfig = {
   compilerOptions: { ...strictly, lib: ['es2022'], types: ['node'] },
-  files: ['entries.ts'],
+  files: ['entries.ts', 'examples.ts'],
 }
 
 let project: string
@@ -254,9 +255,12 @@ describe('the packed package', () => {
     expect(wrong).toEqual([])
   })
 
-  test('every entry type-checks strictly', () => {
+  test('every entry type-checks strictly, and so does every example of its doc comments', () => {
     linkPackage('@types/node')
     writeFileSync(join(project, 'entries.ts'), everyEntry)
+    const { count, module } = docExamples()
+    expect(count).toBeGreaterThan(50)
+    writeFileSync(join(project, 'examples.ts'), module)
     writeFileSync(join(project, 'tsconfig.entries.json'), JSON.stringify(entriesTsconfig))
     expect(run(process.execPath, [tsc, '-p', 'tsconfig.entries.json', '--checkers', '1'], project)).toBe('')
     // The oldest takes three times as long.

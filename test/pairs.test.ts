@@ -192,7 +192,7 @@ describe('N5 thinking bound to messages that are gone', () => {
       const prepared = await super.prepare()
       const request = JSON.parse(json(prepared.request))
       expect(
-        validateRequest(request, { boundThinking: this.model === BOUND_MODEL })?.body.error.message,
+        validateRequest(request, { bindsThinking: this.model === BOUND_MODEL })?.body.error.message,
       ).toBeUndefined()
       return prepared
     }

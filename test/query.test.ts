@@ -204,11 +204,11 @@ describe.each(everyRanker)('with the ranker: %s', (label, rank) => {
   })
 
   it('S10 a tool that permissions hide is neither found nor named, in any form', async () => {
-    const hidden = ({ name }: Tool) => name === 'send_message' || name === 'Secret'
+    const isHidden = ({ name }: Tool) => name === 'send_message' || name === 'Secret'
     const tools = [...exampleTools, builtIn('Secret'), deferred('SecretPlan')]
     const queries = ['send', 'mcp__slack', SEND, `select:${SEND}`, '+slack', `use ${SEND}`, `+${SEND}`]
     for (const query of [...queries, 'select:Secret', 'Secret', `select:${SEND}s`, 'unheard']) {
-      const { names, said } = await ask(shelfOf(tools, { hidden }), query)
+      const { names, said } = await ask(shelfOf(tools, { isHidden }), query)
       expect([query, names.includes(SEND) || names.includes('Secret')]).toEqual([query, false])
       if (!query.includes(SEND)) expect(said).not.toContain(SEND)
       if (query === `select:${SEND}s`) expect(said.replaceAll(`${SEND}s`, '')).not.toContain(SEND)

@@ -20,7 +20,7 @@ function oldProxy() {
   const send = async ({ request, headers }: Prepared<Loose>) => {
     requests.push(request)
     const betas = (headers['anthropic-beta'] ?? '').split(',').filter((beta) => beta !== '')
-    const error = validateRequest(JSON.parse(JSON.stringify(request)), { betas, oldProxy: true })
+    const error = validateRequest(JSON.parse(JSON.stringify(request)), { betas, isOldProxy: true })
     if (error)
       throw Object.assign(new Error(error.body.error.message), { status: error.status, error: error.body })
     return 'fine'

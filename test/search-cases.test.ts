@@ -1,12 +1,12 @@
 // What the model reads, word for word: of a search, of a call that cannot be run, of an output that cannot be shown.
 import { describe, expect, it } from 'vitest'
-import type { Server, ShelfOptions } from '../src/index.ts'
+import type { ServerDetails, ShelfOptions } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { EMAIL, ISSUE, LIST, SEND, tools } from './support/blocks.ts'
 import { BOUND_MODEL, builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const call = (name: string, input: Loose = {}) => ({ id: 'toolu_1', name, input })
-const many = (count: number, state: Server['state'], more: object = {}) =>
+const many = (count: number, state: ServerDetails['state'], more: object = {}) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`s${index}`, { state, ...more }]))
 
 describe('the words of a search', () => {
@@ -227,7 +227,7 @@ describe('S8 a search while servers connect', () => {
     const shelf = quietShelf({
       tools,
       servers: { a: { state: 'pending' }, b: { state: 'pending' } },
-      pendingWait: 0,
+      pendingWaitMs: 0,
     })
     const talk = new Talk(shelf)
     await talk.user().prepare()

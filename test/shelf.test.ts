@@ -1,8 +1,8 @@
 // The public door: every method of a shelf, what it leaves alone, and that it is nothing but functions of core.
 import { describe, expect, it } from 'vitest'
-import type { ShelfOptions } from '../src/core/index.ts'
+import type { PureShelfOptions } from '../src/core/index.ts'
 import { answerSearch, checkCall, createHost, newConversation, prepareRequest } from '../src/entries/core.ts'
-import { createShelf, type Server } from '../src/index.ts'
+import { createShelf, type ServerDetails } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -14,7 +14,7 @@ const SEND = 'mcp__slack__send_message'
 const ISSUE = 'mcp__github__create_issue'
 const tools = [read, send, issue]
 
-const talkWith = (options: ShelfOptions = {}, model = MODEL) =>
+const talkWith = (options: PureShelfOptions = {}, model = MODEL) =>
   new Talk(quietShelf({ tools, ...options }), model)
 
 const copy = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value))
@@ -163,7 +163,7 @@ describe('the pool and its servers', () => {
   })
 
   it('tools are all that the model may use, and partition is the same tools split', () => {
-    const { shelf } = talkWith({ hidden: ({ name }) => name === 'create_issue' })
+    const { shelf } = talkWith({ isHidden: ({ name }) => name === 'create_issue' })
     expect(shelf.tools().map(({ name }) => name)).toEqual(['Read', SEND])
     const { pool, immediate, deferred } = shelf.partition()
     expect(pool.tools).toBe(shelf.tools())
@@ -184,7 +184,7 @@ describe('the pool and its servers', () => {
 })
 
 describe('state', () => {
-  const cases: [string, ShelfOptions, string][] = [
+  const cases: [string, PureShelfOptions, string][] = [
     ['the reference wire', {}, MODEL],
     ['a latched header', { provider: 'vertex' }, MODEL],
     ['auto, once opened', { toolSearch: 'auto:1', contextWindow: 5_000 }, MODEL],
@@ -239,10 +239,12 @@ describe('the function form', () => {
     ['bridge', { wire: 'bridge' }],
     ['off', { toolSearch: false }],
     ['a header', { provider: 'vertex' }],
-  ] as [string, ShelfOptions][])(
+  ] as [string, PureShelfOptions][])(
     'prepareRequest(host, conversation, request) gives the same request: %s',
     async (_, options) => {
-      const servers: Record<string, Server> = { slack: { state: 'connected', instructions: 'Ask first.' } }
+      const servers: Record<string, ServerDetails> = {
+        slack: { state: 'connected', instructions: 'Ask first.' },
+      }
       const talk = talkWith({ ...options, servers }).user()
       const host = createHost({ environment: {}, notify: () => {}, tools, servers, ...options })
       const conversation = newConversation()
@@ -284,7 +286,7 @@ describe('what is not ours', () => {
     ['on an old model', {}, OLD_MODEL],
     ['on a bound model', {}, BOUND_MODEL],
     ['bridge', { wire: 'bridge' }, MODEL],
-  ] as [string, ShelfOptions, string][])(
+  ] as [string, PureShelfOptions, string][])(
     'L3 unknown fields, blocks and roles pass untouched: %s',
     async (_, options, model) => {
       const { shelf } = talkWith(options)
@@ -327,7 +329,7 @@ describe('what is not ours', () => {
   })
 
   it('N7 the caller’s objects are never changed: everything works on frozen input', async () => {
-    const frozen: ShelfOptions = deepFreeze({
+    const frozen: PureShelfOptions = deepFreeze({
       tools: copy(tools),
       servers: { slack: { alwaysLoad: false, instructions: 'Ask first.' } },
       cacheControl: { type: 'ephemeral' },

@@ -1,13 +1,13 @@
 // The tools and servers of a shelf, step by step: what each change leaves, wakes and reports.
 import { expect, it } from 'vitest'
-import { createShelf, type Shelf, type ShelfOptions, type Trace } from '../src/core/index.ts'
+import { createPureShelf, type PureShelfOptions, type Shelf, type Trace } from '../src/core/index.ts'
 import { builtIn, type Loose, MODEL, mcp } from './support/talk.ts'
 
 /** A shelf that writes down what it reports, and what each step leaves. */
-function observed(options: ShelfOptions = {}) {
+function observed(options: PureShelfOptions = {}) {
   const notices: string[] = []
   const events: Trace[] = []
-  const shelf = createShelf({
+  const shelf = createPureShelf({
     notify: (message) => void notices.push(message),
     trace: (event) => void events.push(event),
     ...options,
@@ -112,10 +112,10 @@ it('reports each message once, to the operator and as an event, whatever the lis
     told++
     throw new Error('no')
   }
-  createShelf({ tools: [odd('one'), odd('two')], notify: fail, trace: fail })
-  createShelf({ tools: [odd('one')], notify: async () => fail(), trace: async () => fail() })
+  createPureShelf({ tools: [odd('one'), odd('two')], notify: fail, trace: fail })
+  createPureShelf({ tools: [odd('one')], notify: async () => fail(), trace: async () => fail() })
   expect(told).toBe(6)
-  expect(() => createShelf({ tools: [odd('one')] })).not.toThrow()
+  expect(() => createPureShelf({ tools: [odd('one')] })).not.toThrow()
 })
 
 it('remembers the newest thousand messages', () => {
@@ -172,7 +172,7 @@ it('replaces the capability table, or keeps the last good one and reports why', 
   `)
 })
 
-it('hides what `hidden` says, at once, and warns where it answers late', () => {
+it('hides what `isHidden` says, at once, and warns where it answers late', () => {
   const answers: Loose[] = [
     true,
     false,
@@ -182,8 +182,8 @@ it('hides what `hidden` says, at once, and warns where it answers late', () => {
     Promise.reject(new Error('no')),
   ]
   const tools = answers.map((_, index) => plain(`tool_${index}`))
-  const hidden = ({ name }: { name: string }) => answers[Number(name.slice(5))]
-  const { shelf, notices } = observed({ tools, hidden })
+  const isHidden = ({ name }: { name: string }) => answers[Number(name.slice(5))]
+  const { shelf, notices } = observed({ tools, isHidden })
   expect([shelf.tools().map(({ name }) => name), notices]).toMatchInlineSnapshot(`
     [
       [
@@ -191,7 +191,7 @@ it('hides what `hidden` says, at once, and warns where it answers late', () => {
         "tool_2",
       ],
       [
-        "option "hidden" returned a promise, so the tool is hidden; return true or false.",
+        "option "isHidden" returned a promise, so the tool is hidden; return true or false.",
       ],
     ]
   `)
@@ -226,7 +226,7 @@ it('does not wait for a timer that fails, and cancels one that is not needed any
   ]
   for (const [title, timer] of timers) {
     const { shelf, notices } = observed({
-      ...{ tools: [of('a', 'one')], servers: { late: { state: 'pending' } }, timer, pendingWait: 70 },
+      ...{ tools: [of('a', 'one')], servers: { late: { state: 'pending' } }, timer, pendingWaitMs: 70 },
     })
     const searching = shelf.search({ query: 'fax' })
     if (title === 'waits') {

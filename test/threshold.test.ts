@@ -169,7 +169,7 @@ describe('T4 the estimate', () => {
   it.each([
     [undefined, 3_000],
     [70, 70],
-  ])('T4 takes over when the limit of %s ms is over', async (countTimeout, milliseconds) => {
+  ])('T4 takes over when the limit of %s ms is over', async (countTimeoutMs, milliseconds) => {
     const limits: number[] = []
     const timer = (limit: number) => {
       limits.push(limit)
@@ -181,7 +181,7 @@ describe('T4 the estimate', () => {
       timer,
       countTokens: () => new Promise<number>(() => {}),
     }
-    const { thresholdCheck } = await decisionOf({ ...options, ...(countTimeout && { countTimeout }) })
+    const { thresholdCheck } = await decisionOf({ ...options, ...(countTimeoutMs && { countTimeoutMs }) })
     expect(thresholdCheck.method).toBe('estimate')
     expect(limits).toEqual([milliseconds])
   })

@@ -1,6 +1,6 @@
 // Every place that shows what tools cost shows the same tokens for the same tools.
 import { expect, test } from 'vitest'
-import { createShelf, describePool, type Trace } from '../src/core/index.ts'
+import { createPureShelf, describePool, type Trace } from '../src/core/index.ts'
 import { measureTools, shelfOf } from '../src/doctor/index.ts'
 import { estimateTokens } from '../src/entries/core.ts'
 import { serverViews, toolViews } from '../src/inspector/server/index.ts'
@@ -62,7 +62,7 @@ test('doctor, list, the inspector, events, lint and replay estimate the same tok
     host: { status: () => statuses, isReadOnly: () => false },
   }
   const events: Trace[] = []
-  const traced = createShelf({
+  const traced = createPureShelf({
     ...{ tools: shelf.tools().map(({ tool }) => tool), toolSearch: false },
     trace: (event) => events.push(event),
   })

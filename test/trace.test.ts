@@ -201,7 +201,7 @@ describe('a conversation', () => {
     const { shelf, events } = listening()
     const own: Trace[] = []
     const fork = shelf.fork({
-      subAgent: false,
+      isSubAgent: false,
       trace(event) {
         own.push(event)
         throw new Error('a broken listener')

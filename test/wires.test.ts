@@ -290,7 +290,7 @@ describe('Q5 nothing foreign leaks', () => {
       const { request, headers, loaded } = await talk.prepare()
       expect(JSON.stringify(request)).not.toMatch(FOREIGN)
       expect(headers).toEqual({})
-      expect(validateRequest(JSON.parse(JSON.stringify(request)), { oldProxy: true })).toBeUndefined()
+      expect(validateRequest(JSON.parse(JSON.stringify(request)), { isOldProxy: true })).toBeUndefined()
       expect(loaded).toEqual([POST, ISSUE, SEND])
     },
   )
@@ -301,7 +301,7 @@ describe('Q5 nothing foreign leaks', () => {
       await load(talk, name)
       const { request } = await talk.prepare()
       expect(JSON.stringify(request)).not.toMatch(FOREIGN)
-      expect(validateRequest(JSON.parse(JSON.stringify(request)), { oldProxy: true })).toBeUndefined()
+      expect(validateRequest(JSON.parse(JSON.stringify(request)), { isOldProxy: true })).toBeUndefined()
     }
   })
 })

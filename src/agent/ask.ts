@@ -5,13 +5,13 @@ import type { Prepared, RequestLike, Shelf, Trace, TraceListener } from '../core
 import { createCollector, eventsOf, type StreamEvent } from '../core/index.ts'
 import { cut, type Fields, fieldsOf, isShallow, textOf } from '../lib/index.ts'
 import { withCacheMarks } from './cache-marks.ts'
-import type { AgentEvent, Client } from './types.ts'
+import type { AgentEvent, MessagesClient } from './types.ts'
 import { explainUnreachable } from './unreachable.ts'
 import { replyUsage } from './usage.ts'
 
 /** What all model calls of an agent share. */
 export type ModelCallOptions = {
-  readonly client: Client
+  readonly client: MessagesClient
   readonly shelf: Shelf
   readonly retries: number
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>

@@ -4,11 +4,11 @@ import { createCollector, MIN_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { type Fields, textOf, toJson } from '../lib/index.ts'
 import { eventsFrom, faultOf, textOfReply } from './ask.ts'
-import type { Client } from './types.ts'
+import type { MessagesClient } from './types.ts'
 
 /** Options of `compactMessages`. */
 export type CompactionOptions = {
-  readonly client: Client
+  readonly client: MessagesClient
   readonly shelf: Shelf
   readonly model: string
   readonly maxTokens: number

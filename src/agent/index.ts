@@ -19,13 +19,13 @@ export {
 } from './permissions/index.ts'
 export { isPreload, preloadedIn } from './preload.ts'
 export * from './skills/index.ts'
-export { agentTool, type SubAgentOptions } from './sub-agent.ts'
+export { createAgentTool, type SubAgentOptions } from './sub-agent.ts'
 export {
-  batchTool,
   builtInCallKinds,
-  builtInTools,
+  createBatchTool,
+  createBuiltInTools,
+  createScriptTool,
   type ScriptToolOptions,
-  scriptTool,
 } from './tools/index.ts'
 export {
   mendTranscript,
@@ -41,19 +41,19 @@ export type {
   AgentEvent,
   AgentOptions,
   AgentTool,
-  Client,
   EndReason,
   HistoryChange,
   InnerCallOptions,
-  Permission,
+  MessagesClient,
+  PermissionCheck,
   PermissionRequest,
   PermissionVerdict,
-  Runner,
   ScriptPlan,
   SentRequest,
   TokenUsage,
   ToolContext,
   ToolInput,
+  ToolRunner,
 } from './types.ts'
 export { addUsage, noUsage } from './usage.ts'
 export { createToolUseHelp, type ToolUseHelp, type ToolUseHelpOptions } from './using/index.ts'

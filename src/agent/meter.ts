@@ -32,7 +32,7 @@ export type AgentMeterOptions = {
   readonly shelf: Shelf
   /** Replaces the built-in price table. */
   readonly prices?: PriceTable
-  /** The model whose prices to use instead of the actual one's. */
+  /** The model whose prices to use instead of the actual one's. Default: the model of each request. */
   readonly pricedAs?: string
   /** Overrides how a sampling was billed. */
   readonly bill?: (request: object, usage: TokenUsage) => Sampling['billed']

@@ -23,18 +23,18 @@ import type {
   AgentEvent,
   AgentTool,
   InnerCallOptions,
-  Permission,
+  PermissionCheck,
   PermissionVerdict,
-  Runner,
   ToolContext,
+  ToolRunner,
 } from './types.ts'
 
 /** What running calls needs of the agent. */
 export type RunCallsOptions = {
   readonly shelf: Shelf
   readonly tools: ReadonlyMap<string, AgentTool>
-  readonly runner: Runner | undefined
-  readonly permission: Permission | undefined
+  readonly runner: ToolRunner | undefined
+  readonly permission: PermissionCheck | undefined
   readonly trace: ConversationListener | undefined
 }
 

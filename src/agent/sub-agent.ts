@@ -16,11 +16,11 @@ const AGENT = 'Agent'
  * model may have changed in between.
  *
  * @example
- * const tools = builtInTools({ directory: process.cwd() })
- * const subAgents = agentTool(() => ({ client, model, shelf, tools }))
+ * const tools = createBuiltInTools({ directory: process.cwd() })
+ * const subAgents = createAgentTool(() => ({ client, model, shelf, tools }))
  * const agent = createAgent({ client, model, shelf, tools: [...tools, subAgents] })
  */
-export function agentTool(shared: () => SubAgentOptions): AgentTool {
+export function createAgentTool(shared: () => SubAgentOptions): AgentTool {
   return {
     name: AGENT,
     description:

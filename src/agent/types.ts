@@ -13,7 +13,7 @@ import type { FileChange } from '../lib/index.ts'
 import type { Access } from './accesses.ts'
 
 /** The client that calls the model: the Anthropic SDK's, or anything with its shape. */
-export type Client = {
+export type MessagesClient = {
   /** The one resource of the SDK's client that the agent uses. */
   readonly messages: {
     create(
@@ -62,7 +62,7 @@ export type ToolContext = {
 export type InnerCallOptions = {
   /** Aborts this call alone. */
   readonly signal?: AbortSignal
-  /** The result is not put on the shelf: it does not go to the model. */
+  /** The result is not put on the shelf: it does not go to the model. Default: false. */
   readonly isWhole?: boolean
   /** The script that makes the call. */
   readonly script?: ScriptPlan
@@ -77,7 +77,7 @@ export type ScriptPlan = {
 }
 
 /** Runs the tools of MCP servers; an `McpHost` is one. */
-export type Runner = {
+export type ToolRunner = {
   /** `meta` is for the server, such as the trace context of the call. */
   run(
     call: ToolUse,
@@ -111,7 +111,7 @@ export type PermissionRequest = {
 export type PermissionVerdict = true | { readonly isHidden: (path: string) => boolean } | string
 
 /** Decides about every tool call except ToolSearch. `createPermissions` creates one from rules. */
-export type Permission = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
+export type PermissionCheck = (request: PermissionRequest) => Promise<PermissionVerdict> | PermissionVerdict
 
 /** What `agent.send` yields while it works. The last event is `end`. */
 export type AgentEvent =
@@ -236,7 +236,7 @@ export type SentRequest = {
 /** Options of `createAgent`. */
 export type AgentOptions = {
   /** A client of the official SDK, or one with the same `messages.create`. */
-  readonly client: Client
+  readonly client: MessagesClient
   /** The model's id; `agent.model` changes it later. */
   readonly model: string
   /** Holds the tools and decides which of them are sent. */
@@ -244,11 +244,11 @@ export type AgentOptions = {
   /** The agent's own tools; they are put on the shelf. */
   readonly tools?: readonly AgentTool[]
   /** Runs tools of MCP servers. */
-  readonly runner?: Runner
-  /** The system prompt. */
+  readonly runner?: ToolRunner
+  /** The system prompt. Default: none. */
   readonly system?: string
   /** Decides which calls may run. Without it, every call runs. */
-  readonly permission?: Permission
+  readonly permission?: PermissionCheck
   /** Receives samplings, calls, results and permissions as events; pass the function that is the shelf's option `trace`, too. */
   readonly trace?: ConversationListener | undefined
   /** The history of an earlier session. */
@@ -262,15 +262,15 @@ export type AgentOptions = {
   ) => Promise<readonly string[]>
   /** Returns the names of deferred tools that a user message needs; they are loaded before the model call. */
   readonly preload?: (text: string) => readonly string[]
-  /** Maximum output tokens per reply. */
+  /** Maximum output tokens per reply. Default: 8192. */
   readonly maxTokens?: number
-  /** The model's context window in tokens. */
+  /** The model's context window in tokens. Default: 200,000. */
   readonly contextWindow?: number
-  /** The share of the context window at which the history is compacted. */
+  /** The share of the context window at which the history is compacted. Default: 0.8. */
   readonly compactAt?: number
-  /** Maximum model calls per user message. */
+  /** Maximum model calls per user message. Default: 200. */
   readonly maxSteps?: number
-  /** How often a model call is retried after a transient failure. */
+  /** How often a model call is retried after a transient failure. Default: 4. */
   readonly retries?: number
   /** Waits before a retry; replaceable in tests. */
   readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>

@@ -7,7 +7,7 @@ import {
   describeTransport,
   expand,
   keepReferences,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
   readServer,
   thisMachine,
@@ -19,7 +19,7 @@ import { editFile, fileIn, fileOption } from './servers/index.ts'
 export const add: Command = addCommand(thisMachine)
 
 /** Creates the command; `machine` is read when it runs. */
-export function addCommand(machine: () => Machine): Command {
+export function addCommand(machine: () => LocalMachine): Command {
   return {
     name: 'add',
     summary: 'Adds an MCP server to your configuration; a running gateway starts it at once.',
@@ -52,7 +52,7 @@ export function addCommand(machine: () => Machine): Command {
   }
 }
 
-async function run(input: Input, terminal: Terminal, machine: Machine): Promise<0> {
+async function run(input: Input, terminal: Terminal, machine: LocalMachine): Promise<0> {
   const [given = '', ...words] = input.words
   const name = given.trim()
   if (name === '' || words.length === 0)
@@ -101,7 +101,7 @@ function withoutConsequence(problem: string): string {
   return problem.replace(/[;.] (?:the server|it) is left out\.$/i, '.')
 }
 
-function fieldsIn(input: Input, words: readonly string[], machine: Machine): Fields {
+function fieldsIn(input: Input, words: readonly string[], machine: LocalMachine): Fields {
   const [first = '', ...args] = words
   const env = input.texts('env').map(readVariable)
   const headers = input.texts('header').map(readHeader)
@@ -135,7 +135,7 @@ function readHeader(text: string): [string, string] {
   return [name, value]
 }
 
-function unsetIn(fields: Fields, { environment }: Machine): string[] {
+function unsetIn(fields: Fields, { environment }: LocalMachine): string[] {
   const texts = JSON.stringify(fields)
   return [
     ...new Set(expand(texts, { ...environment, workspaceFolder: '', workspaceFolderBasename: '' }).missing),

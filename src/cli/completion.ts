@@ -1,6 +1,6 @@
 // `toolshelf completion`: prints shell completion for commands, their arguments, options and values. The scripts ask
 // `toolshelf completion servers` for the names of servers when Tab is pressed.
-import { type Machine, ownConfigFile, serverNames, thisMachine } from '../mcp/config/index.ts'
+import { type LocalMachine, ownConfigFile, serverNames, thisMachine } from '../mcp/config/index.ts'
 import { readBoundedFile } from '../node/index.ts'
 import { type Command, help, type Option, UsageError } from './command.ts'
 
@@ -11,7 +11,7 @@ const MAX_BYTES = 16_000_000
 /** Creates the command. `load` returns all commands; `machine` is read when the command runs. */
 export function completionOf(
   load: () => Promise<readonly Command[]>,
-  machine: () => Machine = thisMachine,
+  machine: () => LocalMachine = thisMachine,
 ): Command {
   return {
     name: 'completion',
@@ -41,7 +41,7 @@ export function completionOf(
  * Returns the servers of our own configuration. Omits names with shell metacharacters, because shells expand
  * completions. Returns none if the file cannot be read.
  */
-async function completableServers(machine: Machine): Promise<readonly string[]> {
+async function completableServers(machine: LocalMachine): Promise<readonly string[]> {
   try {
     const text = (await readBoundedFile(ownConfigFile(machine), MAX_BYTES)).toString()
     return serverNames(text).filter((name) => /^\w[\w.@-]*$/.test(name))

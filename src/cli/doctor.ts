@@ -2,9 +2,9 @@
 import { basename } from 'node:path'
 import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
 import {
-  type Config,
   configPlaces,
-  type Machine,
+  type LoadedConfig,
+  type LocalMachine,
   ownConfigFile,
   readConfig,
   thisMachine,
@@ -31,9 +31,9 @@ import { trustOption } from './trust/index.ts'
 
 /** What the doctor needs of its process; tests replace it. */
 export type DoctorSurroundings = {
-  readonly machine: () => Machine
+  readonly machine: () => LocalMachine
   readonly createHost: (
-    config: Config,
+    config: LoadedConfig,
     options: Required<Pick<McpHostOptions, 'notify'>> & Pick<McpHostOptions, 'pins'>,
   ) => McpHost
   /** The gateway's pins. */
@@ -155,7 +155,7 @@ type Publishing = {
   readonly input: Input
   readonly terminal: Terminal
   readonly surroundings: DoctorSurroundings
-  readonly config: Config
+  readonly config: LoadedConfig
   readonly host: McpHost
   readonly pins: Pins | undefined
   readonly untrusted: ServersToStart['untrusted']
@@ -215,7 +215,7 @@ async function settle(
   host: McpHost,
   terminal: Terminal,
   surroundings: DoctorSurroundings,
-  machine: Machine,
+  machine: LocalMachine,
 ): Promise<boolean> {
   const canRewrite = terminal.isInteractive && machine.environment.TERM !== 'dumb'
   const stopWatching = canRewrite
@@ -265,7 +265,7 @@ function columnsIn({ columns }: DoctorSurroundings): number {
   return Math.max(60, columns() ?? 80)
 }
 
-function look({ columns }: DoctorSurroundings, { environment }: Machine) {
+function look({ columns }: DoctorSurroundings, { environment }: LocalMachine) {
   const given = columns()
   const isPlain = given === undefined || environment.TERM === 'dumb'
   return {
@@ -276,7 +276,7 @@ function look({ columns }: DoctorSurroundings, { environment }: Machine) {
 }
 
 /** The clients whose files the servers come from. */
-function clientsOf({ servers }: Config, machine: Machine): string[] {
+function clientsOf({ servers }: LoadedConfig, machine: LocalMachine): string[] {
   const sources = new Set(servers.map(({ source }) => source))
   return configPlaces(machine)
     .filter(({ file }) => sources.has(file))
@@ -288,9 +288,9 @@ function clientsOf({ servers }: Config, machine: Machine): string[] {
  * elsewhere than in our own file, else the gateway, unless a client starts it already.
  */
 async function nextStep(
-  { servers }: Config,
+  { servers }: LoadedConfig,
   { projection, total, servers: reported }: Report,
-  machine: Machine,
+  machine: LocalMachine,
 ): Promise<string> {
   if (reported.some(({ state }) => state === 'pending')) return 'toolshelf doctor again, to the end'
   if (total.failed > 0 && total.connected === 0)

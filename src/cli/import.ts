@@ -10,7 +10,7 @@ import {
 import {
   addServers,
   describeTransport,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
   readConfig,
   thisMachine,
@@ -41,7 +41,7 @@ export const importServers: Command = importCommand(thisMachine)
 export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
 
 /** Creates the command; `machine` is read when it runs. */
-export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce): Command {
+export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = listOnce): Command {
   return {
     name: 'import',
     summary:
@@ -79,7 +79,7 @@ export function importCommand(machine: () => Machine, warmUp: WarmUp = listOnce)
   }
 }
 
-async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: WarmUp): Promise<0 | 1> {
+async function run(input: Input, terminal: Terminal, machine: LocalMachine, warmUp: WarmUp): Promise<0 | 1> {
   if (input.isSet('apply') && input.isSet('undo')) throw new UsageError('use either --apply or --undo.')
   if (input.isSet('force') && !input.isSet('undo')) throw new UsageError('--force requires --undo.')
   if (input.isSet('apply') && input.isSet('trust-project'))
@@ -125,7 +125,7 @@ async function run(input: Input, terminal: Terminal, machine: Machine, warmUp: W
 async function startable(
   { file }: Pick<ImportTarget, 'file'>,
   added: readonly PlannedServer[],
-  { machine, terminal }: { readonly machine: Machine; readonly terminal: Terminal },
+  { machine, terminal }: { readonly machine: LocalMachine; readonly terminal: Terminal },
 ): Promise<readonly ServerConfig[]> {
   const { servers, problems } = await readConfig([file], machine.environment, machine)
   const started: ServerConfig[] = []
@@ -205,7 +205,7 @@ function tellNextSteps(
   { servers }: ImportPlan,
   { file }: ImportTarget,
   isWritten: boolean,
-  machine: Machine,
+  machine: LocalMachine,
   terminal: Terminal,
 ): void {
   const config = file === ownConfigFile(machine) ? [] : ['--config', file]

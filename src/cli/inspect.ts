@@ -5,10 +5,10 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createShelf, type Shelf } from '../core/index.ts'
+import { createPureShelf, type Shelf } from '../core/index.ts'
 import { createFileFeed } from '../inspector/events/index.ts'
 import type { InspectedServers } from '../inspector/index.ts'
-import { type Machine, thisMachine } from '../mcp/config/index.ts'
+import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
 import { gatewayShelfOptions } from '../mcp/gateway/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../mcp/index.ts'
@@ -41,11 +41,11 @@ import { version } from './version.ts'
 
 /** What the command needs of its process; tests replace it. */
 export type InspectSurroundings = {
-  readonly machine: () => Machine
+  readonly machine: () => LocalMachine
   /** Resolves when the user ends it. */
   readonly ended: () => Promise<void>
   /** Opens a page in a browser; resolves to false if there is none. */
-  readonly openBrowser: (url: string, machine: Machine) => Promise<boolean>
+  readonly openBrowser: (url: string, machine: LocalMachine) => Promise<boolean>
 }
 
 const ADDRESS = '127.0.0.1'
@@ -118,7 +118,7 @@ export const inspectCommand: Command = createInspect({
   openBrowser,
 })
 
-function eventFilesIn({ words }: Input, { folder }: Machine): string[] {
+function eventFilesIn({ words }: Input, { folder }: LocalMachine): string[] {
   if (words.length === 0) return [eventFile()]
   const files = [...new Set(words.map((word) => resolve(folder, word)))]
   const missing = files.find((file) => !existsSync(file))
@@ -140,7 +140,7 @@ type StartedServers = {
 type StartOptions = {
   /** The files of `--config`. */
   readonly named: readonly string[] | undefined
-  readonly machine: Machine
+  readonly machine: LocalMachine
   readonly notify: (message: string) => void
 }
 
@@ -150,7 +150,7 @@ function startServers(
   { named, machine, notify }: StartOptions,
 ): StartedServers {
   const { settings } = config
-  const shelf: Shelf = createShelf({ ...gatewayShelfOptions })
+  const shelf: Shelf = createPureShelf({ ...gatewayShelfOptions })
   const folder = defaultPinsFolder(machine.environment)
   const pins = folder === undefined ? undefined : openPins({ folder, notify: notify })
   const eager = (servers: readonly ServerConfig[]) => servers.map((server) => ({ ...server, lazy: false }))
@@ -190,7 +190,7 @@ function startServers(
 
 async function logIn(
   config: ServerConfig,
-  machine: Machine,
+  machine: LocalMachine,
   notify: (message: string) => void,
 ): Promise<void> {
   const { defaultTokenFolder, login } = await import('../mcp/oauth/index.ts')
@@ -208,7 +208,7 @@ type Serving = {
   readonly port: number
   readonly input: Input
   readonly terminal: Terminal
-  readonly machine: Machine
+  readonly machine: LocalMachine
   readonly surroundings: InspectSurroundings
 }
 
@@ -240,7 +240,7 @@ async function serveUntilEnd(inspector: OpenedInspector, serving: Serving): Prom
  * Opens the page by a private file that leads to it: other users of the machine can read the arguments of a process, and
  * the URL holds the key.
  */
-async function openBrowser(url: string, { environment, platform }: Machine): Promise<boolean> {
+async function openBrowser(url: string, { environment, platform }: LocalMachine): Promise<boolean> {
   const hasDisplay = platform !== 'linux' || Boolean(environment.DISPLAY || environment.WAYLAND_DISPLAY)
   if (!hasDisplay || environment.SSH_CONNECTION) return false
   const folder = await mkdtemp(join(tmpdir(), 'toolshelf-'))

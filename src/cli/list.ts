@@ -1,10 +1,10 @@
 // `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
 import { measureTools } from '../doctor/index.ts'
 import {
-  type Config,
   describeTransport,
   existingFiles,
-  type Machine,
+  type LoadedConfig,
+  type LocalMachine,
   pathArgument,
   readConfig,
   thisMachine,
@@ -36,7 +36,7 @@ type Listed = {
 export const list: Command = listCommand(thisMachine)
 
 /** Creates the command; `machine` is read when it runs. */
-export function listCommand(machine: () => Machine): Command {
+export function listCommand(machine: () => LocalMachine): Command {
   return {
     name: 'list',
     summary:
@@ -117,18 +117,18 @@ function asConfigured(servers: readonly ServerConfig[]): Listed[] {
 /** Starts every server once, for `timeout` milliseconds at most. */
 async function connect(
   servers: readonly ServerConfig[],
-  timeout: number,
+  timeoutMs: number,
   terminal: Terminal,
 ): Promise<Listed[]> {
   if (servers.length === 0) return []
   const host = createListingHost(
-    servers.map((server) => toStart(server, timeout)),
+    servers.map((server) => toStart(server, timeoutMs)),
     { notify: (message) => terminal.report(printable(printableLine(message))), concurrency: servers.length },
   )
   try {
     host.start()
-    await host.settled({ timeout })
-    return withCosts(host.status(), timeout)
+    await host.settled({ timeoutMs })
+    return withCosts(host.status(), timeoutMs)
   } finally {
     await host.close()
   }
@@ -148,7 +148,7 @@ function withCosts(statuses: readonly ServerStatus[], timeout: number): Listed[]
 }
 
 /** Returns each server whose variables are not set, once. */
-function unsetIn({ problems }: Config): Listed[] {
+function unsetIn({ problems }: LoadedConfig): Listed[] {
   const names = [...new Set(problems.flatMap(({ unset, server }) => (unset && server ? [server] : [])))]
   return names.map((name) => {
     const { unset = [] } = problems.find(({ server, unset }) => server === name && unset) ?? {}

@@ -1,7 +1,7 @@
 // `toolshelf login` and `toolshelf logout`: manage the user's stored login to a remote server.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { type Machine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
+import { type LocalMachine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
 import type { StateStore } from '../store/index.ts'
@@ -14,7 +14,7 @@ import { version } from './version.ts'
 
 /** What the commands need of their process; tests replace it. */
 export type LoginSurroundings = {
-  readonly machine: () => Machine
+  readonly machine: () => LocalMachine
   /** Opens the browser; resolves to false if there is none. */
   readonly openBrowser: (url: string) => Promise<boolean>
 }
@@ -111,7 +111,7 @@ async function fileOfUser(
   user: string | undefined,
   { name: server, transport }: ServerConfig,
   store: StateStore | undefined,
-  environment: Machine['environment'],
+  environment: LocalMachine['environment'],
 ): Promise<LoginOptions['file']> {
   if (user === undefined || transport.kind === 'stdio') return undefined
   if (!store)
@@ -158,7 +158,7 @@ function readServer({ words }: Input, command: string): string {
   return server
 }
 
-function readOptions({ text }: Input, { TOOLSHELF_CLIENT_SECRET: secret }: Machine['environment']) {
+function readOptions({ text }: Input, { TOOLSHELF_CLIENT_SECRET: secret }: LocalMachine['environment']) {
   const id = text('client-id')
   return {
     port: readPort(text('port')),
@@ -178,8 +178,8 @@ function readPort(text: string | undefined): number | undefined {
 async function findServer(
   name: string,
   file: string | undefined,
-  machine: Machine,
-  open: (machine: Machine) => Promise<Project>,
+  machine: LocalMachine,
+  open: (machine: LocalMachine) => Promise<Project>,
 ): Promise<ServerConfig> {
   const own = file ? [file] : userConfigFiles(machine).filter(existsSync)
   const read = await readConfig(own, machine.environment, machine)

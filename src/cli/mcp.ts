@@ -9,15 +9,15 @@ import {
   rememberReads,
 } from '../mcp/cache/index.ts'
 import {
-  type Config,
   depthOf,
+  type LoadedConfig,
   ownConfigFile,
   readConfig,
   thisMachine,
   userConfigFiles,
 } from '../mcp/config/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
-import type { HttpGateway } from '../mcp/http/index.ts'
+import type { McpHttpGateway } from '../mcp/http/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
@@ -238,7 +238,7 @@ async function readFiles(
   files: readonly string[],
   input: Input,
   notify: (message: string) => void,
-): Promise<Config> {
+): Promise<LoadedConfig> {
   const config = await readConfig(files)
   for (const problem of config.problems) notify(describeProblem(problem))
   if (config.servers.length > 0) return config
@@ -252,7 +252,7 @@ async function readFiles(
 }
 
 /** Opens the host at first use. */
-function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHost> {
+function openOnce(config: LoadedConfig, options: HostOptions): () => Promise<OpenedHost> {
   let opened: Promise<OpenedHost> | undefined
   return () => {
     opened ??= import('./gateway/mcp-host.ts').then(({ openHost }) => openHost(config, options))
@@ -265,7 +265,7 @@ function openOnce(config: Config, options: HostOptions): () => Promise<OpenedHos
  * precedes loading the host and the SDK. The host must be asked only if changed instructions are held back.
  */
 async function greet(
-  { servers, settings }: Config,
+  { servers, settings }: LoadedConfig,
   cache: DefinitionCache,
   open: () => Promise<OpenedHost>,
   streams: ClientStreams,
@@ -352,7 +352,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     async drain(isUrgent) {
       inspector?.close()
-      if (served.running() + served.sessions() > 0) notify(describeEnd(served, store !== undefined))
+      if (served.activeRequests() + served.sessions() > 0) notify(describeEnd(served, store !== undefined))
       await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
     },
     close: served.close,
@@ -363,8 +363,8 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
 }
 
 /** What an operator reads when the gateway ends while it is in use. */
-function describeEnd(served: HttpGateway, hasStore: boolean): string {
-  const calls = `finishing calls (${served.running()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
+function describeEnd(served: McpHttpGateway, hasStore: boolean): string {
+  const calls = `finishing calls (${served.activeRequests()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
   const fate = hasStore
     ? 'continue at other replicas'
     : 'end with this process, their clients initialize again'

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../agent/index.ts'
 import { parseRule } from '../agent/permissions/index.ts'
-import { type Machine, thisMachine } from '../mcp/config/index.ts'
+import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import {
   type Command,
@@ -19,7 +19,7 @@ const EFFECTS = ['allow', 'ask', 'deny'] as const
 
 export const permissionsCommand: Command = createPermissionsCommand(thisMachine)
 
-function createPermissionsCommand(machine: () => Machine): Command {
+function createPermissionsCommand(machine: () => LocalMachine): Command {
   return {
     name: 'permissions',
     summary: 'Rules for what the agent may run without asking, and what it may never run.',
@@ -57,7 +57,7 @@ function createPermissionsCommand(machine: () => Machine): Command {
 type Call = {
   readonly input: Input
   readonly terminal: Terminal
-  readonly machine: Machine
+  readonly machine: LocalMachine
   readonly rules: UserRules
 }
 

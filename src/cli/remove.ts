@@ -1,5 +1,5 @@
 // `toolshelf remove`: takes a server out of our own configuration without an editor.
-import { type Machine, removeServer, thisMachine } from '../mcp/config/index.ts'
+import { type LocalMachine, removeServer, thisMachine } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, didYouMean, UsageError } from './command.ts'
 import { editFile, fileIn, fileOption } from './servers/index.ts'
@@ -7,7 +7,7 @@ import { editFile, fileIn, fileOption } from './servers/index.ts'
 export const remove: Command = removeCommand(thisMachine)
 
 /** Creates the command; `machine` is read when it runs. */
-export function removeCommand(machine: () => Machine): Command {
+export function removeCommand(machine: () => LocalMachine): Command {
   return {
     name: 'remove',
     summary: 'Takes an MCP server out of your configuration; a running gateway ends it at once.',

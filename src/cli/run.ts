@@ -192,7 +192,7 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
 /** Waits some seconds for servers to start, and reports which ones it waits for and gives up on. */
 async function settled(host: McpHost, signal: AbortSignal, notify: (message: string) => void): Promise<void> {
   const stop = reportWaiting(host, notify)
-  await Promise.race([host.settled({ timeout: SERVERS_TIMEOUT_MS }), aborted(signal)])
+  await Promise.race([host.settled({ timeoutMs: SERVERS_TIMEOUT_MS }), aborted(signal)])
   stop()
   const starting = startingServers(host)
   if (starting && !signal.aborted)

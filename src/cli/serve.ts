@@ -5,11 +5,11 @@ import {
   type ClientKey,
   createMessagesGateway,
   createMessagesMetrics,
+  type MessagesHttpGateway,
   type MessagesMetrics,
   type ModeSetting,
   parseModeSetting,
   type RequestRecord,
-  type RunningServer,
   serveMessagesGateway,
   type Upstream,
 } from '../messages/index.ts'
@@ -221,7 +221,7 @@ type EndOptions = {
   readonly reloadUsers: () => Promise<void>
 }
 
-async function runUntilEnd(served: RunningServer, options: EndOptions): Promise<void> {
+async function runUntilEnd(served: MessagesHttpGateway, options: EndOptions): Promise<void> {
   const { drainDelay, notify, stop } = options
   const reloads = createReloads(notify)
   reloads.onReload(served.reloadTls)
@@ -233,9 +233,9 @@ async function runUntilEnd(served: RunningServer, options: EndOptions): Promise<
     },
     async drain(isUrgent) {
       stop()
-      if (served.active() > 0)
+      if (served.activeRequests() > 0)
         notify(
-          `finishing requests (${served.active()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
+          `finishing requests (${served.activeRequests()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`,
         )
       await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
     },

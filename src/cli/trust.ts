@@ -1,7 +1,7 @@
 // `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and revokes trust.
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Machine, thisMachine } from '../mcp/config/index.ts'
+import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import {
   type Command,
@@ -29,7 +29,7 @@ import {
 export const trustCommand: Command = createTrust(thisMachine)
 
 /** Creates the command. */
-export function createTrust(machine: () => Machine): Command {
+export function createTrust(machine: () => LocalMachine): Command {
   return {
     name: 'trust',
     summary: 'Which folders’ servers, skills and rules are used, and what they would do.',
@@ -67,7 +67,7 @@ type Call = {
   readonly input: Input
   readonly terminal: Terminal
   readonly notify: (message: string) => void
-  readonly machine: Machine
+  readonly machine: LocalMachine
   readonly store: TrustStore
 }
 

@@ -10,8 +10,8 @@ import type { Environment } from '../lib/index.ts'
 import {
   createMessagesGateway,
   createMessagesMetrics,
+  type MessagesHttpGateway,
   type RequestRecord,
-  type RunningServer,
   serveMessagesGateway as serveMessages,
 } from '../messages/index.ts'
 import { counted, printable, printableLine } from '../terminal/index.ts'
@@ -72,7 +72,7 @@ async function startServer(
   input: Input,
   where: string,
   onDone: (done: RequestRecord) => void,
-): Promise<RunningServer> {
+): Promise<MessagesHttpGateway> {
   const setting = modeIn(input)
   const model = await openUpstream(where, wireIn(input), process.env)
   requireForwardableUpstream(model, [setting])

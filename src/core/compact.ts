@@ -12,7 +12,7 @@ import {
 } from './history/index.ts'
 import { badOption } from './options.ts'
 import { rewrite } from './request/index.ts'
-import { type Bound, plainView, withoutThinking } from './sendable.ts'
+import { plainView, type ThinkingBinding, withoutThinking } from './sendable.ts'
 import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
 /** Options of `shelf.compact`. */
@@ -26,9 +26,9 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   readonly keep?: number
   /** Recorded with the summary, e.g. `auto`. Default: `manual`. */
   readonly trigger?: string
-  /** Whether thinking is bound to the messages before it; if so, kept messages lose theirs (N5). */
-  readonly bound?: Bound
-  /** Text to add to the summary, such as which long results can still be read. */
+  /** Whether thinking is bound to the messages before it; kept messages lose what is (N5). Default: `never`. */
+  readonly thinkingBinding?: ThinkingBinding
+  /** Text to add to the summary, such as which long results can still be read. Default: none. */
   readonly reminder?: string
 }
 
@@ -44,7 +44,7 @@ export async function compactHistory<Item extends MessageLike>(
   searchName: string,
   options: CompactOptions<Item>,
 ): Promise<History<SendableItem<Item>>> {
-  const { summarize, keep = 0, trigger = 'manual', bound = false, reminder = '' } = options ?? {}
+  const { summarize, keep = 0, trigger = 'manual', thinkingBinding = 'never', reminder = '' } = options ?? {}
   if (!Number.isInteger(keep) || keep < 0) throw badOption('keep', keep, 'a whole number of messages')
   if (typeof summarize !== 'function' && typeof summarize !== 'string') {
     throw badOption('summarize', summarize, 'a function that returns the summary, or its text')
@@ -58,7 +58,7 @@ export async function compactHistory<Item extends MessageLike>(
     .slice(0, start)
     .map((message) => rewrite(message, plainView))
     .filter((message) => message !== undefined)
-  const gone = bound ? left.map(withoutThinking) : left
+  const gone = thinkingBinding === 'never' ? left : left.map(withoutThinking)
   const content: unknown =
     typeof summarize === 'string' ? summarize : await summarize(gone as unknown as SendableItem<Item>[])
   if (typeof content !== 'string') throw badOption('summarize', content, 'a function that returns text')
@@ -72,7 +72,7 @@ export async function compactHistory<Item extends MessageLike>(
     },
   })
   // The boundary is a user message with additional fields of the shelf.
-  return [boundary, ...withoutBound(kept, bound)] as unknown as History<SendableItem<Item>>
+  return [boundary, ...withoutBound(kept, thinkingBinding)] as unknown as History<SendableItem<Item>>
 }
 
 /**
@@ -83,7 +83,7 @@ export function snipHistory<Item extends MessageLike>(
   messages: readonly Item[],
   searchName: string,
   drop: (message: Item, index: number) => boolean,
-  { bound = false }: { readonly bound?: Bound } = {},
+  { thinkingBinding = 'never' }: { readonly thinkingBinding?: ThinkingBinding | undefined } = {},
 ): Item[] {
   const isKept = keptByState(messages as unknown as readonly Message[], searchName)
   const isGone = messages.map((message, index) => !isKept[index] && Boolean(drop(message, index)))
@@ -97,7 +97,7 @@ export function snipHistory<Item extends MessageLike>(
   const first = left.findIndex((message, index) => message !== entries[index])
   if (first < 0) return [...messages]
   const after = left.slice(first).filter((message) => message !== undefined)
-  return [...entries.slice(0, first), ...withoutBound(after, bound)] as unknown as Item[]
+  return [...entries.slice(0, first), ...withoutBound(after, thinkingBinding)] as unknown as Item[]
 }
 
 /** Marks the messages that must stay: those that carry state, and those that calls and tool changes tie to them. */
@@ -126,12 +126,12 @@ function idsIn(message: Message): unknown[] {
 }
 
 /** Drops thinking bound to removed messages, which the API refuses (N5); another model's newest reply is not bound. */
-function withoutBound(messages: readonly Message[], bound: Bound): readonly Message[] {
-  if (!bound) return messages
+function withoutBound(messages: readonly Message[], binding: ThinkingBinding): readonly Message[] {
+  if (binding === 'never') return messages
   const isReply = (message: Message) => message?.role === 'assistant'
   const last = messages.findLastIndex(isReply)
   const start = messages.slice(0, last + 1).findLastIndex((message) => !isReply(message)) + 1
-  const end = bound === 'earlier' && last >= 0 ? start : messages.length
+  const end = binding === 'earlier' && last >= 0 ? start : messages.length
   return messages.map((message, index) => (index < end ? withoutThinking(message) : message))
 }
 

@@ -79,7 +79,7 @@ export {
   shelveText,
   unknownHandle,
 } from './results/index.ts'
-export { createHost, createShelf, type Shelf, type ShelfOptions } from './shelf.ts'
+export { createHost, createPureShelf, type PureShelfOptions, type Shelf } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export {
   allDefinitionTokens,
@@ -105,19 +105,19 @@ export type {
   AnnouncementStep,
   Block,
   Decision,
+  DecisionReason,
   Definition,
   History,
   HistoryNote,
+  InputProblem,
   Message,
   MessageLike,
   Origin,
   Pool,
   PoolTool,
-  Problem,
-  Reason,
   RequestLike,
   RequestTool,
-  Server,
+  ServerDetails,
   Servers,
   ThresholdCheck,
   Tool,

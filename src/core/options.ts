@@ -91,13 +91,13 @@ export type Settings = Services & {
     | ((definitions: readonly Definition[], model: string) => Promise<number> | number)
     | undefined
   /** Milliseconds that `countTokens` may take. Default: 3000. */
-  readonly countTimeout: number
+  readonly countTimeoutMs: number
   /** Orders tools by how well they fit a search. Default in core: `classicRank`; in the main entry: `'hybrid'`. */
   readonly rank: Rank
   /** Tools that a search loads, unless the model asks for more or fewer. Default: 5. */
   readonly maxResults: number
   /** Milliseconds that a search waits for servers still connecting, unless it names a tool (S8). Default: 5000. */
-  readonly pendingWait: number
+  readonly pendingWaitMs: number
   /** The name of the search tool. Default: `'ToolSearch'`. */
   readonly searchTool: string
   /** The name of the tool through which the model calls others on the wire `bridge`. Default: `'CallTool'`. */
@@ -118,7 +118,7 @@ export type Settings = Services & {
   /** A `cache_control` for the last tool that is always sent, such as `{ type: 'ephemeral' }`. Default: none. */
   readonly cacheControl: object | undefined
   /** Returns true for a tool that must not be sent, announced or found (S10). Default: none is hidden. */
-  readonly hidden: ((tool: Tool) => boolean) | undefined
+  readonly isHidden: ((tool: Tool) => boolean) | undefined
   /** Called for each tool that a search is about to load; false prevents it (S16). Default: all may load. */
   readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
   /** Finds what fits a search beside tools, such as skills: the answer names it with what to do. Default: none. */
@@ -160,10 +160,10 @@ const defaults: Settings = {
   tombstones: false,
   unloadedCalls: 'run',
   countTokens: undefined,
-  countTimeout: 3000,
+  countTimeoutMs: 3000,
   rank: classicRank,
   maxResults: 5,
-  pendingWait: 5000,
+  pendingWaitMs: 5000,
   searchTool: SEARCH_TOOL,
   callTool: CALL_TOOL,
   namePrefix: MCP_PREFIX,
@@ -172,7 +172,7 @@ const defaults: Settings = {
   definitionLimit: 100_000,
   answerTokens: 8000,
   cacheControl: undefined,
-  hidden: undefined,
+  isHidden: undefined,
   allowLoad: undefined,
   related: undefined,
   learn: undefined,
@@ -220,9 +220,9 @@ const atLeast: Partial<Record<keyof Settings, number>> = {
   announceDescriptions: 0,
   announceShare: 0,
   announceInstructions: 0,
-  countTimeout: 0,
+  countTimeoutMs: 0,
   maxResults: 1,
-  pendingWait: 0,
+  pendingWaitMs: 0,
   descriptionLimit: 1,
   definitionLimit: 1000,
   answerTokens: 200,
@@ -242,7 +242,7 @@ const ofType: Partial<Record<keyof Settings, string>> = {
 
 const functions: readonly (keyof Settings)[] = [
   ...(['validate', 'timer', 'notify', 'trace', 'countTokens', 'rank'] as const),
-  ...(['hidden', 'allowLoad', 'related', 'learn'] as const),
+  ...(['isHidden', 'allowLoad', 'related', 'learn'] as const),
 ]
 
 function check(name: keyof Settings, value: unknown): void {

@@ -16,6 +16,7 @@ import {
   toolsFor,
   viewFor,
 } from './request/index.ts'
+import type { ThinkingBinding } from './sendable.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
 import { partitionTools } from './tools/index.ts'
 import type { Decision, History, Message, RequestLike } from './types.ts'
@@ -57,7 +58,7 @@ export async function prepareRequest<Request extends RequestLike>(
   const { settings, memory } = context
   const demands = demandsOf(request)
   // 2. What the conversation says: loaded, announced
-  const opened = context.state.opened || wasOpen(read(context, request).facts)
+  const opened = context.state.hasOpened || wasOpen(read(context, request).facts)
   // 3. Is tool search on, and why
   const decision = await decide(context, opened)
   const wire = decision.open && decision.wire ? makeWire(decision.wire, context) : undefined
@@ -81,11 +82,11 @@ export async function prepareRequest<Request extends RequestLike>(
   const { results } = conversation.state
   conversation.state = {
     ...(results ? { results } : {}),
-    opened: context.state.opened || opened || (decision.open && decision.mode === 'tst-auto'),
+    hasOpened: context.state.hasOpened || opened || (decision.open && decision.mode === 'tst-auto'),
     betas,
-    announced: context.state.announced || history.facts.deltas > 0,
+    hasAnnounced: context.state.hasAnnounced || history.facts.deltas > 0,
     search: wire?.name ?? 'off',
-    bound: context.capability.boundThinking || (context.state.bound ? 'earlier' : false),
+    thinkingBinding: bindingAfter(context),
     step: announced?.step ?? context.state.step,
     kept,
   }
@@ -96,6 +97,12 @@ export async function prepareRequest<Request extends RequestLike>(
     loaded: [...history.facts.loaded],
     state: conversation.state,
   }
+}
+
+/** Returns whether the request's model binds thinking to the prefix, or only an earlier one of the conversation did (N5). */
+function bindingAfter({ capability, state }: Context): ThinkingBinding {
+  if (capability.boundThinking) return 'now'
+  return (state.thinkingBinding ?? 'never') === 'never' ? 'never' : 'earlier'
 }
 
 function contextFor(host: Host, conversation: Conversation, model: string): Context {
@@ -117,7 +124,7 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
     capability,
     contextWindow: settings.contextWindow ?? capability.contextWindow,
     mode,
-    partition: partitionTools(pool, servers, settings.hidden),
+    partition: partitionTools(pool, servers, settings.isHidden),
   }
 }
 

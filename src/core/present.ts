@@ -18,7 +18,7 @@ export type CallKind = (count: number) => string
 export type PresentOptions = {
   /** The name of the search tool, whose calls are left out. */
   readonly searchTool: string
-  /** Shows everything in full, searches included (P2). */
+  /** Shows everything in full, searches included (P2). Default: false. */
   readonly verbose?: boolean
   /** The collapsible tools by name; the others are shown one by one. */
   readonly kinds?: { readonly [name: string]: CallKind }

@@ -7,7 +7,7 @@ import type { Host } from './state.ts'
 import type { Pool, PoolTool, Servers } from './types.ts'
 
 /**
- * Tools and servers that do not exist for a fork, besides those that the option `hidden` hides. A fork that hides anything
+ * Tools and servers that do not exist for a fork, besides those that the option `isHidden` hides. A fork that hides anything
  * does not use the option `related`, which could reveal them. The functions must always return the same for a tool, because
  * results are cached per list of tools; forks with the same object share one search index.
  */
@@ -20,16 +20,16 @@ export type HiddenParts = {
 
 const restricted = new WeakMap<SharedShelf, WeakMap<HiddenParts, SharedShelf>>()
 
-/** Returns the shelf without the hidden parts; the same one for the same shelf and the same `hidden`. */
-export function restrictShelf(shared: SharedShelf, hidden: HiddenParts): SharedShelf {
+/** Returns the shelf without the hidden parts; the same one for the same shelf and the same `hide`. */
+export function restrictShelf(shared: SharedShelf, hide: HiddenParts): SharedShelf {
   const known = restricted.get(shared) ?? new WeakMap<HiddenParts, SharedShelf>()
   restricted.set(shared, known)
-  const shelf = known.get(hidden) ?? createRestricted(shared, hidden)
-  known.set(hidden, shelf)
+  const shelf = known.get(hide) ?? createRestricted(shared, hide)
+  known.set(hide, shelf)
   return shelf
 }
 
-function createRestricted(shared: SharedShelf, hidden: HiddenParts): SharedShelf {
+function createRestricted(shared: SharedShelf, hide: HiddenParts): SharedShelf {
   const pools = new WeakMap<Pool, Pool>()
   const { host: _, ...others } = shared
   let settings: { readonly from: Settings; readonly own: Settings } | undefined
@@ -42,7 +42,7 @@ function createRestricted(shared: SharedShelf, hidden: HiddenParts): SharedShelf
   function visiblePool(pool: Pool): Pool {
     let visible = pools.get(pool)
     if (!visible) {
-      visible = hideTools(pool, hidden)
+      visible = hideTools(pool, hide)
       pools.set(pool, visible)
     }
     return visible
@@ -56,23 +56,22 @@ function createRestricted(shared: SharedShelf, hidden: HiddenParts): SharedShelf
         ...host,
         settings: ownSettings(host.settings),
         pool: visiblePool(host.pool),
-        servers: serversIn(host.servers, hidden),
+        servers: serversIn(host.servers, hide),
       }
     },
   }
 }
 
-function hideTools(pool: Pool, hidden: HiddenParts): Pool {
+function hideTools(pool: Pool, hide: HiddenParts): Pool {
   const tools = pool.tools.filter(
-    (entry) =>
-      !isHidden(() => (entry.server !== undefined && hidden.server(entry.server)) || hidden.tool(entry)),
+    (entry) => !isHidden(() => (entry.server !== undefined && hide.server(entry.server)) || hide.tool(entry)),
   )
   if (tools.length === pool.tools.length) return pool
   return { tools, byName: new Map(tools.map((entry) => [entry.name, entry])) }
 }
 
-function serversIn(servers: Servers, hidden: HiddenParts): Servers {
-  return new Map([...servers].filter(([name]) => !isHidden(() => hidden.server(name))))
+function serversIn(servers: Servers, hide: HiddenParts): Servers {
+  return new Map([...servers].filter(([name]) => !isHidden(() => hide.server(name))))
 }
 
 function isHidden(check: () => boolean): boolean {

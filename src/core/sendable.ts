@@ -4,8 +4,8 @@ import { normalize, type View } from './request/index.ts'
 import type { Message, MessageLike, SendableItem } from './types.ts'
 import { loadedEarlier } from './wire/index.ts'
 
-/** Whether thinking is bound to the messages before it: by the current model, only by an earlier one, or not at all. */
-export type Bound = boolean | 'earlier'
+/** Whether thinking is bound to the messages before it: by the current model, only by an earlier one, or never. */
+export type ThinkingBinding = 'now' | 'earlier' | 'never'
 
 /** The rules for messages of a request without tool search. */
 export const plainView: View = {
@@ -22,11 +22,11 @@ export const plainView: View = {
  */
 export function sendableMessages<Item extends MessageLike>(
   history: readonly Item[],
-  { bound = false }: { readonly bound?: Bound } = {},
+  { thinkingBinding = 'never' }: { readonly thinkingBinding?: ThinkingBinding | undefined } = {},
 ): SendableItem<Item>[] {
   const view = { ...plainView, isBound: false, continuesThread: false, key: 'plain' }
   const messages = normalize(history as unknown as readonly Message[], view, {})
-  const sendable = bound ? messages.map(withoutThinking) : messages
+  const sendable = thinkingBinding === 'never' ? messages : messages.map(withoutThinking)
   return sendable as unknown as SendableItem<Item>[]
 }
 

@@ -6,7 +6,7 @@ import { mergeCapabilities } from './gate/index.ts'
 import { badOption, type Settings, type Timer } from './options.ts'
 import type { Host } from './state.ts'
 import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
-import type { Pool, PoolTool, Server, Tool } from './types.ts'
+import type { Pool, PoolTool, ServerDetails, Tool } from './types.ts'
 import { PLACEHOLDER } from './wire/index.ts'
 
 /** What a shelf and its forks share. */
@@ -18,7 +18,7 @@ export type SharedShelf = {
   replace(server: string, tools: readonly Tool[]): void
   /** Processes a tool in advance of `replace`. */
   readAhead(tool: Tool): void
-  setServer(name: string, details: Partial<Server>): void
+  setServer(name: string, details: Partial<ServerDetails>): void
   /** Reloads the table; returns false and keeps the last good one if it cannot be loaded or is invalid (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
   /** Remembers that a back-end refused references; returns true if it had not before. */
@@ -30,7 +30,7 @@ export type SharedShelf = {
 /** Creates what a shelf and its forks share. */
 export function createSharedShelf(unguarded: Settings, initial: readonly Tool[]): SharedShelf {
   const settings = withoutFaults(unguarded)
-  const servers = new Map<string, Server>()
+  const servers = new Map<string, ServerDetails>()
   const rejected = new Set<string>()
   let waiting: (() => void)[] = []
   let host: Host = { settings, pool: poolOf([], settings, new Map()), servers, rejected, counts: new Map() }
@@ -143,7 +143,11 @@ function poolOptions(settings: Settings): PoolOptions {
 const states = ['pending', 'connected', 'failed', 'disabled']
 
 /** Adds details to the known ones of a server; keeps its state unless they have one. */
-function withDetails(name: string, known: Server | undefined, details: Partial<Server>): Server {
+function withDetails(
+  name: string,
+  known: ServerDetails | undefined,
+  details: Partial<ServerDetails>,
+): ServerDetails {
   const isObject = typeof details === 'object' && details !== null
   if (!isObject || !(details.state === undefined || states.includes(details.state)))
     throw badOption(`servers.${name}`, details, `an object with a state of ${states.join(', ')}`)
@@ -186,16 +190,16 @@ function withoutFaults(settings: Settings): Settings {
     trace,
     notify,
     timer: settings.timer && safeTimer(settings.timer, notify),
-    hidden: settings.hidden && requireSynchronous(settings.hidden, notify),
+    isHidden: settings.isHidden && requireSynchronous(settings.isHidden, notify),
   }
 }
 
-/** Wraps `hidden` to warn if it is asynchronous, which hides every tool, because a promise is truthy. */
-function requireSynchronous(hidden: (tool: Tool) => boolean, notify: (message: string) => void) {
+/** Wraps `isHidden` to warn if it is asynchronous, which hides every tool, because a promise is truthy. */
+function requireSynchronous(isHidden: (tool: Tool) => boolean, notify: (message: string) => void) {
   return (tool: Tool): boolean => {
-    const answer: unknown = hidden(tool)
+    const answer: unknown = isHidden(tool)
     if (silencePromise(answer))
-      notify('option "hidden" returned a promise, so the tool is hidden; return true or false.')
+      notify('option "isHidden" returned a promise, so the tool is hidden; return true or false.')
     return Boolean(answer)
   }
 }

@@ -40,7 +40,7 @@ import type {
   PoolTool,
   RequestLike,
   SendableItem,
-  Server,
+  ServerDetails,
   Servers,
   Tool,
   ToolPartition,
@@ -48,12 +48,12 @@ import type {
   ToolUse,
 } from './types.ts'
 
-/** Options of `createShelf`: the tools and servers to start with, and every setting of `Options`. */
-export type ShelfOptions = Options & {
+/** Options of `createPureShelf`: the tools and servers to start with, and every setting of `Options`. */
+export type PureShelfOptions = Options & {
   /** Tools of the host and of MCP servers, any number; `shelf.add` adds more later. */
   readonly tools?: readonly Tool[]
   /** Details of MCP servers by name: whether to always load their tools, their instructions, their state. */
-  readonly servers?: { readonly [name: string]: Partial<Server> }
+  readonly servers?: { readonly [name: string]: Partial<ServerDetails> }
   /** Continues an earlier conversation: what its `shelf.state()` returned. */
   readonly state?: State
 }
@@ -61,7 +61,7 @@ export type ShelfOptions = Options & {
 /** Options of `shelf.fork`. */
 export type ForkOptions = {
   /** False for another main conversation. Default: true. */
-  readonly subAgent?: boolean
+  readonly isSubAgent?: boolean
   /** Continues an earlier conversation: what its `shelf.state()` returned. */
   readonly state?: State
   /** Receives the events of the new conversation in place of the option `trace`. */
@@ -70,7 +70,7 @@ export type ForkOptions = {
    * Tools and servers that do not exist for the new conversation and its forks: not searched, suggested, checked or
    * called.
    */
-  readonly hidden?: HiddenParts | undefined
+  readonly hide?: HiddenParts | undefined
 }
 
 /** Tools, and one conversation that uses them. `createShelf` makes one, `fork` another conversation on the same tools. */
@@ -95,7 +95,7 @@ export type Shelf = {
    *
    * @example
    * const calls = reply.content.filter((block): block is Anthropic.ToolUseBlock => block.type === 'tool_use')
-   * const execute = ({ name, input }) => myTools[name](input)
+   * const execute: Execute = ({ name, input }) => myTools[name](input)
    * const results = await Promise.all(calls.map((call) => shelf.run(call, { messages, execute })))
    * messages.push({ role: 'user', content: results })
    */
@@ -156,7 +156,7 @@ export type Shelf = {
    * to count them, or to send them without tool search. To continue the conversation, send `prepared.request` instead.
    *
    * @example
-   * const title = await client.messages.create({ model, max_tokens: 50, tools, messages: shelf.sendable(history) })
+   * const title = await client.messages.create({ model, max_tokens: 50, messages: shelf.sendable(history) })
    */
   sendable<Item extends MessageLike>(history: readonly Item[]): SendableItem<Item>[]
   /**
@@ -191,8 +191,8 @@ export type Shelf = {
   /** Marks a server as failed: searches report it with this error. Its tools stay until they are removed. */
   failed(server: string, error: unknown): void
   /** Updates the given details of a server: `state`, `alwaysLoad`, `instructions`, `description`. */
-  setServer(name: string, details: Partial<Server>): void
-  /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `subAgent` is false. */
+  setServer(name: string, details: Partial<ServerDetails>): void
+  /** Starts another conversation with the same tools (U1, L5): a sub-agent's, unless `isSubAgent` is false. */
   fork(options?: ForkOptions): Shelf
   /** Reloads parts of the capability table; returns false and keeps the last good one if that fails (G3). */
   refreshCapabilities(load: () => unknown): Promise<boolean>
@@ -211,9 +211,9 @@ export type Shelf = {
  * no timeouts. The `createShelf` of the package's main entry has all of that.
  *
  * @example
- * const shelf = createShelf({ tools, validate: myValidator })
+ * const shelf = createPureShelf({ tools, validate: myValidator })
  */
-export function createShelf(options: ShelfOptions = {}): Shelf {
+export function createPureShelf(options: PureShelfOptions = {}): Shelf {
   const { state } = options
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
   if (!isGood) throw badOption('state', state, 'what shelf.state() returned, or leave it out')
@@ -228,11 +228,11 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
  * const conversation = newConversation({ state })
  * const prepared = await prepareRequest(host, conversation, request)
  */
-export function createHost(options: ShelfOptions): Host {
+export function createHost(options: PureShelfOptions): Host {
   return sharedShelfFor(options).host
 }
 
-function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: ShelfOptions): SharedShelf {
+function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: PureShelfOptions): SharedShelf {
   if (!Array.isArray(tools)) throw badOption('tools', tools, 'a list of tools')
   if (typeof servers !== 'object' || servers === null)
     throw badOption('servers', servers, 'an object by server name')
@@ -285,17 +285,17 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     shelve: (call, result) => shelveResult(shared.host, conversation, call, result),
     results: () => conversation.state.results?.shelved ?? [],
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
-      const bound = conversation.state.bound ?? false
+      const { thinkingBinding = 'never' } = conversation.state
       const entries = read(messages).entries as unknown as Item[]
       const reminder = aboutShelved(shelf.results())
-      const compacted = await compactHistory(entries, searchName, { ...options, bound, reminder })
+      const compacted = await compactHistory(entries, searchName, { ...options, thinkingBinding, reminder })
       const counts = { before: messages.length, after: compacted.length }
       tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
       return compacted
     },
     snip: (messages, drop) =>
-      snipHistory(messages, searchName, drop, { bound: conversation.state.bound ?? false }),
-    sendable: (history) => sendableMessages(history, { bound: conversation.state.bound ?? false }),
+      snipHistory(messages, searchName, drop, { thinkingBinding: conversation.state.thinkingBinding }),
+    sendable: (history) => sendableMessages(history, { thinkingBinding: conversation.state.thinkingBinding }),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {
@@ -316,14 +316,14 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     pending: (server) => shared.setServer(server, { state: 'pending' }),
     failed: (server, error) => shared.setServer(server, { state: 'failed', error: String(error) }),
     setServer: shared.setServer,
-    fork: ({ subAgent = true, state, trace, hidden } = {}) =>
+    fork: ({ isSubAgent = true, state, trace, hide } = {}) =>
       shelfOn(
-        hidden ? restrictShelf(shared, hidden) : shared,
-        newConversation({ state, isSubAgent: subAgent, trace: trace ?? conversation.trace }),
+        hide ? restrictShelf(shared, hide) : shared,
+        newConversation({ state, isSubAgent, trace: trace ?? conversation.trace }),
       ),
     refreshCapabilities: shared.refreshCapabilities,
     tools: () => shelf.partition().pool.tools,
-    partition: () => partitionTools(shared.host.pool, shared.host.servers, shared.host.settings.hidden),
+    partition: () => partitionTools(shared.host.pool, shared.host.servers, shared.host.settings.isHidden),
     servers: () => shared.host.servers,
     state: () => conversation.state,
   }

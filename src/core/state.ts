@@ -8,6 +8,7 @@ import type { Settings } from './options.ts'
 import type { PrefixInput } from './prefix.ts'
 import type { NormalizedHistory } from './request/index.ts'
 import type { ResultRecord } from './results/index.ts'
+import type { ThinkingBinding } from './sendable.ts'
 import type { TraceListener } from './trace.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
@@ -40,17 +41,17 @@ export type Conversation = {
 /** What a conversation must remember beside its messages. Plain JSON: save it with them. */
 export type State = {
   /** `auto` has turned tool search on; it stays on (T6). */
-  readonly opened: boolean
+  readonly hasOpened: boolean
   /** Beta headers sent so far (Q4). */
   readonly betas: readonly string[]
   /** How much of each tool the announcements print (A7). */
   readonly step?: AnnouncementStep | undefined
   /** Something was announced: if the history has no record of it later, that is a fault (A4). */
-  readonly announced: boolean
+  readonly hasAnnounced: boolean
   /** The wire by which the model could search in the last request. */
   readonly search?: WireName | 'off'
   /** Whether the last request's model binds thinking to the prefix, or only an earlier one did (N5). */
-  readonly bound?: boolean | 'earlier'
+  readonly thinkingBinding?: ThinkingBinding | undefined
   /** Definitions of loaded tools, removed ones included, and of all tools that must not change any more (N5). */
   readonly kept: readonly Kept[]
   /** The long results on the shelf; undefined while there is none. */
@@ -67,7 +68,7 @@ export type Kept = {
 export type ToolSection = 'built-in' | 'mcp' | 'deferred'
 
 /** The state of a new conversation. */
-export const emptyState: State = { opened: false, betas: [], announced: false, kept: [] }
+export const emptyState: State = { hasOpened: false, betas: [], hasAnnounced: false, kept: [] }
 
 /** Caches that make the next request cheap. Losing them costs only time, except for notes that the host did not keep. */
 export type Memory = {

@@ -137,7 +137,7 @@ export type ToolPartition = {
 }
 
 /** Details of an MCP server. */
-export type Server = {
+export type ServerDetails = {
   /** Whether its tools can be searched; searches wait for a pending server. */
   readonly state: 'pending' | 'connected' | 'failed' | 'disabled'
   /** Why it failed. */
@@ -153,7 +153,7 @@ export type Server = {
 }
 
 /** MCP servers by name. */
-export type Servers = ReadonlyMap<string, Server>
+export type Servers = ReadonlyMap<string, ServerDetails>
 
 /** Every wire (Q5). */
 export const wireNames = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
@@ -164,7 +164,7 @@ export type WireName = (typeof wireNames)[number]
 export type ToolSearchMode = 'tst' | 'tst-auto' | 'standard'
 
 /** Why tool search is on or off for a request (G5). */
-export type Reason =
+export type DecisionReason =
   | 'open'
   | 'kill-switch'
   | 'mode'
@@ -181,7 +181,7 @@ export type Decision = {
   /** True when tools are deferred. */
   readonly open: boolean
   /** Why it is on or off. */
-  readonly reason: Reason
+  readonly reason: DecisionReason
   /** What the user asked for: always, above a threshold, or never. */
   readonly mode: ToolSearchMode
   /** How loaded tools reach the model when tool search is on; undefined for an unknown back-end. */
@@ -233,7 +233,7 @@ export type TextBlock = { type: 'text'; text: string }
 export type ReferenceBlock = { type: 'tool_reference'; tool_name: string }
 
 /** What is wrong with a call's input: where, and what was expected there. */
-export type Problem = {
+export type InputProblem = {
   /** Property names and array indices from the root, joined by dots; empty for the input itself. */
   readonly path: string
   /** What is wrong, such as `must be a number`. */
@@ -243,4 +243,4 @@ export type Problem = {
 }
 
 /** Validates an input against a JSON schema; an empty list means valid. Must not throw for invalid schemas. */
-export type Validate = (schema: unknown, input: unknown) => readonly Problem[]
+export type Validate = (schema: unknown, input: unknown) => readonly InputProblem[]

@@ -1,7 +1,7 @@
 // Measures the tools of all servers as a request would send them: their names, their token costs, deferred or not.
 import { availableList } from '../core/history/index.ts'
 import {
-  createShelf,
+  createPureShelf,
   definitionTokens,
   estimateTokens,
   type PoolTool,
@@ -42,7 +42,7 @@ export type Measured = {
 
 /** Puts the tools of all servers on a new shelf. */
 export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
-  return createShelf({
+  return createPureShelf({
     tools: toolsOf(statuses),
     servers: Object.fromEntries(
       statuses.map(({ name, config: { alwaysLoad } }) => [

@@ -4,7 +4,7 @@
 import { win32 } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Fields } from '../lib/index.ts'
-import type { ConfigPlace, Machine } from '../mcp/config/index.ts'
+import type { ConfigPlace, LocalMachine } from '../mcp/config/index.ts'
 import {
   bindWorkspace,
   type ConfigText,
@@ -85,7 +85,7 @@ export type ImportPurpose = 'move' | 'copy'
  */
 export async function planImport(
   places: readonly ImportPlace[],
-  machine: Machine,
+  machine: LocalMachine,
   target: PlanTarget,
   purpose: ImportPurpose,
 ): Promise<ImportPlan> {
@@ -121,7 +121,7 @@ export async function planImport(
 /** A server of our file. */
 type OurServer = { readonly name: string; readonly server: ServerConfig; readonly settings: EntrySettings }
 
-async function serversOf({ file, text }: PlanTarget, machine: Machine): Promise<readonly OurServer[]> {
+async function serversOf({ file, text }: PlanTarget, machine: LocalMachine): Promise<readonly OurServer[]> {
   const { entries } = await readEntries({ file, text, isProject: false }, machine)
   return entries.flatMap((entry) => {
     const { server } = readServer(entry, file, machine, keepReferences)
@@ -185,7 +185,7 @@ function nameApart(
   ours: readonly OurServer[],
   ourNames: ReadonlySet<string>,
   purpose: ImportPurpose,
-  machine: Machine,
+  machine: LocalMachine,
 ): PlannedServer[] {
   const taken = new Set(ourNames)
   const planned = new Map<string, ServerConfig>()
@@ -274,7 +274,7 @@ function fieldsOf({ transport }: ServerConfig, { fields }: ServerEntry): Fields 
 function unsetIn(
   fields: Fields,
   { inputs }: ServerEntry,
-  { environment, folder }: Machine,
+  { environment, folder }: LocalMachine,
 ): PlannedServer['unset'] {
   const known = withWorkspace(environment, folder)
   const missing = textsIn(fields).flatMap((text) => expand(text, known).missing)

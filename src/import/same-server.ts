@@ -13,11 +13,11 @@ export type EntrySettings = {
     /** Sorted; without patterns, all tools are allowed. */
     readonly allow: readonly string[]
     readonly deny: readonly string[]
-    readonly connectTimeout: number
-    readonly callTimeout: number
+    readonly connectTimeoutMs: number
+    readonly callTimeoutMs: number
   }
   /** Timeouts that the entry itself sets. */
-  readonly timeouts: readonly ('connectTimeout' | 'callTimeout')[]
+  readonly timeouts: readonly ('connectTimeoutMs' | 'callTimeoutMs')[]
   /** What only Toolshelf's own file sets, such as `lazy`; without those that are not set. */
   readonly own: { readonly [key: string]: unknown }
 }
@@ -25,16 +25,18 @@ export type EntrySettings = {
 /** Returns the settings of an entry. */
 export function settingsOf(entry: ServerEntry, server: ServerConfig): EntrySettings {
   const { name: _name, source: _source, variables: _variables, blocked: _blocked, ...settings } = server
-  const { transport: _transport, disabled, allow, deny, connectTimeout, callTimeout, ...own } = settings
-  const timeouts = (['connectTimeout', 'callTimeout'] as const).filter((key) => entry.fields[key] != null)
+  const { transport: _transport, disabled, allow, deny, connectTimeoutMs, callTimeoutMs, ...own } = settings
+  const timeouts = (['connectTimeout', 'callTimeout'] as const)
+    .filter((key) => entry.fields[key] != null)
+    .map((key) => `${key}Ms` as const)
   return {
     common: {
       transport: programOf(entry, server),
       disabled,
       allow: allow.includes('*') ? [] : sorted(allow),
       deny: sorted(deny),
-      connectTimeout,
-      callTimeout,
+      connectTimeoutMs,
+      callTimeoutMs,
     },
     timeouts,
     own: Object.fromEntries(Object.entries(own).filter(([, value]) => isSet(value))),

@@ -1,5 +1,5 @@
 // Checks the definitions of servers by all rules. Pure: what is checked, and the rankers that judge, come in.
-import { allDefinitionTokens, createShelf, type PoolTool, type Tool } from '../core/index.ts'
+import { allDefinitionTokens, createPureShelf, type PoolTool, type Tool } from '../core/index.ts'
 import { closestNames } from '../lib/index.ts'
 import type { LintLevel, LintSettings, ListedTool } from '../mcp/index.ts'
 import { scanServer, scanText, type TextFinding } from '../scan/index.ts'
@@ -120,7 +120,7 @@ function poolOf(servers: readonly LintedServer[]): readonly PoolTool[] {
   const tools = servers.flatMap(({ name, tools: listed }) =>
     listed.map((tool) => ({ ...tool, ...(name === '' ? {} : { server: name }) }) as Tool),
   )
-  return createShelf({ tools }).tools()
+  return createPureShelf({ tools }).tools()
 }
 
 function tokensOf(pool: readonly PoolTool[], { name }: LintedServer): number {

@@ -2,10 +2,10 @@
 export type { ReadinessCheck, TlsFiles } from '../operate/index.ts'
 export type { ScriptLimits } from '../sandbox/index.ts'
 export {
-  type Config,
   type ConfigText,
   configPlaces,
-  type Machine,
+  type LoadedConfig,
+  type LocalMachine,
   projectConfigFiles,
   readConfig,
   thisMachine,
@@ -21,15 +21,15 @@ export {
   type McpGateway,
   type McpGatewayOptions,
   type McpMetrics,
-  type StdioOptions,
+  type McpStdioOptions,
   serveMcpGatewayOnStdio,
 } from './gateway/index.ts'
 export type { HostTimeouts } from './host/index.ts'
 export { createMcpHost, type McpHostOptions } from './host/index.ts'
-export { type HttpGateway, type HttpOptions, serveMcpGatewayOnHttp } from './http/index.ts'
+export { type McpHttpGateway, type McpHttpOptions, serveMcpGatewayOnHttp } from './http/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
-export { type OfferedSkill, type ServerSkill, type ServerSkills, serverSkills } from './skills/index.ts'
+export { createServerSkills, type OfferedSkill, type ServerSkill, type ServerSkills } from './skills/index.ts'
 export type {
   AuthProvider,
   CallOptions,

@@ -27,10 +27,10 @@ export type ServerConfig = {
   readonly elicitation?: 'ask' | 'deny'
   /** Whether the server may send requests to the client's model during a call. Default: `ask`. */
   readonly sampling?: 'ask' | 'deny'
-  /** Milliseconds to connect. */
-  readonly connectTimeout: number
-  /** Milliseconds that a call may take without progress. */
-  readonly callTimeout: number
+  /** Milliseconds to connect. `readConfig` sets 60,000 unless the file says otherwise. */
+  readonly connectTimeoutMs: number
+  /** Milliseconds that a call may take without progress. `readConfig` sets 120,000 unless the file says otherwise. */
+  readonly callTimeoutMs: number
   /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
   readonly trustAnnotations?: boolean
   /** What `toolshelf doctor --ci` checks. */
@@ -204,8 +204,8 @@ export type CallOptions = {
   readonly signal?: AbortSignal
   /** Called for each progress notification of the server. */
   readonly onProgress?: (progress: Progress) => void
-  /** Milliseconds without progress. Default: the server's `callTimeout`. */
-  readonly timeout?: number
+  /** Milliseconds without progress. Default: the server's `callTimeoutMs`. */
+  readonly timeoutMs?: number
   /** Answers the server's questions during this call. */
   readonly questionHandler?: QuestionHandler
   /** Sent as `_meta`, such as the trace context; keys that belong to a connection are omitted. */
@@ -365,7 +365,7 @@ export type McpHost = {
     options?: CallOptions,
   ): Promise<{ readonly [name: string]: unknown }>
   /** Resolves when no server is pending, or after the timeout. */
-  settled(options?: { readonly timeout?: number; readonly only?: 'alwaysLoad' }): Promise<void>
+  settled(options?: { readonly timeoutMs?: number; readonly only?: 'alwaysLoad' }): Promise<void>
   /** Sends a notification to every connected server. */
   notifyServers(method: string): void
   /** Connects to a server now, also to one that failed. Rejects with an error that says why it cannot. */
@@ -377,7 +377,7 @@ export type McpHost = {
   /** From now on, lists prompts, resources and templates too; `status()` returns them. */
   watchLists(): void
   /** Refreshes lists whose time-to-live has expired; resolves when that is done, or after the timeout. */
-  refreshStaleLists(options: { readonly timeout: number }): Promise<void>
+  refreshStaleLists(options: { readonly timeoutMs: number }): Promise<void>
   /** Calls the listener at each change until the returned function is called. */
   listen(listener: (event: HostEvent) => void): () => void
   /** Closes every connection and stops every server process. */

@@ -12,10 +12,10 @@ export type { Wait } from './sampling.ts'
 export type { ClientKey } from './server/index.ts'
 export {
   createMessagesMetrics,
+  type MessagesHttpGateway,
+  type MessagesHttpOptions,
   type MessagesMetrics,
   type RequestRecord,
-  type RunningServer,
-  type ServeOptions,
   serveMessagesGateway,
 } from './server/index.ts'
 export type {
@@ -38,9 +38,9 @@ export {
   createScriptUpstream,
   loadScript,
   type MessagesOptions,
+  type ModelScript,
   type ObservedRequest,
   readScript,
-  type Script,
   ScriptError,
   type ScriptUpstreamOptions,
 } from './upstream/index.ts'

@@ -31,7 +31,7 @@ export function refuseThreads({ thread }: MessagesRequest): void {
 /** Throws the refusal that the API itself would give. */
 export function refuseInvalid(request: MessagesRequest, { headers }: UpstreamCall): void {
   const betas = parseBetas(headers['anthropic-beta'])
-  const error = validateRequest(withoutUnknown(request), { betas, lenient: true })
+  const error = validateRequest(withoutUnknown(request), { betas, isLenient: true })
   if (!error) return
   const { message, details } = error.body.error
   throw refuseRequest(error.status, 'invalid_request_error', message, details?.error_code)

@@ -62,7 +62,7 @@ export function createLane(isSubAgent: boolean): Lane {
 
   /** Prepares a request; returns what broke the prefix of the one before it. */
   async function prepare(shelf: ReplayShelf, next: string): Promise<string | undefined> {
-    if (!fork || on !== shelf) fork = shelf.shelf.fork({ subAgent: isSubAgent })
+    if (!fork || on !== shelf) fork = shelf.shelf.fork({ isSubAgent })
     const request = { model: next, tools: [...shelf.own], messages: history }
     const prepared = await fork.prepare(request)
     const [cause] = last ? explainBreak(last, prepared) : []

@@ -1,7 +1,7 @@
 // Puts the tools of a replay on shelves: those of the servers, or the lists that an HTTP log brings along.
 import {
   allDefinitionTokens,
-  createShelf,
+  createPureShelf,
   type Rank,
   type Shelf,
   type Tool,
@@ -53,16 +53,16 @@ export function createReplayShelves(
   /** Defers what `toolshelf serve` would defer; a list that it rejects is sent unchanged. */
   async function fromList(list: readonly Fields[]): Promise<ReplayShelf> {
     const client = await clients.shelfFor(list)
-    if (typeof client === 'string') return describe(createShelf({ ...settings, toolSearch: false }), list)
+    if (typeof client === 'string') return describe(createPureShelf({ ...settings, toolSearch: false }), list)
     const own = client.own
     const marked = client.shelf.tools().map(({ tool }) => tool)
     const exact = { exactNames: true, descriptionLimit: Number.MAX_SAFE_INTEGER }
-    return describe(createShelf({ ...settings, ...exact, tools: marked }), own)
+    return describe(createPureShelf({ ...settings, ...exact, tools: marked }), own)
   }
 
   return (list) => {
     if (!list) {
-      ofServers ??= describe(createShelf({ ...settings, tools, servers }), [])
+      ofServers ??= describe(createPureShelf({ ...settings, tools, servers }), [])
       return Promise.resolve(ofServers)
     }
     const shelf = byList.get(list) ?? fromList(list)

@@ -3,27 +3,27 @@ import type { Fields } from '../lib/index.ts'
 
 /** Limits of one script. A script that exceeds one ends with an answer that says which, and what to do. */
 export type ScriptLimits = {
-  /** Characters of the script. */
+  /** Characters of the script. Default: 50,000. */
   readonly sourceCharacters: number
-  /** Milliseconds of computing, without the time in which the script waits for tools. */
+  /** Milliseconds of computing, without the time in which the script waits for tools. Default: 5000. */
   readonly computeMs: number
-  /** Milliseconds from start to end, without the time in which a person is asked. */
+  /** Milliseconds from start to end, without the time in which a person is asked. Default: 120,000. */
   readonly totalMs: number
-  /** Bytes that the script's values may take. */
+  /** Bytes that the script's values may take. Default: 64 MiB. */
   readonly memoryBytes: number
-  /** Bytes of its stack. */
+  /** Bytes of its stack. Default: 256 KiB. */
   readonly stackBytes: number
-  /** Calls of tools. */
+  /** Calls of tools. Default: 100. */
   readonly calls: number
-  /** Calls that run at the same time; the others wait. */
+  /** Calls that run at the same time; the others wait. Default: 8. */
   readonly concurrentCalls: number
-  /** Characters of the input of one call, as JSON. */
+  /** Characters of the input of one call, as JSON. Default: 200,000. */
   readonly inputCharacters: number
-  /** Characters of one result that the script receives. */
+  /** Characters of one result that the script receives. Default: 5,000,000. */
   readonly resultCharacters: number
-  /** Characters of what the script returns. */
+  /** Characters of what the script returns. Default: 200,000. */
   readonly outputCharacters: number
-  /** Characters that it may write to the console. */
+  /** Characters that it may write to the console. Default: 4000. */
   readonly logCharacters: number
 }
 

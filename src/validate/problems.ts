@@ -2,16 +2,16 @@
 // Implements V1.
 
 import type { TLocalizedValidationError } from 'typebox/error'
-import type { Problem } from '../core/index.ts'
+import type { InputProblem } from '../core/index.ts'
 
 /** Returns at most ten problems; a failed union counts as one, or as the problems of the branch most likely meant. */
-export function explain(errors: readonly TLocalizedValidationError[]): Problem[] {
+export function explain(errors: readonly TLocalizedValidationError[]): InputProblem[] {
   const findings: Finding[] = []
   for (const error of errors) {
     if (error.keyword !== 'anyOf' && error.keyword !== 'oneOf') findings.push(...describe(error))
     else findings.push(...describeUnion(error, takeBranches(error, findings)))
   }
-  const problems = new Map<string, Problem>()
+  const problems = new Map<string, InputProblem>()
   for (const { keyword, pointer, message } of findings.filter(isMeant)) {
     const expected = keyword === 'type' ? { expected: message.slice('must be '.length).split(' or ') } : {}
     const problem = { path: pointerNames(pointer).join('.'), message: clip(message), ...expected }

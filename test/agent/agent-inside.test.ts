@@ -1,6 +1,6 @@
 // Sub-agents: they have the same tools and conversations of their own, and report what they do.
 import { expect, test } from 'vitest'
-import { type AgentTool, agentTool, createAgent } from '../../src/agent/index.ts'
+import { type AgentTool, createAgent, createAgentTool } from '../../src/agent/index.ts'
 import type { Trace } from '../../src/core/index.ts'
 import {
   echo,
@@ -32,7 +32,7 @@ test('two sub-agents at once have conversations of their own', async () => {
   })
   const talk = await talking(script, { shelf })
   const tools: AgentTool[] = [
-    agentTool(() => ({ client: talk.client, model: 'claude-haiku-4-5', shelf, runner, tools })),
+    createAgentTool(() => ({ client: talk.client, model: 'claude-haiku-4-5', shelf, runner, tools })),
   ]
   const agent = createAgent({ client: talk.client, model: 'claude-opus-4-5', shelf, runner, tools })
   const events = await heard(agent.send('delegate'))
@@ -65,7 +65,7 @@ test('a sub-agent that fails is a failed call, and it cannot start others', asyn
   )
   const talk = await talking(script)
   const { client, shelf } = talk
-  const tools: AgentTool[] = [agentTool(() => ({ client, model: 'claude-haiku-4-5', shelf, tools }))]
+  const tools: AgentTool[] = [createAgentTool(() => ({ client, model: 'claude-haiku-4-5', shelf, tools }))]
   const agent = createAgent({ client, model: 'claude-opus-4-5', shelf, tools })
   const told = lines(await heard(agent.send('delegate')))
   expect(told).toContain('inside result Agent: "Agent" cannot be run here. Use another tool.')
@@ -90,7 +90,7 @@ test('stopping stops what happens inside, and the next message works', async () 
   const { client, shelf } = talk
   const tools: AgentTool[] = [
     echo('Hang', { run: hang }),
-    agentTool(() => ({ client, model: 'claude-haiku-4-5', shelf, tools })),
+    createAgentTool(() => ({ client, model: 'claude-haiku-4-5', shelf, tools })),
   ]
   const agent = createAgent({ client, model: 'claude-opus-4-5', shelf, tools })
   expect(endOf(await said(agent, 'delegate', stop.signal)).reason).toBe('stopped')

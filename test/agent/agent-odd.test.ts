@@ -1,6 +1,6 @@
 // Replies that no model should write: the API still accepts the history, and the conversation continues.
 import { expect, onTestFinished, test } from 'vitest'
-import type { Client } from '../../src/agent/index.ts'
+import type { MessagesClient } from '../../src/agent/index.ts'
 import { echo, endOf, heard, lines, over, said, saying, serverTools, shelfWith } from './support.ts'
 
 const use = (id: string, name = 'Echo', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
@@ -150,7 +150,7 @@ test('takes counts that are missing at the end of a stream from its beginning', 
 
 test('describes an image that the API refuses in words, and continues the conversation', async () => {
   const model = saying({ content: [use('a', 'Good')] }, { content: [use('b', 'Bad')] })
-  const create: Client['messages']['create'] = async (request) => {
+  const create: MessagesClient['messages']['create'] = async (request) => {
     const fault = 'messages.4.content.0: Could not process image'
     if (JSON.stringify(request).includes('"brokenly"')) throw Object.assign(new Error(fault), { status: 400 })
     return model.client.messages.create(request)

@@ -78,7 +78,7 @@ test('every request is valid and nothing loaded is lost', async () => {
           if (text === 'resume') {
             const messages = JSON.parse(JSON.stringify(current.agent.messages))
             const again = shelf.fork({
-              subAgent: false,
+              isSubAgent: false,
               state: JSON.parse(JSON.stringify(current.shelf.state())),
             })
             current = over(backEnd, { ...options, shelf: again, messages })

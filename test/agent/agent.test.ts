@@ -1,6 +1,6 @@
 // The loop: what it requests, runs, reports and keeps, with the official client and the offline model behind a server.
 import { expect, test } from 'vitest'
-import type { AgentTool, Permission } from '../../src/agent/index.ts'
+import type { AgentTool, PermissionCheck } from '../../src/agent/index.ts'
 import {
   echo,
   endOf,
@@ -100,7 +100,7 @@ test('input that does not fit is explained and not run', async () => {
 
 test('every call is decided about, and a refusal is the result', async () => {
   const asked: string[] = []
-  const permission: Permission = ({ call, isHarmless }) => {
+  const permission: PermissionCheck = ({ call, isHarmless }) => {
     if (isHarmless) return true
     asked.push(call.name)
     return call.name === 'Good' ? true : 'Not on a Friday.'

@@ -1,6 +1,6 @@
 // The agent marks its requests for the prompt cache, within the API's rules, and re-sends a history unchanged but for the marks.
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../src/agent/index.ts'
+import type { MessagesClient } from '../../src/agent/index.ts'
 import { createAgent } from '../../src/agent/index.ts'
 import { echo, heard, over, saying, serverTools, shelfWith } from './support.ts'
 
@@ -22,7 +22,7 @@ const withoutMarks = (value: unknown) =>
 const countMarks = (value: unknown) => JSON.stringify(value).split('"cache_control"').length - 1
 
 /** An agent with a deferred tool, an own one, and a history from an earlier session. */
-function talk(model: { readonly client: Client }) {
+function talk(model: { readonly client: MessagesClient }) {
   return over({ seen: [], ...model } as never, {
     shelf: shelfWith(serverTools('weather', 'forecast'), { toolSearch: true }),
     tools: [echo('own')],

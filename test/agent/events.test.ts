@@ -1,6 +1,6 @@
 // The events of the agent beside those of its shelf: permissions, calls and results.
 import { expect, test } from 'vitest'
-import { type AgentTool, agentTool, createAgent, type Runner } from '../../src/agent/index.ts'
+import { type AgentTool, createAgent, createAgentTool, type ToolRunner } from '../../src/agent/index.ts'
 import type { Trace } from '../../src/core/index.ts'
 import { echo, runnerOn, said, scripted, serverTools, shelfWith, talking } from './support.ts'
 
@@ -57,7 +57,7 @@ test('a turn is reported at its end, and with spans its servers get the call as 
   const { events, trace } = listening()
   const shelf = shelfWith(serverTools('weather', 'forecast'))
   const metas: unknown[] = []
-  const runner: Runner = {
+  const runner: ToolRunner = {
     async run(call, options) {
       metas.push(options?.meta)
       return shelf.result(call, 'sunny')
@@ -80,7 +80,7 @@ test('the turn of a sub-agent is part of a call', async () => {
   const inner = { when: 'inner', do: [{ say: 'Inside.' }] }
   const talk = await talking(scripted(inner, { when: 'go', do: [task, { say: 'Outside.' }] }), { shelf })
   const tools: AgentTool[] = [
-    agentTool(() => ({ client: talk.client, model: 'claude-haiku-4-5', shelf, tools, trace })),
+    createAgentTool(() => ({ client: talk.client, model: 'claude-haiku-4-5', shelf, tools, trace })),
   ]
   const agent = createAgent({ client: talk.client, model: 'claude-haiku-4-5', shelf, tools, trace })
   await said(agent, 'go')

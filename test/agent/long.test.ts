@@ -8,8 +8,8 @@ import {
   type Agent,
   type AgentEvent,
   type AgentTool,
-  agentTool,
   createAgent,
+  createAgentTool,
   openTranscript,
   readTranscript,
 } from '../../src/agent/index.ts'
@@ -60,13 +60,13 @@ type Session = { readonly agent: Agent; readonly shelf: Shelf; readonly ran: str
 function open({ client }: Model, file: string, isNew: boolean, contextWindow = 4000): Session {
   const saved = isNew ? undefined : readTranscript(file)
   const shelf = shelfWith(SERVERS.flatMap(toolsOf), {
-    ...{ maxResults: 1, pendingWait: 1 },
+    ...{ maxResults: 1, pendingWaitMs: 1 },
     ...(saved?.state ? { state: saved.state } : {}),
   })
   const runner = runnerOn(shelf)
   const transcript = openTranscript(file, (message) => expect.fail(message))
   const shared = { client, model: MODEL, shelf, runner, contextWindow }
-  const tools: AgentTool[] = [echo('Echo'), agentTool(() => ({ ...shared, tools }))]
+  const tools: AgentTool[] = [echo('Echo'), createAgentTool(() => ({ ...shared, tools }))]
   const agent = createAgent({
     ...shared,
     tools,

@@ -1,7 +1,7 @@
 // What an agent's meter says, against an upstream that counts exactly and against the same agent without tool search.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { agentTool, createAgentMeter } from '../../src/agent/index.ts'
+import { createAgentMeter, createAgentTool } from '../../src/agent/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { counting, inputOf, OUTPUT } from '../support/exact-usage.ts'
 import { runs } from '../support/runs.ts'
@@ -47,7 +47,7 @@ async function measured(count: number, prompts: readonly string[], toolSearch: b
     baseURL: undefined,
   })
   const shared = { client: model.client, model: 'claude-opus-4-5', shelf, runner: runnerOn(shelf) }
-  const { agent } = over(model, { ...shared, tools: [agentTool(() => ({ ...shared, tools: [] }))] })
+  const { agent } = over(model, { ...shared, tools: [createAgentTool(() => ({ ...shared, tools: [] }))] })
   const meter = createAgentMeter({ shelf })
   for (const prompt of prompts) for await (const event of agent.send(prompt)) meter.follow(event)
   return { figures: meter.figures(), usages }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import {
-  builtInTools,
+  createBuiltInTools,
   createPermissions,
   type PermissionAnswer,
   type PermissionRule,
@@ -45,7 +45,7 @@ async function decide(
           },
         }),
   })
-  const tool = builtInTools({ directory }).find((one) => one.name === name)
+  const tool = createBuiltInTools({ directory }).find((one) => one.name === name)
   const verdict = await permissions.permission({
     call: { id: '1', name, input },
     server,

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 import {
   type AgentEvent,
   type AgentTool,
-  agentTool,
-  builtInTools,
+  createAgentTool,
+  createBuiltInTools,
   createPermissions,
   type PermissionAnswer,
   type PermissionQuestion,
@@ -81,7 +81,7 @@ function scene(
       const { agent } = over(whole(scripted({ do: [step, { say: 'ok' }] })), {
         shelf,
         runner,
-        tools: builtInTools({ directory }),
+        tools: createBuiltInTools({ directory }),
         permission,
       })
       const events = await said(agent, 'go')
@@ -208,7 +208,7 @@ describe('rules with paths', () => {
     const directory = join(root, '.claude', 'toolshelf.json')
     mkdirSync(directory, { recursive: true })
     const { permission } = createPermissions({ directory, rules: toRules({ allow: ['Edit(./**)'] }) })
-    const write = builtInTools({ directory }).find(({ name }) => name === 'Write')
+    const write = createBuiltInTools({ directory }).find(({ name }) => name === 'Write')
     const input = { path: 'a', content: '' }
     const verdict = await permission({
       call: { id: '1', name: 'Write', input },
@@ -386,7 +386,7 @@ describe('answers', () => {
     })
     const verdicts: unknown[] = []
     for (const { name, input } of calls) {
-      const tool = builtInTools({ directory }).find((one) => one.name === name)
+      const tool = createBuiltInTools({ directory }).find((one) => one.name === name)
       verdicts.push(
         await permissions.permission({
           call: { id: '1', name, input },
@@ -461,11 +461,11 @@ test('sub-agents are under the same rules', async () => {
     },
   )
   const shelf = shelfWith()
-  const tools: AgentTool[] = [...builtInTools({ directory })]
+  const tools: AgentTool[] = [...createBuiltInTools({ directory })]
   const { agent, client } = await talking(script, {
     shelf,
     permission,
-    tools: [...tools, agentTool(() => ({ client, model: MODEL, shelf, permission, tools }))],
+    tools: [...tools, createAgentTool(() => ({ client, model: MODEL, shelf, permission, tools }))],
   })
   expect(lines(await said(agent, 'outer')).join('\n')).toContain(
     'Refused by the permission rule "deny Bash(evil*)"',
@@ -478,7 +478,7 @@ test.each([undefined, false, null, '', 0, {}])(
     const directory = newFolder()
     const { agent } = await talking(
       scripted({ do: [{ call: 'Bash', input: { command: 'true' } }, { say: '{{result}}' }] }),
-      { tools: builtInTools({ directory }), permission: () => answer as never },
+      { tools: createBuiltInTools({ directory }), permission: () => answer as never },
     )
     expect(lines(await said(agent, 'go')).join('\n')).toContain('The user refused this call.')
   },

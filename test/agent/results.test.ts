@@ -1,6 +1,6 @@
 // Long results in the agent: previews in the history, reading on, compaction, sub-agents, and what /context counts.
 import { expect, test } from 'vitest'
-import { type AgentTool, agentTool } from '../../src/agent/index.ts'
+import { type AgentTool, createAgentTool } from '../../src/agent/index.ts'
 import type { Message, Trace } from '../../src/core/index.ts'
 import { endOf, lines, over, said, saying, shelfWith } from './support.ts'
 
@@ -77,7 +77,7 @@ test('a sub-agent’s results are its own', async () => {
   )
   const tools: AgentTool[] = [
     list,
-    agentTool(() => ({ client: model.client, model: 'claude-opus-4-5', shelf, tools })),
+    createAgentTool(() => ({ client: model.client, model: 'claude-opus-4-5', shelf, tools })),
   ]
   const { agent } = over(model, { shelf, tools })
   await said(agent, 'delegate')

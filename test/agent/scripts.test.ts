@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import {
   type AgentEvent,
   type AgentTool,
-  batchTool,
+  createBatchTool,
   createPermissions,
+  createScriptTool,
   type PermissionAnswer,
   type PermissionQuestion,
   type PermissionRule,
-  type Runner,
-  scriptTool,
+  type ToolRunner,
 } from '../../src/agent/index.ts'
 import type { Trace } from '../../src/core/index.ts'
 import { endOf, over, said, saying, shelfWith } from './support.ts'
@@ -38,7 +38,7 @@ function opened(
   const events: Trace[] = []
   const trace = (event: Trace) => void events.push(event)
   const shelf = shelfWith(tracker, { results: { budget: 1000 }, trace })
-  const runner: Runner = {
+  const runner: ToolRunner = {
     isReadOnly: ({ name }) => name.endsWith('list'),
     async run(call) {
       ran.push(`${call.name} ${JSON.stringify(call.input)}`)
@@ -53,7 +53,7 @@ function opened(
       return answer
     },
   })
-  const tools = [note, read, batchTool(), scriptTool({ shelf })]
+  const tools = [note, read, createBatchTool(), createScriptTool({ shelf })]
   const { agent } = over(saying(first), { shelf, tools, runner, permission, trace })
   return { agent, asked, ran, events }
 }

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   type AgentOptions,
-  batchTool,
   createAgentMeter,
-  scriptTool,
+  createBatchTool,
+  createScriptTool,
   type ToolContext,
 } from '../../src/agent/index.ts'
 import { createSkills } from '../../src/agent/skills/index.ts'
@@ -58,7 +58,7 @@ describe('an agent on a shelf whose search tool is called FindTools', () => {
   it('refuses a search in a batch and in a script', async () => {
     const calls = [{ name: NAME, arguments: { query: 'forecast' } }]
     const shelf = shelfWith([], { searchTool: NAME })
-    const tools = [batchTool(), scriptTool({ shelf })]
+    const tools = [createBatchTool(), createScriptTool({ shelf })]
     const script = reply('RunScript', { script: `return await tools['${NAME}']({ query: 'forecast' })` })
     const { agent } = over(saying(reply('CallTools', { calls }), script), { shelf, tools })
     const texts = (await said(agent, 'go')).flatMap((event) =>
@@ -87,7 +87,9 @@ describe('an agent on a shelf whose search tool is called FindTools', () => {
     expect(await help.remind('What does the weather forecast say?')).toMatchObject([
       expect.stringContaining(`Load them with ${NAME}.`),
     ])
-    expect(scriptTool({ shelf }).description).toContain(`Find tools and their inputs with ${NAME} first.`)
+    expect(createScriptTool({ shelf }).description).toContain(
+      `Find tools and their inputs with ${NAME} first.`,
+    )
     const [discover] = createSkills([skill], { shelf }).tools
     expect(await discover!.run({ query: 'forecast of the weather' }, {} as ToolContext)).toContain(
       `Load them with ${NAME}, {"query": "select:${FORECAST}"}.`,

@@ -1,7 +1,14 @@
 // What the tests of the agent share: the offline model behind a real server, the official client, and ways to read.
 import Anthropic from '@anthropic-ai/sdk'
 import { onTestFinished } from 'vitest'
-import type { Agent, AgentEvent, AgentOptions, AgentTool, Client, Runner } from '../../src/agent/index.ts'
+import type {
+  Agent,
+  AgentEvent,
+  AgentOptions,
+  AgentTool,
+  MessagesClient,
+  ToolRunner,
+} from '../../src/agent/index.ts'
 import { createAgent } from '../../src/agent/index.ts'
 import type { Message, Tool, ToolUse } from '../../src/core/index.ts'
 import { createCollector } from '../../src/core/index.ts'
@@ -19,7 +26,7 @@ export const scripted = (...rules: object[]) => ({
   rules: [{ when: 'Summarise this conversation', do: [{ say: SUMMARY }] }, ...rules],
 })
 
-export type Model = { readonly client: Client; readonly seen: ObservedRequest[] }
+export type Model = { readonly client: MessagesClient; readonly seen: ObservedRequest[] }
 
 /** A script over HTTP, asked by the official client. */
 export async function served(
@@ -56,7 +63,10 @@ function bare(upstream: Upstream): MessagesGateway {
 /** The same without a server, and without streaming: each reply is a whole message. */
 export function whole(script: object): Model {
   const { upstream, seen } = watched(script)
-  const create = async (request: never, options: Parameters<Client['messages']['create']>[1] = {}) => {
+  const create = async (
+    request: never,
+    options: Parameters<MessagesClient['messages']['create']>[1] = {},
+  ) => {
     const { headers = {}, signal = new AbortController().signal } = options
     const sampled = await upstream.sample(request, { headers, signal })
     if ('refused' in sampled) {
@@ -80,7 +90,7 @@ export function saying(...replies: object[]): Model & { readonly requests: Reque
     const reply = replies.shift() ?? { content: [{ type: 'text', text: 'ok' }] }
     return { stop_reason: 'end_turn', usage: {}, ...reply }
   }
-  return { client: { messages: { create } } as Client, seen: [], requests }
+  return { client: { messages: { create } } as MessagesClient, seen: [], requests }
 }
 
 type Request = { readonly messages: readonly Message[]; readonly [field: string]: unknown }
@@ -189,7 +199,7 @@ export const serverTools = (server: string, ...names: string[]): Tool[] =>
   }))
 
 /** Runs the tools of servers, and notes what it ran. */
-export function runnerOn(shelf: Shelf): Runner & { readonly ran: string[] } {
+export function runnerOn(shelf: Shelf): ToolRunner & { readonly ran: string[] } {
   const ran: string[] = []
   return {
     ran,

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { builtInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/index.ts'
 import { bundled } from '../support/bundled.ts'
 import { textIn } from './support.ts'
 
@@ -20,7 +20,7 @@ beforeEach(() => {
 async function bash(command: string, more: { timeout?: number; signal?: AbortSignal } = {}) {
   const { signal = new AbortController().signal, ...options } = more
   const environment = { PATH: process.env.PATH, GREETING: 'hello' }
-  const tool = builtInTools({ directory, environment }).find(({ name }) => name === 'Bash')!
+  const tool = createBuiltInTools({ directory, environment }).find(({ name }) => name === 'Bash')!
   const input = { command, ...options }
   const output = await tool.run(input, {
     call: { id: 'toolu_1', name: 'Bash', input },
@@ -94,14 +94,14 @@ const KILLED_AT_ONCE = `
 import processes from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-import { builtInTools } from './src/agent/tools/index.ts'
+import { createBuiltInTools } from './src/agent/tools/index.ts'
 const start = processes.spawn
 processes.spawn = (...words) => {
   writeFileSync('child', String(start(...words).pid))
   process.kill(process.pid, 'SIGKILL')
 }
 syncBuiltinESMExports()
-const tools = builtInTools({ directory: process.cwd(), environment: process.env })
+const tools = createBuiltInTools({ directory: process.cwd(), environment: process.env })
 const input = { command: 'sleep 60' }
 const around = { call: { id: 'toolu_1', name: 'Bash', input }, signal: new AbortController().signal, tell() {} }
 await tools.find(({ name }) => name === 'Bash').run(input, around)

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { builtInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/index.ts'
 import { readableText } from '../../src/lib/index.ts'
 import { sizeOf } from '../support/runs.ts'
 import { textIn } from './support.ts'
@@ -19,7 +19,7 @@ async function serving(answer: (path: string, response: ServerResponse) => void)
 
 async function get(url: string, more: { offset?: number; signal?: AbortSignal } = {}) {
   const { signal = new AbortController().signal, ...options } = more
-  const tool = builtInTools({ directory: '.' }).find(({ name }) => name === 'Fetch')!
+  const tool = createBuiltInTools({ directory: '.' }).find(({ name }) => name === 'Fetch')!
   const input = { url, ...options }
   return tool.run(input, { call: { id: 'toolu_1', name: 'Fetch', input }, signal, emit: () => {} })
 }

@@ -1,6 +1,6 @@
 // The built-in tools in the loop: the API takes their definitions, reading asks nobody, and a refusal changes nothing.
 import { expect, test } from 'vitest'
-import type { Permission } from '../../src/agent/index.ts'
+import type { PermissionCheck } from '../../src/agent/index.ts'
 import { lines, refusals, said, scripted, talking } from './support.ts'
 import { workplace } from './tools-support.ts'
 
@@ -8,7 +8,7 @@ test('a file is found, read, changed and moved, with permission for what changes
   const { tools, put, get } = workplace()
   put('src/greet.ts', "export const greeting = 'hello'\n")
   const asked: string[] = []
-  const permission: Permission = ({ call, isHarmless }) => {
+  const permission: PermissionCheck = ({ call, isHarmless }) => {
     if (isHarmless) return true
     asked.push(call.name)
     return call.name === 'Bash' ? 'No commands today.' : true

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type { AgentTool, ToolInput } from '../../src/agent/index.ts'
-import { builtInTools } from '../../src/agent/tools/index.ts'
+import { createBuiltInTools } from '../../src/agent/tools/index.ts'
 import type { Content } from '../../src/core/index.ts'
 import { textIn } from './support.ts'
 
@@ -28,7 +28,7 @@ export function newFolder(): string {
 }
 
 export function workplace(directory = newFolder()): Workplace {
-  const tools = builtInTools({ directory })
+  const tools = createBuiltInTools({ directory })
   const run = async (name: string, input: ToolInput) => {
     const tool = tools.find((one) => one.name === name)!
     const { signal } = new AbortController()

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Server } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Client } from '../../src/agent/index.ts'
+import type { MessagesClient } from '../../src/agent/index.ts'
 import { endOf, lines, over, said } from './support.ts'
 
 async function portOf(server: Server): Promise<number> {
@@ -17,7 +17,7 @@ async function portOf(server: Server): Promise<number> {
 const http = (answer: RequestListener) => portOf(createServer(answer))
 
 /** How a message ends with nothing but this behind the address, and how often it was tried again. */
-async function endAt(client: Client) {
+async function endAt(client: MessagesClient) {
   const events = await said(over({ client, seen: [] }, { retries: 2 }).agent, 'go')
   const reasons = events.flatMap((event) => (event.type === 'retry' ? [event.reason] : []))
   return { error: endOf(events).error ?? '', reasons, told: lines(events) }
@@ -75,11 +75,11 @@ test('an address that has nothing there says what is added to it', async () => {
 })
 
 /** A client that fails as the SDK does. */
-const failing = (code: string, error: object = new Error('Connection error.')): Client => {
+const failing = (code: string, error: object = new Error('Connection error.')): MessagesClient => {
   const reason = Object.assign(new Error('the system says so'), { code })
   const cause = new TypeError('fetch failed', { cause: reason })
   const create = () => Promise.reject(Object.assign(error, code === '' ? {} : { cause }))
-  return { baseURL: 'https://api.example.com', messages: { create } } as Client
+  return { baseURL: 'https://api.example.com', messages: { create } } as MessagesClient
 }
 
 test.each([

@@ -296,7 +296,7 @@ describe('toolshelf doctor', () => {
   it('starts lazy servers too, within the time that is given', async () => {
     const folder = configured({ a: { command: 'a', lazy: true } })
     const { fake } = await examine(['--timeout', '2.5'], { folder })
-    expect(fake.started).toMatchObject([{ name: 'a', lazy: false, connectTimeout: 2500 }])
+    expect(fake.started).toMatchObject([{ name: 'a', lazy: false, connectTimeoutMs: 2500 }])
   })
 
   it('reports without the rest when the person stops waiting', async () => {

@@ -11,7 +11,7 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openUserRules } from '../../src/cli/user-files/index.ts'
-import type { Machine } from '../../src/mcp/config/index.ts'
+import type { LocalMachine } from '../../src/mcp/config/index.ts'
 import { runHere } from '../support/cli-here.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 
@@ -155,7 +155,7 @@ describe('toolshelf permissions', () => {
 
   it('many who write at once lose nothing', async () => {
     const place = newPlace()
-    const machine: Machine = {
+    const machine: LocalMachine = {
       home: join(place.folder, 'home'),
       folder: realpathSync(place.folder),
       platform: 'linux',

@@ -221,10 +221,10 @@ test('only a remote server without a key of its own has a login', async () => {
     await login({ kind: 'http', url: 'https://x.example', headers: { AUTHORIZATION: 'x' } }),
     await login({ kind: 'http', url: 'https://x.example', headers: { accept: 'x' } }),
   ]).toEqual([false, false, true])
-  const config = { lazy: true, connectTimeout: 5 } as ServerConfig
+  const config = { lazy: true, connectTimeoutMs: 5 } as ServerConfig
   expect([toStart(config, undefined), toStart(config, 9)]).toEqual([
-    { lazy: false, connectTimeout: 5 },
-    { lazy: false, connectTimeout: 9 },
+    { lazy: false, connectTimeoutMs: 5 },
+    { lazy: false, connectTimeoutMs: 9 },
   ])
 })
 

@@ -21,7 +21,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { readInput, type Terminal } from '../../src/cli/command.ts'
 import { openProject, readProject, trustStore } from '../../src/cli/trust/index.ts'
 import { createTrust } from '../../src/cli/trust.ts'
-import type { Machine } from '../../src/mcp/config/index.ts'
+import type { LocalMachine } from '../../src/mcp/config/index.ts'
 import { readConfig } from '../../src/mcp/config/index.ts'
 import { runHere } from '../support/cli-here.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
@@ -175,7 +175,7 @@ function sent(place: Place): string {
 
 type Scene = {
   readonly place: Place
-  readonly machine: Machine
+  readonly machine: LocalMachine
   readonly shown: string[]
   readonly notices: string[]
   /** Opens the folder; the person answers so, or nobody is there. */
@@ -183,7 +183,7 @@ type Scene = {
 }
 
 function scene(place = newPlace(), folder = place.folder): Scene {
-  const machine: Machine = {
+  const machine: LocalMachine = {
     home: join(place.folder, 'home'),
     folder,
     platform: 'linux',
@@ -597,7 +597,7 @@ describe('what is remembered', () => {
   })
 })
 
-async function trustCommand(machine: Machine, words: readonly string[], answer?: string) {
+async function trustCommand(machine: LocalMachine, words: readonly string[], answer?: string) {
   const out: string[] = []
   const told: string[] = []
   const command = createTrust(() => machine)

@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createShelf } from '../../src/core/index.ts'
+import { createPureShelf } from '../../src/core/index.ts'
 import { createMcpHost } from '../../src/mcp/host/index.ts'
 import type { ListedTool, McpHost, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
 import { createOAuth, login } from '../../src/mcp/oauth/index.ts'
@@ -41,8 +41,8 @@ const configFor = (url: string): ServerConfig => ({
   tools: {},
   allow: [],
   deny: [],
-  connectTimeout: PATIENCE,
-  callTimeout: PATIENCE,
+  connectTimeoutMs: PATIENCE,
+  callTimeoutMs: PATIENCE,
   source: 'test',
 })
 
@@ -59,7 +59,7 @@ async function connect(play: Play): Promise<void> {
   const { folder, url, say } = play
   const credentials = { folder, server: SERVER, url, notify: say }
   const host = createMcpHost({
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     servers: [configFor(url)],
     cacheFolder: false,
     questionHandler,
@@ -69,7 +69,7 @@ async function connect(play: Play): Promise<void> {
   })
   try {
     host.start({ elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} })
-    await host.settled({ timeout: PATIENCE })
+    await host.settled({ timeoutMs: PATIENCE })
     const [status] = host.status()
     if (status?.state !== 'connected') throw new Error(status?.reason ?? 'not connected')
     await useTools(play, host, status.tools)
@@ -130,7 +130,7 @@ async function logIn({ folder, context, url, say }: Play, scope: string | undefi
     print: say,
     notify: say,
     openBrowser: agree,
-    timeout: PATIENCE,
+    timeoutMs: PATIENCE,
     ...(scope !== undefined ? { scope } : {}),
     ...(id !== undefined ? { client: { id, ...(secret !== undefined ? { secret } : {}) } } : {}),
   })

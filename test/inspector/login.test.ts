@@ -15,7 +15,7 @@ async function openWithLogin(openBrowser = browse) {
   const config: ServerConfig = {
     ...{ name: 'notes', transport: { kind: 'http', url: server.url, headers: {} }, source: 'test' },
     ...{ disabled: false, lazy: false, alwaysLoad: undefined, description: undefined },
-    ...{ tools: {}, allow: [], deny: [], connectTimeout: 20_000, callTimeout: 20_000 },
+    ...{ tools: {}, allow: [], deny: [], connectTimeoutMs: 20_000, callTimeoutMs: 20_000 },
   }
   const notify = () => {}
   const { host, shelf } = openHost([config], {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createShelf } from '../../src/core/index.ts'
+import { createPureShelf } from '../../src/core/index.ts'
 import { endpoints, type InspectedServers, renderSnapshot } from '../../src/inspector/index.ts'
 import { effects } from '../support/variants.ts'
 import { type Asked, openTestInspector, record } from './support/inspector.ts'
@@ -155,7 +155,12 @@ const tools = [
 ]
 
 function open(more: object = {}) {
-  const shelf = createShelf({ tools: tools as never, environment: {}, notify: () => {}, toolSearch: true })
+  const shelf = createPureShelf({
+    tools: tools as never,
+    environment: {},
+    notify: () => {},
+    toolSearch: true,
+  })
   const servers = {
     ...{
       host,

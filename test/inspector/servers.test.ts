@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Trace } from '../../src/core/index.ts'
-import { createShelf } from '../../src/core/index.ts'
+import { createPureShelf } from '../../src/core/index.ts'
 import type { EventFeed } from '../../src/inspector/events/index.ts'
 import { endpoints, type InspectedServers } from '../../src/inspector/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
@@ -35,7 +35,7 @@ async function open(configs: readonly ServerConfig[], { options, ...given }: Giv
 
 /** An inspector of tools without a server behind them. */
 function openShelf(tools: readonly object[]) {
-  const shelf = createShelf({ tools: tools as never, environment: {}, notify: () => {} })
+  const shelf = createPureShelf({ tools: tools as never, environment: {}, notify: () => {} })
   const host = { status: () => [], isReadOnly: () => false } as never
   return openTestInspector({
     servers: { host, shelf, configs: () => [], onChange: 'report', canManage: true },

@@ -57,8 +57,8 @@ describe('H1 configuration as people have it', () => {
       tools: {},
       allow: [],
       deny: [],
-      connectTimeout: 60_000,
-      callTimeout: 120_000,
+      connectTimeoutMs: 60_000,
+      callTimeoutMs: 120_000,
       source: file,
     })
     expect(byName.docs?.transport).toEqual({
@@ -70,7 +70,7 @@ describe('H1 configuration as people have it', () => {
     expect(byName.pinned).toMatchObject({
       transport: { kind: 'http' },
       alwaysLoad: true,
-      callTimeout: 30_000,
+      callTimeoutMs: 30_000,
     })
   })
 
@@ -238,8 +238,8 @@ describe('H1 configuration as people have it', () => {
     expect(messages).toEqual([])
     expect(byName.local).toMatchObject({
       transport: { kind: 'stdio', env: { FIXED: '1', SET: 'here', UNSET: '' } },
-      connectTimeout: 20_500,
-      callTimeout: 90_000,
+      connectTimeoutMs: 20_500,
+      callTimeoutMs: 90_000,
       allow: ['a', 'b'],
       deny: ['c'],
       tools: {},
@@ -247,7 +247,7 @@ describe('H1 configuration as people have it', () => {
     expect(byName.remote?.transport).toMatchObject({
       headers: { Authorization: 'Bearer secret', 'X-A': '1', 'X-B': 'two' },
     })
-    expect(byName.off).toMatchObject({ disabled: true, allow: [], deny: ['*'], connectTimeout: 5_000 })
+    expect(byName.off).toMatchObject({ disabled: true, allow: [], deny: ['*'], connectTimeoutMs: 5_000 })
   })
 
   it('Codex under any name', async () => {
@@ -269,7 +269,7 @@ describe('H1 configuration as people have it', () => {
     const { byName, messages } = await read(file, { MY_KEY: 'secret' })
     expect(messages).toEqual([])
     expect(stdio(byName.local).env).toEqual({ KEY: 'secret', PRICE: '$5' })
-    expect(byName.local?.callTimeout).toBe(600_000)
+    expect(byName.local?.callTimeoutMs).toBe(600_000)
     expect(byName.http).toMatchObject({ transport: { kind: 'http' }, allow: ['a'], deny: ['b'] })
     expect([byName.any?.transport.kind, byName.sse?.transport.kind]).toEqual(['auto', 'sse'])
   })
@@ -289,7 +289,11 @@ describe('H1 configuration as people have it', () => {
     const { byName, messages } = await read(write(`${place}/opencode.jsonc`, { mcp }), { KEY: 'secret' })
     expect(messages).toEqual([])
     expect(stdio(byName.local)).toMatchObject({ command: 'npx', args: ['-y', 'x'], env: { KEY: 'secret' } })
-    expect(byName.remote).toMatchObject({ transport: { kind: 'auto' }, connectTimeout: 5, callTimeout: 7 })
+    expect(byName.remote).toMatchObject({
+      transport: { kind: 'auto' },
+      connectTimeoutMs: 5,
+      callTimeoutMs: 7,
+    })
     expect(byName.off?.disabled).toBe(true)
   })
 
@@ -302,7 +306,7 @@ describe('H1 configuration as people have it', () => {
       },
     })
     const { byName, messages } = await read(file)
-    expect(byName.new?.callTimeout).toBe(30_000)
+    expect(byName.new?.callTimeoutMs).toBe(30_000)
     expect(stdio(byName.old)).toMatchObject({ command: '/bin/x', args: ['y'], env: { A: '1' } })
     expect(messages).toEqual(['extension: it has neither a "command" nor a "url"; it is left out.'])
   })

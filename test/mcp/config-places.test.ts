@@ -2,22 +2,22 @@
 import { describe, expect, it } from 'vitest'
 import {
   configPlaces,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
   projectConfigFiles,
   userConfigFiles,
 } from '../../src/mcp/config/index.ts'
 
-const linux: Machine = { home: '/home/a', folder: '/project', platform: 'linux', environment: {} }
-const mac: Machine = { ...linux, home: '/Users/a', platform: 'darwin' }
-const windows: Machine = {
+const linux: LocalMachine = { home: '/home/a', folder: '/project', platform: 'linux', environment: {} }
+const mac: LocalMachine = { ...linux, home: '/Users/a', platform: 'darwin' }
+const windows: LocalMachine = {
   home: 'C:\\Users\\a',
   folder: 'C:\\project',
   platform: 'win32',
   environment: { APPDATA: 'D:\\Roaming', LOCALAPPDATA: 'D:\\Local' },
 }
 
-const filesOf = (machine: Machine, client: string) =>
+const filesOf = (machine: LocalMachine, client: string) =>
   configPlaces(machine)
     .filter((place) => place.client === client)
     .map(({ file }) => file)

@@ -85,8 +85,8 @@ describe('our own file', () => {
         tools: { a: { alwaysLoad: true, hint: 'words' }, constructor: { hint: 'b' } },
         allow: ['get_*'],
         deny: ['get_secret'],
-        connectTimeout: 5,
-        callTimeout: 2 ** 31 - 1,
+        connectTimeoutMs: 5,
+        callTimeoutMs: 2 ** 31 - 1,
         source: file,
       }),
     ])
@@ -104,7 +104,7 @@ describe('our own file', () => {
       batches: false,
       scripts: false,
     })
-    expect(servers[0]).toMatchObject({ connectTimeout: 60_000, callTimeout: 120_000 })
+    expect(servers[0]).toMatchObject({ connectTimeoutMs: 60_000, callTimeoutMs: 120_000 })
     expect(servers[0]?.tools.constructor).toBeUndefined()
   })
 

@@ -51,8 +51,8 @@ function status(name: string, { config, ...given }: Given = {}): ServerStatus {
       ...{
         allow: [],
         deny: [],
-        connectTimeout: 1_000,
-        callTimeout: 1_000,
+        connectTimeoutMs: 1_000,
+        callTimeoutMs: 1_000,
         source: '/home/a/mcp.json',
         ...config,
       },

@@ -131,7 +131,7 @@ describe.each(eras)('the course of a call, %s', (era) => {
   })
 
   it('the time-out of the configuration ends a call that says nothing: an error that names it', async () => {
-    const library = here('library', 'gateway-library', { callTimeout: 2000 })
+    const library = here('library', 'gateway-library', { callTimeoutMs: 2000 })
     const { run } = await openDesk([library], { client: { era } })
     const result = await run('library__wait')
     expect(result.isError).toBe(true)

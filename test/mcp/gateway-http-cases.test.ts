@@ -2,7 +2,7 @@
 import { onTestFinished as atEnd, describe, expect, it } from 'vitest'
 import { createMemoryResults } from '../../src/index.ts'
 import type { McpGatewayOptions } from '../../src/mcp/gateway/index.ts'
-import { type HttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
+import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import type { Authenticator, Profile, User } from '../../src/users/index.ts'
 import { faultyStore } from '../support/faulty-store.ts'
@@ -63,7 +63,7 @@ function parsed(text: string): unknown {
 async function serve(options: {
   readonly host?: Loose
   readonly gateway?: Partial<McpGatewayOptions>
-  readonly http?: Partial<HttpOptions>
+  readonly http?: Partial<McpHttpOptions>
   /** Where to write, if another gateway has begun. */
   readonly story?: { note(mark: string, ...values: unknown[]): void }
 }) {
@@ -105,7 +105,7 @@ describe('a gateway without users', () => {
       describe: set,
       shelve,
       sessions,
-      running,
+      activeRequests,
       url,
     } = await serve({
       // Its servers never end to start.
@@ -158,7 +158,7 @@ describe('a gateway without users', () => {
       await send(`${count} messages`, { key, body: JSON.stringify(Array(count).fill(0)) })
     for (const method of ['GET', 'PUT', 'DELETE']) await send(`${method} without session`, { key, method })
     const { session } = await send('initialize', { key, body: initialize })
-    note('sessions', sessions(), running())
+    note('sessions', sessions(), activeRequests())
     for (const name of ['other', '']) await send('unknown session', { key, session: name, body: ping })
     await send('ping', { key, session, body: ping })
     await send('tools', { key, session, body: rpc('tools/list', {}, 99) })

@@ -128,7 +128,7 @@ describe.each(eras)('in a call, %s', (era) => {
       return defaultAnswer(question)
     }
     // Time enough for a server on a busy machine, and less than the person takes.
-    const desk = await openDesk([libraryHere({ callTimeout: 2000 })], {
+    const desk = await openDesk([libraryHere({ callTimeoutMs: 2000 })], {
       client: { ...able, era, answer },
     })
     expect((await ask(desk, elicitation)).result).toMatchObject({ action: 'accept' })
@@ -157,7 +157,7 @@ describe.each(eras)('in a call, %s', (era) => {
 
 describe('a question that is open', () => {
   /** Longer than the test waits: whatever ends it is not the time-out. */
-  const patient = { callTimeout: 60_000 }
+  const patient = { callTimeoutMs: 60_000 }
 
   it('a call that is cancelled while its question is open is cancelled at the server', async () => {
     const answer = () => new Promise(() => {})

@@ -142,9 +142,9 @@ describe('progress, cancellation, time-outs', () => {
 
   it('progress keeps a slow call alive; without any it ends by the time-out, which is named', async () => {
     const { host } = await results()
-    const alive = host.call('results', 'slow', { steps: 10, pause: 100 }, { timeout: 600 })
+    const alive = host.call('results', 'slow', { steps: 10, pause: 100 }, { timeoutMs: 600 })
     expect(textOf(await alive)).toBe('10 steps')
-    const silent = host.call('results', 'slow', { steps: 1, pause: 60_000 }, { timeout: 200 })
+    const silent = host.call('results', 'slow', { steps: 1, pause: 60_000 }, { timeoutMs: 200 })
     await expect(silent).rejects.toThrow(/0\.2 s|200 ms/)
   })
 
@@ -175,7 +175,7 @@ describe('progress, cancellation, time-outs', () => {
 
   it('cancels at the server when a call times out', async () => {
     const { host } = await results()
-    const options = { timeout: 200 }
+    const options = { timeoutMs: 200 }
     await expect(host.call('results', 'slow', { steps: 1, pause: 60_000 }, options)).rejects.toThrow()
     await until(() => statusOf(host, 'results').stderr.includes('cancelled:'), 'the server was told')
   })

@@ -32,7 +32,7 @@ const skill = (name: string, digit = '0') => ({
 function story(options: Partial<McpHostOptions> = {}) {
   const lines: string[] = []
   let heard: string[] = []
-  const shelf = quietShelf({ pendingWait: 0 })
+  const shelf = quietShelf({ pendingWaitMs: 0 })
   let host: McpHost
   const brief = (value: unknown) => JSON.stringify(value) ?? 'nothing'
   const eventText = (event: HostEvent) => {
@@ -168,7 +168,7 @@ it('H2 H4 a server from its start to its end', async () => {
   )
   const host = begin([shop.config])
   await show('shop')
-  await step('settled, not started', () => Promise.race([host.settled({ timeout: 5 }), pass(5)]))
+  await step('settled, not started', () => Promise.race([host.settled({ timeoutMs: 5 }), pass(5)]))
   await step('notified before', () => host.notifyServers('notifications/roots/list_changed'))
   await step('start', () => host.start({ roots: { listChanged: true } }), 'state shop: connected')
   await step('start again', () => host.start({}))
@@ -181,7 +181,7 @@ it('H2 H4 a server from its start to its end', async () => {
     () => host.status()[0]?.hasListed === true,
   )
   await show('shop')
-  await step('refreshStaleLists', () => host.refreshStaleLists({ timeout: 1000 }))
+  await step('refreshStaleLists', () => host.refreshStaleLists({ timeoutMs: 1000 }))
   await step('call', () => host.call('shop', 'buy', { what: 'bread' }))
   await step('it stays, used or not', () => pass(300_000))
   await step('call of a hidden tool', () => host.call('shop', 'hidden', {}))
@@ -260,7 +260,7 @@ it('H2 H4 a server from its start to its end', async () => {
   await step('disconnect', () => host.disconnect('shop'))
   await step('disconnect again', () => host.disconnect('shop'))
   await step('notified while it rests', () => host.notifyServers('notifications/roots/list_changed'))
-  await step('refreshStaleLists while it rests', () => host.refreshStaleLists({ timeout: 1000 }))
+  await step('refreshStaleLists while it rests', () => host.refreshStaleLists({ timeoutMs: 1000 }))
   await step(
     'refresh while it rests',
     () => host.refresh('shop'),
@@ -362,7 +362,7 @@ it('H4 a lazy server that an earlier run has stored', async () => {
     pins,
     times: { healthIntervalMs: 1e9 },
   })
-  const shop = server('shop', {}, { lazy: true, callTimeout: 1e9 })
+  const shop = server('shop', {}, { lazy: true, callTimeoutMs: 1e9 })
   const pinned = server('pinned', {}, { lazy: true, tools: { buy: { alwaysLoad: true } } })
   const host = begin([shop.config, server('off', {}, { disabled: true }).config, pinned.config])
   const written = () => writes.splice(0)
@@ -403,15 +403,15 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   await step('written', written)
   await step('disconnect', () => host.disconnect('shop'))
   await step('connect while the list is fresh', () => host.connect('shop'))
-  await step('refreshStaleLists while it is fresh', () => host.refreshStaleLists({ timeout: 1000 }))
+  await step('refreshStaleLists while it is fresh', () => host.refreshStaleLists({ timeoutMs: 1000 }))
   await step('time', () => pass(299_999))
   await step('a request keeps it awake', () => host.request('shop', 'ping'))
   await step('time', () => pass(299_999))
   await step('one more', () => host.request('shop', 'ping'))
   await step('time', () => pass(2))
-  await step('refreshStaleLists when it is stale', () => host.refreshStaleLists({ timeout: 1000 }))
+  await step('refreshStaleLists when it is stale', () => host.refreshStaleLists({ timeoutMs: 1000 }))
   shop.answers.ping = () => noAnswer
-  const waiting = host.request('shop', 'ping', {}, { timeout: 50 }).catch((error: Error) => error.message)
+  const waiting = host.request('shop', 'ping', {}, { timeoutMs: 50 }).catch((error: Error) => error.message)
   await step('a request', () => {}, 'shop ← ping')
   await step('without an answer', () => Promise.all([waiting, pass(50)]))
   shop.answers.initialize = () => {
@@ -681,7 +681,7 @@ it('H2 waits no longer than needed, and only for the servers concerned', async (
   await step('start', () => host.start(), 'second ← initialize')
   void host.settled({ only: 'alwaysLoad' }).then(() => settled.push('always loaded'))
   void host.settled().then(() => settled.push('all'))
-  void host.settled({ timeout: 50 }).then(() => settled.push('50 ms'))
+  void host.settled({ timeoutMs: 50 }).then(() => settled.push('50 ms'))
   await step('one at a time', () => pass(49))
   await step('settled', () => settled)
   await step('a little later', () => pass(1))

@@ -176,7 +176,7 @@ describe('H4 lists and connections that change', () => {
   })
 
   it('a server that no longer answers is noticed and started again', async () => {
-    const { host } = openHost([local('one', 'hang reading', { callTimeout: 300 })], {
+    const { host } = openHost([local('one', 'hang reading', { callTimeoutMs: 300 })], {
       times: { ...soon.times, healthIntervalMs: 50, pingTimeoutMs: 200 },
     })
     await host.settled()
@@ -389,7 +389,7 @@ describe('close', () => {
   })
 
   it('servers that are still starting are ended at once, not after their time-out', async () => {
-    const { config, starts } = counted('hang start', { connectTimeout: 3_600_000 })
+    const { config, starts } = counted('hang start', { connectTimeoutMs: 3_600_000 })
     const { host } = openHost([config], { limits })
     await until(() => starts().length === 1, 'it is started')
     await host.close()

@@ -35,14 +35,14 @@ describe('H6 servers over HTTP', () => {
 
   const behaving = shareRemote()
   const open = (behaviour: string, given = {}, options: OpenOptions = {}) =>
-    openHost([behaving('bad', behaviour, { connectTimeout: 10_000, ...given }), neighbour()], options)
+    openHost([behaving('bad', behaviour, { connectTimeoutMs: 10_000, ...given }), neighbour()], options)
   /** Servers named after their behaviour, all at once beside one neighbour. */
   const shared = shareHost(
     () => [
-      ...silent.map(([name]) => behaving(name, name, { connectTimeout: 1500 })),
-      ...failing.map(([name]) => behaving(name, name, { connectTimeout: 10_000 })),
+      ...silent.map(([name]) => behaving(name, name, { connectTimeoutMs: 1500 })),
+      ...failing.map(([name]) => behaving(name, name, { connectTimeoutMs: 10_000 })),
       ...serving.map((name) => behaving(name, name)),
-      ...failingCalls.map((name) => behaving(name, name, { callTimeout: 500 })),
+      ...failingCalls.map((name) => behaving(name, name, { callTimeoutMs: 500 })),
       { ...behaving('nobody', 'healthy'), transport: http('http://127.0.0.1:9/mcp') },
       { ...behaving('nowhere', 'healthy'), transport: http('not an address') },
       neighbour(),
@@ -86,7 +86,7 @@ describe('H6 servers over HTTP', () => {
         highest = Math.max(highest, process.memoryUsage.rss())
       }, 20)
       const limits = { maxMessageBytes: sizeOf({ quick: 4_000_000, full: 32_000_000 }), graceMs: 1000 }
-      const all = open(behaviour, { connectTimeout: 2000 }, { limits })
+      const all = open(behaviour, { connectTimeoutMs: 2000 }, { limits })
       await expectWholeNeighbour(all)
       await untilState(all.host, 'bad', 'failed')
       clearInterval(watch)
@@ -99,7 +99,7 @@ describe('H6 servers over HTTP', () => {
   it('behind-events: a flood of events is listened to with pauses, and what comes behind it comes late', async () => {
     const all = open('behind-events')
     await untilState(all.host, 'bad', 'connected')
-    const late = expect(all.host.call('bad', 'fetch_page', {}, { timeout: 2000 })).rejects.toThrow(
+    const late = expect(all.host.call('bad', 'fetch_page', {}, { timeoutMs: 2000 })).rejects.toThrow(
       'did not answer within 2 s',
     )
     await expectWholeNeighbour(all)

@@ -40,7 +40,7 @@ describe('H6 lists without measure', () => {
   const small = shareHost(() => [
     ...['same-cursor', 'odd-cursor', 'paged'].map((kind) => here(kind, `lists ${kind}`)),
     piped('long-cursor', 'lists long-cursor'),
-    ...(isThorough ? [local('new-cursor', 'lists new-cursor', { connectTimeout: 10_000 })] : []),
+    ...(isThorough ? [local('new-cursor', 'lists new-cursor', { connectTimeoutMs: 10_000 })] : []),
     neighbour(),
   ])
 

@@ -64,13 +64,13 @@ describe('H6 servers that flood', () => {
     ...(isThorough ? ['lines', 'newlines', 'answers', 'stderr'].map((kind) => `flood ${kind}`) : []),
     ...(isThorough ? ['flood notifications at-once', 'flood stderr at-once'] : []),
   ])('%s: endless output is listened to with pauses, and its calls are answered or end', async (script) => {
-    const all = open(script, { connectTimeout: 15_000 })
+    const all = open(script, { connectTimeoutMs: 15_000 })
     await expectWholeNeighbour(all)
     await until(() => stateOf(all.host, 'bad') !== 'pending', 'it is not pending')
     await expectWholeNeighbour(all)
     expect(statusOf(all.host, 'bad').stderr.length).toBeLessThan(20_000)
-    const timeout = sizeOf({ quick: 200, full: 1000 })
-    await Promise.allSettled([all.host.call('bad', 'small', {}, { timeout })])
+    const timeoutMs = sizeOf({ quick: 200, full: 1000 })
+    await Promise.allSettled([all.host.call('bad', 'small', {}, { timeoutMs })])
   })
 
   it.each(['flood stderr', 'flood stderr-line'])('%s: output on stderr harms no call', async (script) => {
@@ -95,7 +95,7 @@ describe('H6 servers that flood', () => {
   it('answers to nothing are output that nobody asked for: what comes behind 8 MB of them comes late', async () => {
     const all = open('flood answer')
     await untilState(all.host, 'bad', 'connected')
-    const late = expect(all.host.call('bad', 'behind', {}, { timeout: 2000 })).rejects.toThrow(
+    const late = expect(all.host.call('bad', 'behind', {}, { timeoutMs: 2000 })).rejects.toThrow(
       'did not answer within 2 s',
     )
     await expectWholeNeighbour(all)

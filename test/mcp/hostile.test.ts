@@ -62,10 +62,10 @@ describe('H6 servers that fail to connect', () => {
   const scriptsOf = (cases: readonly (readonly [string, RegExp])[]) => cases.map(([script]) => script)
   const shared = shareHost(
     () => [
-      ...badServers(scriptsOf(silent), { connectTimeout: IMPATIENCE }),
-      ...badServers(scriptsOf(unlisted), { connectTimeout: 5000 }),
+      ...badServers(scriptsOf(silent), { connectTimeoutMs: IMPATIENCE }),
+      ...badServers(scriptsOf(unlisted), { connectTimeoutMs: 5000 }),
       ...badServers(scriptsOf(ending), {}),
-      ...badServers(scriptsOf(misshapen), { connectTimeout: 5000 }),
+      ...badServers(scriptsOf(misshapen), { connectTimeoutMs: 5000 }),
       { ...local('missing', 'healthy'), transport: stdio('no-such-command-anywhere') },
       { ...local('nowhere', 'healthy'), transport: { ...stdio(process.execPath), cwd: '/no/such/folder' } },
       neighbour(),
@@ -121,7 +121,7 @@ describe('H6 servers that fail to connect', () => {
 
   it('nothing waits for servers that hang, patient beyond measure: a later one is whole meanwhile (H2)', async () => {
     const hanging = Array.from({ length: 6 }, (_, index) =>
-      serverHere(`hanging_${index}`, () => ({ initialize: () => noAnswer }), { connectTimeout: 3_600_000 }),
+      serverHere(`hanging_${index}`, () => ({ initialize: () => noAnswer }), { connectTimeoutMs: 3_600_000 }),
     )
     const all = openHost([...hanging, neighbour()])
     await expectWholeNeighbour(all)
@@ -144,10 +144,10 @@ describe('H6 servers that break the protocol and still can be used', () => {
   const shared = shareHost(
     () => [
       ...badServers([...usable, ...results.map(([script]) => script)], {}),
-      ...badServers(doubtful, { connectTimeout: IMPATIENCE }),
+      ...badServers(doubtful, { connectTimeoutMs: IMPATIENCE }),
       ...badServers(
         reactions.map((reaction) => `discover ${reaction}`),
-        { connectTimeout: 6000 },
+        { connectTimeoutMs: 6000 },
       ),
       neighbour(),
     ],
@@ -193,7 +193,7 @@ describe('H6 servers that fail in a call', () => {
   it('hang call: the call ends by its time-out and says so; the neighbour and the next call do not wait', async () => {
     const all = open('hang call')
     await untilState(all.host, 'bad', 'connected')
-    const waiting = expect(all.host.call('bad', 'wait', {}, { timeout: 1000 })).rejects.toThrow(
+    const waiting = expect(all.host.call('bad', 'wait', {}, { timeoutMs: 1000 })).rejects.toThrow(
       /"bad".*within 1 s/,
     )
     const [quick] = await Promise.all([all.host.call('bad', 'quick', {}), expectWholeNeighbour(all)])
@@ -207,7 +207,7 @@ describe('H6 servers that fail in a call', () => {
     await untilState(all.host, 'bad', 'connected')
     await all.host.call('bad', 'quick', {})
     const large = { text: 'x'.repeat(500_000) }
-    const calls = [1, 2, 3].map(() => all.host.call('bad', 'quick', large, { timeout: 500 }))
+    const calls = [1, 2, 3].map(() => all.host.call('bad', 'quick', large, { timeoutMs: 500 }))
     const outcomes = Promise.allSettled(calls)
     await expectWholeNeighbour(all)
     expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
@@ -221,7 +221,7 @@ describe('H6 servers that fail in a call', () => {
     await all.host.call('bad', 'quick', {})
     const large = { text: 'x'.repeat(500_000) }
     const outcomes = await Promise.allSettled(
-      [1, 2, 3, 4, 5, 6].map(() => all.host.call('bad', 'quick', large, { timeout: 500 })),
+      [1, 2, 3, 4, 5, 6].map(() => all.host.call('bad', 'quick', large, { timeoutMs: 500 })),
     )
     expect(outcomes.map((outcome) => String((outcome as PromiseRejectedResult).reason)).join()).toMatch(
       /no longer reads/,
@@ -305,7 +305,7 @@ describe('H6 all of them at once', () => {
 
   it('the neighbour stays whole, and every server has a state and failures a reason', async () => {
     const bad = scripts.map((script) =>
-      local(serverOf(script), script, { connectTimeout: sizeOf({ quick: 700, full: 2000 }) }),
+      local(serverOf(script), script, { connectTimeoutMs: sizeOf({ quick: 700, full: 2000 }) }),
     )
     const all = openHost([...bad, neighbour()], AT_ONCE)
     await expectWholeNeighbour(all)

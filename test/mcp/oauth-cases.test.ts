@@ -290,7 +290,7 @@ it('the redirect address takes one answer, until it expires', async () => {
   controller.abort()
   answered.push(await messageOf(cancelled.answer))
   cancelled.close()
-  const short = await listenForCallback({ state: 'right', timeout: 1 })
+  const short = await listenForCallback({ state: 'right', timeoutMs: 1 })
   answered.push(await messageOf(short.answer))
   short.close()
   const { port } = new URL(callback.url)

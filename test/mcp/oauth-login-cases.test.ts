@@ -80,7 +80,7 @@ it('H1 a login that fails says why, and leaves nothing, unless the server fails 
   await attempt('no registration', { registers: false })
   await attempt('needs a key', { isBare: true })
   await attempt('another issuer', { namesIssuer: true, issuerSent: 'https://else.example' })
-  await attempt('nobody answers', {}, { openBrowser: async () => true, timeout: 1 })
+  await attempt('nobody answers', {}, { openBrowser: async () => true, timeoutMs: 1 })
   const stop = new AbortController()
   const openBrowser = async () => {
     stop.abort()
@@ -105,7 +105,7 @@ it('H1 only a login page that nobody can read along is opened', async () => {
     await attempt(
       page,
       { metadata: { authorization_endpoint: `${page}/login` } },
-      { openBrowser, timeout: 1 },
+      { openBrowser, timeoutMs: 1 },
     )
   await tell('oauth-login-pages')
 })

@@ -22,8 +22,8 @@ const configOf = (url: string, name = 'notes', given: Partial<RemoteConfig> = {}
   tools: {},
   allow: [],
   deny: [],
-  connectTimeout: 20_000,
-  callTimeout: 20_000,
+  connectTimeoutMs: 20_000,
+  callTimeoutMs: 20_000,
   source: 'test',
 })
 
@@ -169,7 +169,7 @@ describe('toolshelf login, H1', () => {
   test('gives up when nobody answers, and when it is cancelled', async () => {
     const { logIn } = desk(await startAuthServer())
     const openBrowser = async () => true
-    expect(await messageOf(logIn({ openBrowser, timeout: 1 }))).toContain('the login timed out')
+    expect(await messageOf(logIn({ openBrowser, timeoutMs: 1 }))).toContain('the login timed out')
     const cancelled = new AbortController()
     const waits = messageOf(
       logIn({ openBrowser: async () => cancelled.abort() === undefined, signal: cancelled.signal }),

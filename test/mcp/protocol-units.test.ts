@@ -30,7 +30,7 @@ const configOf = (transport: StdioConfig | RemoteConfig, variables = {}): Server
     description: undefined,
     source: 'test',
   },
-  ...{ tools: {}, allow: [], deny: [], connectTimeout: 1000, callTimeout: 1000 },
+  ...{ tools: {}, allow: [], deny: [], connectTimeoutMs: 1000, callTimeoutMs: 1000 },
   transport,
   variables,
 })

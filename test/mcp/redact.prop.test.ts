@@ -19,8 +19,8 @@ const configOf = (given: Given): ServerConfig => ({
   tools: {},
   allow: [],
   deny: [],
-  connectTimeout: 1000,
-  callTimeout: 1000,
+  connectTimeoutMs: 1000,
+  callTimeoutMs: 1000,
   source: 'test',
   ...given,
 })

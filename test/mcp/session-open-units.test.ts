@@ -70,7 +70,7 @@ describe('H1 a session over HTTP', () => {
   })
 
   it('is given up when the server does not answer in time, or when its signal is aborted', async () => {
-    const config = { connectTimeout: 100 }
+    const config = { connectTimeoutMs: 100 }
     expect(await messageOf(openHttp({ any: () => {} }, { config }))).toContain(
       'it did not answer within 0.1 s',
     )

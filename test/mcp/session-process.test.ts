@@ -63,13 +63,13 @@ describe.skipIf(process.platform === 'win32')('H1 a server that is a process', (
     const silent = script({ 'server/discover': ':' })
     const start = globalThis.setTimeout
     onTestFinished(() => void vi.restoreAllMocks())
-    for (const [connectTimeout, least, most] of [
+    for (const [connectTimeoutMs, least, most] of [
       [60_000, 10_000, 10_000],
       [15_000, 4000, 5000],
     ] as const) {
       vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) =>
         start(run, ms >= least && ms <= most ? 0 : ms)) as never)
-      expect((await openSession(silent, { config: { connectTimeout } })).session.isLegacy).toBe(true)
+      expect((await openSession(silent, { config: { connectTimeoutMs } })).session.isLegacy).toBe(true)
       vi.restoreAllMocks()
     }
   })
@@ -86,7 +86,7 @@ describe.skipIf(process.platform === 'win32')('H1 a server that is a process', (
     const missing = { ...never, command: '/does/not/exist' }
     expect(await messageOf(openSession(missing))).toContain('the command "/does/not/exist" was not found')
     const silent = script({ 'server/discover': ':', initialize: ':' })
-    expect(await messageOf(openSession(silent, { config: { connectTimeout: 100 } }))).toBe(
+    expect(await messageOf(openSession(silent, { config: { connectTimeoutMs: 100 } }))).toBe(
       '! it did not answer within 0.1 s',
     )
     const refusing = script({

@@ -94,12 +94,12 @@ describe('H1 the requests of a session', () => {
 
   it('H6 fail when no answer comes in time, and say which server it was', async () => {
     const { session } = await openHttp({ 'server/discover': discovered({ tools: {} }), any: () => {} })
-    await expect(session.request('x/y', {}, { timeout: 100 })).rejects.toMatchObject({
+    await expect(session.request('x/y', {}, { timeoutMs: 100 })).rejects.toMatchObject({
       message: 'the server "one" did not answer within 0.1 s',
       cause: { limit: 100 },
     })
     const tool = { name: 't', inputSchema: { type: 'object' } }
-    expect(await messageOf(session.call('t', {}, { timeout: 100, tool } as never))).toBe(
+    expect(await messageOf(session.call('t', {}, { timeoutMs: 100, tool } as never))).toBe(
       '! the server "one" did not answer within 0.1 s',
     )
   })

@@ -55,20 +55,20 @@ describe('H6 a request', () => {
     const { limit } = createTimeouts()
     const quiet = messageOf(
       limit(
-        { timeout: 200 },
+        { timeoutMs: 200 },
         request(() => {}),
       ),
     )
     const seen: object[] = []
     const lively = messageOf(
       limit(
-        { timeout: 200, onProgress: (step) => seen.push(step) },
+        { timeoutMs: 200, onProgress: (step) => seen.push(step) },
         request(({ onprogress }) => setTimeout(() => onprogress({ progress: 1 }), 100)),
       ),
     )
     const patient = messageOf(
       limit(
-        { timeout: 251 },
+        { timeoutMs: 251 },
         request(() => {}),
       ),
     )
@@ -84,14 +84,14 @@ describe('H6 a request', () => {
   it('does not time out while the server waits for an answer of ours, and has all its time again after it', async () => {
     const { limit, during } = createTimeouts()
     const over = vi.fn()
-    void messageOf(limit({ timeout: 100 }, () => new Promise((_, reject) => setTimeout(reject, 1e6)))).then(
+    void messageOf(limit({ timeoutMs: 100 }, () => new Promise((_, reject) => setTimeout(reject, 1e6)))).then(
       over,
     )
     const given = (options: { signal?: AbortSignal }) =>
       new Promise((_, reject) =>
         options.signal?.addEventListener('abort', () => reject(new Error('aborted'))),
       )
-    const waiting = messageOf(limit({ timeout: 100 }, given as never))
+    const waiting = messageOf(limit({ timeoutMs: 100 }, given as never))
     const ended = vi.fn()
     void waiting.then(ended)
     const answered = during(() => new Promise((resolve) => setTimeout(() => resolve('yes'), 550)))
@@ -102,7 +102,7 @@ describe('H6 a request', () => {
     await pass(1)
     expect(await waiting).toBe('! it did not answer in time')
     await expect(during(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
-    const next = messageOf(limit({ timeout: 100 }, given as never))
+    const next = messageOf(limit({ timeoutMs: 100 }, given as never))
     await pass(100)
     expect(await next).toBe('! it did not answer in time')
   })
@@ -112,13 +112,13 @@ describe('H6 a request', () => {
     const controller = new AbortController()
     const given = messageOf(
       limit(
-        { timeout: 200, signal: controller.signal },
+        { timeoutMs: 200, signal: controller.signal },
         request(() => {}),
       ),
     )
     controller.abort()
     expect(await given).toBe('! aborted')
-    expect(await messageOf(limit({ timeout: 200 }, () => Promise.reject(new Error('refused'))))).toBe(
+    expect(await messageOf(limit({ timeoutMs: 200 }, () => Promise.reject(new Error('refused'))))).toBe(
       '! refused',
     )
     expect(vi.getTimerCount()).toBe(1)
@@ -513,8 +513,8 @@ describe('H4 the health of a server', () => {
     const state = { isBusy: false, isOver: false }
     const session = {
       isLegacy: more.isLegacy ?? true,
-      request: async (method: string, _: unknown, { timeout }: { timeout: number }) => {
-        log.push(`${method} ${timeout}`)
+      request: async (method: string, _: unknown, { timeoutMs }: { timeoutMs: number }) => {
+        log.push(`${method} ${timeoutMs}`)
         const answer = answers[log.length - 1]
         if (answer) throw answer
         return {}
@@ -685,10 +685,10 @@ describe('H6 progress of a call', () => {
   it('is passed on at once up to 50, then the newest now and then, and the last at the end', async () => {
     const seen: object[] = []
     const done = withPacedProgress(
-      { onProgress: (step: object) => void seen.push(step), timeout: 5 } as never,
+      { onProgress: (step: object) => void seen.push(step), timeoutMs: 5 } as never,
       (message) => `<${message}>`,
       async ({ onProgress, ...rest }) => {
-        expect(rest).toEqual({ timeout: 5 })
+        expect(rest).toEqual({ timeoutMs: 5 })
         for (let progress = 1; progress <= 55; progress++) onProgress?.({ progress, message: 'm' } as never)
         await new Promise((resolve) => setTimeout(resolve, 250))
         for (let progress = 56; progress <= 60; progress++) onProgress?.({ progress })

@@ -1,7 +1,13 @@
 // Skills of servers: one rich entry and one file of it, and what every single change of them leads to.
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { isFileOf, offersSkills, readSkillEntries, SKILLS, serverSkills } from '../../src/mcp/skills/index.ts'
+import {
+  createServerSkills,
+  isFileOf,
+  offersSkills,
+  readSkillEntries,
+  SKILLS,
+} from '../../src/mcp/skills/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { effects } from '../support/variants.ts'
 
@@ -170,7 +176,7 @@ describe('the skills of servers', () => {
         state.watched++
       },
     }
-    return { state, skills: serverSkills(given) }
+    return { state, skills: createServerSkills(given) }
   }
 
   it('have names of their own, and stay the same objects while nothing changes', async () => {

@@ -54,13 +54,13 @@ it.each(['pass', 'off'])(
   '%s: a stream is finished, and new connections are refused meanwhile',
   async (mode) => {
     const { served, text, finish } = await streaming(mode)
-    expect(served.active()).toBe(1)
+    expect(served.activeRequests()).toBe(1)
     const drained = served.drain(60_000)
     await expect(send(`${served.url}/health`, { method: 'GET' })).rejects.toThrow('ECONNREFUSED')
     finish()
     expect(await text).toContain('message_stop')
     await drained
-    expect(served.active()).toBe(0)
+    expect(served.activeRequests()).toBe(0)
   },
 )
 

@@ -157,7 +157,7 @@ test('random requests are converted or refused, and what is converted is well-fo
         const { request, unconvertible, reply } = responsesApi.read(given)
         if (unconvertible !== undefined) return
         converted++
-        const error = validateRequest({ max_tokens: 9, ...request }, { lenient: true })
+        const error = validateRequest({ max_tokens: 9, ...request }, { isLenient: true })
         // What a client itself got wrong is refused by the API, but never the pairing of calls or the shape of blocks.
         expect(error?.body.error.message ?? '').not.toMatch(
           /tool_use|tool_result|thinking|content|Field required/,

@@ -24,7 +24,7 @@ const tools = [tool('read'), deferred('mail')]
 /** The messages as they are sent, each block by its id or its text. */
 function sent(...messages: Fields[]): string[] {
   const lowered = lower(request(tools, ...messages) as unknown as MessagesRequest, 'append')
-  expect(refusal(lowered, { oldProxy: true })).toBeUndefined()
+  expect(refusal(lowered, { isOldProxy: true })).toBeUndefined()
   return lowered.messages.map(({ role, content }) => {
     const words = (content as Fields[]).map(
       ({ id, tool_use_id: of, text: said }) => id ?? (of ? `→${of}` : said),

@@ -183,7 +183,7 @@ describe(`shelving (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
       (exchanges) => {
         const all = exchanges.flatMap(({ received }) => received)
         if (all.some((one) => hasVainSearch(one.request))) return
-        for (const one of all) expect(refusal(one.request, { boundThinking: true })).toBeUndefined()
+        for (const one of all) expect(refusal(one.request, { bindsThinking: true })).toBeUndefined()
       },
       // Models think before they speak.
       someSamplings.map((samplings) =>

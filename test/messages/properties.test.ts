@@ -62,7 +62,7 @@ describe(`lowering (PROPERTY_SEED=${seed} PROPERTY_RUNS=${numRuns})`, () => {
   })
 
   it('wire 39 an API from before tool search accepts every request', () => {
-    always((request, wire) => expect(refusal(lower(request, wire), { oldProxy: true })).toBeUndefined())
+    always((request, wire) => expect(refusal(lower(request, wire), { isOldProxy: true })).toBeUndefined())
   })
 
   it('wire 13 append: the tools are those in sight, in the order they came into it', () => {

@@ -148,7 +148,7 @@ function saying(wire: UpstreamWire, ...replies: readonly Json[][]) {
     api: 'messages',
     wireFor: () => ({ wire, why: 'asked for' }),
     async sample(request) {
-      expect(refusal(request, { oldProxy: wire !== 'native' })).toBeUndefined()
+      expect(refusal(request, { isOldProxy: wire !== 'native' })).toBeUndefined()
       requests.push(request)
       return { events: events(replies[requests.length - 1] ?? [text('Done.')]), headers: {} }
     },

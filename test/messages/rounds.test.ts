@@ -161,7 +161,7 @@ test('fields of tools reach an upstream that is not known, and are left out only
   const modern = modelOf(() => ({ content: [text('Hi.')] }), { wire: 'append' })
   const kept = modelOf(
     (request, sampling) => {
-      const fault = refusal(request, { oldProxy: true })
+      const fault = refusal(request, { isOldProxy: true })
       const body = JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: fault } })
       if (sampling === 1 && !fault) throw new Error('the first request has no newer field')
       return fault ? { refused: { status: 400, headers: {}, body } } : { content: [text('Hi.')] }

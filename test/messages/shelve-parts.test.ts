@@ -76,7 +76,7 @@ test('the last breakpoint of a client’s tools is at the end of those in sight'
   const sent = async (...tools: Fields[]) => {
     const { shelf } = await opened(tools)
     const { request } = await shelf
-      .fork({ subAgent: false })
+      .fork({ isSubAgent: false })
       .prepare({ model: MODEL, messages: asked as never })
     return (request.tools as Fields[]).flatMap(({ name, cache_control: control }) =>
       control ? [[name, (control as Fields).ttl]] : [],
@@ -123,7 +123,7 @@ test('whether tools reach a share of the window, which is the model’s unless o
   const announced = async (contextWindow?: number) => {
     const { shelf } = await opened(many, [], contextWindow)
     const { request } = await shelf
-      .fork({ subAgent: false })
+      .fork({ isSubAgent: false })
       .prepare({ model: MODEL, messages: asked as never })
     return JSON.stringify(request.messages).length
   }
@@ -149,7 +149,7 @@ test('a request with the same tools and model continues its conversation', () =>
   }
   const trace = () => {}
   const fork = forkFor(place(2), trace)
-  expect(forks.get(fork)).toEqual({ subAgent: false, trace })
+  expect(forks.get(fork)).toEqual({ isSubAgent: false, trace })
   keep(fork, place(2))
   const isFound = (where: Parameters<typeof forkFor>[0]) => forkFor(where) === fork
   expect([2, 3, 9, 10, 1].map((count) => isFound(place(count)))).toEqual([true, true, true, false, false])

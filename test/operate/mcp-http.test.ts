@@ -105,7 +105,7 @@ describe.each(eras)('draining, %s', (era) => {
     if (era === 'modern') await desk.client.listen({ toolsListChanged: true })
     const slow = desk.run('slow__wait', {})
     await until(() => isCalled, 'the call runs')
-    expect(served.running()).toBe(1)
+    expect(served.activeRequests()).toBe(1)
     const drained = served.drain(60_000)
     const refused = await post(served.url, initialize)
     expect(refused.status).toBe(503)
@@ -182,7 +182,7 @@ it('does not wait for ever', async () => {
     () => 'answered',
     () => 'cut off',
   )
-  await until(() => served.running() === 1, 'the call runs')
+  await until(() => served.activeRequests() === 1, 'the call runs')
   await served.drain(10)
   await desk.client.close()
   expect(await waiting).toBe('cut off')

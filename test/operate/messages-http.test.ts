@@ -3,13 +3,13 @@ import { expect, it, onTestFinished } from 'vitest'
 import {
   createMessagesGateway,
   createScriptUpstream,
+  type MessagesHttpOptions,
   readScript,
-  type ServeOptions,
   serveMessagesGateway,
 } from '../../src/messages/index.ts'
 import { problemsIn } from './support/prometheus.ts'
 
-async function start(options: Partial<ServeOptions> = {}) {
+async function start(options: Partial<MessagesHttpOptions> = {}) {
   const upstream = createScriptUpstream({
     script: readScript({ rules: [{ when: 'bye', do: [{ say: 'bye' }] }], otherwise: 'hi' }),
   })

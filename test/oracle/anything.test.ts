@@ -79,8 +79,8 @@ const parsed = fc
 
 function askEverything(value: unknown): void {
   validateRequest(value)
-  validateRequest(value, { boundThinking: true, betas: ['inline-tools-2026-09-15'] })
-  validateRequest(value, { oldProxy: true, betas: ['x'] })
+  validateRequest(value, { bindsThinking: true, betas: ['inline-tools-2026-09-15'] })
+  validateRequest(value, { isOldProxy: true, betas: ['x'] })
   renderRequest(value)
   visibleTools(value)
   countTokens(value)

@@ -56,7 +56,7 @@ describe('a message', () => {
   it('may hold block types that nobody knows yet, where an API that may know them has the last word', () => {
     const value = request([tool('a')], user({ type: 'hologram', anything: 1 }))
     expect(refusal(value)).toContain("Input tag 'hologram'")
-    expect(refusal(value, { lenient: true })).toBeUndefined()
+    expect(refusal(value, { isLenient: true })).toBeUndefined()
   })
 
   it('that only sets output_config is allowed anywhere', () => {
@@ -159,7 +159,7 @@ describe('a search by the API', () => {
 })
 
 describe('an old proxy', () => {
-  const old = (value: unknown, betas: string[] = []) => refusal(value, { oldProxy: true, betas })
+  const old = (value: unknown, betas: string[] = []) => refusal(value, { isOldProxy: true, betas })
 
   it('W2 takes what it has always known', () => {
     const history = [hi, assistant(text('x'), use('c')), user(result('c', [text('y')]), text('z'))]

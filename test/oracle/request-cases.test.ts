@@ -96,9 +96,9 @@ const old = {
 }
 
 it.each<[string, unknown, ValidateOptions]>([
-  ['whole', whole, { whole: true }],
-  ['changed', changed, { whole: true, betas: [CHANGES, 'inline-tools-2026-09-15'] }],
-  ['old-proxy', old, { oldProxy: true }],
+  ['whole', whole, { isComplete: true }],
+  ['changed', changed, { isComplete: true, betas: [CHANGES, 'inline-tools-2026-09-15'] }],
+  ['old-proxy', old, { isOldProxy: true }],
 ])(
   'W1 W2 every change of a request is accepted or refused as the API does: %s',
   async (name, request, options) => {
@@ -277,9 +277,9 @@ it('W1 W2 requests of rare shapes are accepted or refused as the API does', asyn
       ],
     }),
   ]
-  const options: ValidateOptions = { whole: true, betas: [CHANGES, 'inline-tools-2026-09-15'] }
+  const options: ValidateOptions = { isComplete: true, betas: [CHANGES, 'inline-tools-2026-09-15'] }
   const lines = requests.flatMap((request) => {
-    const messages = [options, { oldProxy: true }, { lenient: true }].map(
+    const messages = [options, { isOldProxy: true }, { isLenient: true }].map(
       (one) => validateRequest(request, one)?.body.error.message.slice(0, 200) ?? 'accepted',
     )
     const shown = JSON.stringify(request).replace('"model":"claude-opus-4-5","max_tokens":10,', '')

@@ -29,7 +29,10 @@ const words = document({ type: 'text', media_type: 'text/plain', data: 'words' }
 const thought = (more: Json = {}): Json => ({ type: 'thinking', thinking: 'hm', signature: 'x', ...more })
 const refuse = (...messages: unknown[]) => refusal(request([tool('a')], ...messages))
 const refuseWith = (more: Json, ...messages: unknown[]) =>
-  refusal({ ...request([tool('a')], ...(messages.length > 0 ? messages : [hi])), ...more }, { whole: true })
+  refusal(
+    { ...request([tool('a')], ...(messages.length > 0 ? messages : [hi])), ...more },
+    { isComplete: true },
+  )
 
 describe('cache breakpoints', () => {
   const four = { tools: [marked(tool('a'))], system: [marked(text('rules'))] }
@@ -455,8 +458,8 @@ describe('where an API behind has the last word', () => {
         system(text('x')),
       ],
     }
-    expect(refusal(odd, { lenient: true })).toBeUndefined()
+    expect(refusal(odd, { isLenient: true })).toBeUndefined()
     expect(refusal(odd)).toBeDefined()
-    expect(refusal(request([tool('a')], hi, assistant(use('c'))), { lenient: true })).toContain('tool_use')
+    expect(refusal(request([tool('a')], hi, assistant(use('c'))), { isLenient: true })).toContain('tool_use')
   })
 })

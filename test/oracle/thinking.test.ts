@@ -21,7 +21,7 @@ import {
 const hi = user(text('hi'))
 const tools = [tool('a'), tool('z'), deferred('b')]
 const thought = (signature: string): Json => ({ type: 'thinking', thinking: 'hm', signature })
-const check = (value: unknown) => refusal(value, { boundThinking: true })
+const check = (value: unknown) => refusal(value, { bindsThinking: true })
 const BOUND = 'Invalid `signature` in `thinking` block. The block is bound to a different conversation.'
 
 const asked = { ...request(tools, ...loading('b')), system: 'rules' }

@@ -1,7 +1,7 @@
 // Several gateways in this process that share a store, behind a balancer.
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
+import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { createMemoryStore, type StateStore } from '../../src/store/index.ts'
 import { type ClientOptions, connectWith, type Desk, type Open, openGateway } from '../mcp/support/gateway.ts'
@@ -16,9 +16,9 @@ export type Replicas = {
 export type ReplicasOptions = {
   readonly store?: StateStore
   readonly count?: number
-  readonly http?: Partial<HttpOptions>
+  readonly http?: Partial<McpHttpOptions>
   /** Options of each replica, in addition. */
-  readonly httpOf?: (index: number) => Partial<HttpOptions>
+  readonly httpOf?: (index: number) => Partial<McpHttpOptions>
   readonly open?: Parameters<typeof openGateway>[1]
   /** The store of each replica; the shared one if left out. */
   readonly storeOf?: (index: number) => StateStore

@@ -192,7 +192,7 @@ describe('whose results they are', () => {
   test("another conversation's handle is refused exactly like an unknown one", async () => {
     const shelf = shelfWith()
     const handle = handleIn(await run(shelf, long))
-    const other = shelf.fork({ subAgent: false })
+    const other = shelf.fork({ isSubAgent: false })
     const unknown = await read(other, { handle: 'result_0000000000000000' })
     for (const fork of [other, shelf.fork()]) {
       const refused = await read(fork, { handle })
@@ -210,7 +210,7 @@ describe('whose results they are', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const main = shelfWith({ store, budget: 100 })
-        const shelves = [main, main.fork(), main.fork({ subAgent: false })]
+        const shelves = [main, main.fork(), main.fork({ isSubAgent: false })]
         const stored = shelves.map(() => new Set<string>())
         for (const { who, text } of steps) {
           const result = await run(shelves[who], `secret ${text} `.repeat(40))

@@ -1,6 +1,6 @@
 // Parts of scripts that need no worker: names of tools, values of texts, remarks, and the stopwatch.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createShelf } from '../../src/core/index.ts'
+import { createPureShelf } from '../../src/core/index.ts'
 import {
   type CallForScript,
   createScriptRunner,
@@ -20,7 +20,7 @@ test('a path means a tool by its full name, or by server and name', () => {
     { name: 'own__tool' },
     { name: 'odd name!', server: 'my hub' },
   ] as never
-  const { pool } = createShelf({ tools, environment: {}, notify: () => {} }).partition()
+  const { pool } = createPureShelf({ tools, environment: {}, notify: () => {} }).partition()
   const at = (...path: string[]) => toolAt(path, pool)?.original
   expect([
     at('github', 'list_issues'),

@@ -234,7 +234,7 @@ const configOf = (url: string): ServerConfig => ({
     allow: [],
     deny: [],
   },
-  ...{ connectTimeout: 20_000, callTimeout: 20_000, source: 'test' },
+  ...{ connectTimeoutMs: 20_000, callTimeoutMs: 20_000, source: 'test' },
 })
 
 describe('definitions', () => {

@@ -349,13 +349,13 @@ describe('the joined host', () => {
     await host.readCache()
     await host.publishCachedTools()
     host.start({ roots: {} })
-    await host.settled({ timeout: 5 })
-    await host.refreshStaleLists({ timeout: 6 })
+    await host.settled({ timeoutMs: 5 })
+    await host.refreshStaleLists({ timeoutMs: 6 })
     host.notifyServers('n')
     host.watchLists()
     const both = [
-      'settled {"timeout":5}',
-      'refreshStaleLists {"timeout":6}',
+      'settled {"timeoutMs":5}',
+      'refreshStaleLists {"timeoutMs":6}',
       'notifyServers "n"',
       'watchLists',
     ]

@@ -116,7 +116,7 @@ test('nothing hidden appears in any answer or can be used; everything allowed ca
         const profile: Profile = profileOf({ servers, tools })
         open.host.start({})
         await open.host.settled()
-        await open.host.refreshStaleLists({ timeout: 60_000 })
+        await open.host.refreshStaleLists({ timeoutMs: 60_000 })
         const user = { id: 'ada', profile }
         const { client } = await open.connect({ era: isModern ? 'modern' : 'legacy', user, atEnd })
         await checkClient(client, { catalogue, profile, calls: running.calls, mode })

@@ -63,7 +63,7 @@ test.each(['hybrid', 'lexical'] as const)(
     const everything = await answersOf(shared, ranker)
     expect(JSON.stringify(everything)).toContain('payroll__pay_order')
     const rights = { tool: () => false, server: (name: string) => name === 'payroll' }
-    const own = shared.fork({ subAgent: false, hidden: rights })
+    const own = shared.fork({ isSubAgent: false, hide: rights })
     expect(await answersOf(own, ranker)).toEqual(alone)
     // And again, with everything remembered.
     await answersOf(shared, ranker)

@@ -2,12 +2,10 @@
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
-import type { ToolUse } from '../../core/index.ts'
-import type { FileChange } from '../../lib/index.ts'
 import { fieldsOf, textOf } from '../../lib/index.ts'
-import { type Access, accessTo } from '../accesses.ts'
+import { accessTo } from '../accesses.ts'
 import { shellPath } from '../tools/index.ts'
-import type { Permission, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'
+import type { PermissionCheck, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'
 import { forbids, forbidsPath, isAllowedBy, type RuleFolders, type SeenCall } from './match.ts'
 import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
 import { readShell, type ShellReading } from './shell.ts'
@@ -15,26 +13,12 @@ import { suggestedRules } from './suggest.ts'
 
 export type { PermissionRule, RuleEffect, RuleScope } from './rules.ts'
 
-/** A question to a person about a call. */
-export type PermissionQuestion = {
-  /** The call to decide about. */
-  readonly call: ToolUse
-  /** The MCP server whose tool it is. */
-  readonly server: string | undefined
-  /** The `Agent` call of the sub-agent that makes it, if any. */
-  readonly agent: ToolUse | undefined
-  /** Aborts when the turn is stopped. */
-  readonly signal: AbortSignal
-  /** Files that it would read or change, by their real paths. */
-  readonly accesses: readonly Access[]
-  /** The file change it would make; undefined if none, or if it would fail. */
-  readonly change: () => Promise<FileChange | undefined>
+/** A question to a person about a call. The answer `once` to a call of a script allows all its calls of this tool. */
+export type PermissionQuestion = Omit<PermissionRequest, 'isHarmless'> & {
   /** Rules that would allow this call from now on; empty if it can only be allowed once. */
   readonly suggested: readonly string[]
   /** Whether rules added by another answer allow it by now. */
   readonly isAllowed: () => boolean
-  /** The script that makes the call, if any: "once" then allows all its calls of this tool. */
-  readonly script?: ScriptPlan
 }
 
 /** Allow once, allow by the suggested rules in a scope, or refuse, optionally with a reason. */
@@ -46,9 +30,9 @@ export type PermissionsOptions = {
   readonly directory: string
   /** The folder that `~` in rules means. Default: the user's home folder. */
   readonly home?: string
-  /** The shell that runs Bash commands; defaults to the built-in tool's. Only bash syntax is parsed completely. */
+  /** The shell that runs Bash commands, of which only bash syntax is parsed completely. Default: the built-in tool's. */
   readonly shell?: string
-  /** The rules to start with; throws for an invalid one. */
+  /** The rules to start with; throws for an invalid one. Default: none. */
   readonly rules?: readonly PermissionRule[]
   /** Asks a person. Without it, only harmless calls and those allowed by rules run. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
@@ -61,7 +45,7 @@ export type PermissionsOptions = {
 /** The rules that decide which calls may run. */
 export type Permissions = {
   /** For `createAgent`. */
-  readonly permission: Permission
+  readonly permission: PermissionCheck
   /** Returns the current rules, in the order in which they were added. */
   readonly rules: () => readonly PermissionRule[]
   /** Throws an error that says what is wrong with a rule. */

@@ -13,11 +13,11 @@ import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 
 /** Options of `createSkills`. */
 export type SkillsOptions = {
-  /** URL of a remote skill index. */
+  /** URL of a remote skill index. Default: none. */
   readonly indexUrl?: URL | string
-  /** Replaces the global `fetch` for the remote index. */
+  /** Fetches the remote index. Default: the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** Skills of MCP servers, as known now; `serverSkills(host).list` returns them. */
+  /** Skills of MCP servers, as known now; `createServerSkills(host).list` returns them. */
   readonly servers?: () => readonly Skill[]
   /** Receives problems, such as an index that cannot be fetched. */
   readonly notify?: Notify

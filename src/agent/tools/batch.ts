@@ -20,7 +20,7 @@ export function isOnlyForModel(name: string, { searchTool }: ToolContext): boole
 }
 
 /** Creates the tool. Its calls are permitted and shown each under its own name. */
-export function batchTool(): AgentTool {
+export function createBatchTool(): AgentTool {
   return {
     name: BATCH_TOOL,
     description: callToolsTool.description,

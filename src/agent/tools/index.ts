@@ -11,7 +11,7 @@ import { moveTool, removeTool } from './move-remove.ts'
 import { readTool } from './read.ts'
 import { editTool, writeTool } from './write.ts'
 
-/** Options of `builtInTools`. */
+/** Options of `createBuiltInTools`. */
 export type BuiltInOptions = {
   /** The folder in which commands run, and to which paths are relative. */
   readonly directory: string
@@ -23,9 +23,9 @@ export type BuiltInOptions = {
  * Creates the tools for files, commands and web pages. Each list tracks its own read files.
  *
  * @example
- * const agent = createAgent({ client, model, shelf, tools: builtInTools({ directory: process.cwd() }) })
+ * const agent = createAgent({ client, model, shelf, tools: createBuiltInTools({ directory: process.cwd() }) })
  */
-export function builtInTools(options: BuiltInOptions): AgentTool[] {
+export function createBuiltInTools(options: BuiltInOptions): AgentTool[] {
   const { fetch: get = fetch, environment = process.env } = options
   const directory = resolve(options.directory)
   const files = createFiles(directory)
@@ -49,6 +49,6 @@ export const builtInCallKinds: { readonly [name: string]: CallKind } = {
   Glob: describeSearches,
 }
 export { shellPath } from './bash.ts'
-export { batchTool } from './batch.ts'
-export { type ScriptToolOptions, scriptTool } from './script.ts'
+export { createBatchTool } from './batch.ts'
+export { createScriptTool, type ScriptToolOptions } from './script.ts'
 export { globExpression } from './walk.ts'

@@ -16,7 +16,7 @@ import {
 import type { AgentTool, ScriptPlan, ToolContext } from '../types.ts'
 import { isOnlyForModel } from './batch.ts'
 
-/** Options of `scriptTool`. */
+/** Options of `createScriptTool`. */
 export type ScriptToolOptions = {
   /** Holds the tools that scripts may call. */
   readonly shelf: Shelf
@@ -28,9 +28,9 @@ export type ScriptToolOptions = {
  * Creates the tool RunScript for an agent.
  *
  * @example
- * createAgent({ client, model, shelf, runner: host, tools: [scriptTool({ shelf })] })
+ * createAgent({ client, model, shelf, runner: host, tools: [createScriptTool({ shelf })] })
  */
-export function scriptTool({ shelf, limits = {} }: ScriptToolOptions): AgentTool {
+export function createScriptTool({ shelf, limits = {} }: ScriptToolOptions): AgentTool {
   const runner = createScriptRunner({ limits })
   return {
     name: SCRIPT_TOOL,

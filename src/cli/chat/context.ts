@@ -37,7 +37,7 @@ const LABELS = [
 
 /** Prepares the request that would be sent now, without changing the conversation. */
 export async function nextRequest({ shelf, model, messages }: Agent): Promise<object> {
-  const beside = shelf.fork({ subAgent: false, state: shelf.state() })
+  const beside = shelf.fork({ isSubAgent: false, state: shelf.state() })
   const { request } = await beside.prepare({ model, messages: messages as readonly MessageLike[] })
   return request
 }

@@ -53,7 +53,7 @@ export function watchServers(host: McpHost, { show, notify, warn }: ServerReport
   }
   const stop = host.listen(look)
   look()
-  void host.settled({ timeout: SERVERS_TIMEOUT_MS }).then(() => {
+  void host.settled({ timeoutMs: SERVERS_TIMEOUT_MS }).then(() => {
     look()
     wasReported = true
     notify(withLabel('Servers', inFull(host.status()), 9))

@@ -11,7 +11,7 @@ import {
   priceOf,
 } from '../../core/figures/index.ts'
 import { allDefinitionTokens, SEARCH_TOOL, type Shelf } from '../../core/index.ts'
-import { extendsPrefix, renderRequest, type Segment } from '../../core/oracle/index.ts'
+import { extendsPrefix, type PromptSegment, renderRequest } from '../../core/oracle/index.ts'
 
 /** The cost of one turn. */
 export type LedgerTurn = Figures & {
@@ -133,7 +133,7 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
 
 /** Simulates a prompt cache that keeps the last request, like an API with automatic caching. */
 function createPrefixCache() {
-  let last: readonly Segment[] | undefined
+  let last: readonly PromptSegment[] | undefined
   let share = 0
   return {
     /** Takes a request and returns whether it starts with the whole previous one. */
@@ -152,6 +152,6 @@ function createPrefixCache() {
   }
 }
 
-function lengthOf(segments: readonly Segment[]): number {
+function lengthOf(segments: readonly PromptSegment[]): number {
   return segments.reduce((sum, { text }) => sum + text.length, 0)
 }

@@ -167,7 +167,7 @@ async function* connecting(host: McpHost, signal: AbortSignal): AsyncGenerator<D
     changes.close()
   }
   signal.addEventListener('abort', end, { once: true })
-  void host.settled({ timeout: SERVERS_WAIT_MS }).finally(end)
+  void host.settled({ timeoutMs: SERVERS_WAIT_MS }).finally(end)
   yield* changes
   signal.removeEventListener('abort', end)
 }

@@ -1,6 +1,6 @@
 // The demo's messages, and the script that answers instead of a model. The tools that it calls are real.
 import { join } from 'node:path'
-import type { Script } from '../../messages/upstream/index.ts'
+import type { ModelScript } from '../../messages/upstream/index.ts'
 import { readScript } from '../../messages/upstream/index.ts'
 
 /** The user's messages. */
@@ -12,7 +12,7 @@ export const DEMO_PROMPTS: readonly string[] = [
 ]
 
 /** Returns the script. Each of its answers needs tools that the model cannot see at first. */
-export function demoScript(folder: string): Script {
+export function demoScript(folder: string): ModelScript {
   const notes = join(folder, 'notes.md')
   const content = '# Launch\n- on Friday\n- led by Ada\n'
   const entities = [{ name: 'Ada', entityType: 'person', observations: ['leads the launch'] }]

@@ -12,7 +12,7 @@ import {
   toJunit,
   toSarif,
 } from '../../lint/index.ts'
-import type { Config, LintSettings, ListedTool, ServerConfig, ServerStatus } from '../../mcp/index.ts'
+import type { LintSettings, ListedTool, LoadedConfig, ServerConfig, ServerStatus } from '../../mcp/index.ts'
 import { rankers, whenIndexed } from '../../rankers/index.ts'
 import { printableLine } from '../../terminal/index.ts'
 import {
@@ -90,7 +90,7 @@ export function readCi(input: Input): CiChoices | undefined {
 /** Servers that were started and listed. */
 export type ListedServers = {
   readonly statuses: readonly ServerStatus[]
-  readonly config: Config
+  readonly config: LoadedConfig
   /** Servers of a folder that is not trusted, which were not started. */
   readonly untrusted: readonly { readonly name: string }[]
   readonly changed: ReadonlyMap<string, readonly string[]>
@@ -132,7 +132,7 @@ export async function checkServers(
 }
 
 /** A catalogue as `doctor --catalog` writes it, and the configuration whose settings apply to its servers. */
-export type CheckedCatalog = { readonly file: string; readonly config: Config }
+export type CheckedCatalog = { readonly file: string; readonly config: LoadedConfig }
 
 /** Checks the tools of a catalogue; nothing is started. */
 export async function checkCatalog(

@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  createShelf,
+  createPureShelf,
   type FindRelated,
   type OpenTrace,
   type Rank,
@@ -10,7 +10,7 @@ import {
   type TraceListener,
 } from '../../core/index.ts'
 import type { DefinitionCache } from '../../mcp/cache/index.ts'
-import type { Config } from '../../mcp/config/index.ts'
+import type { LoadedConfig } from '../../mcp/config/index.ts'
 import type { GatewayResults, GatewaySkills, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
 import { gatewayShelfOptions } from '../../mcp/gateway/index.ts'
 import type { ListingMode } from '../../mcp/greeting/index.ts'
@@ -77,7 +77,10 @@ export type HostOptions = {
 }
 
 /** Opens the host with its shelf, its skills and its events. */
-export function openHost({ servers: configured, settings }: Config, hostOptions: HostOptions): OpenedHost {
+export function openHost(
+  { servers: configured, settings }: LoadedConfig,
+  hostOptions: HostOptions,
+): OpenedHost {
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify })
   audit?.setServers(configured)
@@ -199,7 +202,7 @@ function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
 
 /** Returns the options of the shared host and of the hosts of users. */
 function commonOptions(
-  { concurrency, onChange }: Config['settings'],
+  { concurrency, onChange }: LoadedConfig['settings'],
   pins: Pins | undefined,
   notify: (message: string) => void,
 ) {
@@ -286,7 +289,7 @@ function openReadyShelf(parts: ShelfParts): Shelf {
 function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
   const learned = isLearning ? openAtFirstUse(notify) : undefined
   let validator: Awaited<ReturnType<typeof validating>> | undefined
-  const shelf = createShelf({
+  const shelf = createPureShelf({
     ...gatewayShelfOptions,
     notify,
     ...(trace ? { trace } : {}),

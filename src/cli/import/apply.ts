@@ -20,7 +20,7 @@ import {
   addServers,
   configPlaces,
   existingFiles,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
 } from '../../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
@@ -46,7 +46,7 @@ type AfterWriting = (target: ImportTarget, added: readonly PlannedServer[]) => P
 export async function applyImport(
   input: Input,
   terminal: Terminal,
-  machine: Machine,
+  machine: LocalMachine,
   afterWriting: AfterWriting,
 ): Promise<0 | 1> {
   const isJson = input.isSet('json')
@@ -79,11 +79,11 @@ export async function applyImport(
 }
 
 /** Returns the folder in which `import --apply` keeps its records and copies. */
-export function journalFolder(machine: Machine): string {
+export function journalFolder(machine: LocalMachine): string {
   return join(dirname(ownConfigFile(machine)), 'applied')
 }
 
-function programOf({ program }: Machine, terminal: Terminal): readonly string[] {
+function programOf({ program }: LocalMachine, terminal: Terminal): readonly string[] {
   if (program === undefined) return ['toolshelf']
   const [, script] = program
   if (script.endsWith('.ts'))
@@ -106,7 +106,7 @@ type FoundServers = {
 }
 
 /** Plans from a snapshot of each file, which must still be its content when it is written. */
-async function findServers(input: Input, target: ImportTarget, machine: Machine): Promise<FoundServers> {
+async function findServers(input: Input, target: ImportTarget, machine: LocalMachine): Promise<FoundServers> {
   const known = configPlaces(machine)
   const from = input.text('from')
   const existing = await existingFiles(known.map(({ file }) => file))
@@ -186,7 +186,7 @@ function newServers(chosen: readonly ClientChange[]): PlannedServer[] {
 async function write(
   chosen: readonly ClientChange[],
   target: ImportTarget,
-  machine: Machine,
+  machine: LocalMachine,
 ): Promise<readonly WriteOutcome[]> {
   const added = newServers(chosen)
   const clients = chosen.map(({ clients, before, after, parts }) => ({

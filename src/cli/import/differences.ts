@@ -122,8 +122,8 @@ function settingsApart(here: ServerConfig, there: ServerConfig): string[] {
     ...(here.disabled === there.disabled ? [] : [here.disabled ? 'disabled' : 'not disabled']),
     ...apart('allowed tools', here.allow.join(', ') || 'all', there.allow.join(', ') || 'all'),
     ...apart('denied tools', here.deny.join(', ') || 'none', there.deny.join(', ') || 'none'),
-    ...apart('connectTimeout', seconds(here.connectTimeout), seconds(there.connectTimeout)),
-    ...apart('callTimeout', seconds(here.callTimeout), seconds(there.callTimeout)),
+    ...apart('connectTimeout', seconds(here.connectTimeoutMs), seconds(there.connectTimeoutMs)),
+    ...apart('callTimeout', seconds(here.callTimeoutMs), seconds(there.callTimeoutMs)),
     ...ownKeys
       .filter((key) => !isDeepStrictEqual(here[key], there[key]))
       .map((key) => `another value of ${key}`),

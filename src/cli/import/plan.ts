@@ -7,7 +7,7 @@ import {
   configPlaces,
   describeTransport,
   existingFiles,
-  type Machine,
+  type LocalMachine,
   serverNames,
 } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
@@ -66,7 +66,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
 export async function makePlan(
   from: string | undefined,
   target: ImportTarget,
-  machine: Machine,
+  machine: LocalMachine,
   openFolder: (files: readonly string[]) => Promise<Project>,
 ): Promise<ImportPlan> {
   const known = configPlaces(machine)
@@ -92,14 +92,18 @@ export async function makePlan(
 export type LookedAt = ConfigPlace & { readonly isThere: boolean }
 
 /** Returns the files of all clients that import looks for. */
-export async function lookedAt(target: ImportTarget, machine: Machine): Promise<readonly LookedAt[]> {
+export async function lookedAt(target: ImportTarget, machine: LocalMachine): Promise<readonly LookedAt[]> {
   const known = configPlaces(machine).filter(({ file }) => file !== target.file)
   const existing = await existingFiles(known.map(({ file }) => file))
   return known.map((place) => ({ ...place, isThere: existing.includes(place.file) }))
 }
 
 /** Returns the files named by `--from`, with the clients that they belong to. */
-export function namedPlaces(from: string, known: readonly ConfigPlace[], { folder }: Machine): ImportPlace[] {
+export function namedPlaces(
+  from: string,
+  known: readonly ConfigPlace[],
+  { folder }: LocalMachine,
+): ImportPlace[] {
   const files = from.split(',').map((file) => file.trim())
   const named = files.filter((file) => file !== '')
   if (named.length === 0) throw new UsageError('--from is empty; pass one or more files, comma separated.')

@@ -12,7 +12,7 @@ import {
   readCurrent,
   type UndoPlan,
 } from '../../import/index.ts'
-import { keepReferences, type Machine, readEntries, readServer } from '../../mcp/config/index.ts'
+import { keepReferences, type LocalMachine, readEntries, readServer } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Input, listIn, type Terminal } from '../command.ts'
@@ -20,7 +20,7 @@ import { journalFolder } from './apply.ts'
 import { changedLines } from './diff.ts'
 
 /** Runs `import --undo`; returns the exit code. */
-export async function undoImport(input: Input, terminal: Terminal, machine: Machine): Promise<0 | 1> {
+export async function undoImport(input: Input, terminal: Terminal, machine: LocalMachine): Promise<0 | 1> {
   const journal = openJournal(journalFolder(machine))
   const records = await readRecords(journal, machine)
   const named = listIn(input, 'from').map((file) => resolve(machine.folder, file))
@@ -49,7 +49,7 @@ type Context = {
   readonly journal: Journal
   readonly input: Input
   readonly terminal: Terminal
-  readonly machine: Machine
+  readonly machine: LocalMachine
   /** The files that were written or deleted. */
   readonly changed: Set<string>
 }
@@ -62,7 +62,7 @@ type UndoStep = {
   readonly note?: string
 }
 
-async function readRecords(journal: Journal, machine: Machine): Promise<readonly ApplyRecord[]> {
+async function readRecords(journal: Journal, machine: LocalMachine): Promise<readonly ApplyRecord[]> {
   try {
     return await journal.records()
   } catch (error) {
@@ -155,7 +155,7 @@ async function mayUndo(
 }
 
 /** The servers of a text, to hide their secrets. */
-async function serversIn(file: string, text: string, machine: Machine): Promise<ServerConfig[]> {
+async function serversIn(file: string, text: string, machine: LocalMachine): Promise<ServerConfig[]> {
   const { entries } = await readEntries({ file, text, isProject: false }, machine)
   return entries.flatMap((entry) => readServer(entry, file, machine, keepReferences).server ?? [])
 }

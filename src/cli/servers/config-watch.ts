@@ -2,14 +2,14 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type Config, readConfig } from '../../mcp/config/index.ts'
+import { type LoadedConfig, readConfig } from '../../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
 
 /** Options of `watchConfig`. */
 export type ConfigWatchOptions = {
   readonly files: readonly string[]
   /** The configuration as read at the start. */
-  readonly config: Config
+  readonly config: LoadedConfig
   /** Uses these servers from now on. */
   readonly configure: (servers: readonly ServerConfig[]) => Promise<void>
   /** Reports to the operator. */
@@ -79,13 +79,13 @@ export function describeProblem({ file, server, message }: ConfigProblem): strin
   return `${file}${server ? `, server "${server}"` : ''}: ${message}`
 }
 
-function isKnown(problem: ConfigProblem, { problems }: Config): boolean {
+function isKnown(problem: ConfigProblem, { problems }: LoadedConfig): boolean {
   return problems.some((one) => isDeepStrictEqual(one, problem))
 }
 
 /** A file of servers in use that cannot be read now: it is being written, or contains a mistake. */
-function unreadFile(inUse: Config, next: Config): string | undefined {
-  const has = ({ servers }: Config, file: string) => servers.some(({ source }) => source === file)
+function unreadFile(inUse: LoadedConfig, next: LoadedConfig): string | undefined {
+  const has = ({ servers }: LoadedConfig, file: string) => servers.some(({ source }) => source === file)
   const unread = next.problems.find(
     ({ file, server, kind }) =>
       server === undefined && kind !== 'no-servers' && has(inUse, file) && !has(next, file),

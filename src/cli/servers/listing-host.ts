@@ -1,6 +1,6 @@
 // Starts servers once to list their definitions and store them in the cache, so that the gateway's first search knows
 // all of them.
-import { createShelf } from '../../core/index.ts'
+import { createPureShelf } from '../../core/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
@@ -21,7 +21,7 @@ export type ListingOptions = Required<Pick<McpHostOptions, 'notify'>> &
 export function createListingHost(servers: readonly ServerConfig[], options: ListingOptions): McpHost {
   const host = createMcpHost({
     ...options,
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     servers,
     isCacheIgnored: true,
     acceptHint: pinsHint,
@@ -35,12 +35,12 @@ export function createListingHost(servers: readonly ServerConfig[], options: Lis
 
 /** Returns the configuration that starts a server now, even a lazy one, with the user's timeout. */
 export function toStart(server: ServerConfig, timeout: number | undefined): ServerConfig {
-  return { ...server, lazy: false, connectTimeout: timeout ?? server.connectTimeout }
+  return { ...server, lazy: false, connectTimeoutMs: timeout ?? server.connectTimeoutMs }
 }
 
 /** Resolves when each server has failed or has listed everything. */
 export async function listAll(host: McpHost): Promise<void> {
   host.start()
   await host.settled()
-  await host.refreshStaleLists({ timeout: MAX_LISTING_MS })
+  await host.refreshStaleLists({ timeoutMs: MAX_LISTING_MS })
 }

@@ -3,7 +3,7 @@ import {
   configPlaces,
   existingFiles,
   keepReferences,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
   readEntries,
   readServer,
@@ -14,7 +14,7 @@ import type { ConfigProblem } from '../../mcp/index.ts'
 /** For problems of files that were named by `--config`; undefined if none of them starts Toolshelf. */
 export async function movedServersAdvice(
   problems: readonly ConfigProblem[],
-  machine: Machine,
+  machine: LocalMachine,
 ): Promise<string | undefined> {
   const file = problems.find(({ kind }) => kind === 'own-entry')?.file
   if (file === undefined) return undefined
@@ -26,7 +26,7 @@ export async function movedServersAdvice(
 }
 
 /** Returns the user's clients whose own configuration starts Toolshelf with the servers of `file`. */
-export async function clientsStarting(file: string, machine: Machine): Promise<string[]> {
+export async function clientsStarting(file: string, machine: LocalMachine): Promise<string[]> {
   const places = configPlaces(machine).filter(({ isProject }) => !isProject)
   const existing = await existingFiles(places.map((place) => place.file))
   const clients = new Set<string>()
@@ -38,7 +38,7 @@ export async function clientsStarting(file: string, machine: Machine): Promise<s
 }
 
 /** Returns the entry that starts Toolshelf. */
-async function gatewayEntryIn(file: string, machine: Machine): Promise<ServerEntry | undefined> {
+async function gatewayEntryIn(file: string, machine: LocalMachine): Promise<ServerEntry | undefined> {
   const { entries } = await readEntries(file, machine)
   return entries.find((one) => readServer(one, file, machine, keepReferences).isOwnEntry === true)
 }

@@ -1,7 +1,7 @@
 // Edits the servers of our own configuration file, for `toolshelf add` and `toolshelf remove`.
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { type Machine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
+import { type LocalMachine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
 import { lockFile } from '../../node/index.ts'
 import { CommandError, type Input, type Option } from '../command.ts'
 import { type ImportTarget, mendable, readTarget } from '../import/index.ts'
@@ -16,7 +16,7 @@ export const fileOption: { readonly config: Option } = {
 }
 
 /** Returns the file to edit. */
-export function fileIn(input: Input, machine: Machine): string {
+export function fileIn(input: Input, machine: LocalMachine): string {
   return resolve(machine.folder, input.text('config') ?? ownConfigFile(machine))
 }
 

@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import type { UntrustedServer } from '../../doctor/index.ts'
 import {
-  type Config,
   configPlaces,
   existingFiles,
-  type Machine,
+  type LoadedConfig,
+  type LocalMachine,
   readConfig,
   userConfigFiles,
 } from '../../mcp/config/index.ts'
@@ -15,7 +15,7 @@ import { movedServersAdvice } from './moved-servers.ts'
 
 /** The servers that a command may start, and those that it may not. */
 export type ServersToStart = {
-  readonly config: Config
+  readonly config: LoadedConfig
   readonly untrusted: readonly UntrustedServer[]
   /** The files that were read. */
   readonly files: readonly string[]
@@ -29,7 +29,7 @@ type StartOptions = { readonly isTrusting: boolean; readonly notify: (message: s
  */
 export async function serversToStart(
   named: readonly string[] | undefined,
-  machine: Machine,
+  machine: LocalMachine,
   options: StartOptions,
 ): Promise<ServersToStart> {
   const found = await serversIfAny(named, machine, options)
@@ -47,7 +47,7 @@ export async function serversToStart(
 /** Does the same for commands that also work without servers. */
 export async function serversIfAny(
   named: readonly string[] | undefined,
-  machine: Machine,
+  machine: LocalMachine,
   { isTrusting, notify }: StartOptions,
 ): Promise<ServersToStart> {
   const project = await readProject(machine, { ...(named ? { configs: [] } : {}), isForAgent: false })
@@ -67,7 +67,7 @@ const MAX_UNTRUSTED = 50
 
 function untrustedIn(
   { items }: Project,
-  { folder }: Machine,
+  { folder }: LocalMachine,
   notify: (message: string) => void,
 ): UntrustedServer[] {
   const servers = items.filter(({ kind }) => kind === 'server')
@@ -78,7 +78,7 @@ function untrustedIn(
     .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
 }
 
-async function whatToDo(machine: Machine, named: readonly string[] | undefined): Promise<string> {
+async function whatToDo(machine: LocalMachine, named: readonly string[] | undefined): Promise<string> {
   if (named)
     return `Correct ${named.length === 1 ? 'this file' : 'these files'}, or leave out --config to use your own configuration.`
   const places = configPlaces(machine)

@@ -1,7 +1,7 @@
 // Creates the model client of chat, run and demo: an API with a key, any compatible URL, or a script.
 import Anthropic from '@anthropic-ai/sdk'
 import { createMessagesGateway, createMessagesMetrics, serveMessagesGateway } from '../../messages/index.ts'
-import type { Script } from '../../messages/upstream/index.ts'
+import type { ModelScript } from '../../messages/upstream/index.ts'
 import { createScriptUpstream } from '../../messages/upstream/index.ts'
 import { rankers } from '../../rankers/index.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from '../command.ts'
@@ -78,7 +78,7 @@ function keyIn(environment: NodeJS.ProcessEnv, name: string): string | undefined
 }
 
 /** Runs a script behind a real Messages API on loopback: the requests are the same as for a model. */
-export async function openScript(script: Script, about: string): Promise<OpenedClient> {
+export async function openScript(script: ModelScript, about: string): Promise<OpenedClient> {
   const gateway = createMessagesGateway({
     upstream: createScriptUpstream({ script }),
     rankers: { own: rankers.hybrid, bm25: rankers.hybrid, regex: rankers.regex },
@@ -91,7 +91,7 @@ export async function openScript(script: Script, about: string): Promise<OpenedC
   return { client, model: 'toolshelf-script', about, isScript: true, close: served.close }
 }
 
-async function readScriptFile(file: string): Promise<Script> {
+async function readScriptFile(file: string): Promise<ModelScript> {
   try {
     return await readScriptNamed(file)
   } catch (error) {

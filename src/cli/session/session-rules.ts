@@ -11,7 +11,7 @@ import { parseRule, splitRules } from '../../agent/permissions/index.ts'
 import type { Shelf } from '../../core/index.ts'
 import { mcpName } from '../../core/tools/index.ts'
 import { matchesAny } from '../../lib/index.ts'
-import type { Machine } from '../../mcp/config/index.ts'
+import type { LocalMachine } from '../../mcp/config/index.ts'
 import type { McpHost } from '../../mcp/index.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from '../command.ts'
 import type { Project } from '../trust/index.ts'
@@ -58,7 +58,7 @@ export function rulesFromFlags(input: Input): PermissionRule[] {
 /** Options of `openPermissions`. */
 export type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
   /** `folder` is the agent's working folder. */
-  readonly machine: Machine
+  readonly machine: LocalMachine
   readonly project: Project
   /** The rules of `--allow` and `--deny`. */
   readonly fromFlags: readonly PermissionRule[]

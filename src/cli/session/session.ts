@@ -1,10 +1,10 @@
 // Opens a session of the agent for chat and run: the user's MCP servers, built-in tools, skills and a transcript.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Agent, AgentTool, Client } from '../../agent/index.ts'
+import type { Agent, AgentTool, MessagesClient } from '../../agent/index.ts'
 import {
-  agentTool,
   createAgent,
+  createAgentTool,
   mendTranscript,
   openTranscript,
   readTranscript,
@@ -18,7 +18,7 @@ import {
   type SkillsOptions,
   userSkillFolders,
 } from '../../agent/skills/index.ts'
-import { batchTool, builtInTools, scriptTool } from '../../agent/tools/index.ts'
+import { createBatchTool, createBuiltInTools, createScriptTool } from '../../agent/tools/index.ts'
 import { createToolUseHelp, type ToolUseHelp, type ToolUseHelpOptions } from '../../agent/using/index.ts'
 import {
   createDiskResults,
@@ -31,15 +31,15 @@ import {
 } from '../../index.ts'
 import { cleanText } from '../../lib/index.ts'
 import {
-  type Config,
-  type Machine,
+  type LoadedConfig,
+  type LocalMachine,
   readConfig,
   thisMachine,
   userConfigFiles,
 } from '../../mcp/config/index.ts'
 import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
 import type { McpHost } from '../../mcp/index.ts'
-import { offersSkills, serverSkills } from '../../mcp/skills/index.ts'
+import { createServerSkills, offersSkills } from '../../mcp/skills/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
 import type { AuditSettings } from '../events/index.ts'
@@ -63,7 +63,7 @@ import type { SessionPermissions } from './session-rules.ts'
 export type AgentSessionOptions = {
   /** Which command opens it. */
   readonly kind: 'chat' | 'run'
-  readonly client: Client
+  readonly client: MessagesClient
   readonly model: string
   readonly directory: string
   /** Configuration files of MCP servers; by default those of the project and the user. */
@@ -139,13 +139,13 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     messages: saved?.messages ?? [],
   })
   const own: AgentTool[] = [
-    ...builtInTools({ directory }),
+    ...createBuiltInTools({ directory }),
     ...skills.tools,
-    batchTool(),
-    scriptTool({ shelf }),
+    createBatchTool(),
+    createScriptTool({ shelf }),
   ]
   const shared = { client, shelf, runner: host, permission, trace, system: systemPrompt(directory) }
-  const tools: AgentTool[] = [...own, agentTool(() => ({ ...shared, model: agent.model, tools }))]
+  const tools: AgentTool[] = [...own, createAgentTool(() => ({ ...shared, model: agent.model, tools }))]
   let isBroken = false
   const transcript = openTranscript(saved?.file ?? newSessionFile(directory), (message) => {
     isBroken = true
@@ -185,9 +185,9 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
 
 async function readServers(
   files: Parameters<typeof readConfig>[0],
-  machine: Machine,
+  machine: LocalMachine,
   { configFiles, isStrict, notify }: AgentSessionOptions,
-): Promise<Config> {
+): Promise<LoadedConfig> {
   const config = await readConfig(files, machine.environment, machine)
   for (const { file, server, message } of config.problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
@@ -198,7 +198,7 @@ async function readServers(
 
 /** The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back. */
 function openShelf(
-  { servers, settings }: Config,
+  { servers, settings }: LoadedConfig,
   { using, knownTools: files, notify }: AgentSessionOptions,
   {
     trace,
@@ -262,5 +262,5 @@ function systemPrompt(directory: string): string {
 /** Only if a server is known to offer skills: the tools for them stay the same for the whole session. */
 async function skillsOfServers(host: McpHost): Promise<Pick<SkillsOptions, 'servers'>> {
   await host.readCache()
-  return host.status().some(offersSkills) ? { servers: serverSkills(host).list } : {}
+  return host.status().some(offersSkills) ? { servers: createServerSkills(host).list } : {}
 }

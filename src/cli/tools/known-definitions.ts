@@ -1,5 +1,5 @@
 // Collects the definitions of servers for commands that only count them: from the cache, or by starting a server once.
-import { createShelf, type Tool } from '../../core/index.ts'
+import { createPureShelf, type Tool } from '../../core/index.ts'
 import { createMcpHost, refuseMarks, toShelvedTool } from '../../mcp/host/index.ts'
 import type { ServerConfig, ServerStatus } from '../../mcp/index.ts'
 import { printableLine } from '../../terminal/index.ts'
@@ -26,7 +26,7 @@ export async function knownDefinitions(
 ): Promise<KnownDefinitions> {
   const notify = (message: string) => terminal.report(printableLine(message))
   const host = createMcpHost({
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     // A lazy server whose definitions are cached is not started.
     servers: servers.map((server) => ({ ...server, lazy: !isFresh })),
     isCacheIgnored: isFresh,
@@ -36,7 +36,7 @@ export async function knownDefinitions(
   })
   try {
     host.start()
-    await host.settled({ timeout: MAX_WAIT_MS })
+    await host.settled({ timeoutMs: MAX_WAIT_MS })
     const statuses = host.status()
     for (const { name, tools, state, reason } of statuses)
       if (tools.length === 0 && (state === 'failed' || state === 'pending'))

@@ -1,8 +1,8 @@
 // Starts the servers of a configuration and lists their tools, for commands that only inspect them.
-import { createShelf, type Tool } from '../../core/index.ts'
+import { createPureShelf, type Tool } from '../../core/index.ts'
 import {
-  type Config,
   type GatewaySettings,
+  type LoadedConfig,
   readConfig,
   thisMachine,
   userConfigFiles,
@@ -29,7 +29,7 @@ export async function listServerTools(
   const wait = timeout ?? MAX_WAIT_SECONDS * 1000
   const { servers, settings } = await readServers(named, notify)
   const host = createMcpHost({
-    shelf: createShelf({}),
+    shelf: createPureShelf({}),
     servers: servers.map((server) => toStart(server, timeout)),
     ...withStoredLogins(notify),
     notify,
@@ -38,7 +38,7 @@ export async function listServerTools(
   try {
     host.start()
     const stop = reportWaiting(host, notify)
-    await host.settled({ timeout: wait }).finally(stop)
+    await host.settled({ timeoutMs: wait }).finally(stop)
     const statuses = host.status()
     for (const { name, state, reason } of statuses)
       if (state !== 'connected' && state !== 'disabled')
@@ -57,7 +57,7 @@ export async function listServerTools(
 async function readServers(
   named: readonly string[] | undefined,
   notify: (message: string) => void,
-): Promise<Pick<Config, 'servers' | 'settings'>> {
+): Promise<Pick<LoadedConfig, 'servers' | 'settings'>> {
   const files = named ?? userConfigFiles(thisMachine())
   const { servers, settings, problems } = await readConfig(files)
   const moved = named && servers.length === 0 ? await movedServersAdvice(problems, thisMachine()) : undefined

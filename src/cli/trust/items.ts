@@ -5,7 +5,7 @@ import type { PermissionRule } from '../../agent/index.ts'
 import { isWithin } from '../../agent/index.ts'
 import type { SkillFile } from '../../agent/skills/index.ts'
 import { readSkillText } from '../../agent/skills/index.ts'
-import type { FileEntries, Machine } from '../../mcp/config/index.ts'
+import type { FileEntries, LocalMachine } from '../../mcp/config/index.ts'
 import { keepReferences, readServer, variablesIn } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { isHarmless, isKeyLike, isSecretName } from '../../mcp/redact/index.ts'
@@ -27,7 +27,7 @@ const MAX_LINE_LENGTH = 1000
 const MAX_LINES = 50
 
 /** Describes the enabled servers of a file and its settings, unexpanded. */
-export function configItems(read: FileEntries, file: string, machine: Machine): TrustItem[] {
+export function configItems(read: FileEntries, file: string, machine: LocalMachine): TrustItem[] {
   const servers = read.entries.flatMap((entry) => {
     const { server } = readServer(entry, read.file, machine, keepReferences)
     if (!server || server.disabled) return []

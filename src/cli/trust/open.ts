@@ -2,7 +2,7 @@
 // trusts them.
 // Implements H7.
 import { join, resolve } from 'node:path'
-import { type Machine, thisMachine } from '../../mcp/config/index.ts'
+import { type LocalMachine, thisMachine } from '../../mcp/config/index.ts'
 import { wrapLines } from '../../terminal/index.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
 import { dataFolder } from '../user-files/index.ts'
@@ -24,7 +24,7 @@ export type OpenProjectOptions = ProjectParts & {
 }
 
 /** Opens the project in `machine.folder`, without untrusted parts. */
-export async function openProject(machine: Machine, options: OpenProjectOptions): Promise<Project> {
+export async function openProject(machine: LocalMachine, options: OpenProjectOptions): Promise<Project> {
   const { terminal, notify, isTrusting, ...parts } = options
   const project = await readProject(machine, parts)
   for (const trouble of troublesOf(project)) notify(trouble)
@@ -54,11 +54,11 @@ export function projectOf(
 }
 
 /** Returns this machine, with the agent's working folder. */
-export function machineAt(directory: string): Machine {
+export function machineAt(directory: string): LocalMachine {
   return { ...thisMachine(), folder: resolve(directory) }
 }
 
 /** Opens the store of trust decisions, next to the sessions. */
-export function trustStore(machine: Machine, notify: (message: string) => void): TrustStore {
+export function trustStore(machine: LocalMachine, notify: (message: string) => void): TrustStore {
   return openTrustStore(join(dataFolder(machine.environment, machine.home), 'trust'), notify)
 }

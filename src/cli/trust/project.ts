@@ -5,7 +5,12 @@ import { join, relative, resolve } from 'node:path'
 import type { PermissionRule } from '../../agent/index.ts'
 import { projectSkillFolders, readSkillFiles, type SkillFile } from '../../agent/skills/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
-import { type ConfigText, type Machine, projectConfigFiles, readEntries } from '../../mcp/config/index.ts'
+import {
+  type ConfigText,
+  type LocalMachine,
+  projectConfigFiles,
+  readEntries,
+} from '../../mcp/config/index.ts'
 import type { ConfigProblem } from '../../mcp/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
 import { MAX_RULE_BYTES, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
@@ -40,7 +45,7 @@ const MAX_CONFIG_BYTES = 1_000_000
 const MAX_SKILL_BYTES = 8_000_000
 
 /** Reads `machine.folder`. Reports unreadable files as problems and continues. */
-export async function readProject(machine: Machine, parts: ProjectParts = {}): Promise<Project> {
+export async function readProject(machine: LocalMachine, parts: ProjectParts = {}): Promise<Project> {
   const { configs: given = projectConfigFiles(machine), isForAgent = true } = parts
   const folder = await realpath(machine.folder).catch(() => resolve(machine.folder))
   const files = new Map<string, string>()
@@ -113,7 +118,7 @@ async function readText(
   }
 }
 
-async function readRules(machine: Machine, notify: (problem: string) => void) {
+async function readRules(machine: LocalMachine, notify: (problem: string) => void) {
   const file = join(machine.folder, PROJECT_RULES)
   const text = (await readText(file, MAX_RULE_BYTES, (message) => notify(`${file}: ${message}`))) ?? '{}'
   try {
@@ -126,7 +131,7 @@ async function readRules(machine: Machine, notify: (problem: string) => void) {
   }
 }
 
-async function readSkills(machine: Machine, notify: (problem: string) => void): Promise<SkillFile[]> {
+async function readSkills(machine: LocalMachine, notify: (problem: string) => void): Promise<SkillFile[]> {
   const folders = projectSkillFolders(resolve(machine.folder), machine.home)
   const found = await readSkillFiles(folders, notify, { isFixed: true })
   let size = 0

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
 import { parseRule } from '../../agent/permissions/index.ts'
 import { fieldsOf, isFields } from '../../lib/index.ts'
-import { type Machine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
+import { type LocalMachine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
 import { lockFile, readBoundedFile } from '../../node/index.ts'
 
 /** Where a folder keeps rules for everyone who works in it. */
@@ -38,7 +38,7 @@ export type UserRules = {
 /**
  * Opens the user's rules. Those of scope `user` apply everywhere, those of scope `project` in `machine.folder`.
  */
-export function openUserRules(machine: Machine): UserRules {
+export function openUserRules(machine: LocalMachine): UserRules {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')
   const folder = realFolder(machine.folder)
   const change = async (work: (document: Document) => boolean) => {

@@ -9,7 +9,7 @@ import type { Conversation, Host, State } from '../state.ts'
 import { charactersFor } from '../tokens.ts'
 import { compactDefinition, fitTools } from '../tools/index.ts'
 import type { Trace, TraceListener } from '../trace.ts'
-import type { PoolTool, Server, ToolPartition, ToolResult, ToolUse } from '../types.ts'
+import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from '../types.ts'
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
 import { cleanQuery, isTooLong, MAX_QUERY_LENGTH, type QueryResult } from './query.ts'
 import { aboutRelated, findRelated, type RelatedItem } from './related.ts'
@@ -79,7 +79,7 @@ export type SearchOutcome = {
 }
 
 /** A server whose tools were not searched; its state says why. */
-export type UnsearchedServer = Server & { readonly name: string }
+export type UnsearchedServer = ServerDetails & { readonly name: string }
 
 /** What the model knows from earlier searches. */
 export type SearchOptions = {
@@ -286,12 +286,12 @@ function aboutServers(
 ): string[] {
   const known = unsearched.filter(wasReported)
   const news = unsearched.filter((server) => !known.includes(server))
-  const namesOf = (servers: readonly UnsearchedServer[], why: (server: Server) => string = () => '') =>
+  const namesOf = (servers: readonly UnsearchedServer[], why: (server: ServerDetails) => string = () => '') =>
     [
       ...servers.slice(0, MAX_SERVERS_NAMED).map((server) => oneLine(server.name, 60) + why(server)),
       ...(servers.length > MAX_SERVERS_NAMED ? [`${servers.length - MAX_SERVERS_NAMED} more`] : []),
     ].join(', ')
-  const named = (state: Server['state'], why?: (server: Server) => string) =>
+  const named = (state: ServerDetails['state'], why?: (server: ServerDetails) => string) =>
     namesOf(
       news.filter((server) => server.state === state),
       why,

@@ -9,9 +9,9 @@ import type { Settings } from '../options.ts'
 import type { Conversation, Host, State } from '../state.ts'
 import { partitionTools, withOwnNames } from '../tools/index.ts'
 import type {
+  InputProblem,
   Pool,
   PoolTool,
-  Problem,
   Servers,
   ToolPartition,
   ToolResult,
@@ -59,7 +59,7 @@ export function checkCall(
   const { settings, pool, servers } = host
   if (call.name === settings.searchTool) return undefined
   if (call.name === settings.callTool && !isWrapped(call.input)) return refuse(call, wrapFirst(settings))
-  const partition = partitionTools(pool, servers, settings.hidden)
+  const partition = partitionTools(pool, servers, settings.isHidden)
   const { name, input } = resolveCall(call, partition.pool, settings)
   const entry = partition.pool.byName.get(name)
   const wire = searchWire(host, conversation.state)
@@ -123,7 +123,7 @@ export function inputFault(entry: PoolTool, input: unknown, validate: Validate):
   return problems.length > 0 ? describe(entry, problems, input) : undefined
 }
 
-function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): readonly Problem[] {
+function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): readonly InputProblem[] {
   const schema = tool.input_schema ?? tool.inputSchema
   if (typeof schema !== 'object') return []
   try {
@@ -134,7 +134,7 @@ function problemsOf({ tool }: PoolTool, input: unknown, validate: Validate): rea
   }
 }
 
-function describe({ name, names }: PoolTool, problems: readonly Problem[], input: unknown): string {
+function describe({ name, names }: PoolTool, problems: readonly InputProblem[], input: unknown): string {
   const lines = problems.map((problem) => {
     const place = problem.path === '' ? 'the input' : sentPath(problem.path, names)
     const explained = explainString(problem, input)
@@ -158,7 +158,7 @@ const spoken: { readonly [type: string]: string } = {
 }
 
 /** Explains a string in place of a number, a boolean or JSON, which models write that never saw the schema (V3). */
-function explainString({ path, expected }: Problem, input: unknown): string | undefined {
+function explainString({ path, expected }: InputProblem, input: unknown): string | undefined {
   const value = valueAt(input, path)
   const wanted = expected?.find((type) => Object.hasOwn(spoken, type))
   if (typeof value !== 'string' || wanted === undefined) return undefined

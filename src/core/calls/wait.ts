@@ -15,7 +15,7 @@ export type LiveHost = { readonly host: Host; readonly changed: () => Promise<vo
 
 /**
  * Finds tools once enough servers are connected: at once if a tool's name answers the query, else when every server has
- * settled, at the latest after `pendingWait`. A query that names a connecting server waits for that one.
+ * settled, at the latest after `pendingWaitMs`. A query that names a connecting server waits for that one.
  */
 export async function findWhenReady(query: string, limit: number, live: LiveHost): Promise<QueryResult> {
   const { settings } = live.host
@@ -32,7 +32,7 @@ export async function findWhenReady(query: string, limit: number, live: LiveHost
         if (isEnough(found)) return found
       }
       if (live.host.pool !== host.pool) continue
-      timer ??= settings.timer!(settings.pendingWait)
+      timer ??= settings.timer!(settings.pendingWaitMs)
       isOver = await Promise.race([timer.over.then(() => true), change.then(() => false)])
     }
   } finally {
@@ -42,7 +42,7 @@ export async function findWhenReady(query: string, limit: number, live: LiveHost
 
 /** Returns the tools that a search can find. */
 export function partitionOf({ pool, servers, settings }: Host): ToolPartition {
-  return partitionTools(pool, servers, settings.hidden)
+  return partitionTools(pool, servers, settings.isHidden)
 }
 
 /** Returns the test for a result that ends the search now; undefined if no result can, so that none is computed. */

@@ -2,7 +2,7 @@
 // Implements T6, G1, G2, G4, G5.
 import type { Settings } from '../options.ts'
 import type { Context, Host, State } from '../state.ts'
-import type { Decision, Reason, Servers, WireName } from '../types.ts'
+import type { Decision, DecisionReason, Servers, WireName } from '../types.ts'
 import { type Capability, capabilityOf, isKnownHost } from './capabilities.ts'
 import { type ModeReading, readMode } from './mode.ts'
 import { checkThreshold } from './threshold.ts'
@@ -27,7 +27,7 @@ export async function decide(context: Context, opened: boolean): Promise<Decisio
 }
 
 /** Decides, without a model and without counting, whether the search tool may be offered at all (G1). */
-function offerReason(settings: Settings, mode: ModeReading, capability: Capability): Reason {
+function offerReason(settings: Settings, mode: ModeReading, capability: Capability): DecisionReason {
   if (mode.isKilled) return 'kill-switch'
   if (mode.mode === 'standard') return 'mode'
   if (mode.isSet || !usesReferences(wireOf(settings, capability))) return 'open'
@@ -68,11 +68,11 @@ function wireOf(settings: Settings, capability: Capability): WireName | undefine
 
 type Check = (context: Context, wire: WireName | undefined) => boolean
 
-const checks: readonly (readonly [Reason, Check])[] = [
+const checks: readonly (readonly [DecisionReason, Check])[] = [
   ['model', ({ capability }, wire) => !usesReferences(wire) || capability.modelTakesReferences],
   ['provider', (context, wire) => wire !== undefined && wireTraits[wire].isSpokenBy(context)],
   ['rejected', (context, wire) => !usesReferences(wire) || !isRejected(context)],
-  ['no-search-tool', ({ settings }) => !settings.hidden?.({ name: settings.searchTool })],
+  ['no-search-tool', ({ settings }) => !settings.isHidden?.({ name: settings.searchTool })],
   ['nothing-to-search', (context) => isSearchable(context)],
 ]
 

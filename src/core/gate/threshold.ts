@@ -53,9 +53,9 @@ async function askCounter(
   model: string,
   settings: Settings,
 ): Promise<number | undefined> {
-  const { countTokens, countTimeout, timer } = settings
+  const { countTokens, countTimeoutMs, timer } = settings
   if (!countTokens) return undefined
-  const limit = timer?.(countTimeout)
+  const limit = timer?.(countTimeoutMs)
   try {
     const definitions = partition.deferred.map(({ definition }) => definition)
     const answer = Promise.resolve(countTokens(definitions, model))

@@ -3,7 +3,7 @@
 
 import { byName, cleanText, cut, oneLine } from '../../lib/index.ts'
 import { estimateTokens } from '../tokens.ts'
-import type { AnnouncementStep, Origin, PoolTool, Server, Servers, ToolPartition } from '../types.ts'
+import type { AnnouncementStep, Origin, PoolTool, ServerDetails, Servers, ToolPartition } from '../types.ts'
 import type { Facts } from './fold.ts'
 import { ANNOUNCEMENT, availableTools, type DeltaNote, reminder, writeDelta } from './notes.ts'
 
@@ -175,7 +175,7 @@ function grouped(server: string, members: readonly PoolTool[], namePrefix: strin
   return `${first.slice(namePrefix.length, end)}: ${short.join(', ')}`
 }
 
-function counted(server: string, count: number, known: Server | undefined): string {
+function counted(server: string, count: number, known: ServerDetails | undefined): string {
   const label = `${server === '' ? 'built-in' : oneLine(server, 60)} (${count} ${count === 1 ? 'tool' : 'tools'})`
   const about = known?.description ?? known?.instructions
   return about ? `${label}: ${oneLine(about, 100)}` : label

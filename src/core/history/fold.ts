@@ -1,7 +1,7 @@
 // Reads from a conversation which tools are loaded and announced: a fold over its messages, extended by new ones (L).
 // Implements D8, L1, L2, L3, L4, A3, C3, C4.
 
-import type { AnnouncementStep, Block, Message } from '../types.ts'
+import type { AnnouncementStep, Block, Message, MessageLike } from '../types.ts'
 import { isBlock } from './blocks.ts'
 import { keptDeltas, noteKey, readBoundary, readDelta, readLoadedNote, strings } from './notes.ts'
 import { followReply, followResult, noOpenCalls, type OpenCalls } from './pairs.ts'
@@ -49,9 +49,9 @@ export type Facts = {
  * @example
  * const { loaded, announced } = foldHistory(messages, 'ToolSearch')
  */
-export function foldHistory(messages: readonly Message[], searchName: string): Facts {
+export function foldHistory(messages: readonly (Message | MessageLike)[], searchName: string): Facts {
   const facts = noFacts()
-  for (const message of messages) visit(facts, message, searchName)
+  for (const message of messages as readonly Message[]) visit(facts, message, searchName)
   return facts
 }
 

@@ -18,4 +18,10 @@ export { signThinking, THINKING_BINDING, thinkingPrefix } from './thinking.ts'
 export { entryOf, isDeferred, kindOf, nameOf } from './tool-entries.ts'
 export { blocksOf, isDirective, pathOf } from './turns.ts'
 export { type ValidateOptions, validateRequest } from './validate.ts'
-export { type Revealed, type Segment, type Walk, type WalkStep, walkRequest } from './walk.ts'
+export {
+  type PromptSegment,
+  type RequestWalk,
+  type RevealedTool,
+  type WalkStep,
+  walkRequest,
+} from './walk.ts'

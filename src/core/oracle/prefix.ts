@@ -1,11 +1,11 @@
 // Checks whether one rendering begins with another, so that a prompt cache would hit.
 // Implements wire 14.
-import type { Segment } from './walk.ts'
+import type { PromptSegment } from './walk.ts'
 
 /** The result of a comparison: if the prefix broke, the index, the segment before and the segment now. */
 export type PrefixCheck =
   | { extends: true }
-  | { extends: false; at: number; expected: Segment; found: Segment | undefined }
+  | { extends: false; at: number; expected: PromptSegment; found: PromptSegment | undefined }
 
 /**
  * Compares two renderings; a prompt cache holds where the second begins with the whole first.
@@ -13,7 +13,10 @@ export type PrefixCheck =
  * @example
  * expect(extendsPrefix(renderRequest(previous), renderRequest(next))).toEqual({ extends: true })
  */
-export function extendsPrefix(previous: readonly Segment[], next: readonly Segment[]): PrefixCheck {
+export function extendsPrefix(
+  previous: readonly PromptSegment[],
+  next: readonly PromptSegment[],
+): PrefixCheck {
   for (const [at, expected] of previous.entries()) {
     const found = next[at]
     if (found?.kind !== expected.kind || found.text !== expected.text) {

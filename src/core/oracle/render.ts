@@ -2,7 +2,7 @@
 // Implements W1.
 import { tokensFor } from '../tokens.ts'
 import { readingOf } from './size.ts'
-import { type Segment, walkRequest } from './walk.ts'
+import { type PromptSegment, walkRequest } from './walk.ts'
 
 /**
  * Renders tools, system and the conversation, with each loaded definition at the place that loaded it.
@@ -10,7 +10,7 @@ import { type Segment, walkRequest } from './walk.ts'
  * @example
  * const read = renderRequest(prepared.request).map(({ kind, text }) => `${kind}: ${text}`)
  */
-export function renderRequest(request: unknown): Segment[] {
+export function renderRequest(request: unknown): PromptSegment[] {
   const { tools, scaffold, system, steps } = walkRequest(request)
   return [...tools, ...scaffold, ...system, ...steps.flatMap((step) => step.segments)]
 }

@@ -20,8 +20,8 @@ export function thinkingPrefix(request: unknown, messageIndex: number, blockInde
  * Returns the signature that such a model puts on thinking in its reply, after the blocks of `reply`.
  *
  * @example
- * const thought = { type: 'thinking', thinking: 'Hm.', signature: signThinking(prepared.request) }
- * messages.push({ role: 'assistant', content: [thought] })
+ * const signature = signThinking(prepared.request)
+ * messages.push({ role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm.', signature }] })
  */
 export function signThinking(request: unknown, reply: readonly unknown[] = []): string {
   const fields = fieldsOf(request)

@@ -26,17 +26,17 @@ import { type Turn, turnsOf } from './turns.ts'
 export type ValidateOptions = {
   /** The values of the `anthropic-beta` header. */
   readonly betas?: readonly string[]
-  /** Behaves like a proxy from before tool search (W2). */
-  readonly oldProxy?: boolean
-  /** Behaves like a model that binds thinking to everything before it (wire 44). */
-  readonly boundThinking?: boolean
-  /** The request is complete, as sent to `/v1/messages`: checks model, `max_tokens` and thinking budget too. */
-  readonly whole?: boolean
+  /** Behaves like a proxy from before tool search (W2). Default: false. */
+  readonly isOldProxy?: boolean
+  /** Behaves like a model that binds thinking to everything before it (wire 44). Default: false. */
+  readonly bindsThinking?: boolean
+  /** The request is complete, as sent to `/v1/messages`: checks model, `max_tokens` and thinking budget too. Default: false. */
+  readonly isComplete?: boolean
   /**
    * Checks only what tool search depends on. For a gateway in front of an API that may know more block types or have other
-   * limits, and that reports them itself.
+   * limits, and that reports them itself. Default: false.
    */
-  readonly lenient?: boolean
+  readonly isLenient?: boolean
   /** The `request_id` of the error. Default: `req_oracle`. */
   readonly requestId?: string
 }
@@ -58,7 +58,7 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
   const betas = options.betas ?? []
   const { tools, system, messages } = request
   const shape =
-    (options.oldProxy ? checkOldProxy(request, betas) : undefined) ??
+    (options.isOldProxy ? checkOldProxy(request, betas) : undefined) ??
     checkTools(tools, betas.includes(INLINE_TOOLS)) ??
     checkSystem(system) ??
     checkMessages(messages)
@@ -68,8 +68,8 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
     checkSystemTurns(turns, betas) ??
     checkPairing(turns) ??
     checkReferences(tools, turns) ??
-    (options.lenient ? undefined : checkDetails(request, turns, options)) ??
-    (options.boundThinking ? checkBoundThinking(request, betas) : undefined)
+    (options.isLenient ? undefined : checkDetails(request, turns, options)) ??
+    (options.bindsThinking ? checkBoundThinking(request, betas) : undefined)
   )
 }
 
@@ -77,13 +77,13 @@ function check(request: unknown, options: ValidateOptions): Refusal | undefined 
 function checkDetails(
   request: Fields,
   turns: readonly Turn[],
-  { betas = [], whole = false }: ValidateOptions,
+  { betas = [], isComplete = false }: ValidateOptions,
 ): Refusal | undefined {
   return (
-    checkParameters(request, turns, whole) ??
+    checkParameters(request, turns, isComplete) ??
     checkSchemas(request.tools, turns) ??
     checkContents(turns) ??
-    checkThinking(request, turns, betas, whole) ??
+    checkThinking(request, turns, betas, isComplete) ??
     checkMarks(request) ??
     checkBody(request)
   )

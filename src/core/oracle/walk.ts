@@ -15,7 +15,7 @@ import { type Entry, entriesOf, entryOf } from './tool-entries.ts'
 import { blocksOf, type Placed, placedBlocks, type TurnRole } from './turns.ts'
 
 /** A piece of what the model sees. Each block is its own piece, so that a longer turn still has the same start. */
-export type Segment = {
+export type PromptSegment = {
   /** The part of the prompt that it belongs to. */
   readonly kind: 'tools' | 'system' | 'user' | 'assistant' | 'thinking' | 'functions' | 'removal'
   /** What the model reads. */
@@ -25,24 +25,24 @@ export type Segment = {
 /** One block of the messages as the model reads it. */
 export type WalkStep = Placed & {
   /** What the model reads of this block, with the definitions that it reveals. */
-  readonly segments: readonly Segment[]
+  readonly segments: readonly PromptSegment[]
   /** Tools that become visible at this block, each with its definition as JSON; `removed` are those that become hidden. */
-  readonly revealed: readonly Revealed[]
+  readonly revealed: readonly RevealedTool[]
   /** Names of tools that become hidden at this block. */
   readonly removed: readonly string[]
 }
 
 /** A tool that becomes visible. */
-export type Revealed = { readonly name: string; readonly definition: string }
+export type RevealedTool = { readonly name: string; readonly definition: string }
 
 /** A request as the model reads it, block by block. */
-export type Walk = {
+export type RequestWalk = {
   /** The definitions that are visible from the start. */
-  readonly tools: readonly Segment[]
+  readonly tools: readonly PromptSegment[]
   /** The line that the presence of any deferred tool adds. */
-  readonly scaffold: readonly Segment[]
+  readonly scaffold: readonly PromptSegment[]
   /** The system prompt. */
-  readonly system: readonly Segment[]
+  readonly system: readonly PromptSegment[]
   /** The blocks of all messages, in order. */
   readonly steps: readonly WalkStep[]
   /** Visible definitions by name, at the end of the request. */
@@ -56,7 +56,10 @@ export type Walk = {
  * const { visible } = walkRequest(prepared.request)
  * expect([...visible.keys()]).toContain('mcp__github__create_issue')
  */
-export function walkRequest(request: unknown, isSkipped: (message: Fields) => boolean = () => false): Walk {
+export function walkRequest(
+  request: unknown,
+  isSkipped: (message: Fields) => boolean = () => false,
+): RequestWalk {
   const { tools, system, messages } = fieldsOf(request)
   const entries = entriesOf(tools)
   const immediate = entries.filter((entry) => !entry.deferred)
@@ -82,7 +85,7 @@ type View = {
   readonly definitions: Map<string, string>
   readonly visible: Map<string, string>
   /** Changes made by the current block. */
-  revealed: Revealed[]
+  revealed: RevealedTool[]
   removed: string[]
 }
 
@@ -99,7 +102,7 @@ function viewOf(entries: readonly Entry[], immediate: readonly Entry[]): View {
 function stepAt({ message, index, role, block }: Placed, view: View): WalkStep {
   if (!mayChangeView(block)) {
     // Most callers need only the visible tools, so the text of a block is built on access.
-    let made: readonly Segment[] | undefined
+    let made: readonly PromptSegment[] | undefined
     return {
       message,
       index,
@@ -121,7 +124,7 @@ function stepAt({ message, index, role, block }: Placed, view: View): WalkStep {
 
 const NOTHING: readonly never[] = Object.freeze([])
 
-function segmentsOf(role: TurnRole, block: Fields, view: View): Segment[] {
+function segmentsOf(role: TurnRole, block: Fields, view: View): PromptSegment[] {
   switch (block.type) {
     case 'text':
       return [{ kind: role, text: plain(block) }]
@@ -147,11 +150,11 @@ function segmentsOf(role: TurnRole, block: Fields, view: View): Segment[] {
 }
 
 // The closing tag distinguishes a block added to a result from one that follows it.
-function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
-  const inner = blocksOf(block.content).flatMap((item): Segment[] =>
+function resultSegments(role: TurnRole, block: Fields, view: View): PromptSegment[] {
+  const inner = blocksOf(block.content).flatMap((item): PromptSegment[] =>
     isReference(item) ? reveal(textOf(item.tool_name), view) : [{ kind: role, text: plain(item) }],
   )
-  const opening: Segment = {
+  const opening: PromptSegment = {
     kind: role,
     // Built on access, as above.
     get text() {
@@ -161,14 +164,14 @@ function resultSegments(role: TurnRole, block: Fields, view: View): Segment[] {
   return [opening, ...inner, { kind: role, text: '</result>' }]
 }
 
-function searchSegments(role: TurnRole, block: Fields, view: View): Segment[] {
+function searchSegments(role: TurnRole, block: Fields, view: View): PromptSegment[] {
   const content = fieldsOf(block.content)
   const open = toJson(withoutCacheControl({ ...block, content: omitFields(content, 'tool_references') }))
   const inner = referencesIn(block).flatMap((item) => reveal(textOf(item.tool_name), view))
   return [{ kind: role, text: `<result>${open}` }, ...inner, { kind: role, text: '</result>' }]
 }
 
-function changeSegments(change: ToolChange | undefined, view: View): Segment[] {
+function changeSegments(change: ToolChange | undefined, view: View): PromptSegment[] {
   if (!change) return []
   if (change.kind === 'removal') {
     if (!view.visible.delete(change.name)) return []
@@ -180,7 +183,7 @@ function changeSegments(change: ToolChange | undefined, view: View): Segment[] {
 }
 
 /** Shows a whole definition in place (wire 13, 14), unless exactly this one is already visible (wire 16). */
-function reveal(name: string, view: View): Segment[] {
+function reveal(name: string, view: View): PromptSegment[] {
   const definition = view.definitions.get(name)
   if (definition === undefined || view.visible.get(name) === definition) return []
   view.visible.set(name, definition)

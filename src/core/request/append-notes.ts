@@ -55,7 +55,7 @@ function appendDelta(
   if (note) {
     appendNote(history, note, memory.anchors, settings.searchTool)
     const { addedNames, removedNames, announcedBefore, origin } = note
-    const fault = origin === 'main' && announcedBefore === 0 && state.announced
+    const fault = origin === 'main' && announcedBefore === 0 && state.hasAnnounced
     const counts = { added: addedNames.length, removed: removedNames.length, announcedBefore }
     settings.trace?.({ type: 'announced', ...counts, origin, fault })
   }

@@ -3,7 +3,7 @@
 
 import { byName, matchesAny, SEARCH_TOOL } from '../../lib/index.ts'
 import { silencePromise } from '../attempt.ts'
-import type { Pool, PoolTool, Server, Servers, Tool, ToolPartition } from '../types.ts'
+import type { Pool, PoolTool, ServerDetails, Servers, Tool, ToolPartition } from '../types.ts'
 
 const ALWAYS_LOAD = 'anthropic/alwaysLoad'
 
@@ -20,12 +20,12 @@ function isDeferrable({ tool, server }: PoolTool, servers: Servers): boolean {
 export function partitionTools(
   pool: Pool,
   servers: Servers,
-  hidden?: (tool: Tool) => boolean,
+  isHidden?: (tool: Tool) => boolean,
 ): ToolPartition {
-  const key = splitKey(pool, servers, hidden)
+  const key = splitKey(pool, servers, isHidden)
   const known = remembered.get(pool)
   if (known?.key === key) return known.partition
-  const visible = hidden ? pool.tools.filter(({ tool }) => !isHidden(tool, hidden)) : pool.tools
+  const visible = isHidden ? pool.tools.filter(({ tool }) => !hides(isHidden, tool)) : pool.tools
   const deferred = visible.filter((entry) => isDeferrable(entry, servers))
   const deferredNames = new Set(deferred.map(({ name }) => name))
   const immediate = visible.filter(({ name }) => !deferredNames.has(name)).sort(byOriginThenName)
@@ -97,15 +97,15 @@ type Remembered = { readonly key: string; readonly partition: ToolPartition }
 const remembered = new WeakMap<Pool, Remembered>()
 
 /** Returns a key of everything that may differ between two splits of one pool. */
-function splitKey(pool: Pool, servers: Servers, hidden?: (tool: Tool) => boolean): string {
+function splitKey(pool: Pool, servers: Servers, isHidden?: (tool: Tool) => boolean): string {
   const always = [...servers]
-    .filter(([, server]: [string, Server]) => server.alwaysLoad === true)
+    .filter(([, server]: [string, ServerDetails]) => server.alwaysLoad === true)
     .map(([name]) => name)
   const answers = askedTools(pool).map(
     ({ tool }) => `${Number(ask(tool.critical))}${Number(ask(tool.initializing))}`,
   )
-  const hiddenNames = hidden
-    ? pool.tools.filter(({ tool }) => isHidden(tool, hidden)).map(({ name }) => name)
+  const hiddenNames = isHidden
+    ? pool.tools.filter(({ tool }) => hides(isHidden, tool)).map(({ name }) => name)
     : []
   return JSON.stringify([always, answers, hiddenNames])
 }
@@ -133,9 +133,10 @@ function ask(mark: boolean | (() => boolean) | undefined): boolean {
   }
 }
 
-function isHidden(tool: Tool, hidden: (tool: Tool) => boolean): boolean {
+/** Evaluates the option `isHidden`; a tool for which it throws is hidden (S10). */
+function hides(isHidden: (tool: Tool) => boolean, tool: Tool): boolean {
   try {
-    return Boolean(hidden(tool))
+    return Boolean(isHidden(tool))
   } catch {
     return true
   }

@@ -10,12 +10,12 @@ import type { ConfigProblem, LintSettings, ServerConfig } from '../types.ts'
 import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './formats.ts'
 import { type Parsed, parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
-import { type Machine, thisMachine } from './places.ts'
+import { type LocalMachine, thisMachine } from './places.ts'
 import { repeatedNames } from './repeated-names.ts'
 import { configProblems, readServer } from './server.ts'
 
 /** The result of `readConfig`: the servers, the gateway's settings, and problems. */
-export type Config = {
+export type LoadedConfig = {
   /** The usable servers, in the order of the files. */
   readonly servers: readonly ServerConfig[]
   /** The settings of the section `gateway`, with defaults. */
@@ -46,8 +46,8 @@ export type ConfigText = {
 export async function readConfig(
   files: string | readonly (string | ConfigText)[],
   environment: Environment = process.env,
-  where: Partial<Machine> = {},
-): Promise<Config> {
+  where: Partial<LocalMachine> = {},
+): Promise<LoadedConfig> {
   const machine = { ...thisMachine(), ...where, environment }
   const read = await Promise.all([files].flat().map((file) => readEntries(file, machine)))
   const problems = read.flatMap((file) => file.problems)
@@ -70,7 +70,7 @@ export type FileEntries = {
 }
 
 /** Reads a file without expanding references. */
-export async function readEntries(source: string | ConfigText, machine: Machine): Promise<FileEntries> {
+export async function readEntries(source: string | ConfigText, machine: LocalMachine): Promise<FileEntries> {
   const path = resolve(machine.folder, typeof source === 'string' ? source : source.file)
   const document = typeof source === 'string' ? await readDocument(path) : documentIn(source.text, path)
   if (document.problem !== undefined)
@@ -116,7 +116,7 @@ function withoutUserKeys({ entries, problems }: FoundServers): FoundServers {
 
 function chooseServers(
   files: readonly FileEntries[],
-  machine: Machine,
+  machine: LocalMachine,
   report: (problem: ConfigProblem) => void,
 ): readonly ServerConfig[] {
   const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()

@@ -7,7 +7,7 @@ import type { ConfigProblem } from '../types.ts'
 import { translate } from './dialects.ts'
 import { recordOf, unknownKey } from './fields.ts'
 import { rootKeys } from './keys.ts'
-import type { Machine } from './places.ts'
+import type { LocalMachine } from './places.ts'
 import { inputVariable, respell, type Spelling } from './references.ts'
 
 /** A server entry of a file, translated to the keys of Toolshelf's own file; references are not expanded yet. */
@@ -34,7 +34,7 @@ export type FoundServers = {
 }
 
 /** Finds the servers in a parsed file. */
-export function findServers(document: unknown, file: string, machine: Machine): FoundServers {
+export function findServers(document: unknown, file: string, machine: LocalMachine): FoundServers {
   if (!isFields(document)) return { entries: [], problems: [{ message: 'it is not a JSON object.' }] }
   const groups = groupsIn(document, file, machine)
   const found = groups.map((group) => readGroup(group, file, machine))
@@ -54,7 +54,7 @@ type Group = {
   readonly project: string | undefined
 }
 
-function groupsIn(document: Fields, file: string, machine: Machine): readonly Group[] {
+function groupsIn(document: Fields, file: string, machine: LocalMachine): readonly Group[] {
   const own = projectOf(file, machine.home)
   const group = (key: string, servers: unknown, spelling: Spelling = 'common', project = own): Group[] =>
     servers === undefined ? [] : [{ key, servers, spelling, project }]
@@ -106,7 +106,7 @@ function isGemini(file: string, servers: unknown): boolean {
 function readGroup(
   { key, path = [key], servers, spelling, project }: Group,
   file: string,
-  machine: Machine,
+  machine: LocalMachine,
 ): FoundServers {
   if (!isFields(servers)) {
     const message = `"${key}" must be an object with a server for each name; it is ignored.`

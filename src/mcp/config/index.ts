@@ -1,9 +1,9 @@
 // Exports of mcp/config for other folders.
 export {
-  type Config,
   type ConfigText,
   definitionOf,
   type FileEntries,
+  type LoadedConfig,
   programOf,
   readConfig,
   readEntries,
@@ -19,7 +19,7 @@ export {
   type ConfigPlace,
   configPlaces,
   existingFiles,
-  type Machine,
+  type LocalMachine,
   ownConfigFile,
   projectConfigFiles,
   thisMachine,

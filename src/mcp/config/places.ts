@@ -7,7 +7,7 @@ import { posix, win32 } from 'node:path'
 import type { Environment } from '../../lib/index.ts'
 
 /** Everything read from the machine: environment, folders, platform. */
-export type Machine = {
+export type LocalMachine = {
   /** The user's home folder. */
   readonly home: string
   /** The current folder. */
@@ -29,7 +29,7 @@ export type ConfigPlace = {
 }
 
 /** Describes the machine that this process runs on. */
-export function thisMachine(): Machine {
+export function thisMachine(): LocalMachine {
   const { platform, env: environment } = process
   const machine = { home: folderOf(homedir), folder: folderOf(process.cwd), platform, environment }
   const script = ownScript()
@@ -55,7 +55,7 @@ function folderOf(find: () => string): string {
 }
 
 /** Lists the files of every known client, whether they exist or not; the user's own first. */
-export function configPlaces(machine: Machine): readonly ConfigPlace[] {
+export function configPlaces(machine: LocalMachine): readonly ConfigPlace[] {
   const user = userPlaces(machine).map(([client, file]) => ({ client, file, isProject: false }))
   const project = projectPlaces(machine).map(([client, file]) => ({ client, file, isProject: true }))
   const places = [...user, ...project]
@@ -64,7 +64,7 @@ export function configPlaces(machine: Machine): readonly ConfigPlace[] {
 
 type Place = readonly [client: string, file: string]
 
-function userPlaces(machine: Machine): Place[] {
+function userPlaces(machine: LocalMachine): Place[] {
   const { home, environment } = machine
   const { join } = pathsOf(machine)
   const applications = applicationFolder(machine)
@@ -100,7 +100,7 @@ function userPlaces(machine: Machine): Place[] {
  * Returns the folders of Claude Desktop. Windows redirects that of a packaged (MSIX) app, which then does not read the
  * ordinary one.
  */
-function claudeDesktopFolders(machine: Machine): string[] {
+function claudeDesktopFolders(machine: LocalMachine): string[] {
   const { join } = pathsOf(machine)
   const ordinary = join(applicationFolder(machine), 'Claude')
   if (machine.platform !== 'win32') return [ordinary]
@@ -110,7 +110,7 @@ function claudeDesktopFolders(machine: Machine): string[] {
 
 const clineInVsCode = ['globalStorage', 'saoudrizwan.claude-dev', 'settings', 'cline_mcp_settings.json']
 
-function projectPlaces(machine: Machine): Place[] {
+function projectPlaces(machine: LocalMachine): Place[] {
   const inProject = (...names: string[]) => pathsOf(machine).join(machine.folder, ...names)
   return [
     ['Claude Code', inProject('.mcp.json')],
@@ -126,12 +126,12 @@ function projectPlaces(machine: Machine): Place[] {
 }
 
 /** Returns the file that `toolshelf import` writes and `toolshelf mcp` reads. */
-export function ownConfigFile(machine: Machine): string {
+export function ownConfigFile(machine: LocalMachine): string {
   return pathsOf(machine).join(configFolder(machine), 'toolshelf', 'toolshelf.json')
 }
 
 /** Returns the user's own configuration, used in every folder. A gateway that a client starts reads nothing else. */
-export function userConfigFiles(machine: Machine): readonly string[] {
+export function userConfigFiles(machine: LocalMachine): readonly string[] {
   return [ownConfigFile(machine)]
 }
 
@@ -139,7 +139,7 @@ export function userConfigFiles(machine: Machine): readonly string[] {
  * Returns files of the current folder that configure servers, without the user's own. Untrusted: they came with the folder,
  * so nothing in them may be started, sent or expanded before the user has trusted their content.
  */
-export function projectConfigFiles(machine: Machine): readonly string[] {
+export function projectConfigFiles(machine: LocalMachine): readonly string[] {
   const names = ['toolshelf.json', '.mcp.json']
   const own = ownConfigFile(machine)
   return names.map((name) => pathsOf(machine).join(machine.folder, name)).filter((file) => file !== own)
@@ -158,17 +158,17 @@ export async function existingFiles(files: readonly string[]): Promise<string[]>
   return files.filter((_, index) => exists[index])
 }
 
-const pathsOf = ({ platform }: Machine) => (platform === 'win32' ? win32 : posix)
+const pathsOf = ({ platform }: LocalMachine) => (platform === 'win32' ? win32 : posix)
 
 /** Returns `$XDG_CONFIG_HOME`, else `~/.config`, on every system. */
-function configFolder(machine: Machine): string {
+function configFolder(machine: LocalMachine): string {
   const { isAbsolute, join } = pathsOf(machine)
   const { XDG_CONFIG_HOME: config } = machine.environment
   return config !== undefined && isAbsolute(config) ? config : join(machine.home, '.config')
 }
 
 /** Returns where desktop applications store their settings. */
-function applicationFolder(machine: Machine): string {
+function applicationFolder(machine: LocalMachine): string {
   const { join } = pathsOf(machine)
   const { home, platform, environment } = machine
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')

@@ -5,7 +5,7 @@ import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
 import { mapTexts, type ServerEntry } from './formats.ts'
 import { readLint, serverDefaults, serverKeys, toolKeys } from './keys.ts'
-import type { Machine } from './places.ts'
+import type { LocalMachine } from './places.ts'
 import { type Expanded, expand, withWorkspace } from './references.ts'
 import { hasUserValue, userValuesIn } from './user-values.ts'
 
@@ -41,7 +41,7 @@ const decisive = ['command', 'args', 'cwd', 'url']
 export function readServer(
   entry: ServerEntry,
   file: string,
-  machine: Machine,
+  machine: LocalMachine,
   fill: Fill = filling(entry, machine),
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
@@ -83,8 +83,8 @@ export function readServer(
     deny: values.deny ?? [],
     ...(values.elicitation ? { elicitation: values.elicitation } : {}),
     ...(values.sampling ? { sampling: values.sampling } : {}),
-    connectTimeout: values.connectTimeout ?? serverDefaults.connectTimeout,
-    callTimeout: values.callTimeout ?? serverDefaults.callTimeout,
+    connectTimeoutMs: values.connectTimeout ?? serverDefaults.connectTimeout,
+    callTimeoutMs: values.callTimeout ?? serverDefaults.callTimeout,
     ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
     ...(values.trustAnnotations ? { trustAnnotations: true } : {}),
     ...(lint ? { lint: lint.settings } : {}),
@@ -132,7 +132,7 @@ type Made<Value> = { readonly value: Value; readonly problems: readonly string[]
 /** Expands the references in a string. */
 export type Fill = (text: string) => Expanded
 
-function filling({ project }: ServerEntry, { folder, environment }: Machine): Fill {
+function filling({ project }: ServerEntry, { folder, environment }: LocalMachine): Fill {
   const known = withWorkspace(environment, project ?? folder)
   return (text) => expand(text, known)
 }
@@ -188,7 +188,7 @@ function makeTransport(
   kind: TransportKind,
   { command = '', args = [], env = recordOf([]), cwd, url = '', headers = recordOf([]) }: ServerValues,
   { base, project }: ServerEntry,
-  { home }: Machine,
+  { home }: LocalMachine,
 ): StdioConfig | RemoteConfig {
   if (kind !== 'stdio') return { kind, url: url.trim(), headers }
   return {
@@ -224,7 +224,7 @@ function wordsOf(transport: StdioConfig | RemoteConfig): readonly string[] {
 const OWN_ENTRY = 'it is Toolshelf itself; it is left out.'
 
 /** Returns whether a command starts this gateway, which would start itself endlessly. */
-function isToolshelf(transport: StdioConfig | RemoteConfig, { program }: Machine): boolean {
+function isToolshelf(transport: StdioConfig | RemoteConfig, { program }: LocalMachine): boolean {
   if (transport.kind !== 'stdio') return false
   const { command, args } = transport
   const script = program?.[1]

@@ -186,7 +186,7 @@ class GatewayClientSession implements ClientSession {
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     const isCompact = this.mode() === 'bridge'
     await Promise.all([
-      host.refreshStaleLists({ timeout: MAX_REFRESH_MS }),
+      host.refreshStaleLists({ timeoutMs: MAX_REFRESH_MS }),
       isCompact || this.#options.refresh?.(),
     ])
     const outcome = await shelf.search(input, { wasReported, missed: this.#missed, trace, isCompact })

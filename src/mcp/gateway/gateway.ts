@@ -261,7 +261,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     isRecognised,
     user,
     usage: options.usage,
-    shelf: shelf.fork({ subAgent: false }),
+    shelf: shelf.fork({ isSubAgent: false }),
     mode: () => listingModeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
     loaded,

@@ -127,7 +127,7 @@ function answerToolRequests(
     if (clientSession.mode() === 'list') await refresh?.()
     relisting.listed()
     shared?.listed()
-    void host.refreshStaleLists({ timeout: MAX_REFRESH_MS })
+    void host.refreshStaleLists({ timeoutMs: MAX_REFRESH_MS })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
   })

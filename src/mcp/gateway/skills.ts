@@ -18,11 +18,11 @@ import {
 import { DISCOVER_SKILLS, discoverSkillsTool, type OwnTool, readSkillTool } from '../greeting/index.ts'
 import type { Addresses } from '../lists/index.ts'
 import {
+  createServerSkills,
   type OfferedSkill,
   offersSkills,
   type ServerSkill,
   type SkillEntry,
-  serverSkills,
 } from '../skills/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 
@@ -71,7 +71,7 @@ export function createSkillShelf(
   addresses: Addresses,
   { rank = classicRank, others }: GatewaySkills = {},
 ): SkillShelf {
-  const ofServers = serverSkills(host)
+  const ofServers = createServerSkills(host)
   const discovered = createDiscovered()
   const all = async () => [...(others ? await others() : []), ...ofServers.list()]
   const entriesFor = rememberEntries()

@@ -13,7 +13,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export class ClientMessageTooLong extends Error {}
 
 /** Options of `serveMcpGatewayOnStdio`. */
-export type StdioOptions = {
+export type McpStdioOptions = {
   /** Where the client writes. Default: stdin. */
   readonly input?: Readable
   /** Where the client reads. Default: stdout. */
@@ -31,7 +31,7 @@ export type StdioOptions = {
  */
 export async function serveMcpGatewayOnStdio(
   gateway: McpGateway,
-  { input = process.stdin, output = process.stdout, answered }: StdioOptions = {},
+  { input = process.stdin, output = process.stdout, answered }: McpStdioOptions = {},
 ): Promise<void> {
   await gateway.host.readCache()
   let end = () => {}

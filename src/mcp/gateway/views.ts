@@ -56,12 +56,12 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
   const personalViews = new WeakMap<UserLayer, ClientView>()
 
   function restricted(rights: Rights, { id, shelf, host }: Base): ClientView {
-    const hidden = {
+    const hide = {
       server: (name: string) => !rights.seesServer(name),
       tool: ({ server, original }: { readonly server: string | undefined; readonly original: string }) =>
         server !== undefined && !rights.seesTool(server, original),
     }
-    const own = shelf.fork({ subAgent: false, hidden })
+    const own = shelf.fork({ isSubAgent: false, hide })
     const has = (one: Shelf, name: string) => one.partition().pool.byName.has(name)
     return createView(
       id,

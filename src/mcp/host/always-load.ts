@@ -6,13 +6,15 @@ import type { ListedTool, ServerConfig } from '../types.ts'
 
 /** Limits for always-loaded tools. */
 export type AlwaysLoadLimits = {
-  /** Tools that one server marks with `_meta["anthropic/alwaysLoad"]`. */
+  /** Tools that one server marks with `_meta["anthropic/alwaysLoad"]`. Default: 10. */
   readonly toolsPerServer: number
+  /** Tokens of these tools. Default: 5000. */
   readonly tokensPerServer: number
-  /** Tools that all servers together mark. */
+  /** Tools that all servers together mark. Default: 30. */
   readonly tools: number
+  /** Tokens of these tools. Default: 15,000. */
   readonly tokens: number
-  /** Characters of JSON in total, including what the user configured. */
+  /** Characters of JSON in total, including what the user configured. Default: 3,000,000. */
   readonly totalCharacters: number
 }
 

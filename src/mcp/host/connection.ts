@@ -114,7 +114,7 @@ class ServerConnection implements Connection {
   }
 
   call(tool: string, input: Fields | undefined, options: CallOptions) {
-    const { timeout = this.#config.callTimeout, questionHandler: handler, ...rest } = options
+    const { timeoutMs = this.#config.callTimeoutMs, questionHandler: handler, ...rest } = options
     return this.#use(handler, (session, questionHandler) =>
       withPacedProgress(rest, this.#redactor.text, (paced) => {
         const listed = this.#record.view().tools.find(({ name }) => name === tool)
@@ -122,18 +122,18 @@ class ServerConnection implements Connection {
           ...(questionHandler ? { questionHandler } : {}),
           ...(listed ? { tool: listed } : {}),
         }
-        return session.call(tool, input, { ...paced, timeout, ...optional })
+        return session.call(tool, input, { ...paced, timeoutMs, ...optional })
       }),
     )
   }
 
   request(method: string, params: Fields | undefined, options: CallOptions) {
-    const { timeout = this.#config.callTimeout, questionHandler: handler, ...rest } = options
+    const { timeoutMs = this.#config.callTimeoutMs, questionHandler: handler, ...rest } = options
     return this.#use(
       handler,
       (session, questionHandler) =>
         withPacedProgress(rest, this.#redactor.text, async (paced) => {
-          const all = { ...paced, timeout, ...(questionHandler ? { questionHandler } : {}) }
+          const all = { ...paced, timeoutMs, ...(questionHandler ? { questionHandler } : {}) }
           return redactLists(method, await session.request(method, params, all), this.#redactor)
         }),
       CALLS.has(method),
@@ -248,7 +248,7 @@ class ServerConnection implements Connection {
 
   async #listTools(session: ServerSession): Promise<Listed> {
     if (!session.capabilities.tools) return { entries: [], isCut: false, ttlMs: undefined }
-    return session.list('tools/list', 'tools', this.#config.connectTimeout)
+    return session.list('tools/list', 'tools', this.#config.connectTimeoutMs)
   }
 
   async #adopt(session: ServerSession, listed: Listed | undefined, startMilliseconds: number): Promise<void> {

@@ -32,7 +32,7 @@ export function watchHealth({ session, times, later, isBusy, isOver, onSilence }
     onSilence()
   }
   const answers = () =>
-    session.request('ping', undefined, { timeout: times.pingTimeoutMs }).then(
+    session.request('ping', undefined, { timeoutMs: times.pingTimeoutMs }).then(
       () => true,
       (error: unknown) => !isSilence(error),
     )

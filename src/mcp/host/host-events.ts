@@ -32,7 +32,7 @@ export function eventOf(
 export type WaitOptions = {
   readonly signal: AbortSignal
   /** Milliseconds; no limit if undefined. */
-  readonly timeout: number | undefined
+  readonly timeoutMs: number | undefined
 }
 
 /** The listeners of a host. */
@@ -65,7 +65,7 @@ export function createListeners(notify: (message: string) => void): Listeners {
         }
       }
     },
-    async untilNot(condition, { signal, timeout }) {
+    async untilNot(condition, { signal, timeoutMs }) {
       let timer: ReturnType<typeof setTimeout> | undefined
       await new Promise<void>((resolve) => {
         const leave = () => {
@@ -78,7 +78,7 @@ export function createListeners(notify: (message: string) => void): Listeners {
         }
         listeners.add(look)
         signal.addEventListener('abort', leave)
-        if (timeout !== undefined) timer = setTimeout(leave, timeout)
+        if (timeoutMs !== undefined) timer = setTimeout(leave, timeoutMs)
         look()
       })
       clearTimeout(timer)

@@ -39,17 +39,17 @@ export type McpHostOptions = {
   readonly shelf: Shelf
   /** The servers, as `readConfig` returns them. */
   readonly servers: readonly ServerConfig[]
-  /** Where to store definitions between runs; false stores none. */
+  /** Where to store definitions between runs; false stores none. Default: in the user's cache folder. */
   readonly cacheFolder?: string | false
   /** Replaces the cache in `cacheFolder`. */
   readonly cache?: DefinitionCache
-  /** Ignores definitions stored by earlier runs, but stores new ones. */
+  /** Ignores definitions stored by earlier runs, but stores new ones. Default: false. */
   readonly isCacheIgnored?: boolean
-  /** How many servers start at a time. */
+  /** How many servers start at a time. Default: 4. */
   readonly concurrency?: number
   /** Remembers definitions, so that later changes are detected. */
   readonly pins?: PinChecker
-  /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. */
+  /** Whether a tool, a prompt or instructions that changed since first seen are only reported or also held back. Default: `report`. */
   readonly onChange?: 'report' | 'hold'
   /** Returns the sentence that says how to accept a server's changes, for messages. Default: names `pins.accept`. */
   readonly acceptHint?: (server: string) => string
@@ -68,7 +68,7 @@ export type McpHostOptions = {
   readonly notify?: (message: string) => void
   /** The name and version that servers see. */
   readonly clientInfo?: { readonly name: string; readonly version: string }
-  /** Timeouts and intervals. */
+  /** Timeouts and intervals in place of the defaults. */
   readonly times?: Partial<HostTimeouts>
   /** Limits for the output of server processes. */
   readonly limits?: StdioLimits
@@ -83,7 +83,7 @@ export type McpHostOptions = {
  * const { servers } = await readConfig(['.mcp.json'])
  * const host = createMcpHost({ shelf, servers })
  * host.start()
- * await host.settled({ timeout: 5000 })
+ * await host.settled({ timeoutMs: 5000 })
  */
 export function createMcpHost(options: McpHostOptions): McpHost {
   if (!Array.isArray(options.servers) || options.servers.some((server) => !server?.transport?.kind))
@@ -221,7 +221,7 @@ class ServerHost implements McpHost {
     return allowed
   }
 
-  async settled({ timeout, only }: { timeout?: number; only?: 'alwaysLoad' } = {}): Promise<void> {
+  async settled({ timeoutMs, only }: { timeoutMs?: number; only?: 'alwaysLoad' } = {}): Promise<void> {
     const isPending = () =>
       this.#members
         .all()
@@ -229,7 +229,7 @@ class ServerHost implements McpHost {
           ({ config, connection }) =>
             connection.view().state === 'pending' && (only !== 'alwaysLoad' || config.alwaysLoad === true),
         )
-    await this.#listeners.untilNot(isPending, { signal: this.#closing.signal, timeout })
+    await this.#listeners.untilNot(isPending, { signal: this.#closing.signal, timeoutMs })
     await Promise.all(this.#members.all().map(({ publishing }) => publishing))
   }
 
@@ -258,9 +258,9 @@ class ServerHost implements McpHost {
     for (const { connection } of this.#members.all()) connection.watchLists()
   }
 
-  async refreshStaleLists({ timeout }: { timeout: number }): Promise<void> {
+  async refreshStaleLists({ timeoutMs }: { timeoutMs: number }): Promise<void> {
     const all = Promise.all(this.#members.all().map(({ connection }) => connection.refreshStaleLists()))
-    await withTimeout(all, timeout, 'late').catch(() => {}) // The next access gets it.
+    await withTimeout(all, timeoutMs, 'late').catch(() => {}) // The next access gets it.
   }
 
   listen(listener: (event: HostEvent) => void): () => void {

@@ -1,7 +1,7 @@
 // Publishes what a server lists: its tools to the shelf, its prompts, skills and instructions to clients. May hold back
 // what changed since it was first seen.
 import { isDeepStrictEqual } from 'node:util'
-import type { Server, Shelf } from '../../core/index.ts'
+import type { ServerDetails, Shelf } from '../../core/index.ts'
 import { quote, unsafeKinds } from '../../lib/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
@@ -27,7 +27,7 @@ export type MemberListsOptions = {
   readonly find: (server: string) => Member | undefined
 }
 
-const CORE_STATE: { readonly [state in ServerState]: Server['state'] } = {
+const CORE_STATE: { readonly [state in ServerState]: ServerDetails['state'] } = {
   idle: 'connected',
   pending: 'pending',
   connected: 'connected',

@@ -4,23 +4,23 @@
 
 /** Timeouts and intervals of a host, in milliseconds. */
 export type HostTimeouts = {
-  /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. */
+  /** Delay of the first retry; doubles with each failure, up to `maxRetryMs`. Default: 1000. */
   readonly firstRetryMs: number
-  /** Longest delay between two retries. */
+  /** Longest delay between two retries. Default: 300,000. */
   readonly maxRetryMs: number
-  /** Time without calls after which a lazy server is stopped. */
+  /** Time without calls after which a lazy server is stopped. Default: 300,000. */
   readonly idleMs: number
-  /** Interval between health checks of an inactive server. */
+  /** Interval between health checks of an inactive server. Default: 60,000. */
   readonly healthIntervalMs: number
-  /** Timeout of a health check. */
+  /** Timeout of a health check. Default: 10,000. */
   readonly pingTimeoutMs: number
-  /** Time after which a server that is still starting no longer delays the next one. */
+  /** Time after which a server that is still starting no longer delays the next one. Default: 2000. */
   readonly startSlotMs: number
-  /** Shortest interval between two refreshes of a list that keeps changing. */
+  /** Shortest interval between two refreshes of a list that keeps changing. Default: 500. */
   readonly refreshMs: number
-  /** Interval between checks whether a definition held back has been accepted. */
+  /** Interval between checks whether a definition held back has been accepted. Default: 2000. */
   readonly pinRecheckMs: number
-  /** How long to wait for the running calls of a server that was removed. */
+  /** How long to wait for the running calls of a server that was removed. Default: 60,000. */
   readonly drainMs: number
 }
 

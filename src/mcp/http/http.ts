@@ -36,22 +36,22 @@ import { createStateless } from './stateless.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 
 /** Options of `serveMcpGatewayOnHttp`. */
-export type HttpOptions = {
+export type McpHttpOptions = {
   /** The port; 0 for any free one. */
   readonly port: number
-  /** The host to listen on. Default: loopback; any other needs a key or users. */
+  /** The address to listen on; any other than loopback needs a key or users. Default: `127.0.0.1`. */
   readonly address?: string
-  /** The bearer token that clients must send. */
+  /** The bearer token that clients must send. Default: none. */
   readonly key?: string
   /** Additional host names under which clients may reach it. */
   readonly hosts?: readonly string[]
-  /** Milliseconds after which the session of an inactive client ends. */
+  /** Milliseconds after which the session of an inactive client ends. Default: 600,000. */
   readonly idleMs?: number
   /** Maximum number of clients at a time. Default: 1,000. */
   readonly maxSessions?: number
   /** Maximum bytes of a request's body. Default: 32 MB. */
   readonly maxBodyBytes?: number
-  /** Milliseconds that a client may take to read a response. */
+  /** Milliseconds that a client may go without reading its response. Default: 60,000. */
   readonly stalledMs?: number
   /** Finds the user of each request, which determines what it sees. `key` stays valid and sees everything. */
   readonly users?: Authenticator | undefined
@@ -69,7 +69,7 @@ export type HttpOptions = {
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
   readonly proxies?: readonly string[]
-  /** Lets anyone read `/metrics`; otherwise they need the key, if there is one. */
+  /** Lets anyone read `/metrics`; otherwise they need the key, if there is one. Default: false. */
   readonly hasOpenMetrics?: boolean
   /** Conditions, besides the gateway's own, for `/ready` to report ready. */
   readonly readinessChecks?: readonly ReadinessCheck[]
@@ -78,11 +78,11 @@ export type HttpOptions = {
 }
 
 /** A gateway that listens for HTTP clients. */
-export type HttpGateway = {
+export type McpHttpGateway = {
   /** The URL of the endpoint, such as `http://127.0.0.1:8080/mcp`. */
   readonly url: string
-  /** Returns the number of running calls. */
-  running(): number
+  /** Returns the number of requests in progress, without streams of notifications. */
+  activeRequests(): number
   /** Returns the number of sessions of clients of the older protocol. */
   sessions(): number
   /** Reloads the files of the certificate. */
@@ -114,7 +114,10 @@ const UNANSWERED = 499
  * @example
  * const { url, close } = await serveMcpGatewayOnHttp(gateway, { port: 8080 })
  */
-export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOptions): Promise<HttpGateway> {
+export async function serveMcpGatewayOnHttp(
+  gateway: McpGateway,
+  options: McpHttpOptions,
+): Promise<McpHttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idleMs = 600_000, maxSessions = 1000 } = options
   const { users, usage, trace, protectedResource } = options
   checkAddress(address, options)
@@ -175,7 +178,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
   })
   return {
     url: url + PATH,
-    running: traffic.running,
+    activeRequests: traffic.running,
     sessions: sessions.size,
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
@@ -189,7 +192,7 @@ export async function serveMcpGatewayOnHttp(gateway: McpGateway, options: HttpOp
   }
 }
 
-function checkAddress(address: string, { key, users }: HttpOptions): void {
+function checkAddress(address: string, { key, users }: McpHttpOptions): void {
   if (LOOPBACK.has(address) || key || users) return
   throw new OptionError(
     'key',
@@ -218,9 +221,9 @@ function once(work: () => Promise<void>): () => Promise<void> {
 }
 
 /** Checks that servers whose tools every client sees at once have listed them, or had enough time. */
-function alwaysLoadedServers(host: McpHost, timeout: number): ReadinessCheck {
+function alwaysLoadedServers(host: McpHost, timeoutMs: number): ReadinessCheck {
   let hasSettled = false
-  void host.settled({ timeout, only: 'alwaysLoad' }).then(() => {
+  void host.settled({ timeoutMs, only: 'alwaysLoad' }).then(() => {
     hasSettled = true
   })
   return {

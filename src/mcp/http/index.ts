@@ -1,2 +1,2 @@
 // Exports of mcp/http for other folders.
-export { type HttpGateway, type HttpOptions, serveMcpGatewayOnHttp } from './http.ts'
+export { type McpHttpGateway, type McpHttpOptions, serveMcpGatewayOnHttp } from './http.ts'

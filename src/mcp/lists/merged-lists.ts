@@ -68,7 +68,7 @@ export function createMergedLists(host: McpHost): MergedLists {
     async collect(kind) {
       firstWait ??= onFirstStart(host)
       await firstWait
-      void host.refreshStaleLists({ timeout: PAGE_TIMEOUT_MS })
+      void host.refreshStaleLists({ timeoutMs: PAGE_TIMEOUT_MS })
       const servers = host.status().filter(({ state }) => state !== 'disabled')
       return servers.flatMap(({ name: server, [kind.list]: listed = [] }) => {
         let size = 0
@@ -91,8 +91,8 @@ async function onFirstStart(host: McpHost): Promise<void> {
 
 async function untilListed(host: McpHost): Promise<void> {
   const startedAt = performance.now()
-  await host.settled({ timeout: FIRST_WAIT_MS })
+  await host.settled({ timeoutMs: FIRST_WAIT_MS })
   await host.refreshStaleLists({
-    timeout: Math.max(MIN_WAIT_MS, FIRST_WAIT_MS - (performance.now() - startedAt)),
+    timeoutMs: Math.max(MIN_WAIT_MS, FIRST_WAIT_MS - (performance.now() - startedAt)),
   })
 }

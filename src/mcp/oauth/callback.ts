@@ -19,7 +19,7 @@ export type CallbackOptions = {
   /** The port. Default: any free one. */
   readonly port?: number
   /** Milliseconds. Default: five minutes. */
-  readonly timeout?: number
+  readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
 
@@ -27,7 +27,7 @@ export type CallbackOptions = {
 export async function listenForCallback({
   state,
   port = 0,
-  timeout = FIVE_MINUTES_MS,
+  timeoutMs = FIVE_MINUTES_MS,
   signal,
 }: CallbackOptions): Promise<Callback> {
   const { promise: answer, resolve, reject } = withResolvers<URLSearchParams>()
@@ -56,7 +56,7 @@ export async function listenForCallback({
       ? new OptionError('port', `port ${port} is in use`, 'set the option "port" to another')
       : new Error(error.message)
   })
-  const timer = setTimeout(() => reject(new Error('the login timed out; run it again')), timeout)
+  const timer = setTimeout(() => reject(new Error('the login timed out; run it again')), timeoutMs)
   const cancel = () => reject(new Error('the login was cancelled'))
   signal?.addEventListener('abort', cancel)
   if (signal?.aborted) cancel()

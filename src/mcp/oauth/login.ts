@@ -45,7 +45,7 @@ export type LoginOptions = {
   /** Scopes to request in addition to what the server demands. */
   readonly scope?: string
   /** Milliseconds until the login is abandoned. */
-  readonly timeout?: number
+  readonly timeoutMs?: number
   readonly signal?: AbortSignal
 }
 
@@ -116,9 +116,9 @@ async function authorize(
   asked: Asked,
   file: CredentialFile,
 ): Promise<void> {
-  const { port, timeout, signal } = options
+  const { port, timeoutMs, signal } = options
   const state = randomBytes(32).toString('base64url')
-  const callback = await listenForCallback({ state, port, timeout, signal })
+  const callback = await listenForCallback({ state, port, timeoutMs, signal })
   try {
     const provider = createLoginProvider(options, callback.url, state, file)
     const fetchFn: typeof fetch = (input, init) => briefFetch(input, { signal, ...init })
@@ -228,7 +228,7 @@ async function countTools(
   })
   try {
     return session.capabilities.tools
-      ? (await session.list('tools/list', 'tools', config.connectTimeout)).entries.length
+      ? (await session.list('tools/list', 'tools', config.connectTimeoutMs)).entries.length
       : 0
   } finally {
     await session.close()

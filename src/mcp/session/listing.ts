@@ -23,7 +23,7 @@ const MAX_CHARACTERS = 16_000_000
 export async function listPages(
   ask: (params: Fields | undefined) => Promise<Fields>,
   field: string,
-  timeout: number,
+  timeoutMs: number,
 ): Promise<Listed> {
   const entries: unknown[] = []
   const seen = new Set<unknown>()
@@ -58,8 +58,8 @@ export async function listPages(
     }
     return true
   }
-  const late = `it did not list its ${field} within ${seconds(timeout)}`
-  const isCut = await withTimeout(walk(), timeout, late).catch((error: Error) => {
+  const late = `it did not list its ${field} within ${seconds(timeoutMs)}`
+  const isCut = await withTimeout(walk(), timeoutMs, late).catch((error: Error) => {
     isLate = true
     throw isSilence(error) ? new Error(late, { cause: error }) : error
   })

@@ -56,7 +56,7 @@ export type ServerSession = {
   /** Returns the last lines that the process wrote to stderr; empty for a remote server. */
   stderr(): string
   /** Reads all pages of a list, up to a limit. */
-  list(method: string, field: string, timeout: number): Promise<Listed>
+  list(method: string, field: string, timeoutMs: number): Promise<Listed>
   call(name: string, input: Fields | undefined, options: SessionCallOptions): Promise<CallOutput>
   request(method: string, params: Fields | undefined, options: SessionCallOptions): Promise<Fields>
   /** Sends a notification, such as that the roots have changed; does nothing in the newer protocol, which has none. */
@@ -66,7 +66,7 @@ export type ServerSession = {
 
 /** Options of a call in a session. */
 export type SessionCallOptions = CallOptions & {
-  readonly timeout: number
+  readonly timeoutMs: number
   /** The tool as listed: a modern server over HTTP may require some arguments as headers. */
   readonly tool?: ListedTool
 }
@@ -95,7 +95,7 @@ export type ServerSessionOptions = {
 /** Opens a session; rejects with a `SessionError` if that fails. */
 export async function openServerSession(options: ServerSessionOptions): Promise<ServerSession> {
   const { config, isKnownLegacy } = options
-  const deadline = Date.now() + config.connectTimeout
+  const deadline = Date.now() + config.connectTimeoutMs
   const { transport } = config
   if (transport.kind === 'stdio') {
     const open = (isLegacy: boolean) =>
@@ -194,7 +194,7 @@ async function connect(
   options.signal.addEventListener('abort', stop, { once: true })
   try {
     options.signal.throwIfAborted()
-    await withTimeout(opening, left, `it did not answer within ${seconds(config.connectTimeout)}`)
+    await withTimeout(opening, left, `it did not answer within ${seconds(config.connectTimeoutMs)}`)
   } catch (error) {
     options.signal.removeEventListener('abort', stop)
     await transport.close().catch(() => {})
@@ -264,8 +264,8 @@ function createRequests(
     sendOnce(method, withMeta(params, options), options)
 
   return {
-    list: (method, field, timeout) =>
-      listPages((params) => send(method, params, { timeout }), field, timeout),
+    list: (method, field, timeoutMs) =>
+      listPages((params) => send(method, params, { timeoutMs }), field, timeoutMs),
     async call(name, input, options) {
       const params = { name, arguments: { ...input } }
       if (!options.tool || !modern || child) return readOutput(await send('tools/call', params, options))

@@ -31,9 +31,9 @@ export type StdioTransport = Transport & {
 
 /** Limits of a server process. */
 export type StdioLimits = {
-  /** Bytes of one message from the server, and of messages to it that wait to be read. */
+  /** Bytes of one message from the server, and of messages to it that wait to be read. Default: 32 MB. */
   readonly maxMessageBytes: number
-  /** Milliseconds from closing its input to SIGTERM, from there to SIGKILL, and from there to giving up. */
+  /** Milliseconds from closing its input to SIGTERM, from there to SIGKILL, and from there to giving up. Default: 1000. */
   readonly graceMs: number
   /** Milliseconds without reading after which a server with a full input is killed. Default: 30 s. */
   readonly stuckMs?: number

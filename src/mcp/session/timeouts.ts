@@ -9,7 +9,7 @@ import { SilenceError } from './silence.ts'
 export type Timeouts = {
   /** Makes a request, and cancels it after `timeout` milliseconds without a response or progress. */
   limit<Value>(
-    options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeout: number },
+    options: Pick<CallOptions, 'signal' | 'onProgress'> & { readonly timeoutMs: number },
     request: (options: RequestOptions) => Promise<Value>,
   ): Promise<Value>
   /** Runs `answer` for a question of the server; no request times out meanwhile, and all timeouts restart after it. */
@@ -24,12 +24,15 @@ export function createTimeouts(): Timeouts {
   const renewals = new Set<() => void>()
   let questions = 0
   return {
-    async limit({ timeout, signal, onProgress }, request) {
+    async limit({ timeoutMs, signal, onProgress }, request) {
       const late = new AbortController()
       let timer: ReturnType<typeof setTimeout> | undefined
       const renew = () => {
         clearTimeout(timer)
-        timer = setTimeout(() => (questions > 0 ? renew() : late.abort(new SilenceError(timeout))), timeout)
+        timer = setTimeout(
+          () => (questions > 0 ? renew() : late.abort(new SilenceError(timeoutMs))),
+          timeoutMs,
+        )
       }
       renew()
       renewals.add(renew)

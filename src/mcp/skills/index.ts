@@ -1,4 +1,9 @@
 // Exports of mcp/skills for other folders.
 
 export { isFileOf, offersSkills, readSkillEntries, SKILLS, type SkillEntry } from './entry.ts'
-export { type OfferedSkill, type ServerSkill, type ServerSkills, serverSkills } from './server-skills.ts'
+export {
+  createServerSkills,
+  type OfferedSkill,
+  type ServerSkill,
+  type ServerSkills,
+} from './server-skills.ts'

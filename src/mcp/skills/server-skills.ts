@@ -40,10 +40,10 @@ const MAX_DESCRIPTION_LENGTH = 1024
  * Returns the skills that the servers of a host offer. Names begin with the server's: `github/refunds`.
  *
  * @example
- * const skills = serverSkills(host)
+ * const skills = createServerSkills(host)
  * const text = await skills.list()[0]?.read()
  */
-export function serverSkills(host: Pick<McpHost, 'status' | 'request' | 'watchLists'>): ServerSkills {
+export function createServerSkills(host: Pick<McpHost, 'status' | 'request' | 'watchLists'>): ServerSkills {
   host.watchLists()
   let known: readonly ServerSkill[] = []
   let sources: readonly unknown[] = []

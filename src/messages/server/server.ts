@@ -36,7 +36,7 @@ import { failureReason, outcomeHeaders, type RequestContext, recordRequest } fro
 import { sendFailure } from './respond.ts'
 
 /** Options of `serveMessagesGateway`. */
-export type ServeOptions = {
+export type MessagesHttpOptions = {
   /** Answers the requests. */
   readonly gateway: MessagesGateway
   /** The mode for requests that do not choose one. Default: `auto`. */
@@ -45,7 +45,7 @@ export type ServeOptions = {
   readonly metrics?: MessagesMetrics
   /** The port; 0 for any free one. */
   readonly port: number
-  /** Address to listen on. Default: 127.0.0.1. */
+  /** The address to listen on; any other than loopback needs `keys` or `users`, unless `isOpen`. Default: `127.0.0.1`. */
   readonly address?: string
   /** Keys that clients must send, each with a mode of its own if it has one. */
   readonly keys?: readonly ClientKey[]
@@ -59,17 +59,17 @@ export type ServeOptions = {
   readonly hosts?: readonly string[]
   /** Additional requests to forward: a method and a path; `*` matches one segment, as in `GET /v1/files/*`. */
   readonly forward?: readonly string[]
-  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. */
+  /** Allows listening beyond loopback without a key: anyone who can reach the gateway may use it. Default: false. */
   readonly isOpen?: boolean
-  /** Maximum size of a request body in bytes. */
+  /** Maximum bytes of a request body. Default: 32 MB. */
   readonly maxBodyBytes?: number
-  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. */
+  /** Maximum bytes of request bodies held at once; one client may use three quarters of it. Default: 512 MB. */
   readonly maxHeldBytes?: number
-  /** Milliseconds without an event before a stream gets a ping. */
+  /** Milliseconds without an event before a stream gets a ping. Default: 15,000. */
   readonly silenceMs?: number
-  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. */
+  /** Milliseconds after which a stream starts without waiting for the upstream; later errors become events. Default: 5000. */
   readonly headWaitMs?: number
-  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. */
+  /** Milliseconds for receiving a whole request; its headers must arrive within a minute. Default: 300,000. */
   readonly requestTimeoutMs?: number
   /** Called about wrong keys, at most once a minute. */
   readonly notify?: (message: string) => void
@@ -81,7 +81,7 @@ export type ServeOptions = {
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
   readonly proxies?: readonly string[]
-  /** Lets anyone read `/metrics`; without it they need a key, if there is one. */
+  /** Lets anyone read `/metrics`; without it they need a key, if there is one. Default: false. */
   readonly hasOpenMetrics?: boolean
   /** Conditions, besides the gateway's own, for `/ready` to report ready. */
   readonly readinessChecks?: readonly ReadinessCheck[]
@@ -108,11 +108,11 @@ export type RequestRecord = {
 }
 
 /** A listening gateway. */
-export type RunningServer = {
+export type MessagesHttpGateway = {
   /** The URL at which it listens. */
   readonly url: string
-  /** The number of requests in progress. */
-  active(): number
+  /** Returns the number of requests in progress. */
+  activeRequests(): number
   /** Reads the files of the certificate again. */
   reloadTls(): void
   /**
@@ -138,7 +138,7 @@ const UNANSWERED = 499
  * @example
  * const { url, close } = await serveMessagesGateway({ gateway: createMessagesGateway({ upstream }), port: 3388 })
  */
-export async function serveMessagesGateway(options: ServeOptions): Promise<RunningServer> {
+export async function serveMessagesGateway(options: MessagesHttpOptions): Promise<MessagesHttpGateway> {
   const { gateway, setting = AUTO, metrics = createMessagesMetrics(), port } = options
   const { address = '127.0.0.1', keys = [], hosts = [] } = options
   const { maxBodyBytes = MAX_BODY_BYTES, silenceMs = SILENCE_MS, isOpen = false, onDone = () => {} } = options
@@ -201,7 +201,7 @@ export async function serveMessagesGateway(options: ServeOptions): Promise<Runni
   })
   return {
     url,
-    active: () => active,
+    activeRequests: () => active,
     reloadTls: () => tls?.reload(),
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
@@ -226,7 +226,7 @@ function needsKey(address: string): OptionError {
 
 /** What the server needs to be operated: certificates, readiness and metrics. */
 function openService(
-  { tls: files, notify, readinessChecks = [], ...options }: ServeOptions,
+  { tls: files, notify, readinessChecks = [], ...options }: MessagesHttpOptions,
   metrics: MessagesMetrics,
 ) {
   const tls = files && openTlsFiles(files, { notify })

@@ -5,13 +5,13 @@ import type { Timer } from '../../core/index.ts'
 import {
   capabilityOf,
   codingAgentPolicy,
-  createShelf,
+  createPureShelf,
   defaultCapabilities,
+  type PureShelfOptions,
   type Rank,
   SEARCH_TOOL,
   type Shelf,
   ShelfError,
-  type ShelfOptions,
   type Tool,
 } from '../../core/index.ts'
 import { nameOf } from '../../core/oracle/index.ts'
@@ -84,7 +84,7 @@ async function openShelf(
   try {
     const own = tools.filter((tool) => !isCustom(tool)).map(withoutMarks)
     const settings = shelfOptions(tools, options)
-    const shelf = createShelf({ ...settings, tools: await readTools(tools, options, settings, slice) })
+    const shelf = createPureShelf({ ...settings, tools: await readTools(tools, options, settings, slice) })
     await yieldIfOver(slice)
     const partition = shelf.partition()
     const twice = own.map(nameOf).find((name) => partition.pool.byName.has(name))
@@ -111,10 +111,10 @@ async function openShelf(
 async function readTools(
   tools: readonly Fields[],
   { keep }: ShelveOptions,
-  settings: ShelfOptions,
+  settings: PureShelfOptions,
   slice: Slice | undefined,
 ): Promise<Tool[]> {
-  const reading = createShelf(settings)
+  const reading = createPureShelf(settings)
   const custom = tools.filter(isCustom)
   const isDeferring = custom.some((tool) => tool.defer_loading === true)
   const hasMcpNames = custom.some((tool) => nameOf(tool).startsWith('mcp__'))
@@ -134,7 +134,7 @@ function cannot(why: string): string {
 }
 
 /** Shelf options for the `native` wire; wire/lower.ts later translates requests for other upstreams. */
-function shelfOptions(tools: readonly Fields[], options: ShelveOptions): ShelfOptions {
+function shelfOptions(tools: readonly Fields[], options: ShelveOptions): PureShelfOptions {
   const { rank, timer, notify, contextWindow } = options
   // Tools move, so one cache breakpoint replaces theirs: the last one, at the end of the tools that never move.
   const mark = tools.findLast(({ cache_control: control }) => control)?.cache_control

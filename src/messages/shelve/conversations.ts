@@ -49,7 +49,7 @@ export function createConversations(): Conversations {
   }
 
   return {
-    forkFor: (place, trace) => find(place)?.fork ?? place.tools.fork({ subAgent: false, trace }),
+    forkFor: (place, trace) => find(place)?.fork ?? place.tools.fork({ isSubAgent: false, trace }),
     keep(fork, { tools, model, clientMessages, messages }) {
       const last = clientMessages.at(-1)
       const before = lastMessages.get(fork)

@@ -85,7 +85,7 @@ export async function lift(
     thinksByHand: restoring.thinksByHand,
     // The extra turns belong to this request only, not to the kept conversation.
     prepare: async (extra) =>
-      contractOf(extra.length === 0 ? first : await prepare(tools.fork({ subAgent: false }), extra)),
+      contractOf(extra.length === 0 ? first : await prepare(tools.fork({ isSubAgent: false }), extra)),
     search: (input) => tools.search(input, { trace }),
     read: results && ((input) => results.read(request.messages, input)),
   }

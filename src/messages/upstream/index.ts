@@ -15,7 +15,7 @@ export {
 } from './messages.ts'
 export { createResponsesUpstream } from './responses.ts'
 export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions } from './script.ts'
-export { loadScript, readScript, type Script, ScriptError } from './script-file.ts'
+export { loadScript, type ModelScript, readScript, ScriptError } from './script-file.ts'
 export { OFFLINE_NOTE } from './script-model.ts'
 export { serializeEvent } from './sse.ts'
 export { asksForThinking, isKeptThought, itemIn, keepItem } from './thoughts.ts'

@@ -9,7 +9,7 @@ import {
   kindOf,
   nameOf,
   pathOf,
-  type Revealed,
+  type RevealedTool,
   referencesIn,
   type WalkStep,
   walkRequest,
@@ -310,12 +310,12 @@ function changesOf({ revealed, removed }: WalkStep, spelling: Spelling): Fields[
   ]
 }
 
-function functionsOf(revealed: readonly Revealed[], spelling: Spelling): Fields[] {
+function functionsOf(revealed: readonly RevealedTool[], spelling: Spelling): Fields[] {
   const tools = revealed.map(definitionOf).filter((tool) => variantOf(tool) === undefined)
   return withJoinedNamespaces(tools.map((tool) => toDefinition(tool, spelling)))
 }
 
-function definitionOf({ name, definition }: Revealed): Fields {
+function definitionOf({ name, definition }: RevealedTool): Fields {
   return { ...fieldsOf(jsonOf(definition)), name }
 }
 

@@ -4,7 +4,7 @@ import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import { groupsIn, patternOf, templatesIn } from './script-text.ts'
 
 /** A script for the offline model. */
-export type Script = {
+export type ModelScript = {
   /** Ids that `GET /v1/models` lists. */
   readonly models: readonly string[]
   /** The API version that it simulates: the current one, or one without tool search. */
@@ -65,7 +65,7 @@ export class ScriptError extends Error {}
  * @example
  * const upstream = createScriptUpstream({ script: await loadScript('sum.json') })
  */
-export async function loadScript(path: string): Promise<Script> {
+export async function loadScript(path: string): Promise<ModelScript> {
   const text = await readNamedText(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error instanceof UnreadableFile) throw new ScriptError(`the script ${path} ${error.message}.`)
     throw new ScriptError(`cannot read the script ${path} (${error.code}); check its path.`)
@@ -103,7 +103,7 @@ function withPlace(reason: string, text: string): string {
 }
 
 /** Validates a script; throws a ScriptError that locates the first mistake and says how to fix it. */
-export function readScript(value: unknown): Script {
+export function readScript(value: unknown): ModelScript {
   const fields = objectAt(value, 'the script', TOP_KEYS)
   const { model = DEFAULT_MODEL, api = 'current', boundThinking = false, delay = 0, otherwise } = fields
   return {

@@ -14,7 +14,7 @@ import {
 } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import { throughCallTool } from '../wire/index.ts'
-import type { Act, Failure, Rule, Script } from './script-file.ts'
+import type { Act, Failure, ModelScript, Rule } from './script-file.ts'
 import {
   fill,
   fillFields,
@@ -47,7 +47,7 @@ export type ScriptReply =
 export const OFFLINE_NOTE = "(Toolshelf's offline script, not a model)"
 
 /** Computes the reply. `failed` is how often this same request has already failed. */
-export function replyTo(request: MessagesRequest, script: Script, failed = 0): ScriptReply {
+export function replyTo(request: MessagesRequest, script: ModelScript, failed = 0): ScriptReply {
   const turn = turnOf(request)
   const { steps, groups } = ruleFor(script, turn.user)
   const sight = sightOf(request)
@@ -95,7 +95,7 @@ export function replyTo(request: MessagesRequest, script: Script, failed = 0): S
   return ended('end_turn')
 }
 
-function ruleFor(script: Script, user: string): { steps: Rule['steps']; groups: readonly string[] } {
+function ruleFor(script: ModelScript, user: string): { steps: Rule['steps']; groups: readonly string[] } {
   for (const { when, steps } of script.rules) {
     const groups = when ? when.exec(user) : []
     if (groups) return { steps, groups }
@@ -277,7 +277,7 @@ function said(text: string): Fields {
 }
 
 /** Completes the blocks as the API would: merges adjacent texts, adds call ids, signs thinking. */
-function finished(blocks: readonly Fields[], request: MessagesRequest, script: Script): Fields[] {
+function finished(blocks: readonly Fields[], request: MessagesRequest, script: ModelScript): Fields[] {
   const seed = hash(toJson(request.messages))
   const content: Fields[] = []
   for (const block of blocks.filter((block) => !isBlank(block))) {
@@ -301,12 +301,12 @@ function isBlank({ text, thinking }: Fields): boolean {
   return (text ?? thinking) !== undefined && textOf(text ?? thinking).trim() === ''
 }
 
-function signature(request: MessagesRequest, script: Script, content: readonly Fields[]): string {
+function signature(request: MessagesRequest, script: ModelScript, content: readonly Fields[]): string {
   return script.boundThinking ? signThinking(request, content) : 'script'
 }
 
 /** A call with its fields in the API's order. APIs without tool search have no `caller`. */
-function called({ type, name, input }: Fields, id: string, { api }: Script): Fields {
+function called({ type, name, input }: Fields, id: string, { api }: ModelScript): Fields {
   const caller = api === 'current' ? { caller: { type: 'direct' } } : {}
   return { type, id: `toolu_script_${id}`, name, input, ...caller }
 }

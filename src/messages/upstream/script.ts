@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { estimateTokens, eventsOf } from '../../core/index.ts'
 import {
   countTokens,
+  type PromptSegment,
   renderRequest,
-  type Segment,
   validateRequest,
   visibleTools,
 } from '../../core/oracle/index.ts'
@@ -22,13 +22,13 @@ import type {
 } from '../types.ts'
 import { UpstreamError } from './http.ts'
 import { withOutputLimit } from './messages.ts'
-import type { Script } from './script-file.ts'
+import type { ModelScript } from './script-file.ts'
 import { replyTo, type ScriptReply } from './script-model.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
 /** Options of `createScriptUpstream`. */
 export type ScriptUpstreamOptions = {
-  readonly script: Script
+  readonly script: ModelScript
   readonly name?: string
   /** Overrides the wire that matches the script's API. */
   readonly wire?: UpstreamWire
@@ -39,7 +39,7 @@ export type ScriptUpstreamOptions = {
 export type ObservedRequest = {
   readonly request: MessagesRequest
   readonly visible: readonly string[]
-  readonly segments: readonly Segment[]
+  readonly segments: readonly PromptSegment[]
   readonly tokens: number
   /** A short description, such as `calls ToolSearch`. */
   readonly action: string
@@ -106,7 +106,7 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
 /** Maximum requests whose failures are counted for a step's `times`, the only state not in the conversation. */
 const MAX_FAILURES = 1000
 
-function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWire {
+function chosenWire({ api }: ModelScript, forced: UpstreamWire | undefined): ChosenWire {
   if (forced) return { wire: forced, why: 'asked for' }
   return api === 'current'
     ? { wire: 'native', why: 'the script plays an API that takes references' }
@@ -115,14 +115,14 @@ function chosenWire({ api }: Script, forced: UpstreamWire | undefined): ChosenWi
 
 function refusal(
   request: MessagesRequest,
-  { api, boundThinking }: Script,
+  { api, boundThinking: bindsThinking }: ModelScript,
   { headers }: UpstreamCall,
   requestId?: string,
 ) {
   return validateRequest(request, {
     betas: parseBetas(headers['anthropic-beta']),
-    oldProxy: api === 'old',
-    boundThinking,
+    isOldProxy: api === 'old',
+    bindsThinking,
     ...(requestId === undefined ? {} : { requestId }),
   })
 }

@@ -2,7 +2,7 @@
 // references, additions and removals become text in their place.
 // Implements wire 28, 30.
 
-import type { Walk, WalkStep } from '../../core/oracle/index.ts'
+import type { RequestWalk, WalkStep } from '../../core/oracle/index.ts'
 import {
   blocksOf,
   isChange,
@@ -19,7 +19,11 @@ import { failedText, loadedText, NO_MATCH, removedText, systemReminder } from '.
 type Bridged = ReadonlySet<string>
 
 /** Lowers all messages; the walk may have skipped plain ones. */
-export function lowerMessages({ steps }: Walk, messages: readonly Fields[], bridged: Bridged): Fields[] {
+export function lowerMessages(
+  { steps }: RequestWalk,
+  messages: readonly Fields[],
+  bridged: Bridged,
+): Fields[] {
   const stepsOf = new Map<number, WalkStep[]>()
   for (const step of steps) {
     const own = stepsOf.get(step.message)

@@ -6,8 +6,8 @@ import {
   entryOf,
   isDeferred,
   nameOf,
-  type Revealed,
-  type Walk,
+  type RequestWalk,
+  type RevealedTool,
   walkRequest,
 } from '../../core/oracle/index.ts'
 import {
@@ -56,13 +56,13 @@ export function lower(
 
 /** Uses the client's own definition text wherever a definition is shown as text. */
 function withExactDefinitions(
-  walked: Walk,
+  walked: RequestWalk,
   tools: MessagesRequest['tools'] = [],
   bridged: ReadonlySet<string>,
-): Walk {
+): RequestWalk {
   if (bridged.size === 0) return walked
   const own = new Map(tools.map((tool) => [nameOf(tool), tool]))
-  const exact = ({ name, definition }: Revealed): Revealed => ({
+  const exact = ({ name, definition }: RevealedTool): RevealedTool => ({
     name,
     definition: stringifyExact(definitionOf(definition, own.get(name))),
   })
@@ -110,7 +110,7 @@ export function withoutDeferral(tool: Fields): Fields {
  */
 function lowerTools(
   request: MessagesRequest,
-  { visible }: Walk,
+  { visible }: RequestWalk,
   bridged: ReadonlySet<string>,
   lowering: Lowering,
 ): Fields[] {
@@ -163,7 +163,7 @@ function plain(definition: Fields, own: Fields | undefined, { keepsFields = fals
 /** Tools called through CallTool: with `bridge` all that searches found, else those beyond the upstream's limit. */
 function bridgedTools(
   request: MessagesRequest,
-  { visible }: Walk,
+  { visible }: RequestWalk,
   wire: UpstreamWire,
   { maxTools = Number.POSITIVE_INFINITY }: Lowering,
 ): ReadonlySet<string> {

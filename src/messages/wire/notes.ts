@@ -1,12 +1,12 @@
 // The texts that replace references for upstreams without tool search.
 
-import type { Revealed } from '../../core/oracle/index.ts'
+import type { RevealedTool } from '../../core/oracle/index.ts'
 import { CALL_TOOL } from '../../lib/index.ts'
 
 /** Announces tools that became available, with the definitions of those called through CallTool. */
 export function loadedText(
   names: readonly string[],
-  revealed: readonly Revealed[] = [],
+  revealed: readonly RevealedTool[] = [],
   bridged: ReadonlySet<string> = new Set(),
 ): string {
   const listed = names.filter((name) => !bridged.has(name))

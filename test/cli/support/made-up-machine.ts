@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Command, readInput } from '../../../src/cli/command.ts'
 import { importCommand } from '../../../src/cli/import.ts'
-import type { Machine } from '../../../src/mcp/config/index.ts'
+import type { LocalMachine } from '../../../src/mcp/config/index.ts'
 
 export const PROGRAM = ['/opt/node/bin/node', '/opt/lib/node_modules/toolshelf/dist/cli/main.js'] as const
 
@@ -12,7 +12,7 @@ export type Answers = string | ((question: string) => string)
 
 export function madeUpMachine(environment: { [name: string]: string } = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'toolshelf-machine-')))
-  const machine: Machine = {
+  const machine: LocalMachine = {
     home: join(root, 'home'),
     folder: join(root, 'project'),
     platform: 'linux',

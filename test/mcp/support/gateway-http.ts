@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import { type HttpOptions, serveMcpGatewayOnHttp } from '../../../src/mcp/http/index.ts'
+import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../../src/mcp/http/index.ts'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
 import {
   type ClientOptions,
@@ -55,7 +55,7 @@ export const initialize = {
 
 export async function openHttp(
   servers: readonly ServerConfig[],
-  { http = {}, ...options }: OpenOptions & { readonly http?: Partial<HttpOptions> } = {},
+  { http = {}, ...options }: OpenOptions & { readonly http?: Partial<McpHttpOptions> } = {},
 ): Promise<OpenHttp> {
   const { atEnd = onTestFinished } = options
   const { connect: _, ...open } = openGateway(servers, options)

@@ -47,7 +47,7 @@ function startHost(
   servers: readonly ServerConfig[],
   { capabilities = {}, ...options }: OpenOptions,
 ): Open & { readonly close: () => Promise<void> } {
-  const shelf = quietShelf({ pendingWait: 0 })
+  const shelf = quietShelf({ pendingWaitMs: 0 })
   const notices: string[] = []
   const events: HostEvent[] = []
   const folder = makeFolder()

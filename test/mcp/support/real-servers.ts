@@ -94,7 +94,7 @@ export function realServer(name: string, folder: string, given: Given = {}): Ser
     env,
     cwd: folder,
   } as const
-  return { ...defaults(name), connectTimeout: PATIENCE, transport, ...given }
+  return { ...defaults(name), connectTimeoutMs: PATIENCE, transport, ...given }
 }
 
 /** Twelve processes on two busy cores take their time. */

@@ -41,8 +41,8 @@ export function defaults(name: string): Omit<ServerConfig, 'transport'> {
     tools: {},
     allow: [],
     deny: [],
-    connectTimeout: PATIENCE,
-    callTimeout: PATIENCE,
+    connectTimeoutMs: PATIENCE,
+    callTimeoutMs: PATIENCE,
     source: 'test',
   }
 }

@@ -139,7 +139,7 @@ export async function openHttp(answers: Answers, given: Given = {}) {
 export const complete: Answer = (_, { reply }) => reply({ resultType: 'complete' })
 
 /** Long enough for a busy machine. */
-export const options = { timeout: 60_000 }
+export const options = { timeoutMs: 60_000 }
 
 export const methods = (asked: readonly Loose[]) => asked.map(({ method }) => method)
 

@@ -15,9 +15,9 @@ import type { Upstream } from '../../../src/messages/index.ts'
 import {
   createMessagesGateway,
   createMessagesMetrics,
+  type MessagesHttpOptions,
   parseModeSetting,
   type RequestRecord,
-  type ServeOptions,
   serveMessagesGateway,
 } from '../../../src/messages/index.ts'
 import { createMessagesUpstream, type MessagesOptions } from '../../../src/messages/upstream/index.ts'
@@ -83,7 +83,7 @@ export type Started = {
   readonly close: () => Promise<void>
 }
 
-export type Starting = Partial<ServeOptions> & {
+export type Starting = Partial<MessagesHttpOptions> & {
   readonly mode?: string
   readonly rank?: Rank
   readonly messages?: Partial<MessagesOptions>
@@ -114,7 +114,13 @@ export async function startGateway(before: URL | Upstream, starting: Starting = 
     ...options,
   })
   started.push(served)
-  return { url: served.url, done, metrics: metrics.text, active: served.active, close: () => served.close() }
+  return {
+    url: served.url,
+    done,
+    metrics: metrics.text,
+    active: served.activeRequests,
+    close: () => served.close(),
+  }
 }
 
 export type Got = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string }

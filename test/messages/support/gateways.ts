@@ -12,9 +12,9 @@ import {
   createMessagesMetrics,
   type MessagesGateway,
   type MessagesGatewayOptions,
+  type MessagesHttpOptions,
   parseModeSetting,
   type RequestOutcome,
-  type ServeOptions,
   serveMessagesGateway,
 } from '../../../src/messages/index.ts'
 import type { ObservedRequest } from '../../../src/messages/upstream/index.ts'
@@ -24,7 +24,7 @@ import { play } from '../script-talk.ts'
 
 export type Started = { readonly url: string; readonly client: Anthropic }
 
-type Options = Partial<Omit<ServeOptions, 'setting'>> &
+type Options = Partial<Omit<MessagesHttpOptions, 'setting'>> &
   Pick<MessagesGatewayOptions, 'prices' | 'wait' | 'openTrace'> & {
     readonly mode?: string
     readonly bm25?: Rank

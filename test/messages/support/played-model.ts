@@ -33,7 +33,7 @@ export function modelOf(
       requests.push(JSON.parse(JSON.stringify(request)))
       const turn = play(request, requests.length)
       if ('refused' in turn) return { refused: turn.refused }
-      const fault = refusal(request, wire === 'native' ? {} : { oldProxy: true })
+      const fault = refusal(request, wire === 'native' ? {} : { isOldProxy: true })
       if (fault) throw new Error(`refused: ${fault}`)
       const isCall = turn.content.some(({ type }) => type === 'tool_use')
       const message = {

@@ -97,7 +97,7 @@ export function randomModel(
     async sample(request) {
       received.push({ request: JSON.parse(JSON.stringify(request)), isFirst })
       isFirst = false
-      const fault = refusal(request, wire === 'native' ? {} : { oldProxy: true })
+      const fault = refusal(request, wire === 'native' ? {} : { isOldProxy: true })
       if (fault) throw new Error(`refused: ${fault}`)
       const bits = samplings[turn++] ?? [{ kind: 'text' as const }]
       const content: Fields[] = []
