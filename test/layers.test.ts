@@ -191,6 +191,7 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/oauth/callback.ts',
     'mcp/session/listing.ts',
     'mcp/session/output.ts',
+    'mcp/session/silence.ts',
     'mcp/session/tail.ts',
     'mcp/session/throttle.ts',
     'mcp/session/timeouts.ts',

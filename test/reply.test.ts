@@ -23,6 +23,12 @@ it('a message is streamed and collected without a loss', () => {
   expect(isReadable()).toBe(true)
 })
 
+it('what is no block is left out', () => {
+  const { add, message: collected } = createCollector()
+  for (const event of eventsOf({ ...message, content: [null, content[0], 'text', 5] })) add(event)
+  expect(collected().content).toEqual([content[0]])
+})
+
 it('its events are those of the API', () => {
   const events = [...eventsOf({ ...message, content: content.slice(1, 4) })]
   expect(events[0]).toEqual({

@@ -1,6 +1,7 @@
 // `toolshelf wrap`: runs an agent with the Messages gateway in front of its model, for as long as the agent runs.
 
 import type { ChildProcess } from 'node:child_process'
+import { STATUS_CODES } from 'node:http'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
 import spawn from 'cross-spawn'
@@ -180,18 +181,24 @@ async function runAgent(
 /** Describes what the gateway did while the agent ran. */
 export function summary(finished: readonly RequestRecord[], url: string): string[] {
   const samplings = finished.filter(({ outcome, path }) => outcome && !path.endsWith('count_tokens'))
-  const failed = finished.filter(({ error }) => error !== undefined)
-  const failures = failed.slice(-1).map(({ error = '' }) => {
-    return `${counted(failed.length, 'request')} failed, the last one: ${printableLine(error)}`
+  const failed = finished.filter(isFailed)
+  const failures = failed.slice(-1).map(({ error, status }) => {
+    const reason =
+      error === undefined ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : printableLine(error)
+    return `${counted(failed.length, 'request')} failed, the last one: ${reason}`
   })
   const figures = samplings.flatMap(({ outcome }) => outcome?.figures() ?? [])
   if (figures.length > 0) return [savedInAll(figures.reduce(addFigures), samplings.length), ...failures]
-  const answered = samplings.filter(({ error }) => error === undefined)
-  const why = answered.at(-1)?.outcome?.why
+  const why = samplings.findLast((one) => !isFailed(one))?.outcome?.why
   if (why !== undefined)
     return [`${counted(samplings.length, 'request')}, nothing was put on the shelf (${why})`, ...failures]
   if (samplings.length > 0) return failures
   // A failed request shows that the agent did reach the gateway.
   const hint = failed.length > 0 ? '' : ' Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?'
   return [`no request for the model came to ${url}.${hint}`, ...failures]
+}
+
+/** An upstream's refusal that was passed on unchanged has a status, but no error of ours. */
+function isFailed({ error, status }: RequestRecord): boolean {
+  return error !== undefined || status >= 400
 }

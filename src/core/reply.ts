@@ -1,6 +1,6 @@
 // Converts a reply between a message and the events of a stream, so that other code needs to handle only one form.
 // Implements wire 24.
-import { type Fields, fieldsOf, listOf, omitFields, textOf } from '../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../lib/index.ts'
 
 /** An event of a streamed reply, in the API's format. */
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown }
@@ -18,7 +18,9 @@ export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamE
     type: 'message_start',
     message: { ...message, content: [], stop_reason: null, stop_sequence: null },
   }
-  for (const [index, block] of listOf(content).map(fieldsOf).entries()) yield* blockEvents(block, index, json)
+  // An entry that is no block, such as null, is left out.
+  for (const [index, block] of listOf(content).filter(isFields).entries())
+    yield* blockEvents(block, index, json)
   yield {
     type: 'message_delta',
     delta: { stop_reason: stop_reason ?? null, stop_sequence: stop_sequence ?? null },

@@ -119,7 +119,12 @@ export async function answerNode(
 function addressOf({ url = '/', headers, socket }: IncomingMessage): URL | undefined {
   const base = `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host ?? 'localhost'}`
   const known = URL.canParse(base) ? base : 'http://localhost'
-  return URL.canParse(url, known) ? new URL(url, known) : undefined
+  if (!URL.canParse(url, known)) return undefined
+  const address = new URL(url, known)
+  // A `Host` header may contain some, but the URL of a request must not; the handler still sees the header.
+  address.username = ''
+  address.password = ''
+  return address
 }
 
 /**

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
 import { appendFile, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isRunning } from './owner-lock.ts'
+import { isRunning } from '../node/index.ts'
 
 /** Options of `createFileSpool`. */
 export type FileSpoolOptions = {

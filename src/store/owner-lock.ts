@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isRunning } from '../node/index.ts'
 import { StoreError } from './types.ts'
 
 /** Milliseconds after which a holder counts as gone even if a process with its id exists. */
@@ -88,16 +89,6 @@ function holderOf(path: string): Promise<string | undefined> {
 
 async function isAbandoned(path: string, holder: string): Promise<boolean> {
   return !isRunning(Number.parseInt(holder, 10)) || (await ageOf(path)) > MAX_HOLD_MS
-}
-
-/** Returns whether a process with this id exists, of any user. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
 
 /** Deletes files that processes left in the folder of locks when they were killed while waiting. */

@@ -282,6 +282,34 @@ describe('toolshelf config check', () => {
     expect(printed).toMatch(/^wrong .*: usable: a\n +it is not written in UTF-8/)
   })
 
+  it('reports names that occur twice, with their lines', async () => {
+    const cli = start()
+    const x = '{"command":"x"}'
+    const tail = 'only the last one counts. Merge them, or rename or remove one.'
+    cli.write(
+      `{"mcpServers":{"a":${x}},\n"mcpServers":{"b":${x},\n"b":{"command":"x","env":{"K":"1","K":"2","K":"3"}}},"gateway":{}}`,
+    )
+    const { code, printed } = await runCommand(configCheck, ['check', cli.own])
+    expect(code).toBe(1)
+    expect(printed.trim().split('\n').slice(1)).toEqual([
+      `        "mcpServers" occurs twice (lines 1 and 2); ${tail}`,
+      `        "b" occurs twice (lines 2 and 3); ${tail}`,
+      `        server "b": "K" occurs 3 times (line 3); ${tail}`,
+    ])
+  })
+
+  it("ignores them outside of the servers' part of another program's file", async () => {
+    const { own, write } = start()
+    const other = own.replace('toolshelf.json', 'settings.json')
+    write('')
+    const servers = '{"a":{"command":"x"},"c":{"command":"x"}}'
+    writeFileSync(other, `{"theme":1,"theme":2,"ui":{"x":1,"x":2},"mcp":{"servers":${servers},"servers":{}}}`)
+    const { code, printed } = await runCommand(configCheck, ['check', other])
+    expect({ code, printed }).toEqual({ code: 1, printed: expect.stringMatching(/"servers" occurs twice/) })
+    writeFileSync(other, `{"theme":1,"theme":2,"ui":{"x":1,"x":2},"mcp":{"servers":${servers}}}`)
+    expect((await runCommand(configCheck, ['check', other])).code).toBe(0)
+  })
+
   it('what is wrong stays wrong beside it', async () => {
     const { code, printed } = await check({
       mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } }, b: {} },

@@ -12,6 +12,8 @@ const record = (why: string | undefined, figures?: Saved, error?: string) =>
     outcome: why === undefined ? undefined : { why, figures: () => figures },
   }) as unknown as RequestRecord
 
+const refused = (why: string, error?: string) => ({ ...record(why, undefined, error), status: 401 })
+
 const figures = (tokensWith: number, tokensWithout: number, more: Saved = {}): Saved => ({
   ...{ requests: 1, rounds: 1, extraRoundTrips: 0, searchOutputTokens: 0, isEstimated: false },
   ...{ tokensWith, tokensWithout, tokensSaved: tokensWithout - tokensWith },
@@ -37,6 +39,9 @@ test('sums up what was saved, and what failed', () => {
       record('b', figures(2500, 10_000, { ...priced, extraRoundTrips: 1 }), 'late'),
     ],
     [record('a', figures(1, 2, { extraRoundTrips: 1 }))],
+    // Refused by the upstream: passed on unchanged without tools, and with an error of ours with them.
+    [refused('there are no tools'), refused('there are no tools')],
+    [refused('asked for', 'invalid x-api-key'), refused('there are no tools')],
   ]
   expect(cases.map((finished) => summary(finished, 'http://here').join('\n'))).toMatchInlineSnapshot(`
     [
@@ -50,12 +55,14 @@ test('sums up what was saved, and what failed', () => {
     1 request failed, the last one: overloaded",
       "1 request: 250 input tokens instead of 1,000, 750 saved (75.0 %)",
       "1 request: 1,250 input tokens instead of 1,000, 250 more (25.0 %)",
-      "2 requests, 1 with tools on the shelf: 1,000 input tokens instead of 1,000, 0 saved (0.0 %)",
+      "2 requests; the one with tools on the shelf took 1,000 input tokens instead of 1,000, 0 saved (0.0 %)",
       "1 request: 5 input tokens instead of 0, 5 more",
       "1 request: 250 input tokens instead of 1,000, 750 saved (75.0 %)",
       "2 requests: 5,000 input tokens instead of 20,000, 15,000 saved (75.0 %), $3.00 at list prices, 2 extra round trips
     1 request failed, the last one: late",
       "1 request: 1 input tokens instead of 2, 1 saved (50.0 %), 1 extra round trip",
+      "2 requests failed, the last one: 401 Unauthorized",
+      "2 requests failed, the last one: 401 Unauthorized",
     ]
   `)
 })

@@ -355,6 +355,13 @@ describe('H6 the tools that a server lists', () => {
     await expect(written(lines)).toMatchFileSnapshot(file('host-definitions'))
   })
 
+  it('H6 that are too deep to be searched for secrets are dropped for that reason, by their name', async () => {
+    const clean = (entry: Loose) => (entry.inputSchema ? undefined : { name: 'shown' })
+    expect((await read([tool('deep')], { clean })).problems).toEqual([
+      { tool: 'shown', kind: 'dropped', message: 'its definition is nested too deeply' },
+    ])
+  })
+
   it('H6 are used up to the limits of their number and size', async () => {
     const sized = (name: string, characters: number) => {
       const empty = JSON.stringify({ name, inputSchema: { type: 'object', a: '' } }).length

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { mcp, quietShelf } from '../support/talk.ts'
 import { openDesk, openGateway } from './support/gateway.ts'
 import { openHost, statusOf, toolsOf, untilState } from './support/host.ts'
+import { until } from './support/processes.ts'
 import { here } from './support/server-here.ts'
 import { listed, tool } from './support/small-servers.ts'
 
@@ -95,6 +96,19 @@ describe('H6 lists that no client could read', () => {
     const [, shown] = (await raw('tools/list')).tools
     expect(JSON.stringify(shown).length).toBeLessThan(100_000)
     expect(shown).toMatchObject({ name: 'wide__wide_0', description: expect.stringContaining('[shortened') })
+  })
+
+  it('H6 tools that cannot be used are reported once, with the first reason', async () => {
+    const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`)
+    const bad = [tool('deep', { inputSchema: nested(4000) }), { name: '' }]
+    const server = listed('odd', [tool('a'), ...bad])
+    const { host, notices } = openHost([server.config])
+    await untilState(host, 'odd', 'connected')
+    server.write([tool('b'), ...bad])
+    await until(() => toolsOf(host, 'odd').includes('b'), 'the list is read again')
+    expect(notices).toEqual([
+      'server "odd": 2 of its tools cannot be used, first "deep": its definition is nested too deeply',
+    ])
   })
 
   it('H6 of more than 5,000 tools the first are used; the doctor and a notice say so', async () => {

@@ -10,9 +10,10 @@ import { boundedFetch } from '../../src/mcp/session/index.ts'
 import { listPages } from '../../src/mcp/session/listing.ts'
 import { createModern } from '../../src/mcp/session/modern.ts'
 import { readOutput } from '../../src/mcp/session/output.ts'
+import { SilenceError } from '../../src/mcp/session/silence.ts'
 import { createTail } from '../../src/mcp/session/tail.ts'
 import { createThrottle } from '../../src/mcp/session/throttle.ts'
-import { createTimeouts, SilenceError } from '../../src/mcp/session/timeouts.ts'
+import { createTimeouts } from '../../src/mcp/session/timeouts.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -701,8 +702,23 @@ describe('H6 progress of a call', () => {
     expect(seen.slice(50)).toEqual([{ progress: 55, message: '<m>' }])
     await pass(50)
     expect(await done).toBe('done')
-    expect(seen.slice(51)).toEqual([{ progress: 56 }, { progress: 57 }, { progress: 60 }])
+    expect(seen.slice(51)).toEqual([{ progress: 56 }, { progress: 60 }])
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is passed on ten times a second after the first 50, the delayed ones included', async () => {
+    let count = 0
+    const onProgress = () => void count++
+    const done = withPacedProgress({ onProgress }, String, async ({ onProgress: report }) => {
+      for (let progress = 0; progress < 1000; progress++) {
+        report?.({ progress })
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    })
+    await pass(10_000)
+    await done
+    expect(count).toBeGreaterThanOrEqual(148)
+    expect(count).toBeLessThanOrEqual(151)
   })
 
   it('that nobody wants is not asked for, and a listener that fails costs no result', async () => {

@@ -157,7 +157,7 @@ const refusalOf = (error: unknown): string => {
 it('users are found by their keys, which stay here, and wrong keys slow down their address', async () => {
   const refusals: { readonly [token: string]: AccessRefusal } = {
     tsk_wrong: { status: 401, message: 'wrong' },
-    tsk_missing: { status: 401, message: 'missing key' },
+    tsk_missing: { status: 401, message: 'missing key', isWrongKey: true },
     tsk_denied: { status: 403, message: 'denied' },
     tsk_busy: { status: 429, message: 'busy', retryAfter: 9 },
     tsk_down: { status: 503, message: 'down' },

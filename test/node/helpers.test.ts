@@ -1,6 +1,6 @@
 // The Node helpers: limits of files, locks, turns, timeouts, wrong keys, and requests of the web on Node's.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
@@ -83,6 +83,24 @@ describe('a lock', () => {
     await release()
     await (await second)()
     expect(existsSync(path)).toBe(false)
+  })
+
+  it('is taken over at once if its process on this machine is gone, but not that of another machine', async () => {
+    const path = join(newFolder(), 'lock')
+    const release = await lockFile(path, 60_000)
+    const mine = readFileSync(path, 'utf8')
+    await release()
+    // Above every limit of process ids.
+    const gone = mine.replace(String(process.pid), '99999999')
+    writeFileSync(path, gone)
+    await (await lockFile(path, 60_000))()
+    expect(existsSync(path) || existsSync(`${path}.removing`)).toBe(false)
+    writeFileSync(path, gone.replace(' ', ' other-'))
+    const waiting = lockFile(path, 60_000)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    expect(readFileSync(path, 'utf8')).toContain('other-')
+    rmSync(path)
+    await (await waiting)()
   })
 
   it('of a process that is gone is taken over, and a folder that is missing is an error', async () => {
@@ -306,6 +324,7 @@ describe('requests of the web on those of Node', () => {
       /^HTTP\/1\.1 400 .*content-type: text\/plain.*the request target is not a valid URL\n/s,
     )
     expect(await ask('/', 'a b')).toMatch(/localhost/)
+    expect(await ask('/', '127.0.0.1@evil.example')).toMatch(/^HTTP\/1\.1 200 .*^evil\.example$/ms)
   })
 
   it('whose body nobody read close their connection, and only those', async () => {

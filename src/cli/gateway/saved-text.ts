@@ -19,8 +19,9 @@ export function savedInAll(figures: Figures, all: number): string {
   const money = moneyOf(figures)
   const atPrices = money === undefined ? '' : `, ${money} at list prices`
   const trips = extraRoundTrips === 0 ? '' : `, ${counted(extraRoundTrips, 'extra round trip')}`
-  const shelved = all > requests ? `, ${count(requests)} with tools on the shelf` : ''
-  return `${counted(all, 'request')}${shelved}: ${count(tokensWith)} input tokens instead of ${count(tokensWithout)}, ${count(Math.abs(tokensSaved))} ${what}${share}${atPrices}${trips}`
+  const shelved =
+    all > requests ? `; the ${requests === 1 ? 'one' : count(requests)} with tools on the shelf took` : ':'
+  return `${counted(all, 'request')}${shelved} ${count(tokensWith)} input tokens instead of ${count(tokensWithout)}, ${count(Math.abs(tokensSaved))} ${what}${share}${atPrices}${trips}`
 }
 
 /** Names the direction unless both tokens and money were saved. */

@@ -8,9 +8,10 @@ import { type Environment, fieldsOf, isFields } from '../../lib/index.ts'
 import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import type { ConfigProblem, LintSettings, ServerConfig } from '../types.ts'
 import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './formats.ts'
-import { parseJson } from './json.ts'
+import { type Parsed, parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
 import { type LocalMachine, thisMachine } from './places.ts'
+import { repeatedNames } from './repeated-names.ts'
 import { configProblems, readServer } from './server.ts'
 
 /** The result of `readConfig`: the servers, the gateway's settings, and problems. */
@@ -85,9 +86,12 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
   const gateway = readGateway(isFields(document.value) ? document.value.gateway : undefined)
   const root = fieldsOf(document.value)
   // Other clients' files may have a key of this name for something else.
-  const lint = readLint(isOwnFile(root, path) ? fieldsOf(root.lint) : {})
+  const isOwn = isOwnFile(root, path)
+  const lint = readLint(isOwn ? fieldsOf(root.lint) : {})
+  const { json } = document
+  const repeated = json ? repeatedNames(json.text, json.parsed, found.entries, isOwn) : []
   const messages = [...gateway.problems, ...lint.problems]
-  const problems = [...found.problems, ...messages.map((message) => ({ message }))]
+  const problems = [...found.problems, ...repeated, ...messages.map((message) => ({ message }))]
   return {
     file: path,
     entries: found.entries,
@@ -152,7 +156,12 @@ function secondOf(first: string, file: string): string {
   return `another server has this name ${where} and is used instead. Rename one to have both.`
 }
 
-type Document = { readonly value?: unknown; readonly problem?: string }
+type Document = {
+  readonly value?: unknown
+  readonly problem?: string
+  /** Where things are in a JSON text. */
+  readonly json?: { readonly text: string; readonly parsed: Parsed }
+}
 
 async function readDocument(file: string): Promise<Document> {
   try {
@@ -177,7 +186,8 @@ function unreadable(error: unknown): string {
 
 function jsonIn(text: string): Document {
   try {
-    return { value: parseJson(text).value }
+    const parsed = parseJson(text)
+    return { value: parsed.value, json: { text, parsed } }
   } catch (error) {
     const toml = tomlIn(text)
     if (isFields(toml.value) && toml.value.mcp_servers !== undefined) return toml

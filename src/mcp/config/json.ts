@@ -138,7 +138,12 @@ function skipSpace(cursor: Cursor): void {
   if (cursor.text.startsWith('/*', cursor.at)) fail(cursor, 'a comment is not closed')
 }
 
+/** Returns the number of the line of an offset; the first is 1. */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length
+}
+
 function fail({ text, at }: Cursor, problem: string): never {
-  const lines = text.slice(0, at).split('\n')
-  throw new Error(`line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${problem}`)
+  const column = at - text.lastIndexOf('\n', at - 1)
+  throw new Error(`line ${lineAt(text, at)}, column ${at === 0 ? 1 : column}: ${problem}`)
 }

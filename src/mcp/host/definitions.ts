@@ -1,7 +1,7 @@
 // Validates a server's tool list entry by entry: repairs or drops invalid definitions, and uses the others.
 
 import { definitionTokens } from '../../core/index.ts'
-import { cut } from '../../lib/index.ts'
+import { cut, fieldsOf } from '../../lib/index.ts'
 import { createYieldBySize } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { headerFault } from '../protocol/index.ts'
@@ -18,7 +18,7 @@ export type ReadTools = {
 /** Options of `readListedTools`. */
 export type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
-  /** Removes secrets from an entry. */
+  /** Removes secrets from an entry; undefined if it is nested too deeply for that. */
   readonly clean: (entry: unknown) => unknown
   /** Whether this connection sends some arguments as headers, too. */
   readonly mirrorsArguments?: boolean | undefined
@@ -49,7 +49,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
   let [kept, shown, beyond] = [0, 0, 0]
   for (const [index, given] of entries.entries()) {
     const entry = clean(given)
-    const length = lengthOf(entry)
+    const length = entry === undefined && given !== undefined ? undefined : lengthOf(entry)
     await yieldBySize(length ?? MAX_DEFINITION_LENGTH)
     const fault = faultOf(entry, length, names, mirrorsArguments)
     if (length !== undefined && fault === undefined && kept + length <= MAX_KEPT) {
@@ -57,7 +57,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
       listed.push(entry)
     }
     if (fault !== undefined) {
-      report({ tool: shownName(entry, index), ...fault })
+      report({ tool: shownName(entry ?? clean({ name: fieldsOf(given).name }), index), ...fault })
       continue
     }
     const tool = entry as ListedTool

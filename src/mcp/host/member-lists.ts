@@ -2,7 +2,7 @@
 // what changed since it was first seen.
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerDetails, Shelf } from '../../core/index.ts'
-import { unsafeKinds } from '../../lib/index.ts'
+import { quote, unsafeKinds } from '../../lib/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
 import { readSkillEntries } from '../skills/index.ts'
@@ -182,11 +182,20 @@ export class MemberLists {
     this.#reportTools(member)
   }
 
-  /** Reports once that a list is too long. */
+  /** Reports once that a list is too long, and that tools cannot be used. */
   #reportLimits(member: Member): void {
-    const limit = member.connection.view().problems.find(({ kind }) => kind === 'limited')
-    if (limit && !member.isLimited) this.#options.notify(`server "${member.config.name}": ${limit.message}`)
+    const { problems } = member.connection.view()
+    const subject = `server "${member.config.name}"`
+    const limit = problems.find(({ kind }) => kind === 'limited')
+    if (limit && !member.isLimited) this.#options.notify(`${subject}: ${limit.message}`)
     member.isLimited = limit !== undefined
+    const dropped = problems.filter(({ kind }) => kind === 'dropped')
+    const [first] = dropped
+    if (first && !member.isDropping)
+      this.#options.notify(
+        `${subject}: ${dropped.length} of its tools cannot be used, first ${quote(first.tool)}: ${first.message}`,
+      )
+    member.isDropping = first !== undefined
   }
 
   #reportTools(member: Member): void {

@@ -15,6 +15,8 @@ export type Member = {
   pageTools: readonly ListedTool[]
   /** Whether some of its listed tools are left out because of a limit. */
   isLimited: boolean
+  /** Whether the operator was already notified that tools cannot be used. */
+  isDropping: boolean
   publishing: Promise<void>
   /** Calls and other requests in flight. */
   readonly calls: Set<Promise<unknown>>
@@ -39,6 +41,7 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
     held: new Set(),
     pageTools: [],
     isLimited: false,
+    isDropping: false,
     publishing: Promise.resolve(),
     calls: new Set(),
     instructions: undefined,

@@ -26,6 +26,12 @@ export async function withPacedProgress<Output>(
     latest = undefined
     if (held) pass(held)
   }
+  const flushLater = () => {
+    timer = undefined
+    if (latest === undefined) return
+    if (mayReport()) flush()
+    else timer = setTimeout(flushLater, PAUSE_MS)
+  }
   const report = (progress: Progress) => {
     if (mayReport()) {
       latest = undefined
@@ -33,7 +39,7 @@ export async function withPacedProgress<Output>(
       return
     }
     latest = progress
-    timer ??= setTimeout(flush, PAUSE_MS)
+    timer ??= setTimeout(flushLater, PAUSE_MS)
   }
   try {
     return await call({ ...options, onProgress: report })

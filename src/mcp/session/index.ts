@@ -3,5 +3,5 @@
 export { boundedFetch } from './bounded-fetch.ts'
 export type { Listed } from './listing.ts'
 export { openServerSession, type ServerSession, type ServerSessionOptions } from './session.ts'
+export { isSilence } from './silence.ts'
 export type { StdioLimits } from './stdio.ts'
-export { isSilence } from './timeouts.ts'

@@ -3,7 +3,7 @@
 
 import type { Fields } from '../../lib/index.ts'
 import { createYieldBySize, seconds, withTimeout } from '../../node/index.ts'
-import { isSilence } from './timeouts.ts'
+import { isSilence } from './silence.ts'
 
 /** The entries of a list. */
 export type Listed = {

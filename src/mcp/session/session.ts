@@ -13,11 +13,9 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { dropOldest, type Fields } from '../../lib/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
-  type ClientCall,
-  currentCall,
   type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
@@ -37,10 +35,12 @@ import type {
 import { boundedFetch } from './bounded-fetch.ts'
 import { type Listed, listPages } from './listing.ts'
 import { createModern } from './modern.ts'
+import { noteAnswers } from './note-answers.ts'
 import { readOutput } from './output.ts'
 import { createRefusals } from './refusals.ts'
+import { SilenceError } from './silence.ts'
 import { createStdioTransport, type StdioLimits, type StdioTransport, stdioLimits } from './stdio.ts'
-import { createTimeouts, SilenceError, type Timeouts } from './timeouts.ts'
+import { createTimeouts, type Timeouts } from './timeouts.ts'
 import { wholeResult, wrapResults } from './whole-results.ts'
 
 /** An open session. */
@@ -310,26 +310,6 @@ function explained(
 function withMeta(params: Fields | undefined, { meta }: SessionCallOptions): Fields | undefined {
   const passed = passableMeta(meta)
   return Object.keys(passed).length > 0 ? { ...params, _meta: passed } : params
-}
-
-/** Most requests to remember until their response arrives; beyond this the oldest is forgotten. */
-const MAX_NOTED = 1000
-
-/** Reports to a call that its request was answered, even after the request was cancelled. */
-function noteAnswers(transport: Transport): void {
-  const calls = new Map<unknown, ClientCall>()
-  const send = transport.send.bind(transport)
-  transport.send = (message, options) => {
-    const call = 'method' in message && 'id' in message ? currentCall() : undefined
-    if (call) calls.set((message as { id?: unknown }).id, call)
-    dropOldest(calls, MAX_NOTED)
-    return send(message, options)
-  }
-  transport.onmessage = (message) => {
-    if ('method' in message || !('id' in message)) return
-    calls.get(message.id)?.answered()
-    calls.delete(message.id)
-  }
 }
 
 /** Accepts every response unchanged. */

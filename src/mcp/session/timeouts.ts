@@ -3,6 +3,7 @@
 // Implements H6.
 import type { RequestOptions } from '@modelcontextprotocol/client'
 import type { CallOptions } from '../types.ts'
+import { SilenceError } from './silence.ts'
 
 /** The timeouts of a session's requests. */
 export type Timeouts = {
@@ -13,20 +14,6 @@ export type Timeouts = {
   ): Promise<Value>
   /** Runs `answer` for a question of the server; no request times out meanwhile, and all timeouts restart after it. */
   during<Value>(answer: () => Promise<Value>): Promise<Value>
-}
-
-/** The server neither answered nor reported progress in time. */
-export class SilenceError extends Error {
-  readonly limit: number
-  constructor(limit: number) {
-    super('it did not answer in time')
-    this.limit = limit
-  }
-}
-
-/** Whether a request of a session failed because the server was silent for too long. */
-export function isSilence(error: unknown): boolean {
-  return error instanceof Error && error.cause instanceof SilenceError
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1

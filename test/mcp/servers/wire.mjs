@@ -78,7 +78,19 @@ export function serveOn({ input, output, errors }, serverOf) {
 
 function listen(input, handlers, wire) {
   const all = { initialize: (params) => initialized(params), ping: () => ({}), ...handlers }
-  return createInterface({ input }).on('line', (line) => receive(JSON.parse(line), all, wire))
+  return createInterface({ input }).on('line', (line) => {
+    const message = parsed(line)
+    if (message) receive(message, all, wire)
+  })
+}
+
+/** Undefined for a line whose client ended the connection in the middle of it. */
+function parsed(line) {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
 }
 
 async function receive(message, handlers, { send, questions }) {
