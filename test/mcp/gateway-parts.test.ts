@@ -661,8 +661,8 @@ describe('lists of all servers', () => {
     expect(log).toEqual([
       'watchLists',
       'readCache',
-      'refreshStaleLists {"timeout":5000}',
-      'refreshStaleLists {"timeout":5000}',
+      'refreshStaleLists {"timeoutMs":5000}',
+      'refreshStaleLists {"timeoutMs":5000}',
     ])
   })
 
@@ -671,13 +671,13 @@ describe('lists of all servers', () => {
     const lists = createMergedLists(host)
     await lists.collect(PROMPTS_LIST)
     await lists.collect(PROMPTS_LIST)
-    const waited = ['settled {"timeout":3000}', 'refreshStaleLists {"timeout":3000}']
+    const waited = ['settled {"timeoutMs":3000}', 'refreshStaleLists {"timeoutMs":3000}']
     expect(log).toEqual([
       'watchLists',
       'readCache',
       ...waited,
-      'refreshStaleLists {"timeout":5000}',
-      'refreshStaleLists {"timeout":5000}',
+      'refreshStaleLists {"timeoutMs":5000}',
+      'refreshStaleLists {"timeoutMs":5000}',
     ])
     log.length = 0
     await lists.untilListed()
@@ -687,7 +687,7 @@ describe('lists of all servers', () => {
     const listed = createMergedLists(slow.host).untilListed()
     await pass(2900)
     await listed
-    expect(slow.log.at(-1)).toBe('refreshStaleLists {"timeout":200}')
+    expect(slow.log.at(-1)).toBe('refreshStaleLists {"timeoutMs":200}')
   })
 
   it('H6 have at most 2 MB of a server, and less of many', async () => {

@@ -77,10 +77,8 @@ export type HostOptions = {
 }
 
 /** Opens the host with its shelf, its skills and its events. */
-export function openHost(
-  { servers: configured, settings }: LoadedConfig,
-  hostOptions: HostOptions,
-): OpenedHost {
+export function openHost(config: LoadedConfig, hostOptions: HostOptions): OpenedHost {
+  const { servers: configured, settings } = config
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify })
   audit?.setServers(configured)
