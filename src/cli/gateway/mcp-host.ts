@@ -29,7 +29,7 @@ import { loginHint, personalParts, pinsHint, storedLogins } from '../servers/ind
 import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
-import type { McpInspectorOptions } from './mcp-inspector.ts'
+import type { McpInspectorOptions, openMcpInspector } from './mcp-inspector.ts'
 import { reportServerChanges } from './notices.ts'
 
 /** The host with everything around it. */
@@ -139,22 +139,25 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
     personal?.configure(parts.split(next).personal)
     return host.configure(parts.split(next).servers)
   }
-  async function inspector(options: McpInspectorOptions) {
-    const feed = isInspected ? audit?.feed : undefined
-    if (!audit || !feed) return undefined
-    const { openMcpInspector } = await import('./mcp-inspector.ts')
-    const { onChange } = settings
-    return openMcpInspector(
-      { host, shelf, configs: () => configs, onChange, pins },
-      { ...audit, feed },
-      options,
-    )
-  }
+  const inspected = { host, shelf, configs: () => configs, onChange: settings.onChange, pins }
+  const inspector = (options: McpInspectorOptions) =>
+    openInspector(inspected, isInspected ? audit : undefined, options)
   async function closeEvents(): Promise<void> {
     await (await stopWatching)?.().catch(() => {})
     await audit?.close()
   }
   return { host, configure, gateway, inspector, trace: audit?.stream.trace, closeEvents }
+}
+
+/** Opens the inspector's part of the gateway; undefined if no events are kept for it. */
+async function openInspector(
+  inspected: Parameters<typeof openMcpInspector>[0],
+  audit: ReturnType<typeof openAudit>,
+  options: McpInspectorOptions,
+) {
+  if (!audit?.feed) return undefined
+  const inspector = await import('./mcp-inspector.ts')
+  return inspector.openMcpInspector(inspected, { ...audit, feed: audit.feed }, options)
 }
 
 /** Loads what searches need once the servers have started and the client's first requests are answered. */
