@@ -139,7 +139,7 @@ describe.each(hosts)('a host that %s', (_, carry) => {
     },
   )
 
-  it('A2 reports what is new and what is gone, each once', async () => {
+  it('A2 reports added and removed tools, each once', async () => {
     const talk = new Talk(quietShelf({ tools: [read, send, list] })).user()
     carry(talk, await talk.prepare())
     talk.shelf.remove(LIST)
@@ -299,7 +299,7 @@ describe('A2 delta', () => {
 })
 
 describe('A4 where a delta was made', () => {
-  it('A4 records and traces the count before and the origin; the first of the main thread is no fault', async () => {
+  it('A4 records and traces the count before and the origin; the first one of the main thread is not a fault', async () => {
     const { events, trace } = heard()
     const talk = new Talk(quietShelf({ tools: [read, send, issue], trace })).user()
     await talk.prepare()
@@ -332,7 +332,7 @@ describe('A4 where a delta was made', () => {
     ])
   })
 
-  it('A4 a gate that opens late makes the first delta late, which is no fault', async () => {
+  it('A4 a gate that opens late makes the first delta late, which is not a fault', async () => {
     const { events, trace } = heard()
     const talk = new Talk(quietShelf({ tools: [read], trace })).user()
     await talk.prepare()

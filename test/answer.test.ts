@@ -250,7 +250,7 @@ describe('a match', () => {
     }
   })
 
-  it('S9 where there is nothing to remark there is no note', async () => {
+  it('S9 has no note without a remark', async () => {
     const { result } = await ask(quietShelf({ tools: exampleTools }), 'slack')
     expect(Object.keys(result).sort()).toEqual(['content', 'tool_use_id', 'type'])
   })
@@ -316,7 +316,7 @@ describe('the description of the search tool', () => {
     expect(text).toMatch(/"select:\w+,\w+"/)
   })
 
-  it('S11 says that what is found is loaded at once', async () => {
+  it('S11 says that found tools are loaded at once', async () => {
     expect(await described()).toMatch(/loaded at once[^.]*no second search or select/)
   })
 
@@ -394,7 +394,7 @@ describe('what is not shown', () => {
     expect(said).toMatch(/not searched[^.]*disabled[^.]*jira/i)
   })
 
-  it('S13 a server whose tools were searched is not said to be unsearched while it connects again', async () => {
+  it('S13 does not call a server unsearched whose tools were searched while it reconnects', async () => {
     const shelf = quietShelf({ tools: exampleTools })
     shelf.pending('slack')
     const { names, said } = await ask(shelf, 'slack')
@@ -436,7 +436,7 @@ describe("the host's hook", () => {
     }
   })
 
-  it('S16 what is vetoed is not loaded, and the answer says that it was kept back', async () => {
+  it('S16 does not load vetoed tools, and says that they were kept back', async () => {
     for (const query of [SEND, `select:${SEND}`]) {
       const talk = new Talk(quietShelf({ tools: exampleTools, allowLoad: () => false }))
       talk.user('hello')

@@ -188,7 +188,7 @@ describe('snipping', () => {
     },
   )
 
-  it('C5 addition by reference: so does the message that it follows', async () => {
+  it('C5 addition by reference: the message that it follows stays too', async () => {
     const talk = talkOn('addition by reference', { tools })
     const turns = [assistant(text('a')), user(text('b')), system(addition(SEND)), assistant(text('c'))]
     talk.messages = talk.shelf.snip([user(text('start')), ...turns], (_, index) => index > 0)
@@ -214,7 +214,7 @@ describe('references that others wrote', () => {
     expect(sent[3].content).toEqual([result('toolu_2', text('fine')), text('Here you are.')])
   })
 
-  it('N6 results of the same turn stay in front of what is set apart', async () => {
+  it('N6 results of the same turn stay in front of text that a mixed result gives up', async () => {
     const mixed = result('toolu_1', text('Here you are.'), reference(SEND))
     const both = [assistant(use('toolu_1'), use('toolu_2')), user(mixed, result('toolu_2', text('fine')))]
     const sent = await sentOf(both)

@@ -269,7 +269,7 @@ describe('a message that is filled after it was read', () => {
     expect(talk.visible).toContain(SEND)
   })
 
-  it('L4 so does a place that was held for them', async () => {
+  it('L4 references written into a placeholder count too', async () => {
     const shelf = quietShelf({ tools })
     const talk = new Talk(shelf)
     await talk.user('start').prepare()

@@ -115,7 +115,7 @@ describe('wrong configuration', () => {
     expect(error).toBeInstanceOf(ShelfError)
   })
 
-  it('H3 the same name at several servers, or twice at one, is no error', async () => {
+  it('H3 accepts the same name at several servers, or twice at one', async () => {
     const told: string[] = []
     const tools = [mcp('a', 'x'), mcp('b', 'x'), mcp('a', 'x', { description: 'again' })]
     const talk = new Talk(quietShelf({ tools, notify: (message) => told.push(message) })).user()

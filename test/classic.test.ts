@@ -40,7 +40,7 @@ describe('names', () => {
     expect(splitName(name)).toEqual(parts)
   })
 
-  it('S5 the mcp prefix is no word and no part of the full name', () => {
+  it('S5 the mcp prefix is neither a word nor a part of the full name', () => {
     expect(scores(exampleTools, 'mcp')).toEqual([])
     expect(scores(exampleTools, 'mc')).toEqual([])
     expect(scores(exampleTools, 'mcp__slack')).toEqual([

@@ -160,7 +160,7 @@ describe('C2 how much is kept', () => {
     expect((await talk.prepare()).loaded.toSorted()).toEqual([ONE, TWO])
   })
 
-  it('C2 a keep that is no number of messages is refused', async () => {
+  it('C2 refuses a keep that is not a number of messages', async () => {
     const talk = await talkAfter('reference')
     for (const keep of [-1, 1.5, Number.NaN]) {
       await expect(talk.shelf.compact(talk.messages, { summarize: 'x', keep })).rejects.toThrow('keep')

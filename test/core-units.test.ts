@@ -125,7 +125,7 @@ it('a pool is described by server, immediate tools first, in parts that are not 
   `)
 })
 
-it('thinking that is bound to what changes is left out of what is sent, and nothing else is touched', async () => {
+it('the request leaves out thinking whose prefix changes, and nothing else', async () => {
   const messages = [
     user(text('hi')),
     assistant(thought),

@@ -284,7 +284,7 @@ describe('S17 a definition that is too large', () => {
     expect(input_schema.additionalProperties).toBe(false)
   })
 
-  it('then loses long texts, then depth, then what is optional, then everything', () => {
+  it('then drops long texts, then depth, then optional parts, then everything', () => {
     const schema = {
       properties: {
         a: { type: 'string', description: long, title: long, pattern: long, format: 'date' },

@@ -149,7 +149,7 @@ describe('G4 what a host injects may fail', () => {
     expect(traced.filter(({ type }) => type === 'warning')).toHaveLength(1)
   })
 
-  it('G4 marks, permissions and the counter may throw: what is in doubt is sent, what may be forbidden is hidden', async () => {
+  it('G4 marks, permissions and the counter may throw: doubtful tools are sent, possibly forbidden ones hidden', async () => {
     const given = [builtIn('Read', { critical: broken, shouldDefer: true }), ...tools.slice(1)]
     const { request } = await new Talk(
       quietShelf({ tools: given, toolSearch: 'auto', countTokens: broken, contextWindow: 1_000_000 }),

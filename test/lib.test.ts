@@ -198,7 +198,7 @@ it('hashes are the same on every machine', () => {
   ])
 })
 
-it('what is frozen is computed once', () => {
+it('computes once per frozen object', () => {
   let count = 0
   const size = oncePerFrozen((list: readonly number[]) => {
     count++

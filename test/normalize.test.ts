@@ -78,7 +78,7 @@ describe.each(off)('N1 tool search is off %s', (_, options, model) => {
   })
 })
 
-describe('N2 a reference to a tool that is gone', () => {
+describe('N2 a reference to a removed tool', () => {
   const gone = 'mcp__gone__tool'
 
   it('N2 it is removed, the others in the same result are kept', async () => {
@@ -115,7 +115,7 @@ describe('N2 a reference to a tool that is gone', () => {
     expect(sent.filter(({ role }) => role === 'system')).toEqual([system(addition(SEND))])
   })
 
-  it('N2 a tool that permissions hide now is gone as well', async () => {
+  it('N2 a tool that permissions hide now counts as removed', async () => {
     const isHidden = ({ name }: { name: string }) => name === 'send_message'
     expect(await sentOf([search('1'), user(found('1', SEND, ISSUE))], { isHidden })).toEqual([
       search('1'),

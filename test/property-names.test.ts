@@ -89,7 +89,7 @@ describe('names of arguments', () => {
     expect(definitionOf(shelf).input_examples).toEqual([input, 'odd'])
   })
 
-  it('that the API takes stay, and so does the definition', () => {
+  it('that the API takes stay, as does the definition', () => {
     const plain = mcp('a', 'b', { input_schema: { type: 'object', properties: { 'a.b-c': {} } } })
     const { definition, names } = quietShelf({ tools: [plain] }).tools()[0] as Loose
     expect(definition.input_schema).toBe(plain.input_schema)

@@ -23,7 +23,7 @@ it('a message is streamed and collected without a loss', () => {
   expect(isReadable()).toBe(true)
 })
 
-it('what is no block is left out', () => {
+it('drops entries that are not blocks', () => {
   const { add, message: collected } = createCollector()
   for (const event of eventsOf({ ...message, content: [null, content[0], 'text', 5] })) add(event)
   expect(collected().content).toEqual([content[0]])

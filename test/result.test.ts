@@ -96,7 +96,7 @@ describe('the output of a foreign tool', () => {
       expect(of(odd)).toMatchObject([{ type: 'text', text: expect.stringContaining('cannot be shown here') }])
   })
 
-  it('a block that no result may hold becomes text, and so does an image beside an error', () => {
+  it('a block that no result may hold becomes text, as does an image beside an error', () => {
     const of = (output: Loose, isError = false) => (shelf.result(call, output, { isError }) as Loose).content
     expect(of([{ type: 'thinking', thinking: 'hm' }])).toEqual([
       { type: 'text', text: '{"type":"thinking","thinking":"hm"}' },

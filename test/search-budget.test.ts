@@ -68,7 +68,7 @@ describe('S17 a search answer', () => {
     expect(definition.input_schema.properties.path.description).toHaveLength(9000)
   })
 
-  it('S17 what is shortened is not loaded; select loads it', async () => {
+  it('S17 shortened hits are not loaded; select loads them', async () => {
     for (const label of ['reference', 'append', 'bridge']) {
       const talk = talkOn(label, { tools: many(2, 3000), answerTokens: 4000 })
       await talk.user('start').prepare()

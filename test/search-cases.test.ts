@@ -120,7 +120,7 @@ describe('the words of a search', () => {
     expect((await ask(quietShelf({ tools }), `slack ${' '.repeat(1_994)}`)).said).toBe('')
   })
 
-  it('S17 what is shortened counts as left, beside what was not shown', async () => {
+  it('S17 a shortened hit counts as left over, as hits that were not shown do', async () => {
     const long = (name: string) => mcp('files', name, { description: `open ${'x '.repeat(800)}` })
     const shelf = quietShelf({ tools: ['a', 'b', 'c', 'd'].map(long), answerTokens: 900, maxResults: 3 })
     const { tools: whole, shortened, left } = await shelf.search({ query: 'open' })

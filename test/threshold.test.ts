@@ -72,7 +72,7 @@ describe('T1 the threshold', () => {
   })
 })
 
-describe('T2 what is counted', () => {
+describe('T2 counted definitions', () => {
   it('T2 all deferrable tools together in one question, as they would be sent, and no other tool', async () => {
     const { asked, countTokens } = counter(() => 50_000)
     const schema = { type: 'object', properties: { to: { type: 'string' } } }
@@ -244,7 +244,7 @@ describe('T5 the count is remembered', () => {
     expect(asked.map(({ definitions }) => definitions.length)).toEqual([3, 2, 1])
   })
 
-  it('T5 what is not counted does not change the count', async () => {
+  it('T5 tools outside of the count do not change it', async () => {
     const { asked, countTokens } = counter(low)
     const talk = autoTalk({ countTokens })
     await talk.prepare()

@@ -101,7 +101,7 @@ describe('dialects', () => {
 })
 
 describe('odd schemas', () => {
-  it('V1 a reference that is no text is ignored, and what is beside it holds', () => {
+  it('V1 ignores a $ref that is not text, and keeps the keywords beside it', () => {
     for (const $ref of [3, null, {}, ['#/properties/b']])
       expect(paths({ properties: { a: { $ref, type: 'string' }, b: true } }, { a: 1, b: 1 })).toEqual(['a'])
   })
@@ -121,7 +121,7 @@ describe('odd schemas', () => {
     expect(validateInput({ properties: { limit: { maximum: 5 } } }, 'not an object')).toEqual([])
   })
 
-  it('V1 what is broken is ignored, and what is beside it still holds', () => {
+  it('V1 ignores a broken keyword, and keeps those beside it', () => {
     const broken = {
       type: 'object',
       properties: {
@@ -432,7 +432,7 @@ describe('problems', () => {
     expect(messages({ allOf: [{ type: 'string' }, { type: 'string' }] }, 1)).toEqual(['value must be string'])
   })
 
-  it('V1 are short and say what is expected', () => {
+  it('V1 are short and name the expected value', () => {
     expect(messages({ type: ['string', 'null'] }, 1)).toEqual(['value must be string or null'])
     expect(messages({ enum: ['a', 2] }, 'b')).toEqual(['value must be one of "a", 2'])
     expect(messages({ const: { a: 1 } }, 'b')).toEqual(['value must be {"a":1}'])

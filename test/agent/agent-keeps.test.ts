@@ -213,7 +213,7 @@ test('reports, repairs and continues a file that was cut in half', async () => {
   expect(readFileSync(file, 'utf8').startsWith(cut)).toBe(true)
 })
 
-test('lines that are no entries are counted and passed over', () => {
+test('counts and skips lines that are not entries', () => {
   const file = join(folder(), 'talk.jsonl')
   const odd = [
     'null',

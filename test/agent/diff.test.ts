@@ -39,12 +39,12 @@ describe('fileChange', () => {
     expect(fileChange('a', undefined, 'x\ny\n')).toMatchObject({ isNew: true, added: 2, removed: 0 })
   })
 
-  test('what is the same is nothing', () => {
+  test('equal texts give an empty diff', () => {
     expect(fileChange('a', 'x\n', 'x\n').lines).toEqual([])
     expect(fileChange('a', '', '').lines).toEqual([])
   })
 
-  test('line ends alone are no change of lines', () => {
+  test('different line ends alone do not change a line', () => {
     expect(fileChange('a', 'x\r\ny\r\n', 'x\ny\n').lines).toEqual([])
   })
 

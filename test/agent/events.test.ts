@@ -37,7 +37,7 @@ test('a call that may not run', async () => {
   expect(lines()).toEqual(['permission Echo false', 'result Echo refused'])
 })
 
-test('a search is no call, and a tool of a server names the server', async () => {
+test('a search is not a call, and a tool of a server names the server', async () => {
   const { events, trace, lines } = listening()
   const tools = serverTools('weather', 'forecast')
   const shelf = shelfWith(tools, { trace })

@@ -298,7 +298,7 @@ describe('rules for Bash', () => {
     expect(await verdictOn('\\time rm x', allow)).toMatch(/Nobody/)
   })
 
-  test('with such a rule, what is not certain is asked about, though all of Bash is allowed', async () => {
+  test('with such a rule, asks about uncertain commands although all of Bash is allowed', async () => {
     expect(await verdictOn('$x y', ['Bash'], ['Bash(rm *)'])).toMatch(/Nobody/)
     expect(await verdictOn('$x y', ['Bash'])).toBe(true)
     expect(await verdictOn('ls -l', ['Bash'], ['Bash(rm *)'])).toBe(true)

@@ -254,7 +254,7 @@ describe('rules with paths', () => {
     expect(text).toContain('of this session')
   })
 
-  test('what is denied does not show in a search of the whole folder, by a link either', async () => {
+  test('a search of the whole folder does not show denied files, not even through a link', async () => {
     const { call, directory } = scene({ deny: ['Read(.env)'] })
     symlinkSync(join(directory, '.env'), join(directory, 'innocent.txt'))
     const { text } = await call('Grep', { pattern: 'inside' })
@@ -281,7 +281,7 @@ describe('rules with paths', () => {
     },
   )
 
-  test('ask goes before allow, and before what is harmless', async () => {
+  test('ask goes before allow, and before harmless calls', async () => {
     const { text, asked } = await scene({ allow: ['*'], ask: ['Read(src/**)'] }, 'no').call('Read', {
       path: 'src/a.ts',
     })

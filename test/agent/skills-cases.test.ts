@@ -53,7 +53,7 @@ test('a text is a skill, or says why it is none', async () => {
   ).toMatchFileSnapshot('./skills/texts.txt')
 })
 
-test('reads folders in order; skips hidden files and what is no skill, and reports what cannot be read', async () => {
+test('reads folders in order; skips hidden files and other files, and reports unreadable ones', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skills-'))
   try {
     const write = (name: string, text: string) => {
@@ -89,7 +89,7 @@ async function run(skills: ReturnType<typeof createSkills>, name: string, input:
   return JSON.stringify(await tool?.run({ ...input }, context))
 }
 
-test('the tools say what there is and read what is asked for', async () => {
+test('the tools list the skills and read the one asked for', async () => {
   const many = Array.from({ length: 41 }, (_, index) => skill(`s${index}`))
   const local = [
     skill('pdf-forms', { allowedTools: ['Read', 'Bash'] }),

@@ -36,7 +36,7 @@ test('reports a refused connection with the address and what to do, and retries'
   expect(reasons).toEqual(Array(2).fill(`Nothing listens at ${url}: the connection was refused.`))
 })
 
-test('https where plain HTTP is spoken is no reason to try again', async () => {
+test('does not retry https against a plain HTTP server', async () => {
   const url = `https://127.0.0.1:${await http((_, response) => response.end())}`
   const { error, reasons } = await endAt(clientOf(url))
   expect(error).toContain(`Cannot connect securely to ${url}: it does not speak TLS`)
@@ -68,7 +68,7 @@ test('reports an address that answers with an unrelated page', async () => {
   expect(error).toContain(`http://127.0.0.1:${port} did not answer like the Messages API`)
 })
 
-test('an address that has nothing there says what is added to it', async () => {
+test('an address without the endpoint names the path that was added', async () => {
   const port = await http((_, response) => response.writeHead(404).end('{}'))
   const { error } = await endAt(clientOf(`http://127.0.0.1:${port}/v1`))
   expect(error).toContain(`http://127.0.0.1:${port}/v1, to which /v1/messages is added`)

@@ -63,7 +63,7 @@ function live(folder: string, names: readonly string[]): void {
 
 const ISSUE = 'mcp__github__create_issue'
 
-test('loading what a message names is no request and no search', async () => {
+test('loading a tool that the message names takes no request and no search', async () => {
   const folder = newFolder()
   const shelf = quietShelf({ tools: [small] })
   const options = { describe: 0, remind: 0, preload: true, learn: true }
@@ -117,7 +117,7 @@ describe('learn', () => {
     ).toEqual([ISSUE])
   })
 
-  test('what is searched for but never called, or always loaded by configuration, is not learned', () => {
+  test('does not learn tools that are never called, or that the configuration always loads', () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++)
       open(folder).close([...call('ToolSearch', { query: ISSUE }), ...call('Read')])
@@ -131,7 +131,7 @@ describe('learn', () => {
     expect(open(folder).withLearnedTools(servers)).toEqual(servers)
   })
 
-  test('a learned tool that is no longer called is let go', () => {
+  test('forgets a learned tool that is no longer called', () => {
     const folder = newFolder()
     for (let session = 0; session < 3; session++) live(folder, [ISSUE])
     for (let session = 0; session < 10; session++) live(folder, [])

@@ -75,7 +75,7 @@ describe('remind', () => {
     expect(String(await usingWith({ remind: 3 }).using.remind(message))).toContain('send_message')
   })
 
-  test('leaves out what is loaded, and names the next best in its place', async () => {
+  test('leaves out loaded tools, and names the next best ones instead', async () => {
     const { shelf, using } = usingWith({ remind: 1 })
     const message = 'open an issue in the repository: github or gitlab'
     const [first] = await using.remind(message)
@@ -119,7 +119,7 @@ describe('preload', () => {
     expect(preload('what is the forecast?')).toEqual([])
   })
 
-  test('half a name is no name', () => {
+  test('ignores half a name', () => {
     expect(preload('mcp__slack__list_channels_all, my_send_message, send message')).toEqual([])
   })
 

@@ -50,7 +50,7 @@ describe('toolshelf search', () => {
     expect(told).toContain('tools.jsonl:4: a tool needs a "name"; the line is skipped.')
   })
 
-  it('what is named in an error cannot steer the terminal', async () => {
+  it('names in an error cannot control the terminal', async () => {
     const { code, told } = await cli('search', 'x', '--catalog', '/no/such\u001b[2Jfile.jsonl')
     expect(code).toBe(1)
     expect(told).toContain('/no/such?[2Jfile.jsonl')
@@ -66,7 +66,7 @@ describe('toolshelf search', () => {
     }
   })
 
-  it('nor what is wrong with a call', async () => {
+  it('nor can the error of a call', async () => {
     const calls = [['search', 'x', '--limit', '\u001b[2J'], ['search', '--\u001b[2J'], ['\u001b[2J']]
     for (const words of calls) {
       const { code, told } = await cli(...words)

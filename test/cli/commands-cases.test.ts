@@ -507,7 +507,7 @@ test('searches of a catalogue, and evaluations', () => {
   ])
 })
 
-test('people are told how far it is', async () => {
+test('reports progress', async () => {
   const place = newPlace()
   place.file('script.json', {
     rules: [{ when: 'look', do: [{ call: 'Glob', input: { pattern: '*.json' } }] }],

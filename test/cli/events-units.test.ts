@@ -106,7 +106,7 @@ async function linesOf(audit: ReturnType<typeof openAudit>): Promise<string> {
 const notify = () => {}
 const call = { type: 'call', id: 'c', name: 'n', content: { text: 'w5Xc8vBn said' } } as never
 
-test('events are kept in memory for the inspector where there is no file, and for nobody where none asks', async () => {
+test('events are kept in memory for the inspector if there is no file, and only if it runs', async () => {
   const secrets = ['w5Xc8vBn']
   const opened = await within({}, () =>
     [{}, { isInspected: false }, { isInspected: true }].map((more) =>

@@ -64,7 +64,7 @@ describe('how a file is put back', () => {
     )
   })
 
-  it('one that is no text, or of which no part is known, only as a whole', async () => {
+  it('one that is not text, or without a known part, only as a whole', async () => {
     const { journal, file } = await recorded()
     expect(await planUndo(journal, file, Buffer.from([0xff, 0xfe]))).toMatchObject({ kind: 'edited' })
     const unknown = await recorded(Buffer.from(before), [])

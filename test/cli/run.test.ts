@@ -238,7 +238,7 @@ describe('toolshelf run', () => {
     expect(told).toContain('ANTHROPIC_BASE_URL is "ftp://host"')
   })
 
-  it('takes what is piped in behind the words, or in their place', async () => {
+  it('appends piped input to the words, or uses it instead', async () => {
     const both = await ranIn(newPlace(), ['say'], { piped: 'piped words\n' })
     expect(both.out).toContain('I heard: say\n\npiped words')
     const alone = await ranIn(newPlace(), [], { piped: 'hello through a pipe' })
@@ -247,7 +247,7 @@ describe('toolshelf run', () => {
     expect(named.out).toContain('I heard: say\n\npiped words')
   })
 
-  it('an empty pipe is no prompt, and words do without it', async () => {
+  it('an empty pipe is not a prompt, and is not needed beside words', async () => {
     const empty = await ranIn(newPlace(), ['-'], { piped: ' \n' })
     expect(empty).toMatchObject({ code: 2, told: expect.stringContaining('the prompt is empty') })
     const words = await ranIn(newPlace(), ['hello'], { piped: '' })

@@ -35,7 +35,7 @@ test('a person learns that hits can be explained; programs and those who know do
   for (const printed of others) expect(printed).not.toContain('Add --explain')
 })
 
-test('the parts of a score are said to add up only where they do', async () => {
+test('says that the parts of a score add up only where they do', async () => {
   const explain = async (query: string) => (await search([query, '--explain'], false)).replaceAll(/\s+/g, ' ')
   const translated = 'The score of a translated query is at most 1'
   expect(await explain('eine Aufgabe erstellen')).toContain(translated)

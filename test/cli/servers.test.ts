@@ -310,7 +310,7 @@ describe('toolshelf config check', () => {
     expect((await runCommand(configCheck, ['check', other])).code).toBe(0)
   })
 
-  it('what is wrong stays wrong beside it', async () => {
+  it('an unset variable does not hide a wrong server', async () => {
     const { code, printed } = await check({
       mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } }, b: {} },
     })

@@ -98,7 +98,7 @@ describe('toolshelf sessions', () => {
     })
   })
 
-  it('one that is broken is listed as such, and what is damaged as far as it goes', async () => {
+  it('lists a broken session as broken, and a damaged one as far as it can be read', async () => {
     keep('broken', 3, 'not JSON', '{"type":"append"}')
     keep('damaged', 2, append(user('hello')), '{"type":"append","mess')
     keep('empty', 1)

@@ -51,7 +51,7 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     expect(told).toBe(`toolshelf ${words[0]}: the current folder no longer exists; change to another one.\n`)
   })
 
-  it('completion works in a folder that is gone', async () => {
+  it('completion works in a deleted folder', async () => {
     expect((await runGone(['completion', 'bash'])).code).toBe(0)
   })
 

@@ -80,7 +80,7 @@ describe('H7 a cloned folder', () => {
     expect(wasRun(place)).toBe(false)
   })
 
-  it('a file that --config names is a person’s own word', async () => {
+  it('trusts a file that --config names', async () => {
     const place = newPlace()
     const config = place.file('.mcp.json', { mcpServers: { wanted: marking(place) } })
     await toolshelf(place, ['run', 'hello', '--config', config])
@@ -324,7 +324,7 @@ describe('H7 the question', () => {
     expect((await toolshelf(place, ['config', 'check'])).out).toContain('a?[2J')
   })
 
-  it('what is long is cut, and says so', async () => {
+  it('shortens long texts, and says so', async () => {
     const { place, open, shown } = scene()
     place.file('.mcp.json', { mcpServers: { long: { command: 'x', args: ['y'.repeat(5000)] } } })
     await open('')
@@ -404,7 +404,7 @@ describe('H7 the question', () => {
     expect(shown).toHaveLength(2)
   })
 
-  it('a skill that changes is asked about, and what is used is what was read', async () => {
+  it('asks again about a skill that changed, and uses the version that was read', async () => {
     const { place, open } = scene()
     const file = put(place.folder, '.toolshelf/skills/a/SKILL.md', skill('a', 'One.', 'first'))
     const project = await open('y')

@@ -136,7 +136,7 @@ describe('background work', () => {
     expect(embedder.state).toEqual({ status: 'ready' })
   })
 
-  test('the second start embeds only what is new', async () => {
+  test('the second start embeds only new texts', async () => {
     const { embedder, folder } = setUp()
     embedder.prepare(textsOf(20))
     await embedder.ready()

@@ -91,7 +91,7 @@ describe('the worker', () => {
     await expect(engine.embed(['b'])).rejects.toThrow(message)
   })
 
-  test('closing rejects what is under way and what comes after', async () => {
+  test('closing rejects running and later requests', async () => {
     const engine = await engineOf(`export const createEmbedder = () => new Promise(() => {})`)
     const asked = expect(engine.embed(['a'])).rejects.toThrow('closed')
     await engine.close()

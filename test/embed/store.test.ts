@@ -96,7 +96,7 @@ describe('the store', () => {
     expect(statSync(fileIn(folder)).mode & 0o777).toBe(0o600)
   })
 
-  test('leaves out what is no vector', async () => {
+  test('drops records that are not vectors', async () => {
     const store = await openIn(temporaryFolder())
     store.add(['a', 'b', 'c'], [vectorOf('a'), [1]])
     expect(found(store, ['a', 'b', 'c'])).toEqual(['a'])

@@ -54,7 +54,7 @@ describe('the price table', () => {
 const tableOf = (...models: unknown[]) => ({ date: '2026-11-06', models })
 
 describe('a table from a file', () => {
-  it('replaces the table; what is left out of a row costs as plain input does', () => {
+  it('replaces the table; a price missing in a row is that of plain input', () => {
     const table = readPrices(tableOf({ match: 'local-.*', input: 3, output: 6 }))
     expect(priceOf('local-7b', table)).toEqual({
       match: 'local-.*',

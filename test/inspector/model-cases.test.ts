@@ -207,7 +207,7 @@ test('spans of time are as short as fits, and reach from the first turn to the l
   expect([far.length, far[0]?.[2], far.at(-1)?.[2]]).toEqual([3, 1, 1])
 })
 
-test('a file is an export or lines; what is no event is counted', () => {
+test('a file is an export or lines; other lines are counted', () => {
   const [first, second] = [JSON.stringify(events[0]), JSON.stringify(events[1])]
   const exported = (more: object) =>
     JSON.stringify({ format: 'toolshelf-events', events: [events[0], 5], ...more })

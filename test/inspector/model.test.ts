@@ -268,7 +268,7 @@ describe('order', () => {
     expect(few.counts().kept).toBe(10)
   })
 
-  test('what is not an event is counted and dropped', () => {
+  test('drops and counts records that are not events', () => {
     const odd = [
       null,
       'text',

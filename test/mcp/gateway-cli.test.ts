@@ -233,7 +233,7 @@ describe('stdin and stdout', () => {
     await until(() => !isAlive(pid), 'the server is gone')
   })
 
-  it('what is no message is left out', async () => {
+  it('skips lines that are not messages', async () => {
     const { gateway } = openGateway([])
     const [input, output] = [new PassThrough(), new PassThrough()]
     const over = serveMcpGatewayOnStdio(gateway, { input, output })

@@ -42,7 +42,7 @@ describe.each(eras)('other servers, %s', (era) => {
     expect(pidOf(desk.host, 'neighbour')).toBe(pid)
   })
 
-  it('one that is gone is neither found nor called, and its process ends', async () => {
+  it('a removed one is neither found nor called, and its process ends', async () => {
     const desk = await openListening([neighbour(), piped('other', 'healthy')], era)
     const pid = pidOf(desk.host, 'other') ?? 0
     await desk.search('select:other__add')

@@ -168,7 +168,7 @@ describe('for how long a list is fresh', () => {
     await until(() => server.asked('tools/list') === 2, 'a change counts at once')
   })
 
-  it('what is fresh no longer is listed again by the next who wants it', async () => {
+  it('a stale list is listed again for the next request', async () => {
     const server = shop({ ...full, ttlMs: 1 })
     const desk = await openDesk([server.config])
     expect(await namesOf(desk)).toEqual(known)

@@ -402,7 +402,7 @@ describe('who has something open', () => {
   }
   const reasonOf = (signal: AbortSignal | undefined) => (signal?.reason as Error | undefined)?.message
 
-  it('loses it when the key is gone or the rights have changed, and keeps it otherwise', async () => {
+  it('loses it when the key is deleted or the rights change, and keeps it otherwise', async () => {
     const now = new Map([
       ['kept', user('kept')],
       ['changed', user('changed', { profile: profileOf({ isOperator: true }) })],
@@ -781,7 +781,7 @@ describe('what a user sees of the host', () => {
     expect([seen.isReadOnly(use('a__read')), seen.isReadOnly(use('a__secret'))]).toEqual([true, false])
   })
 
-  it('an error of a server that is seen stays; that of one which is gone names only what is seen', async () => {
+  it('an error of a visible server stays; that of a removed one names only visible tools', async () => {
     const request = async (server: string) => {
       throw new Error(`of the host about ${server}, hidden`)
     }

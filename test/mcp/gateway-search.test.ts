@@ -154,7 +154,7 @@ describe('waiting for servers', () => {
     expect(await search('add')).not.toContain('searched now')
   })
 
-  it('so does a call of a tool that nobody has yet', async () => {
+  it('a call of a tool that is not listed yet waits too', async () => {
     const late = listed('late')
     const { asked, connect } = opened([late.config])
     const { call } = await connect()

@@ -146,7 +146,7 @@ describe('H6 lists that never rest', () => {
     expect(textOf(await all.host.call('bad', 'steady', {}))).toBe('steady')
   })
 
-  it('the same list again is no change for the shelf: the pool stays the same object', async () => {
+  it('the same list again does not change the shelf: the pool stays the same object', async () => {
     const all = await stormy()
     await expectWholeNeighbour(all)
     const { pool } = all.shelf.partition()

@@ -135,7 +135,7 @@ it('H9 the same holds for a host without a gateway', async () => {
   expect(asked).toBe(10)
 })
 
-it('H9 pages that are no web pages are not passed on, and the true host is named', async () => {
+it('H9 passes on no URL but of web pages, and names the true host', async () => {
   const desk = await openDesk([library()], { client: { capabilities: { elicitation: { url: {} } } } })
   const ask = async (url: string): Promise<Loose> => {
     const params = { mode: 'url', message: 'Log in.', elicitationId: '1', url }

@@ -202,7 +202,7 @@ describe('H6 servers that fail in a call', () => {
     expect(textOf(await all.host.call('bad', 'quick', {}))).toBe('done')
   })
 
-  it('hang reading: what is written to a server that no longer reads does not stop the others', async () => {
+  it('hang reading: messages to a server that no longer reads do not stop the others', async () => {
     const all = open('hang reading')
     await untilState(all.host, 'bad', 'connected')
     await all.host.call('bad', 'quick', {})

@@ -67,7 +67,7 @@ describe('lines of a server', () => {
     expect(read(many(100_000))[0]?.isAnswer).toBe(true)
   })
 
-  it('that are no message are skipped', () => {
+  it('that are not messages are skipped', () => {
     for (const line of [
       '',
       'hello',

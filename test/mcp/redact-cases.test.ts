@@ -359,7 +359,7 @@ describe('forms in which a secret is hidden', () => {
     expect([short.hasSecret(long.slice(1)), short.hasSecret(long.slice(1, 14))]).toEqual([true, false])
   })
 
-  it('what is learned later counts from eight characters on, the last twenty of it', () => {
+  it('secrets that are learned later count from eight characters on, the last twenty of them', () => {
     const learning = createRedactor({ name: 'one', transport: stdio([]) } as unknown as ServerConfig)
     learning.add('1234567')
     expect(learning.hasSecret('1234567')).toBe(false)

@@ -202,7 +202,7 @@ describe('an upstream that fails', () => {
 
   const odd = { toString: 1 }
 
-  it('values that are no text of any kind are a reply or a 502, never a fault of ours', async () => {
+  it('values that are not text give a reply or a 502, never an internal error', async () => {
     const item = { type: 'function_call', call_id: 'c', name: 'send_message', arguments: '{}' }
     const response = { id: odd, output: [], usage: { input_tokens: odd } }
     const streams = [
@@ -781,7 +781,7 @@ describe('much', () => {
     expect(gateway.done).toHaveLength(streams)
   })
 
-  it('closing ends what is under way, here and upstream', async () => {
+  it('closing ends running requests, here and upstream', async () => {
     const fake = await startFake((outgoing) => {
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
       outgoing.write(wireEvents(opening))

@@ -215,7 +215,7 @@ describe('events', () => {
     expect(done.map(({ item }) => (item as Fields).type)).toEqual(['message'])
   })
 
-  test('so does one after which no events come', () => {
+  test('a stream that has only a failure has its beginning, too', () => {
     const answer = errorAnswer(400, 'invalid_request_error', 'prompt is too long: 9 tokens > 5 maximum')
     const writer = responsesApi.read({ ...asked, stream: true }).reply()
     const events = parsed(writer.failure(answer))

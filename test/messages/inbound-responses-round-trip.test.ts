@@ -96,7 +96,7 @@ describe('a client of Responses in front of OpenAI', () => {
     expect(body.input).toEqual(history)
   })
 
-  test('so do settings', () => {
+  test('settings survive too', () => {
     const settings = {
       ...{ instructions: 'Be kind.', reasoning: { effort: 'xhigh', summary: 'detailed' }, temperature: 1.7 },
       ...{

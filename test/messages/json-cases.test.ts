@@ -96,7 +96,7 @@ describe('numbers of many digits', () => {
   })
 })
 
-it('what is nested too deeply is refused, however short', () => {
+it('refuses deep nesting, however short', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
   expect([isDeepJson(nested(1_000)), isDeepJson(nested(1_001)), isDeepJson('['.repeat(1_999))]).toEqual([
     false,

@@ -50,7 +50,7 @@ test('few tools stay off the shelf, also once one was called', async () => {
   await served.close()
 })
 
-test('the window decides what is many', async () => {
+test('the context window decides how many tools are many', async () => {
   const { served, ask } = await start({ rules: [{ do: [{ say: 'Fine.' }] }] }, { contextWindow: 1000 })
   const many = Array.from({ length: 20 }, (_, index) => tool(`mcp__g__make_${index}`))
   const answer = await ask({ tools: many, messages: called.slice(0, 1) })

@@ -44,7 +44,7 @@ test('a model that only searches in vain, and has nothing else, must answer', as
   expect(content).toEqual([text('I cannot.')])
 })
 
-test('a search that finds only what is loaded is answered with its name, and loads nothing twice', async () => {
+test('a search that finds only loaded tools names them, and loads nothing twice', async () => {
   const model = modelOf((_, sampling) =>
     sampling < 3 ? { content: [searching('mail send', `toolu_${sampling}`)] } : { content: [text('Done.')] },
   )

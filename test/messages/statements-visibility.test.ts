@@ -52,7 +52,7 @@ describe.each(kinds)('emulate on %s', (kind) => {
     }
   })
 
-  test('wire 13 so does a hosted search, in this reply and in later ones', async () => {
+  test('wire 13 a hosted search shows it too, in this reply and in later ones', async () => {
     const gateway = await emulate(kind, always({ call: 'later' }, { say: 'Done.' }))
     const request = ask([hosted('bm25'), later, other])
     const { content } = await reply(gateway, request)

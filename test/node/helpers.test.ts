@@ -59,7 +59,7 @@ describe('a bounded file', () => {
     expect((await readBoundedFile(path, 0)).length).toBe(0)
   })
 
-  it('is no folder and no pipe', async () => {
+  it('is neither a folder nor a pipe', async () => {
     const folder = newFolder()
     await expect(readBoundedFile(folder, 10)).rejects.toThrow('is not a regular file')
     execFileSync('mkfifo', [join(folder, 'pipe')])
@@ -85,7 +85,7 @@ describe('a lock', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  it('is taken over at once if its process on this machine is gone, but not that of another machine', async () => {
+  it('is taken over at once if its process on this machine has ended, but not that of another machine', async () => {
     const path = join(newFolder(), 'lock')
     const release = await lockFile(path, 60_000)
     const mine = readFileSync(path, 'utf8')
@@ -103,7 +103,7 @@ describe('a lock', () => {
     await (await waiting)()
   })
 
-  it('of a process that is gone is taken over, and a folder that is missing is an error', async () => {
+  it('of a process that has ended is taken over; a missing folder is an error', async () => {
     const path = join(newFolder(), 'lock')
     writeFileSync(path, '')
     utimesSync(path, new Date(0), new Date(0))

@@ -5,7 +5,7 @@ import { createClientNetwork } from '../../src/node/index.ts'
 import { createReadiness, createReloads } from '../../src/operate/index.ts'
 
 describe('readiness', () => {
-  it('names what is not well, and no details', async () => {
+  it('names the failing parts without details', async () => {
     const checks = [
       { reason: 'store unreachable', check: () => Promise.reject(new Error('redis://secret@host refused')) },
       { reason: 'servers are starting', check: async () => {} },

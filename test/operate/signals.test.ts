@@ -55,7 +55,7 @@ describe('a service', () => {
     expect(before).toEqual(expect.arrayContaining(listeners()))
   })
 
-  it('with a terminal ends at SIGHUP, because that is gone; nobody waits for balancers', async () => {
+  it('with a terminal ends at SIGHUP, which means that it was closed, without waiting for balancers', async () => {
     const before = listeners()
     const { did, finish, ended, hear } = service(true)
     await hear('SIGHUP')

@@ -92,7 +92,7 @@ describe('any JSON', () => {
     fc.assert(fc.property(parsed, askEverything), { numRuns: runs(50) })
   })
 
-  it('is refused when it is no request', () => {
+  it('is refused if it is not a request', () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => validateRequest(value)?.status === 400))
   })
 

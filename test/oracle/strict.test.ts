@@ -384,7 +384,7 @@ describe('schemas', () => {
     )
   })
 
-  it('every keyword of draft 2020-12 passes, and so do unknown ones', () => {
+  it('every keyword of draft 2020-12 passes, as do unknown ones', () => {
     const inner = {
       ...{ $id: 'x', $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/$defs/a', nullable: true },
       ...{ type: ['array', 'null'], prefixItems: [true, { type: 'string' }], items: false, enum: [] },
@@ -424,7 +424,7 @@ describe('the body', () => {
     expect(refuse(hi, assistant({ ...use('c'), input: { [half]: 1 } }), user(result('c')))).toContain(message)
   })
 
-  it('a whole character passes, and so does the spelling of half a one', () => {
+  it('a whole character passes, as does the escape of half a one', () => {
     expect(refuse(user(text('😀 \\ud83d \\\\ud83d')))).toBeUndefined()
   })
 

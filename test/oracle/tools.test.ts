@@ -62,7 +62,7 @@ describe('tools', () => {
     expect(refusal(request([tool('a'), deferred('b')], ...loading('b'), ...later))).toBeUndefined()
   })
 
-  it('wire 4 so does one in a tool_search_tool_result', () => {
+  it('wire 4 a reference in a tool_search_tool_result needs its tool too', () => {
     const history = [hi, assistant(search('srvtoolu_1'), found('srvtoolu_1', 'b')), hi]
     expect(refusal(request([tool('a')], ...history))).toBe("Tool reference 'b' not found in available tools")
     expect(refusal(request([tool('a'), deferred('b')], ...history))).toBeUndefined()

@@ -243,7 +243,7 @@ describe('traces are chosen', () => {
     expect(ids.join('')).toBe([...conversations].map((id) => id + id).join(''))
   })
 
-  it('and not exported at all, as little as metrics, where the environment says so', async () => {
+  it('are not exported if the environment turns them off, nor are metrics', async () => {
     const none = await sent([agent], { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'none' })
     expect([none.spans, none.metrics, none.headers]).toEqual([[], [], []])
     const spans = await sent([agent], { OTEL_METRICS_EXPORTER: 'none' })
@@ -267,7 +267,7 @@ describe('a collector', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  it('that does not answer is given up after two seconds, and said to be so', async () => {
+  it('that does not answer is abandoned after two seconds, with a notice', async () => {
     const { read, close, told } = open(await answering(0), { OTEL_METRICS_EXPORTER: 'none' })
     read(...library)
     const start = globalThis.setTimeout

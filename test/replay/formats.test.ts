@@ -337,7 +337,7 @@ describe('damaged and hostile files', () => {
     expect(replayView(report)).toContain('Left out: 3 lines that could not be read.')
   })
 
-  test('that are cut off in the middle of a HAR entry count what is whole', async () => {
+  test('that end in the middle of a HAR entry count the whole entries', async () => {
     const entry = { request: requests[0] ?? {}, reply: replies[0] }
     const file = transcript([har([entry, entry]).slice(0, -400)], 'capture.har')
     const recording = await readRecording([file])
@@ -373,7 +373,7 @@ describe('damaged and hostile files', () => {
     expect(report.turns.at(-1)?.figures.tokensWith).toBeGreaterThan(0)
   })
 
-  test('that are no transcripts are refused', async () => {
+  test('that are not transcripts are refused', async () => {
     await expect(readRecording([transcript(['hello', '{"a":1}'])])).rejects.toThrow(TranscriptError)
     await expect(readRecording([transcript([])])).rejects.toThrow('not a transcript')
     await expect(readRecording(['/dev/null'])).rejects.toThrow('regular file')

@@ -130,7 +130,7 @@ describe('a replica', () => {
     expect(await other.replica.isAlive(one.replica.id)).toBe(false)
   })
 
-  test('takes messages of the types that it knows, and nothing that is no message', async () => {
+  test('takes messages of known types, and nothing else', async () => {
     const { one, other, shared } = await pair()
     const heard: unknown[] = []
     other.replica.onMessage('hello', (body, from) => heard.push([body, from]))
@@ -210,7 +210,7 @@ describe('calls', () => {
     })
   })
 
-  test('of a replica that is gone, or over a store that is away, fail at once', async () => {
+  test('of an ended replica, or over an unreachable store, fail at once', async () => {
     const { one, other } = await pair()
     other.calls.serve('work', async () => 1)
     const call = (to = other.replica.id) => outcomeOf(one.calls.call(to, 'work', {}))
@@ -360,7 +360,7 @@ describe('calls', () => {
     expect(await call).toEqual({ reason: 'gone', message: 'this replica is closing; call again' })
   })
 
-  test('that are no calls are ignored', async () => {
+  test('that are not calls are ignored', async () => {
     const { one, other } = await pair()
     await one.replica.send(other.replica.id, 'call', { id: 1, method: 'x' })
     await one.replica.send(other.replica.id, 'call', { id: 'x' })
@@ -545,7 +545,7 @@ describe('sessions', () => {
     expect(first.shared.state().subscriptions).toEqual([])
   })
 
-  test('what is wrong in a record counts as empty', async () => {
+  test('an invalid part of a record counts as empty', async () => {
     const { one, shared, first } = await openTwice()
     const state = { tools: ['a', 7], hasShelved: 1, logLevel: 7, subscriptions: 'x', pages: ['p'] }
     const record = { v: 1, initialize: CLIENT, owner: 'o', userId: 7, changedBy: 7, state }

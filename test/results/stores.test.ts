@@ -82,7 +82,7 @@ describe.each(Object.entries(stores))('a store in %s', (_, create) => {
 })
 
 describe('a store on disk', () => {
-  test('survives a restart, and what a dying process left half-written is no result', async () => {
+  test('survives a restart, and ignores what a killed process left half-written', async () => {
     const folder = newFolder()
     await createDiskResults({ folder, now }).put('me', A, 'kept')
     const [owner = ''] = readdirSync(folder)

@@ -94,7 +94,7 @@ test('the console is shown beside the result, cut', async () => {
   expect(remarkAbout(outcome)).toBe(`Console:\na {"b":1}\n${'x'.repeat(10)}\n(cut)`)
 })
 
-test('a script that is no text, empty, or too long is refused', async () => {
+test('refuses a script that is not text, empty or too long', async () => {
   const runner = createScriptRunner({ limits: { sourceCharacters: 10 } })
   expect((await runner.run(' ', echo)).text).toContain('Give the program as text in "script"')
   expect((await runner.run('return 123456', echo)).text).toContain('13 characters; 10 are allowed')

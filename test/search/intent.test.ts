@@ -74,12 +74,12 @@ describe('the action of a query', () => {
       expect(readIntent(query)).toMatchObject({ text: query, words: query })
   })
 
-  test('a reminder is no denial', () => {
+  test('a reminder does not forbid', () => {
     expect(readIntent("don't forget to send the mail").forbidden.size).toBe(0)
     expect([...readIntent('forget that note').wanted]).toEqual(['delete'])
   })
 
-  test('the day of an appointment is no word to search for', () => {
+  test('ignores the day of an appointment', () => {
     expect(readIntent('move my appointment to monday').words.trim()).toBe('move my appointment')
     expect(readIntent('monday boards').words).toBe('monday boards')
   })

@@ -96,7 +96,7 @@ describe('learned searches', () => {
     expect(learned.credits(entriesOf(tools), 'tell the team')).toHaveLength(1)
   })
 
-  it('returns only tools of the list, so what is hidden or gone stays so', async () => {
+  it('returns only tools of the list: none that is hidden or removed', async () => {
     const learned = createLearnedSearch()
     learned.learn({ query: 'tell the team', tool: named('post'), isFound: true })
     const others = entries.filter(({ original }) => original !== 'post')

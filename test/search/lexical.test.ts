@@ -159,7 +159,7 @@ describe('properties', () => {
     )
   })
 
-  test('fewer asked for are the first of more, and what is matched is counted whole', () => {
+  test('a smaller limit returns the first hits of a larger one, with the same number of matches', () => {
     fc.assert(
       fc.property(pool, query, fc.integer({ min: 0, max: 8 }), (tools, text, limit) => {
         const index = createLexicalIndex(tools)

@@ -109,7 +109,7 @@ describe('words of a query', () => {
     expect(weightOf('list 12 issues', 'issues')).toBe(1)
   })
 
-  test('a query in quotation marks as a whole is no value', () => {
+  test('a query that is quoted as a whole is not a value', () => {
     expect(weightOf('"send message"', 'send')).toBe(1)
   })
 

@@ -51,7 +51,7 @@ describe('a lock of files', () => {
     return folder
   }
 
-  test('of a process that is gone is removed, and no other is', async () => {
+  test('of an ended process is removed, and no other', async () => {
     const { store, folder } = await openFiles(60_000, await lockAll(DEAD))
     expect(await store.set('a', 'x')).toBeDefined()
     const left = (await readdir(join(folder, 'locks'))).filter((name) => !name.includes('.'))

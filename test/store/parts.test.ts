@@ -521,7 +521,7 @@ describe('files', () => {
     return { folder, store }
   }
 
-  test('that are no values are not listed, and a value that was cut is none', async () => {
+  test('that are not values are not listed, nor are truncated values', async () => {
     const { folder, store } = await openFiles()
     await store.set('a', 'x', { ttlMs: 60_000 })
     await store.set('b', 'y')

@@ -105,7 +105,7 @@ describe('a hostile model', () => {
     await screen.shows('It is over.')
   })
 
-  it('wide characters do not push what is asked out of sight', async () => {
+  it('wide characters do not push a question out of sight', async () => {
     const screen = shared()
     await screen.enter('ask')
     expect(await screen.shows('[y] yes')).toMatch(/Allow Bash\?.*command: rm -rf/s)

@@ -205,7 +205,7 @@ describe('numbers and texts', () => {
     expect(visible('a\u200b\u001b\u2028\tb\n')).toBe('a???    b\n')
   })
 
-  it('have no colour where nobody wants one', () => {
+  it('have no colour with NO_COLOR', () => {
     const before = process.env.NO_COLOR
     onTestFinished(() => {
       if (before === undefined) delete process.env.NO_COLOR

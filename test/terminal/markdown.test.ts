@@ -65,7 +65,7 @@ describe('Markdown', () => {
     expect(drawing(text)).toEqual([text])
   })
 
-  it('keeps what is between fences as it is, with its language before it', () => {
+  it('keeps fenced code unchanged, with its language in front', () => {
     const text = 'Do:\n```ts\nconst a = `**b**`\n\n  # indented\n```\n*done*'
     expect(drawing(text)).toEqual([
       'Do:',

@@ -45,7 +45,7 @@ describe('a question', () => {
   const { place, chat } = scene(true)
   const shared = shareScreen(chat)
 
-  it('about an edit shows the change in colour, harmless, and so does the chat once it is made', async () => {
+  it('about an edit shows the change in colour and without control characters, as the chat does afterwards', async () => {
     const screen = shared()
     await screen.enter('edit')
     const asked = await screen.shows('[y] yes')

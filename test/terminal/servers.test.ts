@@ -143,7 +143,7 @@ describe('servers of a chat', () => {
     expect(text.match(/late failed/g)).toHaveLength(1)
   })
 
-  it('a call to a server that is gone fails with an explanation, and the turn continues', async () => {
+  it('a call to a server that has disconnected fails with an explanation, and the turn continues', async () => {
     const place = newPlace()
     const server = place.file('once.mjs', DIES_AT_A_CALL)
     const config = place.file('mcp.json', { mcpServers: { fragile: { command: 'node', args: [server] } } })

@@ -112,7 +112,7 @@ describe('a turn that takes its time', () => {
     return chat(['--base-url', model.url, '--model', 'held'], place)
   })
 
-  it('is no reason to wait for commands that only show something', async () => {
+  it('does not delay commands that only show something', async () => {
     const screen = shared()
     await screen.enter('go')
     await screen.shows('word2')

@@ -500,7 +500,7 @@ describe('a store', () => {
     await expect(broken.authenticate(token)).rejects.toThrow(RangeError)
   })
 
-  test('a user who stays connected is known as they are now, until their key expires or is gone', async () => {
+  test('a connected user has their present rights, until their key expires or is deleted', async () => {
     const directory = await storeDirectory()
     await withAda(directory)
     let now = Date.parse('2026-01-01T00:00:00Z')

@@ -122,7 +122,7 @@ describe('settings', () => {
     expect(() => readOAuthSettings(section)).toThrow(reason)
   })
 
-  test('an issuer that is named twice counts once; what is left out is not there', () => {
+  test('an issuer named twice counts once; omitted options stay absent', () => {
     expect(readOAuthSettings({ issuer: [ISSUER, ISSUER] })).toEqual({ issuers: [ISSUER] })
     expect(readOAuthSettings({ issuer: ISSUER }, { issuers: [] })).toEqual({ issuers: [ISSUER] })
   })
@@ -327,7 +327,7 @@ describe('keys', () => {
     )
   })
 
-  test('symmetric keys and what is no key are left out; a list of 200 is read, a longer one is not', async () => {
+  test('drops symmetric keys and invalid entries; reads a list of 200 keys, but not a longer one', async () => {
     const token = await sign({}, { kid: 'own' })
     const own = { ...publicKey, kid: 'own' }
     const among = (keys: readonly unknown[]) => outcome(token, { fetch: providerOf(keys).fetch })
@@ -339,7 +339,7 @@ describe('keys', () => {
     expect(await among([...many, own, own])).toBe(`503 the keys of ${ISSUER} cannot be fetched now`)
   })
 
-  test('are found by the metadata of OAuth where there is no discovery document', async () => {
+  test('are found by OAuth metadata if there is no discovery document', async () => {
     const issuer = `${ISSUER}/a`
     const { fetch, asked, answers } = providerOf([publicKey], issuer)
     answers['/openid-configuration'] = () => new Response('none', { status: 404 })

@@ -55,7 +55,7 @@ describe('tokens', () => {
     expect(provider.asked(KEYS)).toBe(1)
   })
 
-  test('without a token the answer says where to get one, and is no error', async () => {
+  test('without a token the response says where to get one, without an error code', async () => {
     const { authenticate } = open({ issuer: 'https://id.example.com' })
     expect(asRefusal(await authenticate(undefined))).toMatchObject({
       status: 401,
