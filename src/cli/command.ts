@@ -111,6 +111,16 @@ export function withFlags(error: unknown, remedies: { readonly [option: string]:
   )
 }
 
+/** Finds the action that the first word of a command names; `list` without words. */
+export function chooseAction<Run>(
+  actions: ReadonlyMap<string, Run>,
+  [action = 'list', ...words]: readonly string[],
+): { action: string; run: Run; words: string[] } {
+  const run = actions.get(action)
+  if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
+  return { action, run, words }
+}
+
 /** Throws a `UsageError` for options and arguments that the command does not take. */
 export function readInput(command: Command, words: readonly string[]): Input {
   const input = parseInput(command, words)

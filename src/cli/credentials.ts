@@ -5,6 +5,7 @@ import type { CredentialStore } from '../users/credentials/index.ts'
 import {
   type Command,
   CommandError,
+  chooseAction,
   type ExitCode,
   type Input,
   type Terminal,
@@ -29,9 +30,7 @@ export const credentialsCommand: Command = {
     'TOOLSHELF_SECRET_KEY=<new>,<old> toolshelf credentials rotate',
   ],
   async run(input, terminal) {
-    const [action = 'list', ...words] = input.words
-    const run = actions.get(action)
-    if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
+    const { run, words } = chooseAction(actions, input.words)
     const store = await storeIn(input)
     if (!store)
       throw new CommandError('credentials are kept in a store; pass --store, or set TOOLSHELF_STORE.')

@@ -5,6 +5,7 @@ import type { UserDirectory } from '../users/index.ts'
 import {
   type Command,
   CommandError,
+  chooseAction,
   type ExitCode,
   type Input,
   type Terminal,
@@ -37,9 +38,7 @@ export const keysCommand: Command = {
     'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf keys create ada',
   ],
   async run(input, terminal) {
-    const [action = 'list', ...words] = input.words
-    const run = actions.get(action)
-    if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
+    const { action, run, words } = chooseAction(actions, input.words)
     return withUsers(
       input,
       { mayCreate: action === 'create' || isListOfDefault(action, input) },

@@ -7,6 +7,7 @@ import type { UserDirectory } from '../users/index.ts'
 import {
   type Command,
   CommandError,
+  chooseAction,
   type ExitCode,
   type Input,
   type Terminal,
@@ -33,9 +34,7 @@ export const usersCommand: Command = {
     'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf users import users.json',
   ],
   async run(input, terminal) {
-    const [action = 'list', ...words] = input.words
-    const run = actions.get(action)
-    if (!run) throw new UsageError(`unknown action "${action}"; use ${[...actions.keys()].join(', ')}.`)
+    const { action, run, words } = chooseAction(actions, input.words)
     return withUsers(
       input,
       { mayCreate: action === 'import' || isListOfDefault(action, input) },
