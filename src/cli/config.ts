@@ -67,7 +67,7 @@ async function encodingProblems(files: readonly string[]): Promise<ConfigProblem
 }
 
 /** A variable that is not set here may be set where a client starts the gateway. */
-const isWrong = ({ unset }: ConfigProblem) => unset === undefined
+const isWrong = ({ unset, kind }: ConfigProblem) => unset === undefined && kind !== 'own-entry'
 
 function linesOf(
   file: string,
@@ -75,11 +75,13 @@ function linesOf(
   problems: readonly ConfigProblem[],
 ): string[] {
   const own = servers.filter(({ source }) => source === file).map(({ name }) => name)
-  const found = problems.filter((problem) => problem.file === file)
+  const ofFile = problems.filter((problem) => problem.file === file)
+  const found = ofFile.filter(({ kind }) => kind !== 'own-entry')
+  const none = found.length > 0 ? 'no usable server' : ofFile.length > 0 ? 'starts Toolshelf' : 'no servers'
   const state = found.some(isWrong) ? 'wrong  ' : found.length > 0 ? 'unset  ' : 'ok     '
   const usable = found.length > 0 ? 'usable: ' : ''
   return [
-    `${state} ${file}: ${own.length > 0 ? `${usable}${own.join(', ')}` : found.length === 0 ? 'no servers' : 'no usable server'}`,
+    `${state} ${file}: ${own.length > 0 ? `${usable}${own.join(', ')}` : none}`,
     ...found.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
   ]
 }

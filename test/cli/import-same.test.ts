@@ -49,6 +49,17 @@ describe('a restriction of Codex on a server that our file has without', () => {
   })
 })
 
+it('one server under two names is called the same, and approvals of its tools stay in the client', async () => {
+  const machine = madeUpMachine()
+  const entry = '\ncommand = "npx"\nargs = ["-y", "everything"]\n'
+  const approval = '[mcp_servers.a.tools.echo]\napproval_mode = "approve"\n'
+  machine.write(CODEX, `[mcp_servers.a]${entry}${approval}[mcp_servers.b]${entry}`)
+  const { printed } = await machine.import(['--apply', '--yes'])
+  const server = { command: 'npx', args: ['-y', 'everything'] }
+  expect(serversOf(machine.own)).toEqual({ a: server, b: server })
+  expect(printed).toContain('b is the same as a under another name.')
+})
+
 const base = { command: 'npx', args: ['-y', 'pkg'] }
 
 describe.each<[string, Entry, Entry, string]>([

@@ -263,6 +263,14 @@ describe('toolshelf config check', () => {
     return runCommand(configCheck, ['check', cli.own])
   }
 
+  it('finds nothing wrong with a file that starts Toolshelf, as import writes it', async () => {
+    const { code, printed } = await check({
+      mcpServers: { toolshelf: { command: 'toolshelf', args: ['mcp'] } },
+    })
+    expect(code).toBe(0)
+    expect(printed).toMatch(/^ok +.*: starts Toolshelf$/m)
+  })
+
   it('warns of a variable that is not set, and says which to set', async () => {
     const { code, printed } = await check({
       mcpServers: { a: { command: 'x', env: { K: '${TOOLSHELF_TEST_UNSET}' } } },

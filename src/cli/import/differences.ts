@@ -37,21 +37,25 @@ function lineAbout(
   if (!beside) return undefined
   if (!beside.server)
     return `${name} has another name: ${ourFile} has a server ${beside.name} that cannot be used.`
-  const parts = differences(
-    { name, server },
-    { name: beside.name, server: beside.server },
-    other !== undefined,
-  )
+  const besideNamed = { name: beside.name, server: beside.server }
+  const isSame = other === undefined && differencesOf({ name, server }, besideNamed, false).length === 0
+  if (isSame) return `${name} is the same as ${beside.name} under another name.`
+  const parts = differences({ name, server }, besideNamed, other !== undefined)
   return `${name} differs from ${beside.name}${other?.isOurs ? ` in ${ourFile}` : ''}: ${parts}.`
 }
 
 type Named = { readonly name: string; readonly server: ServerConfig }
 
 /** `isWhole`: with their other settings too, even if what they run tells them apart. */
-function differences(one: Named, other: Named, isWhole: boolean): string {
+function differencesOf(one: Named, other: Named, isWhole: boolean): string[] {
   const programs = programsApart(one, other)
-  const parts =
-    isWhole || programs.length === 0 ? [...programs, ...settingsApart(one.server, other.server)] : programs
+  return isWhole || programs.length === 0
+    ? [...programs, ...settingsApart(one.server, other.server)]
+    : programs
+}
+
+function differences(one: Named, other: Named, isWhole: boolean): string {
+  const parts = differencesOf(one, other, isWhole)
   return parts.length > 0 ? parts.join('; ') : 'other settings of the entry'
 }
 

@@ -38,7 +38,18 @@ const spellings: { readonly [key: string]: Respell } = {
   // opencode has the command as a list, older Zed as an object, Copilot the tools as a list
   environment: (value) => ({ env: value }),
   command: commands,
-  tools: (value) => (Array.isArray(value) ? allow(value) : { tools: value }),
+  tools: (value) =>
+    Array.isArray(value) ? allow(value) : isFields(value) ? withoutApprovals(value) : { tools: value },
+}
+
+/** Leaves out Codex's approvals of single tools, which only its own prompts read. */
+function withoutApprovals(tools: Fields): Fields {
+  const left = Object.entries(tools).flatMap(([name, settings]) => {
+    if (!isFields(settings) || !('approval_mode' in settings)) return [[name, settings]]
+    const { approval_mode: _, ...others } = settings
+    return Object.keys(others).length > 0 ? [[name, others]] : []
+  })
+  return left.length > 0 ? { tools: Object.fromEntries(left) } : {}
 }
 
 /** Keys that mean something only inside their client: approvals, display, development. */
