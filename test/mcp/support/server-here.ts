@@ -69,7 +69,7 @@ async function listen(): Promise<string> {
     else response.writeHead(404).end()
   })
   // The default of 5 s would close an idle connection just as a busy process uses it again.
-  listener.keepAliveTimeout = 600_000
+  listener.keepAliveTimeout = 60_000
   listener.unref().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
