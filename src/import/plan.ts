@@ -122,7 +122,7 @@ export async function planImport(
 type OurServer = { readonly name: string; readonly server: ServerConfig; readonly settings: EntrySettings }
 
 async function serversOf({ file, text }: PlanTarget, machine: LocalMachine): Promise<readonly OurServer[]> {
-  const { entries } = await readEntries({ file, text, isProject: false }, machine)
+  const { entries } = await readEntries({ file, text }, machine)
   return entries.flatMap((entry) => {
     const { server } = readServer(entry, file, machine, keepReferences)
     return server ? [{ name: entry.name, server, settings: settingsOf(entry, server) }] : []

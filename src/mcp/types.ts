@@ -39,12 +39,22 @@ export type ServerConfig = {
   readonly resultBudget?: number
   /** The file it came from. */
   readonly source: string
+  /** The folder that brought it; undefined for the user's own servers. A rule or a record of one is not about the other. */
+  readonly folder?: FolderSource
   /** Environment variables that its `${}` references use, with their values, which are hidden wherever they appear. */
   readonly variables?: { readonly [name: string]: string }
   /** Each user has their own credentials and connection, which others cannot see. */
   readonly credentials?: 'user'
   /** Why it cannot be started: calls fail with this reason. */
   readonly blocked?: string
+}
+
+/** Content that came with a folder, as somebody else may have written it. */
+export type FolderSource = {
+  /** The real path of the folder. */
+  readonly path: string
+  /** SHA-256 of the content of the configuration file, in hexadecimal: what the user was asked about. */
+  readonly hash: string
 }
 
 /** A server that runs as a child process. */

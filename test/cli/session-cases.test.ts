@@ -145,7 +145,7 @@ test('servers come from the named files, else from the user and the project; pro
   mkdirSync(join(place.folder, 'home/.config/toolshelf'), { recursive: true })
   place.file('home/.config/toolshelf/toolshelf.json', { mcpServers: { own: server } })
   const text = JSON.stringify({ mcpServers: { theirs: server } })
-  const configs = [{ file: join(place.folder, '.mcp.json'), text, isProject: true }]
+  const configs = [{ file: join(place.folder, '.mcp.json'), text, folder: place.folder }]
   const isStrict = true
   expect([
     await names({ configFiles: undefined, project: { ...project, configs }, isStrict }),

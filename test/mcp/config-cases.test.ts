@@ -143,7 +143,7 @@ describe('rules of a server', () => {
     ['toolshelf', ['x', 'mcp'], false],
   ])('%s %j is the gateway itself: %j', async (command, args, isOwn) => {
     const text = JSON.stringify({ mcpServers: { a: { command, args } } })
-    const file = { file: '/w/.mcp.json', text, isProject: false }
+    const file = { file: '/w/.mcp.json', text }
     const { servers, problems } = await readConfig([file], {}, { home: '/home/me' })
     expect(servers.length).toBe(isOwn ? 0 : 1)
     expect(JSON.stringify(problems).includes('Toolshelf itself')).toBe(isOwn)

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // Our own file, references to the environment, and what is wrong: one bad entry never harms another.
+import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -38,10 +39,12 @@ it('H8 what references stood for is known, so that it can be hidden; folders and
 
 it('H9 what only the user may decide does not count in a file that came with a folder', async () => {
   const text = JSON.stringify({ mcpServers: { one: { command: 'x', trustAnnotations: true } } })
-  const own = await readConfig([{ file: join(root, '.mcp.json'), text, isProject: false }], {}, { home })
+  const own = await readConfig([{ file: join(root, '.mcp.json'), text }], {}, { home })
   expect(own.servers[0]?.trustAnnotations).toBe(true)
-  const project = await readConfig([{ file: join(root, '.mcp.json'), text, isProject: true }], {}, { home })
-  expect(project.servers[0]).toMatchObject({ name: 'one' })
+  const project = await readConfig([{ file: join(root, '.mcp.json'), text, folder: root }], {}, { home })
+  const hash = createHash('sha256').update(text).digest('hex')
+  expect(project.servers[0]).toMatchObject({ name: 'one', folder: { path: root, hash } })
+  expect(own.servers[0]).not.toHaveProperty('folder')
   expect(project.servers[0]?.trustAnnotations).toBeUndefined()
   expect(project.problems[0]?.message).toContain('works only in your own configuration')
 })

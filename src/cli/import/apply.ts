@@ -130,7 +130,7 @@ async function findServers(input: Input, target: ImportTarget, machine: LocalMac
   }
   const texts = places.flatMap(({ client, file }) => {
     const text = snapshots.get(file)?.bytes.toString()
-    return text === undefined ? [] : [{ client, file, text: { file, text, isProject: false } }]
+    return text === undefined ? [] : [{ client, file, text: { file, text } }]
   })
   const plan = await planImport(texts, machine, target, 'move')
   const all = [...problems, ...plan.problems]

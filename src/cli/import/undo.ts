@@ -156,7 +156,7 @@ async function mayUndo(
 
 /** The servers of a text, to hide their secrets. */
 async function serversIn(file: string, text: string, machine: LocalMachine): Promise<ServerConfig[]> {
-  const { entries } = await readEntries({ file, text, isProject: false }, machine)
+  const { entries } = await readEntries({ file, text }, machine)
   return entries.flatMap((entry) => readServer(entry, file, machine, keepReferences).server ?? [])
 }
 

@@ -62,7 +62,7 @@ export async function readProject(machine: LocalMachine, parts: ProjectParts = {
   for (const file of given) {
     const text = await readText(file, MAX_CONFIG_BYTES, (message) => problems.push({ file, message }))
     if (text === undefined) continue
-    const config = { file, text, isProject: true }
+    const config = { file, text, folder }
     const read = await readEntries(config, machine)
     const found = configItems(read, below(file), machine)
     add(file, text, found)

@@ -55,7 +55,7 @@ async function withHint(
   if (source.endsWith('.toml')) throw new Error('hints are saved in JSON files only')
   const machine = thisMachine()
   const placeIn = async (content: string) => {
-    const { entries } = await readEntries({ file: source, text: content, isProject: false }, machine)
+    const { entries } = await readEntries({ file: source, text: content }, machine)
     return entries.find((entry) => entry.name === name)
   }
   const place = await placeIn(text)

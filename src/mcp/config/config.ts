@@ -1,12 +1,13 @@
 // Reads configuration files of any client into servers that can be started. Reports what is invalid and skips it; the
 // rest is used.
 
+import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { type Environment, fieldsOf, isFields } from '../../lib/index.ts'
 import { readNamedText, UnreadableFile } from '../../node/index.ts'
-import type { ConfigProblem, LintSettings, ServerConfig } from '../types.ts'
+import type { ConfigProblem, FolderSource, LintSettings, ServerConfig } from '../types.ts'
 import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './formats.ts'
 import { type Parsed, parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
@@ -32,8 +33,8 @@ export type ConfigText = {
   readonly file: string
   /** The content as it was read. */
   readonly text: string
-  /** Whether the file belongs to the project folder: settings that only the user may decide are ignored in it. */
-  readonly isProject: boolean
+  /** The real path of the folder that the file came with: settings that only the user may decide are ignored in it. */
+  readonly folder?: string
 }
 
 /**
@@ -63,6 +64,8 @@ const MAX_SERVERS = 1000
 /** The entries of one file. */
 export type FileEntries = {
   readonly file: string
+  /** Undefined for the user's own files. */
+  readonly folder?: FolderSource
   readonly entries: readonly ServerEntry[]
   readonly settings: Partial<GatewaySettings>
   readonly lint?: LintSettings
@@ -75,8 +78,8 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
   const document = typeof source === 'string' ? await readDocument(path) : documentIn(source.text, path)
   if (document.problem !== undefined)
     return { file: path, entries: [], settings: {}, problems: [{ file: path, message: document.problem }] }
-  const isProject = typeof source !== 'string' && source.isProject
-  const found = isProject
+  const folder = typeof source === 'string' ? undefined : folderSource(source)
+  const found = folder
     ? withoutUserKeys(findServers(document.value, path, machine))
     : findServers(document.value, path, machine)
   if (found.entries.length > MAX_SERVERS) {
@@ -94,11 +97,18 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
   const problems = [...found.problems, ...repeated, ...messages.map((message) => ({ message }))]
   return {
     file: path,
+    ...(folder ? { folder } : {}),
     entries: found.entries,
     settings: gateway.settings,
     lint: lint.settings,
     problems: problems.map((problem) => ({ file: path, ...problem })),
   }
+}
+
+function folderSource({ folder, text }: ConfigText): FolderSource | undefined {
+  return folder === undefined
+    ? undefined
+    : { path: folder, hash: createHash('sha256').update(text).digest('hex') }
 }
 
 /** Removes the settings that only the user may decide from a file that came with a folder. */
@@ -120,10 +130,10 @@ function chooseServers(
   report: (problem: ConfigProblem) => void,
 ): readonly ServerConfig[] {
   const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()
-  for (const { file, entries } of files) {
+  for (const { file, folder, entries } of files) {
     for (const entry of entries) {
       const read = readServer(entry, file, machine)
-      const { server } = read
+      const server = read.server && { ...read.server, ...(folder ? { folder } : {}) }
       const first = chosen.get(entry.name)
       const definition = server && definitionOf(entry, server)
       if (first && isDeepStrictEqual(first.definition, definition)) continue
@@ -140,7 +150,7 @@ function chooseServers(
  * as differences.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
-  const { variables: _, lint: _checked, ...own } = server
+  const { variables: _, lint: _checked, folder: _brought, ...own } = server
   return { ...own, source: '', transport: programOf(entry, server) }
 }
 
