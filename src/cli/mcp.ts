@@ -91,11 +91,6 @@ export const mcpCommand: Command = {
       about: 'how the client sees tools: list, bridge, or auto, by what it can do (default: auto)',
     },
     known: knownToolsOption,
-    skills: {
-      type: 'string',
-      value: 'places',
-      about: 'skills to offer beside those of servers: folders or URLs of indexes, comma separated',
-    },
     ranker: {
       type: 'string',
       value: 'name',
@@ -183,7 +178,6 @@ export const mcpCommand: Command = {
       isOnePerson: isOnStdio,
       knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
-      skillPlaces: filesIn(input, 'skills') ?? [],
       audit: auditIn(input),
       isInspected: !isOnStdio && !input.isSet('no-inspect'),
       notify,

@@ -1,4 +1,4 @@
-// `toolshelf pins`: shows the pinned definitions, prompts, skills and instructions, what has changed, and accepts changes.
+// `toolshelf pins`: shows the pinned definitions, prompts and instructions, what has changed, and accepts changes.
 import { closestNames, spellOutInvisible } from '../lib/index.ts'
 import {
   type DefinitionChange,
@@ -24,7 +24,7 @@ import { storeIn, storeOption } from './gateway/index.ts'
 
 export const pinsCommand: Command = {
   name: 'pins',
-  summary: 'Shows and accepts changes of tool definitions, prompts, skills and instructions.',
+  summary: 'Shows and accepts changes of tool definitions, prompts and instructions.',
   words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
   verbs: ['list', 'show', 'accept', 'forget'],
   options: {
@@ -88,24 +88,22 @@ async function list({ pins, server, terminal, isJson }: Call): Promise<ExitCode>
     throw new UsageError('unexpected argument; without an action, all servers are listed.')
   const servers = await pins.list()
   if (isJson) {
-    const counted = servers.map(({ server, tools, skills, changed }) => ({
+    const counted = servers.map(({ server, tools, changed }) => ({
       server,
       tools: tools.length,
-      ...(skills.length > 0 ? { skills: skills.length } : {}),
       changed: changed.map(({ name }) => name),
     }))
     terminal.print(JSON.stringify({ servers: counted }))
   } else if (servers.length === 0) {
     terminal.print('No pins yet. "toolshelf mcp" creates them when it first connects to a server.')
   } else {
-    const rows = servers.map(({ server, tools, prompts, skills, changed }) => [
+    const rows = servers.map(({ server, tools, prompts, changed }) => [
       spellOutInvisible(server),
       tools.length,
       prompts.length,
-      skills.length,
       changed.length,
     ])
-    terminal.print(table(['server', 'tools', 'prompts', 'skills', 'changed'], rows))
+    terminal.print(table(['server', 'tools', 'prompts', 'changed'], rows))
     terminal.print(
       foldedLine(
         'Counts everything that a server has listed to any client. "toolshelf list" may count fewer tools: some servers list more to a client that has roots, for example.',
@@ -179,13 +177,12 @@ async function findServer({ pins, server }: Call): Promise<PinnedServer> {
 
 /** The changes of the named tools, or all of them. */
 function chosen(
-  { tools, prompts, skills, changed }: PinnedServer,
+  { tools, prompts, changed }: PinnedServer,
   wanted: readonly string[],
 ): readonly DefinitionChange[] {
-  const names = [...tools, ...prompts, ...skills, 'instructions']
+  const names = [...tools, ...prompts, 'instructions']
   const stranger = wanted.find((name) => !names.includes(name))
-  if (stranger !== undefined)
-    throw new CommandError(unknown('tool', stranger, [...tools, ...prompts, ...skills]))
+  if (stranger !== undefined) throw new CommandError(unknown('tool', stranger, [...tools, ...prompts]))
   return wanted.length === 0 ? changed : changed.filter(({ name }) => wanted.includes(name))
 }
 
@@ -197,18 +194,16 @@ function unknown(what: 'server' | 'tool', wanted: string, names: readonly string
 }
 
 function unchanged({ server }: PinnedServer): string {
-  return `Nothing has changed in the tools, prompts, skills and instructions of "${spellOutInvisible(server)}".`
+  return `Nothing has changed in the tools, prompts and instructions of "${spellOutInvisible(server)}".`
 }
 
 function asJson({ kind, name, since, before, after, isWhole }: DefinitionChange): object {
   return { kind, name, since, differences: isWhole ? differences(before, after) : undefined }
 }
 
-/** `prompt review`, `skill skill://…`, `instructions`; a tool by its name alone. */
+/** `prompt review`, `instructions`; a tool by its name alone. */
 function titleOf({ kind, name }: DefinitionChange): string {
-  return kind === 'prompt' || kind === 'skill'
-    ? `${kind} ${spellOutInvisible(name)}`
-    : spellOutInvisible(name)
+  return kind === 'prompt' ? `${kind} ${spellOutInvisible(name)}` : spellOutInvisible(name)
 }
 
 function placesOf({ kind, before, after, isWhole }: DefinitionChange): string {
@@ -217,10 +212,9 @@ function placesOf({ kind, before, after, isWhole }: DefinitionChange): string {
     : 'too large to be shown'
 }
 
-/** Prompts and skills are stored in the shape of a tool. */
+/** Prompts are stored in the shape of a tool. */
 function inWordsOf(kind: DefinitionChange['kind'], difference: Difference): Difference {
   if (kind === 'instructions') return { ...difference, where: 'text' }
-  if (kind === 'skill') return { ...difference, where: difference.where.replace(/^inputSchema\.?/, '') }
   return kind === 'prompt'
     ? { ...difference, where: difference.where.replace(/^inputSchema/, 'arguments') }
     : difference

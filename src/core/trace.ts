@@ -256,7 +256,7 @@ export type Trace =
       /** The server's name. */
       readonly server: string
       /** What changed. */
-      readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
+      readonly kind: 'tool' | 'prompt' | 'instructions'
       /** Names of what changed now, as the server calls them; empty once everything is as accepted again. */
       readonly names: readonly string[]
       /** Whether they cannot be used until they are accepted. */

@@ -136,7 +136,7 @@ export type ServerView = {
 
 /** A definition that differs from the one first seen. */
 export type PinChange = {
-  readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
+  readonly kind: 'tool' | 'prompt' | 'instructions'
   readonly name: string
   /** The accepted text and the present one, as readable lines; null where there is none. */
   readonly before: string | null

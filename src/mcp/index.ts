@@ -16,7 +16,6 @@ export {
   createMcpMetrics,
   type GatewayResults,
   type GatewayScripts,
-  type GatewaySkills,
   gatewayShelfOptions,
   type McpGateway,
   type McpGatewayOptions,
@@ -29,7 +28,6 @@ export { createMcpHost, type McpHostOptions } from './host/index.ts'
 export { type McpHttpGateway, type McpHttpOptions, serveMcpGatewayOnHttp } from './http/index.ts'
 export { createOAuth, defaultTokenFolder } from './oauth/index.ts'
 export { defaultPinsFolder, openPins, type Pins } from './pins/index.ts'
-export { createServerSkills, type OfferedSkill, type ServerSkill, type ServerSkills } from './skills/index.ts'
 export type {
   AuthProvider,
   CallOptions,

@@ -197,8 +197,6 @@ export type ServerStatus = {
   readonly resources: readonly unknown[] | undefined
   /** See `prompts`. */
   readonly resourceTemplates: readonly unknown[] | undefined
-  /** Its skills, as it lists them, without those that are invalid or held back. */
-  readonly skills?: readonly unknown[] | undefined
   /** Whether all of these were listed in this run. */
   readonly hasListed: boolean
 }
@@ -278,15 +276,15 @@ export type HostEvent =
       /** The server's name. */
       readonly server: string
       /** What changed. */
-      readonly kind: 'tool' | 'prompt' | 'instructions' | 'skill'
+      readonly kind: 'tool' | 'prompt' | 'instructions'
       /** Names, on the server, of what changed now. */
       readonly names: readonly string[]
       /** Whether they cannot be used until they are accepted. */
       readonly isHeld: boolean
     }
-  /** A server's list of resources, prompts or skills changed. */
+  /** A server's list of resources or prompts changed. */
   | {
-      readonly type: 'resources' | 'prompts' | 'skills'
+      readonly type: 'resources' | 'prompts'
       /** The server's name. */
       readonly server: string
     }

@@ -16,7 +16,7 @@ import { mcp, quietShelf } from '../support/talk.ts'
 
 const skill = (name: string, more: Partial<Skill> = {}): Skill => ({
   ...{ name, description: `Does ${name} for people.`, place: `/skills/${name}`, isRemote: false },
-  read: async (file) => (file === undefined ? `How to do ${name}.` : `${file} of ${name}`),
+  read: async () => `How to do ${name}.`,
   ...more,
 })
 
@@ -93,7 +93,7 @@ test('the tools list the skills and read the one asked for', async () => {
   const many = Array.from({ length: 41 }, (_, index) => skill(`s${index}`))
   const local = [
     skill('pdf-forms', { allowedTools: ['Read', 'Bash'] }),
-    skill('Notes', { files: Array.from({ length: 31 }, (_, index) => `f${index}.md`) }),
+    skill('Notes'),
     skill('long', { read: async () => 'x'.repeat(100_001) }),
     skill('full', { read: async () => 'x'.repeat(100_000) }),
     skill('gone', {
@@ -102,30 +102,28 @@ test('the tools list the skills and read the one asked for', async () => {
       },
     }),
   ]
-  const remote = skill('far', { isRemote: true, place: 'https://skills.example/far' })
+  const index = { skills: [{ name: 'far', description: 'Does far for people.', url: 'far.md' }] }
+  const far = {
+    indexUrl: 'https://skills.example/index.json',
+    fetch: async (url: string | URL | Request) =>
+      new Response(String(url).endsWith('.json') ? JSON.stringify(index) : 'How to do far.'),
+  }
   const shelf = quietShelf({ tools: [mcp('forms', 'fill_pdf_forms')], toolSearch: true })
   const rank = rankers.lexical
-  const skills = createSkills(local, { shelf, rank, servers: () => [remote] })
+  const skills = createSkills(local, { shelf, rank, ...far })
   const lines = [
     JSON.stringify(
       skills.tools.map(({ run: _, ...tool }) => tool),
       undefined,
       1,
     ),
-    ...[many, many.slice(1), []].map((some) =>
-      createSkills(some, { servers: () => [] }).tools[1]?.description?.slice(80),
-    ),
-    JSON.stringify(createSkills(many).tools[1]?.input_schema),
+    ...[many, many.slice(1), []].map((some) => createSkills(some, far).tools[1]?.description?.slice(80)),
     String(createSkills([]).tools.length),
   ]
   for (const input of [
-    ...['pdf-forms', '/notes', ' Notes ', 'long', 'full', 'gone', 'pdf-form', 'zzz', 'far', 5].map(
-      (name) => ({ skill: name }),
-    ),
-    { skill: 'Notes', file: 'f30.md' },
-    { skill: 'Notes', file: 'other.md' },
-    { skill: 'gone', file: 'x' },
-  ])
+    'pdf-forms',
+    ...['/notes', ' Notes ', 'long', 'full', 'gone', 'pdf-form', 'zzz', 'far', 5],
+  ].map((name) => ({ skill: name })))
     lines.push(
       `${JSON.stringify(input)} → ${(await run(skills, 'Skill', input)).replaceAll('x'.repeat(1000), '')}`,
     )
@@ -154,9 +152,6 @@ test('a ranker gets the same list for the same tools and skills, so that it can 
     ['tool mcp__a__one', 'skill y'],
   ])
   expect([lists[0] === lists[1], lists[1] === lists[2]]).toEqual([true, false])
-  const servers = [skill('z')]
-  const skills = createSkills(first, { servers: () => servers })
-  expect(skills.list()).toBe(skills.list())
 })
 
 test('an index is used as far as it can be', async () => {

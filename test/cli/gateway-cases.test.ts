@@ -1,5 +1,5 @@
 // `toolshelf mcp` in this process, on pipes and over HTTP, with servers of this process: what it wires together.
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -45,8 +45,6 @@ function placeWith(
   place.file('toolshelf.json', { mcpServers: servers, gateway })
   const known = [{ name: 'recite_song' }, { name: 'recite_ballad', server: 'poems' }]
   place.file('known.jsonl', known.map((one) => JSON.stringify({ ...one, description: 'Recite' })).join('\n'))
-  mkdirSync(join(place.folder, 'skills/rhyme'), { recursive: true })
-  place.file('skills/rhyme/SKILL.md', '---\nname: rhyme\ndescription: Recite in rhymes\n---\n\nRhyme.\n')
   return place
 }
 
@@ -61,7 +59,6 @@ const eventsIn = (place: Place): Loose[] =>
 async function shownTo(desk: Pick<Desk, 'call' | 'run' | 'search' | 'names'>) {
   const shown = {
     search: await desk.search('recite'),
-    skills: textOf(await desk.call('DiscoverSkills', { query: 'rhymes' })).slice(0, 100),
     long: textOf(await desk.run('poems__recite', { lines: 500 })).slice(0, 150),
     asked: textOf(await desk.run('poems__greet')),
     names: (await desk.names()).join(' '),
@@ -109,7 +106,7 @@ test('a gateway without clients shows itself to its operator, and ends at a sign
   expect([hidden.page, await hidden.end()]).toEqual([undefined, 0])
 })
 
-test('without options there are no scripts, skills, kept results, events and learned searches', async () => {
+test('without options there are no scripts, kept results, events and learned searches', async () => {
   const place = placeWith({ resultBudget: 0, learn: false })
   const desk = await startMcpHere(place, words)
   await untilListed(desk)
@@ -129,7 +126,6 @@ test('without options there are no scripts, skills, kept results, events and lea
       "names": "ToolSearch poems__recite",
       "search": "In your tool list now; call them by name:
     - poems__recite: The tool recite",
-      "skills": "There is no tool named "DiscoverSkills". Search for it with ToolSearch.",
     }
   `)
   expect([await desk.close(), existsSync(join(place.folder, 'data'))]).toEqual([0, false])
@@ -137,7 +133,7 @@ test('without options there are no scripts, skills, kept results, events and lea
 
 test('a client on pipes gets searches, questions, kept results and events', async () => {
   const place = placeWith({ resultBudget: 1000 })
-  const more = ['--known', 'known.jsonl', '--skills', 'skills', '--scripts', '--ranker', 'lexical']
+  const more = ['--known', 'known.jsonl', '--scripts', '--ranker', 'lexical']
   const start = () =>
     startMcpHere(place, [...words, ...more, '--audit', 'events.jsonl', '--audit-content'], {
       capabilities: everyCapability,
@@ -150,13 +146,12 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
       "asked": "Hello Ada",
       "long": "<shelved-result handle="HANDLE">
     The result is a text of 8,500 characters, too long to show here; all of it is kept. A preview follow",
-      "names": "ToolSearch RunScript ReadResult DiscoverSkills Skill poems__recite",
+      "names": "ToolSearch RunScript ReadResult poems__recite",
       "search": "In your tool list now; call them by name:
     - poems__recite: The tool recite
     Beside your tools, these fit:
     - not installed: recite_song: Recite (the user can install its server with "toolshelf add")
     - not running: recite_ballad: Recite (its server "poems" is configured but not running; the user can start it)",
-      "skills": "- rhyme: Recite in rhymes",
     }
   `)
   expect([await first.close(), first.told(), client]).toEqual([0, '', `toolshelf ${version()}`])
@@ -197,7 +192,6 @@ test('clients over HTTP share servers and a store, and the operator inspects the
       "search": "Call these with CallTool, by their full name. Their definitions ("?" marks what may be left out; "select:<name>" gives one whole):
     poems__recite: The tool recite
       lines: number",
-      "skills": "There is no tool named "DiscoverSkills". Search for it with ToolSearch.",
     }
   `)
   expect(textOf(await desk.run('poems__recite', { lines: 'many' }))).toMatchInlineSnapshot(`

@@ -65,9 +65,9 @@ describe('toolshelf pins', () => {
   it('lists servers, their tools and the changes that wait', async () => {
     const folder = await pinned()
     const { out } = await cli(folder, [])
-    expect(out).toMatch(/server +tools +prompts +skills +changed/)
-    expect(out).toMatch(/files +1 +0 +0 +0/)
-    expect(out).toMatch(/github +3 +0 +0 +2/)
+    expect(out).toMatch(/server +tools +prompts +changed/)
+    expect(out).toMatch(/files +1 +0 +0/)
+    expect(out).toMatch(/github +3 +0 +2/)
     expect(out).toContain('toolshelf pins show <server>')
     expect(out.replace(/\s+/g, ' ')).toContain(
       'Counts everything that a server has listed to any client. "toolshelf list" may count fewer tools',
@@ -89,11 +89,11 @@ describe('toolshelf pins', () => {
     const folder = await pinned()
     await cli(folder, ['accept', 'github'])
     const { out } = await cli(folder, [])
-    expect(out).toMatch(/github +3 +0 +0 +0/)
+    expect(out).toMatch(/github +3 +0 +0/)
     expect(out).not.toContain('What changed')
   })
 
-  it('calls prompts, skills and instructions by their own words', async () => {
+  it('calls prompts and instructions by their own words', async () => {
     const folder = join(base, String(count++))
     const kept = openPins({ folder, now: () => Date.parse(since) })
     const one = (name: string, type: string): ListedTool => ({
@@ -103,7 +103,6 @@ describe('toolshelf pins', () => {
     for (const type of ['string', 'number']) {
       await kept.judge('docs', [one('read', type)])
       await kept.judge('docs', [one('review', type)], 'prompt')
-      await kept.judge('docs', [one('skill://fix', type)], 'skill')
       await kept.judge('docs', [tool('instructions', `Use a ${type}.`)], 'instructions')
     }
     const shown: string[] = []
@@ -120,15 +119,15 @@ describe('toolshelf pins', () => {
     }
     expect(shown.join('\n')).toMatchInlineSnapshot(`
       "$ pins list
-      server  tools  prompts  skills  changed
-      ──────  ─────  ───────  ──────  ───────
-      docs        1        1       1        4
+      server  tools  prompts  changed
+      ──────  ─────  ───────  ───────
+      docs        1        1        3
       Counts everything that a server has listed to any client. "toolshelf list" may
       count fewer tools: some servers list more to a client that has roots, for
       example.
       What changed: toolshelf pins show <server>
       $ pins list --json
-      {"servers":[{"server":"docs","tools":1,"skills":1,"changed":["read","review","skill://fix","instructions"]}]}
+      {"servers":[{"server":"docs","tools":1,"changed":["read","review","instructions"]}]}
       $ pins show docs
       read, changed since 2026-01-02T03:04:05.000Z
         inputSchema.path.type
@@ -137,11 +136,6 @@ describe('toolshelf pins', () => {
 
       prompt review, changed since 2026-01-02T03:04:05.000Z
         arguments.path.type
-          - string
-          + number
-
-      skill skill://fix, changed since 2026-01-02T03:04:05.000Z
-        path.type
           - string
           + number
 
@@ -154,11 +148,10 @@ describe('toolshelf pins', () => {
       $ pins show docs review --json
       {"server":"docs","changed":[{"kind":"prompt","name":"review","since":"2026-01-02T03:04:05.000Z","differences":[{"where":"inputSchema.path.type","before":"string","after":"number"}]}]}
       $ pins show docs zzz
-      no pinned tool "zzz". Known: read, review, skill://fix.
+      no pinned tool "zzz". Known: read, review.
       $ pins accept docs
       Accepted: read (inputSchema.path.type).
       Accepted: prompt review (arguments.path.type).
-      Accepted: skill skill://fix (path.type).
       Accepted: instructions (text)."
     `)
   })

@@ -11,7 +11,7 @@ import {
   readUsing,
 } from '../../src/cli/session/index.ts'
 import { said, saying } from '../agent/support.ts'
-import { initialized, serveHere, text } from '../mcp/support/server-here.ts'
+import { serveHere, text } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
 import { enter } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'
@@ -197,13 +197,9 @@ test('servers come from the named files, else from the user and the project; pro
   `)
 })
 
-const SKILLS = { extensions: { 'io.modelcontextprotocol/skills': {} } }
-
 /** The address of a server with a tool that says much. */
-const wordy = (capabilities: object = {}) =>
+const wordy = () =>
   serveHere(() => ({
-    initialize: (params) => initialized(params, capabilities),
-    'skills/list': () => ({ skills: [] }),
     'tools/list': () => ({ tools: [tool('recite')] }),
     'tools/call': () => text('word '.repeat(3000)),
   }))
@@ -236,27 +232,6 @@ test('a search names tools that are not installed and learns; a long result is k
     { isNamed: true, isCut: true, isLearned: true },
     { isNamed: false, isCut: false, isLearned: false },
     { isNamed: false, isCut: false, isLearned: true },
-  ])
-})
-
-test('skills of servers have tools once a server is known to offer some', async () => {
-  const place = newPlace()
-  const { open } = sessionsIn(place)
-  const [plain, skilled] = [wordy(), wordy(SKILLS)]
-  const toolNames = async (...urls: string[]) => {
-    const servers = urls.map((url, index) => [`s${index}`, { url }])
-    const session = await open({
-      configFiles: [place.file('servers.json', { mcpServers: Object.fromEntries(servers) })],
-    })
-    await session.host.settled()
-    const names = session.skills.tools.map(({ name }) => name)
-    await session.close()
-    return names
-  }
-  expect([await toolNames(plain, skilled), await toolNames(plain, skilled), await toolNames(plain)]).toEqual([
-    [],
-    ['DiscoverSkills', 'Skill'],
-    [],
   ])
 })
 

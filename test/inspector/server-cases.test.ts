@@ -63,7 +63,6 @@ const pinned = [
     server: 'mail',
     tools: ['send', 'odd\u200b'],
     prompts: ['greet'],
-    skills: ['skill://one'],
     changed: [
       { kind: 'tool', name: 'send', before: listed[0], after: changed, since: '', isWhole: true },
       {
@@ -269,14 +268,13 @@ test('a change is accepted as it was shown', async () => {
     ...done,
   ]
   const others = [
-    ...['prompt', 'instructions', 'skill', 'none'].map((kind) => ({
+    ...['prompt', 'instructions', 'none'].map((kind) => ({
       ...base,
       kind,
       names: [kind === 'prompt' ? 'greet' : kind],
       versions: [versions[kind === 'prompt' ? 2 : 3]],
     })),
     { ...base, action: 'hold', versions: undefined },
-    { ...base, names: ['skill://one'] },
     { ...base, server: 'broken', names: [] },
     { ...base, names: Array.from({ length: 10_001 }, () => 'x') },
   ]

@@ -9,8 +9,6 @@ import { initialize } from './support/gateway-http.ts'
 import { notedGateway, status } from './support/noted-host.ts'
 import { tool } from './support/small-servers.ts'
 
-const skilled = { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } }
-
 /** The lists that a client was notified of since the last call. */
 async function toldTo({ client, told }: Desk): Promise<string[]> {
   await client.listPrompts()
@@ -25,7 +23,6 @@ describe('a client with a session', () => {
     ['tools', ['tools']],
     ['prompts', ['prompts']],
     ['resources', ['resources']],
-    ['skills', ['resources', 'tools']],
     ['state', []],
   ])('is notified at %s of %j, if its tools have changed', async (type, lists) => {
     const { connect, emit, shelve } = notedGateway()
@@ -56,7 +53,7 @@ describe('a client with a session', () => {
 
 describe('clients without a session', () => {
   it('are notified of tools only if their own list changes, and of everything else as it happens', () => {
-    const { gateway, describe: set, emit, shelve } = notedGateway()
+    const { gateway, emit, shelve } = notedGateway()
     const heard: Loose[] = []
     const stop = gateway.onChange((event) => heard.push(event))
     const tools = { type: 'tools', server: 'a' }
@@ -74,11 +71,6 @@ describe('clients without a session', () => {
     emit({ type: 'servers' })
     emit(tools)
     expect(heard.splice(0)).toEqual([{ type: 'servers' }])
-    set(status('a', { capabilities: skilled, skills: [] }))
-    emit({ type: 'skills', server: 'a' })
-    emit({ type: 'skills', server: 'a' })
-    const skills = { type: 'skills', server: 'a' }
-    expect(heard.splice(0)).toEqual([skills, { type: 'servers' }, skills])
     stop()
     emit({ type: 'servers' })
     expect(heard).toEqual([])
@@ -110,9 +102,6 @@ describe('clients without a session', () => {
     emit({ type: 'prompts', server: 'a' })
     emit({ type: 'resources', server: 'a' })
     expect(await until(2)).toEqual(['prompts', 'resources'])
-    emit({ type: 'skills', server: 'a' })
-    emit({ type: 'resource', server: 'a', uri: 'book://one' })
-    expect(await until(2)).toEqual(['a+book://one', 'resources'])
     shelve('a', [tool('one')], true)
     emit({ type: 'tools', server: 'a' })
     emit({ type: 'resource', server: 'a', uri: 'book://one' })

@@ -314,13 +314,11 @@ describe('a gateway with users', () => {
       ...{ ada: profileOf({}), eve: profileOf({}) },
       bob: profileOf({ tools: { allow: [], deny: ['a/one'] } }),
     })
-    const far = { name: 'far', description: 'Far', place: 'there', isRemote: true, read: async () => 'Text.' }
     const { send, text, shelve, url } = await serve({
       host: { call: async () => says('x'.repeat(200)) },
       gateway: {
         results: { store: createMemoryResults(), budget: 100 },
         mode: 'bridge',
-        skills: { others: async () => [far] },
       },
       http: { ...http, ...(hasUsers ? { users } : {}) },
     })
@@ -344,8 +342,6 @@ describe('a gateway with users', () => {
     if (hasUsers) {
       await read({ key: 'bob' })
       await use('a__one', {}, { key: 'bob' })
-      await use('DiscoverSkills', { query: 'far' })
-      for (const other of ['eve', 'ada']) await use('Skill', { skill: 'far' }, { key: other })
     }
     await expect(text()).toMatchFileSnapshot(file(`http-${title.replaceAll(' ', '-')}`))
   })

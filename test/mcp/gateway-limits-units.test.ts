@@ -1,7 +1,5 @@
 // The limits of a gateway and which client it asks, over a fake host.
-import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { ServerStatus } from '../../src/mcp/index.ts'
 import type { User } from '../../src/users/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { profileOf } from '../users/support.ts'
@@ -10,7 +8,6 @@ import { notedGateway, status } from './support/noted-host.ts'
 import { tool } from './support/small-servers.ts'
 
 const messageOf = (work: Promise<unknown>) => work.then(String, (error: Error) => `! ${error.message}`)
-const extension = { extensions: { 'io.modelcontextprotocol/skills': {} } }
 const user: User = { id: 'ada', profile: profileOf({}) } as never
 
 describe('questions outside of a call', () => {
@@ -101,33 +98,6 @@ describe('searches', () => {
     const stranger = await connect()
     expect(await stranger.search('walk')).toContain('a__walk')
     expect(taken).toHaveLength(2)
-  })
-})
-
-describe('skills', () => {
-  const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
-  const skill = (name: string, length = 10) => ({
-    uri: `skill://${name}/SKILL.md`,
-    frontmatter: { name, description: 'x'.repeat(length) },
-    resources: [{ uri: `skill://${name}/SKILL.md`, digest: digest(name) }],
-  })
-  const shop = (name: string, skills: readonly object[]) =>
-    status(name, { capabilities: extension, skills } as Partial<ServerStatus>)
-
-  it('have their tools as soon as one server of several offers some', async () => {
-    const { connect, describe: set } = notedGateway()
-    const desk = await connect()
-    expect(await desk.names()).toEqual(['ToolSearch'])
-    set(status('a'), shop('b', [skill('one')]))
-    expect(await desk.names()).toEqual(['ToolSearch', 'DiscoverSkills', 'Skill'])
-  })
-
-  it('are listed up to 2 MB', async () => {
-    const { connect, describe: set } = notedGateway()
-    const skills = Array.from({ length: 20 }, (_, index) => skill(`s${index}`, 150_000))
-    set(shop('b', skills))
-    const { raw } = await connect()
-    expect((await raw('skills/list')).skills).toHaveLength(13)
   })
 })
 

@@ -21,12 +21,6 @@ afterEach(() => {
 })
 
 const file = (name: string) => `./parts/${name}.txt`
-const SKILLS = 'io.modelcontextprotocol/skills'
-const skill = (name: string, digit = '0') => ({
-  uri: `skill://a/${name}/SKILL.md`,
-  frontmatter: { name, description: `Does ${name}.` },
-  resources: [{ uri: `skill://a/${name}/SKILL.md`, digest: `sha256:${digit.repeat(64)}`, size: 1 }],
-})
 
 /** Tells what happens to a host and its servers, step by step. */
 function story(options: Partial<McpHostOptions> = {}) {
@@ -128,14 +122,7 @@ function story(options: Partial<McpHostOptions> = {}) {
 }
 
 const METHODS = [
-  ...[
-    'prompts/list',
-    'prompts/get',
-    'resources/list',
-    'resources/templates/list',
-    'skills/list',
-    'skills/get',
-  ],
+  ...['prompts/list', 'prompts/get', 'resources/list', 'resources/templates/list'],
   ...['server/discover', 'logging/setLevel', 'notifications/roots/list_changed'],
 ]
 
@@ -148,7 +135,7 @@ it('H2 H4 a server from its start to its end', async () => {
     tool('hidden'),
     tool('page', { _meta: { ui: { visibility: ['app'] } } }),
   ]
-  const offers = { prompts: {}, resources: {}, extensions: { [SKILLS]: {} } }
+  const offers = { prompts: {}, resources: {} }
   const shop = server(
     'shop',
     {
@@ -161,8 +148,6 @@ it('H2 H4 a server from its start to its end', async () => {
       'prompts/get': () => ({ messages: [] }),
       'resources/list': () => ({ resources: [{ uri: 'a://b', description: secret }] }),
       'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'a://{b}' }] }),
-      'skills/list': () => ({ skills: [skill('one'), { uri: 'wrong' }] }),
-      'skills/get': ({ uri }) => ({ skill: uri === 'wrong' ? {} : skill('one'), more: 1 }),
     },
     { deny: ['hidden'], trustAnnotations: true, description: 'Sells.', resultBudget: 7, secret },
   )
@@ -201,8 +186,6 @@ it('H2 H4 a server from its start to its end', async () => {
   await step('prompts/get', () => host.request('shop', 'prompts/get', { name: 'ask' }))
   await step('prompts/list', () => host.request('shop', 'prompts/list'))
   await step('resources/list', () => host.request('shop', 'resources/list', {}))
-  await step('skills/get', () => host.request('shop', 'skills/get', { uri: skill('one').uri }))
-  await step('skills/get of a wrong one', () => host.request('shop', 'skills/get', { uri: 'wrong' }))
   await step('an unknown request', () => host.request('shop', 'logging/setLevel', { level: 'info' }))
   await step(
     'notified',
@@ -250,7 +233,7 @@ it('H2 H4 a server from its start to its end', async () => {
     () => shop.notify('notifications/message', { level: 'info', data: 'then' }),
     '"log"',
   )
-  await step('and are read', () => pass(500), 'resources/list', 'templates/list', 'skills/list')
+  await step('and are read', () => pass(500), 'resources/list', 'templates/list')
   await step('refresh', () => host.refresh('shop'))
   const listed = shop.answers['tools/list']
   delete shop.answers['tools/list']
@@ -264,7 +247,7 @@ it('H2 H4 a server from its start to its end', async () => {
   await step(
     'refresh while it rests',
     () => host.refresh('shop'),
-    ...['prompts/list', 'resources/list', 'resources/templates/list', 'skills/list'],
+    ...['prompts/list', 'resources/list', 'resources/templates/list'],
     () => count('← tools/list')() === 2,
   )
   await step('connect', () => host.connect('shop'))
@@ -332,7 +315,6 @@ it('H4 a lazy server that an earlier run has stored', async () => {
     freshUntil: 0,
     lists: {
       prompts: { entries: [{ name: 'ask' }], freshUntil: 0 },
-      skills: { entries: [skill('one')], freshUntil: 0 },
     },
     info: { name: 'test-server', version: '1.0.0' },
     capabilities: { tools: {} },
@@ -500,7 +482,7 @@ it('H9 what changed is held back until it is accepted', async () => {
     }),
   }
   const { begin, server, step, show, tell, pass, shelf, count } = story({ pins, onChange: 'hold' })
-  const offers = { prompts: {}, resources: {}, extensions: { [SKILLS]: {} } }
+  const offers = { prompts: {}, resources: {} }
   const shop = server('shop', {
     initialize: (params) => ({ ...initialized(params, offers), instructions: 'New.' }),
     'tools/list': () => ({ tools: [tool('buy'), tool('sell')] }),
@@ -509,20 +491,16 @@ it('H9 what changed is held back until it is accepted', async () => {
     'resources/list': () => ({ resources: [] }),
     'resources/templates/list': () => ({ resourceTemplates: [] }),
     'resources/read': () => ({ contents: [] }),
-    'skills/list': () => ({ skills: [skill('one'), skill('two')] }),
-    'skills/get': ({ uri }) => ({ skill: skill(String(uri).split('/').at(-2) ?? '') }),
   })
   changed.set('tool', [{ name: 'buy' }])
   changed.set('instructions', [{ name: 'instructions', isWhole: true, before: { description: 'Old.' } }])
   changed.set('prompt', [{ name: 'ask' }])
-  changed.set('skill', [{ name: skill('one').uri }])
   const host = begin([shop.config])
   host.watchLists()
   await step(
     'start',
     () => host.start(),
     'state shop: connected',
-    '"type":"skills"',
     '"type":"prompts"',
     () => host.status()[0]?.hasListed === true,
   )
@@ -533,18 +511,14 @@ it('H9 what changed is held back until it is accepted', async () => {
   await step('prompt', () => host.request('shop', 'prompts/get', { name: 'ask' }))
   await step('another prompt', () => host.request('shop', 'prompts/get', { name: 'tell' }))
   await step('prompts', () => host.request('shop', 'prompts/list'))
-  await step('a file', () => host.request('shop', 'resources/read', { uri: 'skill://a/one/x' }))
-  await step('skill', () => host.request('shop', 'skills/get', { uri: skill('one').uri }))
-  await step('another skill', () => host.request('shop', 'skills/get', { uri: skill('two').uri }))
   await step('not accepted', () => pass(2000))
   changed.clear()
   await step(
     'accepted',
     () => pass(2000),
     'tools shop',
-    '"type":"skills"',
     '"type":"prompts"',
-    () => count('"type":"pins"')() === 4 && shelf.servers().get('shop')?.instructions === 'New.',
+    () => count('"type":"pins"')() === 3 && shelf.servers().get('shop')?.instructions === 'New.',
   )
   await show('shop')
   await step('call', () => host.call('shop', 'buy', {}))
@@ -735,25 +709,6 @@ it('asks for tokens of remote servers alone', async () => {
   const host = begin([server('remote').config, missing])
   await step('start', () => host.start(), 'state remote: connected', 'state local: failed')
   expect(authorized).toEqual(['remote'])
-})
-
-it('of skills with one URI every one is left out and counted', async () => {
-  const notices: string[] = []
-  const { begin, server } = story({ notify: (message) => notices.push(message) })
-  const shop = server('shop', {
-    initialize: (params) => initialized(params, { resources: {}, extensions: { [SKILLS]: {} } }),
-    'skills/list': () => ({ skills: [skill('one'), skill('one', '1'), skill('two')] }),
-    'resources/list': () => ({ resources: [] }),
-    'resources/templates/list': () => ({ resourceTemplates: [] }),
-  })
-  const host = begin([shop.config])
-  host.watchLists()
-  await host.start()
-  await vi.waitFor(() =>
-    expect(notices).toEqual([
-      `server "shop": 2 skill(s) are left out, first the skill ${skill('one').uri}: it is listed twice, and neither is used`,
-    ]),
-  )
 })
 
 it('H4 a server that answers a ping with an error is not silent, whatever the error says', async () => {

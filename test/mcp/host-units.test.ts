@@ -396,8 +396,8 @@ describe('H6 the tools that a server lists', () => {
   })
 })
 
-describe('H4 prompts, resources, templates and skills of a server', () => {
-  const everything = { prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } }
+describe('H4 prompts, resources and templates of a server', () => {
+  const everything = { prompts: {}, resources: {} }
   type Answer = (field: string) => { entries: readonly unknown[]; ttlMs?: number } | Promise<never>
 
   function open() {
@@ -442,8 +442,7 @@ describe('H4 prompts, resources, templates and skills of a server', () => {
     await pass(1)
     await refresh('accessed')
     await pass(1000)
-    await refresh('connected', { prompts: {}, resources: {} })
-    await refresh('connected', { prompts: {}, resources: {}, extensions: {} })
+    await refresh('connected', { prompts: {} })
     await refresh('connected', {})
     lines.push(lists.kept())
     await expect(written(lines)).toMatchFileSnapshot(file('host-lists'))
@@ -472,7 +471,7 @@ describe('H4 prompts, resources, templates and skills of a server', () => {
     const kept = {
       prompts: { entries: ['old'], freshUntil: soon },
       resources: { entries: [{ name: 'resources' }], freshUntil: 0 },
-      skills: { entries: 'none', freshUntil: 0 } as never,
+      resourceTemplates: { entries: 'none', freshUntil: 0 } as never,
     }
     lists.restore(undefined)
     lists.restore(kept)
@@ -516,7 +515,7 @@ describe('H4 prompts, resources, templates and skills of a server', () => {
     await pass(0)
     for (const gate of gates.slice(before)) gate()
     await pass(0)
-    expect([done.at(-1), gates.length - before]).toEqual(['fifth', 3])
+    expect([done.at(-1), gates.length - before]).toEqual(['fifth', 2])
     expect(lines.filter((line) => line === 'prompts/list prompts 10000')).toHaveLength(3)
   })
 
@@ -563,7 +562,6 @@ describe('H9 definitions that change', () => {
       later: (task) => tasks.push(task),
       recheck: (server) => lines.push(`recheck ${server}`),
       onPrompts: (server) => lines.push(`prompts of ${server}`),
-      onSkills: (server) => lines.push(`skills of ${server}`),
     })
     const later = async () => {
       lines.push(`— later: ${tasks.length}`)
@@ -573,12 +571,6 @@ describe('H9 definitions that change', () => {
     return { guard, lines, changed, later }
   }
 
-  const skill = (name: string, more: object = {}) => ({
-    uri: `skill://a/${name}/SKILL.md`,
-    frontmatter: { name, description: `Does ${name}.`, license: 'MIT' },
-    resources: [{ uri: `skill://a/${name}/SKILL.md`, digest: 'sha256:0', size: 1 }],
-    ...more,
-  })
   const prompts = [
     { name: 'ask', title: 'Ask', description: 'Asks.', arguments: [{ name: 'what' }] },
     { name: 'bare', title: 1, description: 2 },
@@ -593,16 +585,10 @@ describe('H9 definitions that change', () => {
       lines.push(`held: ${[...held]}`)
       lines.push(`instructions: ${await guard.instructions('shop', 'New.')}`)
       lines.push('prompts:', await guard.prompts('shop', prompts))
-      const skills = await guard.skills('shop', [skill('one'), skill('two', { resources: 'dynamic' })])
-      lines.push(`skills: ${skills.map(({ uri }) => uri)}`)
       const asked = [
         guard.isPromptHeld('shop', 'ask'),
         guard.isPromptHeld('shop', 'bare'),
         guard.isPromptHeld('other', 'ask'),
-        guard.isSkillHeld('shop', 'skill://a/one/notes.md'),
-        guard.isSkillHeld('shop', 'skill://a/two/notes.md'),
-        guard.isSkillHeld('shop', undefined),
-        guard.isSkillHeld('other', 'skill://a/one/notes.md'),
       ]
       lines.push(`held? ${asked}`)
     }
@@ -611,7 +597,6 @@ describe('H9 definitions that change', () => {
     changed.set('tool', [{ name: 'buy' }])
     changed.set('instructions', [{ name: 'instructions', isWhole: true, before: { description: 'Old.' } }])
     changed.set('prompt', [{ name: 'ask' }])
-    changed.set('skill', [{ name: 'skill://a/one/SKILL.md' }])
     await all()
     await all()
     await later()
@@ -639,7 +624,7 @@ describe('H9 definitions that change', () => {
     const { guard, lines, changed, later } = open('hold')
     const only = async (kind: string, work: () => Promise<unknown>) => {
       lines.push(`— ${kind}`)
-      changed.set(kind, [{ name: kind === 'skill' ? skill('one').uri : 'ask' }])
+      changed.set(kind, [{ name: 'ask' }])
       await work()
       await later()
       changed.clear()
@@ -650,7 +635,6 @@ describe('H9 definitions that change', () => {
     await only('tool', () => guard.tools('a', [tool('ask')]))
     await only('instructions', () => guard.instructions('b', 'New.'))
     await only('prompt', () => guard.prompts('c', prompts))
-    await only('skill', () => guard.skills('d', [skill('one')]))
     await expect(written(lines)).toMatchFileSnapshot(file('host-changes-later'))
   })
 

@@ -90,7 +90,6 @@ describe.each(eras)('a client, %s', (era) => {
         await failed(call(`${server}__${tool}`)),
         await failed(client.readResource({ uri })),
         await failed(client.getPrompt({ name: `${server}__${server}_prompt` })),
-        await failed(call('Skill', { skill: `${server}/${server}-skill` })),
         await failed(
           client.complete({ ref: { type: 'ref/resource', uri }, argument: { name: 'x', value: '' } }),
         ),

@@ -40,7 +40,6 @@ const catalogues = fc
         tools: Array.from({ length: tools }, () => next('tool')),
         prompt: next('prompt'),
         resource: next('resource'),
-        skill: next('skill'),
         ...flags,
       }
     })
@@ -144,7 +143,7 @@ async function checkClient(client: Client, checked: Checked): Promise<void> {
   const everyTool = catalogue.flatMap((server) => server.tools.map((tool) => ({ server, tool })))
   const hiddenServers = catalogue.filter((server) => !seesServer(server))
   const hidden = [
-    ...hiddenServers.flatMap(({ name, prompt, resource, skill }) => [name, prompt, resource, skill]),
+    ...hiddenServers.flatMap(({ name, prompt, resource }) => [name, prompt, resource]),
     ...everyTool.filter(({ server, tool }) => !seesTool(server, tool)).map(({ tool }) => tool),
   ]
 
@@ -163,8 +162,8 @@ async function checkClient(client: Client, checked: Checked): Promise<void> {
   }
   const got = log.map((one) => one.got).join('\n')
   for (const server of catalogue.filter(({ isBroken }) => !isBroken)) {
-    const { prompt, resource, skill } = server
-    for (const words of [`words of ${prompt}`, `text of ${resource}`, `steps of ${skill}`])
+    const { prompt, resource } = server
+    for (const words of [`words of ${prompt}`, `text of ${resource}`])
       expect([words, got.includes(words)]).toEqual([words, seesServer(server)])
   }
 }
@@ -172,19 +171,12 @@ async function checkClient(client: Client, checked: Checked): Promise<void> {
 /** Tries every door of the gateway with every name there is. */
 async function useAll(ask: ReturnType<typeof listenTo>['ask'], { catalogue }: Checked): Promise<void> {
   const tool = (name: string, input: object) => ask('tools/call', { name, arguments: input })
-  for (const method of [
-    'tools/list',
-    'resources/list',
-    'resources/templates/list',
-    'prompts/list',
-    'skills/list',
-  ])
+  for (const method of ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'])
     await ask(method)
-  await tool('DiscoverSkills', { query: 'handles orders' })
   for (const query of ['handles orders', '+orders', 'server tool'])
     await tool('ToolSearch', { query, max_results: 50 })
   for (const server of catalogue) {
-    const { name, tools, prompt, resource, skill } = server
+    const { name, tools, prompt, resource } = server
     for (const query of [name, `+${name}`, `mcp__${name}`, `select:${name.slice(0, -1)}`])
       await tool('ToolSearch', { query })
     const full = tools.map((one) => `${name}__${one}`)
@@ -198,8 +190,6 @@ async function useAll(ask: ReturnType<typeof listenTo>['ask'], { catalogue }: Ch
     }
     await tool('CallTools', { calls: full.map((one) => ({ name: one, arguments: {} })) })
     await tool('RunScript', { script: `return [typeof tools, await tools['${name}']['${tools[0]}']({})]` })
-    await tool('DiscoverSkills', { query: `handles orders of ${skill}` })
-    await tool('Skill', { skill: `${name}/${skill}` })
     for (const uri of [`${name}+book://${resource}`, `book://${resource}`]) {
       await ask('resources/read', { uri })
       await ask('resources/subscribe', { uri })
@@ -211,7 +201,6 @@ async function useAll(ask: ReturnType<typeof listenTo>['ask'], { catalogue }: Ch
     const ref = { type: 'ref/prompt', name: `${name}__${prompt}` }
     await ask('prompts/get', { name: `${name}__${prompt}` })
     await ask('completion/complete', { ref, argument: { name: 'x', value: '' } })
-    await ask('skills/get', { uri: `${name}+skill://${skill}/SKILL.md` })
   }
 }
 

@@ -1,7 +1,6 @@
 // A random catalogue of MCP servers that run in this process, each name in it unique, so that a leak is found by its text.
 import { createServer } from 'node:http'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
-import { memorySkillFiles, SkillsExtension } from '@modelcontextprotocol/server/ext/skills'
 import * as z from 'zod/v4'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { answerNode, close, listen } from '../../src/node/index.ts'
@@ -13,7 +12,6 @@ export type CatalogueServer = {
   readonly tools: readonly string[]
   readonly prompt: string
   readonly resource: string
-  readonly skill: string
   readonly isAlwaysLoaded: boolean
   /** It cannot be reached. */
   readonly isBroken: boolean
@@ -30,12 +28,7 @@ export type RunningCatalogue = {
 export async function startCatalogue(catalogue: readonly CatalogueServer[]): Promise<RunningCatalogue> {
   const calls: string[] = []
   const handlers = new Map<string, ReturnType<typeof createMcpHandler>>(
-    await Promise.all(
-      catalogue.map(async (one, index) => {
-        const serve = await serverOf(one, calls)
-        return [`/${index}`, createMcpHandler(serve)] as const
-      }),
-    ),
+    catalogue.map((one, index) => [`/${index}`, createMcpHandler(() => serverOf(one, calls))] as const),
   )
   const http = createServer(
     (incoming, outgoing) =>
@@ -60,38 +53,28 @@ export async function startCatalogue(catalogue: readonly CatalogueServer[]): Pro
   }
 }
 
-async function serverOf({ name, tools, prompt, resource, skill }: CatalogueServer, calls: string[]) {
-  const manual = `---\nname: ${skill}\ndescription: Handles orders of ${skill}\n---\n\nThe steps of ${skill}.\n`
-  const skills = await SkillsExtension.load(memorySkillFiles({ [`${skill}/SKILL.md`]: manual }), {})
-  return () => {
-    const server = new McpServer({ name, version: '1.0.0' }, { instructions: `Words of ${name}` })
-    for (const tool of tools)
-      server.registerTool(
-        tool,
-        {
-          description: `Handles orders with ${tool} of ${name}`,
-          inputSchema: z.object({}),
-          annotations: { readOnlyHint: true },
-        },
-        async () => {
-          calls.push(`${name}/${tool}`)
-          return { content: [{ type: 'text', text: `done by ${tool}` }] }
-        },
-      )
-    server.registerPrompt(prompt, { description: `Asks ${prompt}` }, () => ({
-      messages: [{ role: 'user', content: { type: 'text', text: `the words of ${prompt}` } }],
-    }))
-    server.registerResource(
-      resource,
-      `book://${resource}`,
-      { description: `Text of ${resource}` },
-      (uri) => ({
-        contents: [{ uri: uri.href, text: `the text of ${resource}` }],
-      }),
+function serverOf({ name, tools, prompt, resource }: CatalogueServer, calls: string[]) {
+  const server = new McpServer({ name, version: '1.0.0' }, { instructions: `Words of ${name}` })
+  for (const tool of tools)
+    server.registerTool(
+      tool,
+      {
+        description: `Handles orders with ${tool} of ${name}`,
+        inputSchema: z.object({}),
+        annotations: { readOnlyHint: true },
+      },
+      async () => {
+        calls.push(`${name}/${tool}`)
+        return { content: [{ type: 'text', text: `done by ${tool}` }] }
+      },
     )
-    skills.attach(server)
-    return server
-  }
+  server.registerPrompt(prompt, { description: `Asks ${prompt}` }, () => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `the words of ${prompt}` } }],
+  }))
+  server.registerResource(resource, `book://${resource}`, { description: `Text of ${resource}` }, (uri) => ({
+    contents: [{ uri: uri.href, text: `the text of ${resource}` }],
+  }))
+  return server
 }
 
 /** A profile that allows everything except what is given. */

@@ -18,7 +18,6 @@ const shop = (name: string): CatalogueServer => ({
   tools: [`${name}_one`, `${name}_two`],
   prompt: `${name}_prompt`,
   resource: `${name}_book`,
-  skill: `${name}-skill`,
   isAlwaysLoaded: false,
   isBroken: false,
 })

@@ -17,8 +17,6 @@ export type SkillsOptions = {
   readonly indexUrl?: URL | string
   /** Fetches the remote index. Default: the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** Skills of MCP servers, as known now; `createServerSkills(host).list` returns them. */
-  readonly servers?: () => readonly Skill[]
   /** Receives problems, such as an index that cannot be fetched. */
   readonly notify?: Notify
   /** If given, DiscoverSkills also suggests matching deferred tools. */
@@ -72,7 +70,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     options.indexUrl === undefined
       ? undefined
       : remoteSkills(options.indexUrl, options.fetch ?? fetch, notify)
-  const known = createJoin(() => own, options.servers)
+  const known = () => own
   const complete = async () => {
     const found = (await remote?.()) ?? []
     if (found.length > 0 && own === local) own = withRemote(local, found, notify)
@@ -99,7 +97,6 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   const isDue = (name: string) => turn - (offeredAt.get(name) ?? Number.NEGATIVE_INFINITY) > PAUSE_TURNS
   const source = {
     known,
-    hasServers: options.servers !== undefined,
     complete,
     shelf,
     rank,
@@ -111,7 +108,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     },
   }
   const findEntries = createRelatedSearch(() => relatedEntries(known()), rank ?? rankers.hybrid)
-  const isEmpty = local.length === 0 && options.indexUrl === undefined && options.servers === undefined
+  const isEmpty = local.length === 0 && options.indexUrl === undefined
   return {
     tools: isEmpty ? [] : [discoverTool(source), skillTool(source, local)],
     async offer(text) {
@@ -136,23 +133,6 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
     used,
     discoveries,
     list: known,
-  }
-}
-
-/** Joins two lists; returns the same list for the same two, so that rankers can reuse their index. */
-function createJoin(
-  own: () => readonly Skill[],
-  servers: () => readonly Skill[] = () => [],
-): () => readonly Skill[] {
-  let before: readonly (readonly Skill[])[] = []
-  let joined: readonly Skill[] = []
-  return () => {
-    const [mine, theirs] = [own(), servers()]
-    if (theirs.length === 0) return mine
-    if (before[0] === mine && before[1] === theirs) return joined
-    before = [mine, theirs]
-    joined = [...mine, ...theirs]
-    return joined
   }
 }
 

@@ -14,8 +14,6 @@ export type SkillSource = {
   readonly known: () => readonly Skill[]
   /** Resolves with the remote skills included, once their index has loaded or failed. */
   readonly complete: () => Promise<readonly Skill[]>
-  /** Some skills may be of MCP servers, whose files the tool Skill reads. */
-  readonly hasServers: boolean
   readonly shelf: Shelf | undefined
   readonly rank: Rank | undefined
   readonly discover: (found: readonly Skill[]) => void
@@ -28,7 +26,6 @@ const MAX_NAMED = 40
 /** Tools are mentioned if they are among this many best matches of tools and skills. */
 const MAX_WITH_TOOLS = 5
 const MAX_BODY_LENGTH = 100_000
-const MAX_FILES = 30
 
 /** Creates the tool DiscoverSkills. */
 export function discoverTool({ complete, shelf, rank, discover }: SkillSource): AgentTool {
@@ -65,21 +62,17 @@ export function skillTool(source: SkillSource, local: readonly Skill[]): AgentTo
     description: `Reads a skill: instructions for a kind of task. Do so before you begin a task that one fits, then follow it.${namesOf(local)}`,
     input_schema: {
       type: 'object',
-      properties: {
-        skill: { type: 'string', description: 'Its name.' },
-        ...(source.hasServers ? { file: { type: 'string', description: 'One of its other files.' } } : {}),
-      },
+      properties: { skill: { type: 'string', description: 'Its name.' } },
       required: ['skill'],
     },
     isReadOnly: true,
-    run: async ({ skill, file }) => runSkill(textOf(skill), textOf(file), source),
+    run: async ({ skill }) => runSkill(textOf(skill), source),
   }
 }
 
 /** Reads a skill; a remote one only if it was discovered (U3). */
 async function runSkill(
   requested: string,
-  file: string,
   { known, complete, isDiscovered, use }: SkillSource,
 ): Promise<Content> {
   const wanted = requested.trim().replace(/^\//, '')
@@ -90,9 +83,7 @@ async function runSkill(
       `The remote skill "${skill.name}" was not discovered in this conversation. Use ${DISCOVER} to find it first.`,
     )
   try {
-    if (file !== '' && !skill.files?.includes(file))
-      return refused(`The skill "${skill.name}" has no file "${oneLine(file, 100)}" that can be read here.`)
-    const body = await skill.read(file === '' ? undefined : file)
+    const body = await skill.read()
     use(skill.name)
     return skillText(skill, body)
   } catch (error) {
@@ -100,14 +91,12 @@ async function runSkill(
   }
 }
 
-function skillText({ name, place, isRemote, files = [], allowedTools = [] }: Skill, body: string): string {
+function skillText({ name, place, isRemote, allowedTools = [] }: Skill, body: string): string {
   const where = isRemote ? `It comes from ${place}.` : `Its folder is ${place}; paths in it begin there.`
   const tools = allowedTools.length > 0 ? ` It is written for these tools: ${allowedTools.join(', ')}.` : ''
-  const listed = files.slice(0, MAX_FILES).map((file) => oneLine(file, 200))
-  const others = listed.length > 0 ? ` Its other files, for "file": ${listed.join(', ')}.` : ''
   const text = cut(body, MAX_BODY_LENGTH)
   const rest = text === body ? '' : '\n\nThe rest is too long to be shown here.'
-  return `The skill "${name}". ${where}${tools}${others}\n\n${text}${rest}`
+  return `The skill "${name}". ${where}${tools}\n\n${text}${rest}`
 }
 
 function named(skills: readonly Skill[], wanted: string): Skill | undefined {

@@ -12,14 +12,12 @@ export type Skill = {
   readonly allowedTools?: readonly string[]
   /** Further fields of its front matter. */
   readonly metadata?: { readonly [key: string]: unknown }
-  /** Its folder, its URL, or the MCP server that has it. */
+  /** Its folder or its URL. */
   readonly place: string
-  /** It comes from a remote index or an MCP server; the model must discover it before it can read it. */
+  /** It comes from a remote index; the model must discover it before it can read it. */
   readonly isRemote: boolean
-  /** Paths of its other files, if they are read with `read`. */
-  readonly files?: readonly string[] | undefined
-  /** Reads the current instructions, or one of `files`. */
-  readonly read: (file?: string) => Promise<string>
+  /** Reads its current instructions. */
+  readonly read: () => Promise<string>
 }
 
 /** Skills that the model learned about, by an offer or a search (U3). */

@@ -5,13 +5,12 @@ import {
   createPureShelf,
   type FindRelated,
   type OpenTrace,
-  type Rank,
   type Shelf,
   type TraceListener,
 } from '../../core/index.ts'
 import type { DefinitionCache } from '../../mcp/cache/index.ts'
 import type { LoadedConfig } from '../../mcp/config/index.ts'
-import type { GatewayResults, GatewaySkills, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
+import type { GatewayResults, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
 import { gatewayShelfOptions } from '../../mcp/gateway/index.ts'
 import type { ListingMode } from '../../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
@@ -66,8 +65,6 @@ export type HostOptions = {
   readonly knownTools: readonly string[]
   /** Offers RunScript to clients. */
   readonly hasScripts: boolean
-  /** Folders of skills and URLs of indexes, offered beside the skills of servers. */
-  readonly skillPlaces: readonly string[]
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
   /** Keeps events for the inspector. */
@@ -76,7 +73,7 @@ export type HostOptions = {
   readonly notify: (message: string) => void
 }
 
-/** Opens the host with its shelf, its skills and its events. */
+/** Opens the host with its shelf and its events. */
 export function openHost(config: LoadedConfig, hostOptions: HostOptions): OpenedHost {
   const { servers: configured, settings } = config
   const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
@@ -126,7 +123,6 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
       openTrace,
       results: await keptResults(settings.resultBudget, hostOptions),
       scripts: hasScripts,
-      skills: offeredSkills(hostOptions),
       usage,
       personal,
       ...(metrics ? { metrics } : {}),
@@ -180,24 +176,6 @@ function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler
       if (!questionHandler) throw new Error('no client is connected')
       return questionHandler.ask(...question)
     },
-  }
-}
-
-/** Skills are searched like tools; those of folders and indexes are read at the first search. */
-function offeredSkills({ ranker, skillPlaces, notify }: HostOptions): GatewaySkills {
-  const rank: Rank = async (...search) => (await searching()).rankers[ranker](...search)
-  if (skillPlaces.length === 0) return { rank }
-  const opened = openOnce(async () =>
-    (await import('../servers/skill-places.ts')).openSkillPlaces(skillPlaces, notify),
-  )
-  return { rank, others: async () => (await opened())() }
-}
-
-function openOnce<Value>(open: () => Promise<Value>): () => Promise<Value> {
-  let opened: Promise<Value> | undefined
-  return () => {
-    opened ??= open()
-    return opened
   }
 }
 

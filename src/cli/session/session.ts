@@ -15,7 +15,6 @@ import {
   parseSkillFiles,
   readSkillFiles,
   type Skills,
-  type SkillsOptions,
   userSkillFolders,
 } from '../../agent/skills/index.ts'
 import { createBatchTool, createBuiltInTools, createScriptTool } from '../../agent/tools/index.ts'
@@ -39,7 +38,6 @@ import {
 } from '../../mcp/config/index.ts'
 import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
 import type { McpHost } from '../../mcp/index.ts'
-import { createServerSkills, offersSkills } from '../../mcp/skills/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
 import type { AuditSettings } from '../events/index.ts'
@@ -133,7 +131,6 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const skillFiles = [...options.project.skills, ...(await readSkillFiles(userSkillFolders(), notify))]
   const skills = createSkills(parseSkillFiles(skillFiles, notify), {
     ...(options.skillIndex === undefined ? {} : { indexUrl: options.skillIndex }),
-    ...(await skillsOfServers(host)),
     shelf,
     notify,
     messages: saved?.messages ?? [],
@@ -257,10 +254,4 @@ function readable<Value>(file: string, read: () => Value): Value {
 function systemPrompt(directory: string): string {
   const folder = cleanText(visible(directory).replaceAll('\n', '?'))
   return `You are an agent that works in a terminal for the person who runs it. You work in ${folder} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
-}
-
-/** Only if a server is known to offer skills: the tools for them stay the same for the whole session. */
-async function skillsOfServers(host: McpHost): Promise<Pick<SkillsOptions, 'servers'>> {
-  await host.readCache()
-  return host.status().some(offersSkills) ? { servers: createServerSkills(host).list } : {}
 }

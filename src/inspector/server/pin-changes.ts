@@ -46,8 +46,8 @@ async function refuseUnseen(
 }
 
 function kindIn(kind: unknown): PinChange['kind'] {
-  if (kind === 'tool' || kind === 'prompt' || kind === 'instructions' || kind === 'skill') return kind
-  throw new InspectorFailure(400, '"kind" must be "tool", "prompt", "instructions" or "skill"')
+  if (kind === 'tool' || kind === 'prompt' || kind === 'instructions') return kind
+  throw new InspectorFailure(400, '"kind" must be "tool", "prompt" or "instructions"')
 }
 
 /** The page knows names in the form in which they are shown. */
@@ -57,12 +57,7 @@ async function originalNames(
   shown: readonly string[],
 ): Promise<readonly string[]> {
   const pinned = (await pins?.list())?.find((one) => one.server === server)
-  const all = [
-    ...(pinned?.tools ?? []),
-    ...(pinned?.prompts ?? []),
-    ...(pinned?.skills ?? []),
-    'instructions',
-  ]
+  const all = [...(pinned?.tools ?? []), ...(pinned?.prompts ?? []), 'instructions']
   const wanted = new Set(shown)
   return all.filter((name) => wanted.has(shownName(name)))
 }

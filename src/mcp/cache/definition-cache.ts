@@ -7,7 +7,7 @@ import { isAbsolute, join } from 'node:path'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
 /** The kinds of lists that a server has besides its tools. */
-export type ListKind = 'prompts' | 'resources' | 'resourceTemplates' | 'skills'
+export type ListKind = 'prompts' | 'resources' | 'resourceTemplates'
 
 /** A list as stored on disk. */
 export type KeptList = {

@@ -4,7 +4,7 @@ import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../
 import { CALL_TOOL, dropOldest, type Fields, fieldsOf, isShallow, SEARCH_TOOL } from '../../lib/index.ts'
 import { MAX_JSON_DEPTH } from '../../node/index.ts'
 import type { UsageMeter, User } from '../../users/index.ts'
-import { DISCOVER_SKILLS, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
+import { gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import type { PageTools } from '../lists/index.ts'
 import {
@@ -35,7 +35,6 @@ import {
   textOfBlocks,
 } from './session-texts.ts'
 import { gatewayReadTool, type ResultClient, type ShelvedResults } from './shelved-results.ts'
-import type { SkillShelf } from './skills.ts'
 import {
   type CallingClient,
   createListReport,
@@ -82,9 +81,6 @@ export type ClientSessionOptions = {
   readonly hasBatches: boolean
   /** Runs scripts; undefined if they are switched off. */
   readonly scripts: Scripts | undefined
-  readonly skills: SkillShelf
-  /** Whether the client's next request can be recognised as its own. */
-  readonly isRecognised: boolean
   /** The user that the client acts for; undefined if the gateway has no users. */
   readonly user: User | undefined
   readonly usage: UsageMeter | undefined
@@ -130,7 +126,6 @@ class GatewayClientSession implements ClientSession {
         : [gatewaySearchTool('list', servers())]),
       ...(scripts ? [gatewayScriptTool] : []),
       ...(loaded.hasShelved() && this.mode() === 'list' ? [gatewayReadTool] : []),
-      ...this.#options.skills.tools(),
       ...this.#shown().map((tool) => {
         const listed = addressMeta(listedTool(tool), tool.server ?? '', addresses.uri)
         return loaded.has(tool.name) ? alwaysLoaded(listed) : listed
@@ -140,10 +135,10 @@ class GatewayClientSession implements ClientSession {
   }
 
   version(): string {
-    const { servers, loaded, pageTools, skills } = this.#options
+    const { servers, loaded, pageTools } = this.#options
     const shown = this.#shown().map(versionOf)
     const parts = [servers(), shown, loaded.names()].map((names) => names.join())
-    return [this.mode(), skills.tools().length, ...parts, pageTools.version(), loaded.hasShelved()].join(' ')
+    return [this.mode(), ...parts, pageTools.version(), loaded.hasShelved()].join(' ')
   }
 
   async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
@@ -156,8 +151,6 @@ class GatewayClientSession implements ClientSession {
       if (name === SCRIPT_TOOL && scripts) return await this.#runScript(scripts, input, options)
       if (name === SEARCH_TOOL) return await this.#search(input, trace)
       if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
-      const skill = await this.#useSkill(name, input, options)
-      if (skill) return skill
       if (name !== CALL_TOOL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
       const wrapped = readWrapped(input)
       if (!wrapped)
@@ -165,8 +158,6 @@ class GatewayClientSession implements ClientSession {
       if (wrapped.name === SEARCH_TOOL) return await this.#search(wrapped.input, trace)
       if (wrapped.name === gatewayReadTool.name && results)
         return await results.read(this.#clientOf(options), wrapped.input)
-      const wrappedSkill = await this.#useSkill(wrapped.name, wrapped.input, options)
-      if (wrappedSkill) return wrappedSkill
       return await this.#callByName(wrapped.name, wrapped.input, options)
     } catch (error) {
       options.signal?.throwIfAborted()
@@ -179,7 +170,7 @@ class GatewayClientSession implements ClientSession {
 
   async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad, onSearch } = this.#options
-    const limited = await this.#countSearch(SEARCH_TOOL, trace)
+    const limited = await this.#countSearch(trace)
     if (limited) return limited
     onSearch()
     const wasReported = (server: UnsearchedServer) =>
@@ -206,10 +197,10 @@ class GatewayClientSession implements ClientSession {
   }
 
   /** Counts a search; returns a refusal for the model if the user has reached the limit. */
-  async #countSearch(name: string, trace: TraceListener | undefined): Promise<CallOutput | undefined> {
+  async #countSearch(trace: TraceListener | undefined): Promise<CallOutput | undefined> {
     const { user, usage } = this.#options
     const refusal = user && (await usage?.take(user, 'searches'))
-    return refusal && reportRefused(trace, { name, reason: 'limit' }, failWith(refusal.message))
+    return refusal && reportRefused(trace, { name: SEARCH_TOOL, reason: 'limit' }, failWith(refusal.message))
   }
 
   #see(name: string): void {
@@ -310,21 +301,6 @@ class GatewayClientSession implements ClientSession {
       if (this.#options.loaded.shelve() && !isBridge) void this.#options.onLoad()
     }
     return { ...this.#clientOf(options), caller: isBridge ? CALL_TOOL : undefined, onShelved }
-  }
-
-  /** Answers a call of a tool for skills; stores a long text like a long result. */
-  async #useSkill(name: string, input: unknown, options: CallOptions): Promise<CallOutput | undefined> {
-    const { skills, results, isRecognised, traceOf } = this.#options
-    if (!skills.tools().some((tool) => tool.name === name)) return undefined
-    const limited = name === DISCOVER_SKILLS && (await this.#countSearch(name, traceOf(options, this)))
-    if (limited) return limited
-    const shelving = this.#shelving(options)
-    const { client } = shelving
-    const output = await skills.call(name, input, { ...options, client, isRecognised })
-    if (!output || !results) return output
-    const trace = traceOf(options, this)
-    const call = { id: name, name, server: '', budget: this.#budget(), keepsStructure: false }
-    return results.fit(output, { ...shelving, ...call, trace })
   }
 
   #clientOf({ questionHandler }: CallOptions): ResultClient {

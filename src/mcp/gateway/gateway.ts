@@ -33,12 +33,11 @@ import { createRelisting, type Relisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
-import type { GatewaySkills } from './skills.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import { createTracedClients } from './traced-clients.ts'
 import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
-import { type ClientView, createViews } from './views.ts'
+import { type ClientView, createViews, enabledServers } from './views.ts'
 
 /** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
 export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
@@ -60,8 +59,6 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly batches?: boolean
   /** Offers `RunScript`, small programs over the tools; `true` for the default limits. Default: false. */
   readonly scripts?: boolean | GatewayScripts
-  /** How to search skills, and which to offer besides those of servers. */
-  readonly skills?: GatewaySkills | undefined
   /** Counts the searches of users who have a limit; without it none are limited. */
   readonly usage?: UsageMeter | undefined
   /**
@@ -176,17 +173,16 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
 
 /** Calls the listener at changes that a sessionless client can see. */
 function onViewChange(view: ClientView, listener: (event: HostEvent) => void): () => void {
-  const { servers, shelf, pageTools, skills } = view
+  const { servers, shelf, pageTools } = view
   /** Returns everything that a sessionless client lists; the gateway's own tools name the servers. */
   const immediateTools = () =>
-    `${servers().join()} ${shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()} ${skills.tools().length}`
+    `${servers().join()} ${shelf.partition().immediate.map(versionOf).join()} ${pageTools.version()}`
   let listed = immediateTools()
   return view.host.listen((event) => {
     if (event.type === 'servers') listed = immediateTools()
-    if (event.type !== 'tools') listener(event)
-    if (event.type !== 'tools' && event.type !== 'skills') return
+    if (event.type !== 'tools') return listener(event)
     const now = immediateTools()
-    if (now !== listed) listener(event.type === 'tools' ? event : { type: 'servers' })
+    if (now !== listed) listener(event)
     listed = now
   })
 }
@@ -205,8 +201,7 @@ function createSharedParts(
   clients: ConnectedClients,
   peers: ReplicaPeers | undefined,
 ) {
-  const servers = () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name]))
-  const named = () => [...servers(), ...(options.personal?.names() ?? [])]
+  const named = () => [...enabledServers(options.shelf), ...(options.personal?.names() ?? [])]
   const addresses = createAddresses(named())
   host.listen((event) => event.type === 'servers' && addresses.add(named()))
   const { metrics = createMcpMetrics() } = options
@@ -217,7 +212,7 @@ function createSharedParts(
     host,
     clients,
     addresses,
-    viewOf: createViews({ ...options, host, addresses, skills: options.skills }),
+    viewOf: createViews({ ...options, host, addresses }),
     subscriptions: createSubscriptions(host),
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),
@@ -258,7 +253,6 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     ...parts,
     ...view,
     results: isRecognised ? parts.results : undefined,
-    isRecognised,
     user,
     usage: options.usage,
     shelf: shelf.fork({ isSubAgent: false }),

@@ -5,9 +5,8 @@ import {
   ProtocolErrorCode,
   type Server,
   type ServerContext,
-  type StandardSchemaV1,
 } from '@modelcontextprotocol/server'
-import { type Fields, fieldsOf } from '../../lib/index.ts'
+import type { Fields } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
 import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
 import { assertSendable } from '../lists/index.ts'
@@ -18,7 +17,6 @@ import type { ClientSession } from './client-session.ts'
 import type { Exchanges, Work } from './exchanges.ts'
 import { clientInfoIn } from './identities.ts'
 import type { Relisting } from './relisting.ts'
-import type { SkillShelf } from './skills.ts'
 
 type Request = ServerContext['mcpReq']
 
@@ -35,7 +33,6 @@ export type RequestOptions = {
   readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly exchanges: Exchanges
   readonly pageTools: PageTools
-  readonly skills: SkillShelf
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
   /** The session, if other replicas serve it too. */
@@ -50,7 +47,6 @@ export function answerRequests(options: RequestOptions): void {
   answerToolRequests(options, context)
   answerResourceRequests(options, context)
   answerPromptRequests(options, context)
-  answerSkillRequests(options, context)
 }
 
 /** What the handlers of one client share. */
@@ -171,25 +167,6 @@ function answerResourceRequests(
       return read.result
     }),
   )
-}
-
-function answerSkillRequests(
-  { server, skills, clientOf }: RequestOptions,
-  { begin, fresh }: RequestContext,
-): void {
-  server.setRequestHandler('skills/list', { params: anyParams }, async (_, { mcpReq }) => {
-    begin(mcpReq)
-    return { skills: skills.list(clientOf(mcpReq.envelope as Fields | undefined)), ...fresh() }
-  })
-  server.setRequestHandler('skills/get', { params: anyParams }, async ({ uri }, { mcpReq, http }) => {
-    const options = { signal: mcpReq.signal, ...metaOf(mcpReq, http) }
-    return { skill: await skills.get(String(uri), options).catch(ownError), ...fresh() }
-  })
-}
-
-/** Accepts parameters as they are; handlers check what they use. */
-const anyParams: StandardSchemaV1<Fields, Fields> = {
-  '~standard': { version: 1, vendor: 'toolshelf', validate: (value) => ({ value: fieldsOf(value) }) },
 }
 
 function answerPromptRequests(

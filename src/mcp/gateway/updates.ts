@@ -37,10 +37,9 @@ export function notifyOfChanges({
 }: Pick<UpdateOptions, 'server' | 'host' | 'relisting'>): () => void {
   return host.listen((event) => {
     const isAll = event.type === 'servers'
-    if (isAll || event.type === 'tools' || event.type === 'skills') void relisting.notify()
+    if (isAll || event.type === 'tools') void relisting.notify()
     if (isAll || event.type === 'prompts') ignoreFailure(server.sendPromptListChanged())
-    if (isAll || event.type === 'resources' || event.type === 'skills')
-      ignoreFailure(server.sendResourceListChanged())
+    if (isAll || event.type === 'resources') ignoreFailure(server.sendResourceListChanged())
   })
 }
 

@@ -15,7 +15,6 @@ import {
 } from '../lists/index.ts'
 import type { PersonalHosts, UserLayer } from '../personal/index.ts'
 import type { McpHost } from '../types.ts'
-import { createSkillShelf, type GatewaySkills, type SkillShelf } from './skills.ts'
 
 /** The parts of the gateway that answer a client, as its user sees them. */
 export type ClientView = {
@@ -28,7 +27,6 @@ export type ClientView = {
   readonly servers: () => readonly string[]
   readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly pageTools: PageTools
-  readonly skills: SkillShelf
   /** Returns whether there is a tool of this name that the user may not see; for the audit. */
   readonly isHidden: (name: string) => boolean
 }
@@ -38,7 +36,6 @@ export type ViewOptions = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly addresses: Addresses
-  readonly skills: GatewaySkills | undefined
   /** Finds the servers of users with their own credentials. */
   readonly personal?: Pick<PersonalHosts, 'layerFor'> | undefined
 }
@@ -92,11 +89,16 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
   }
 }
 
+/** Returns the names of the configured servers, without those that are switched off. */
+export function enabledServers(shelf: Shelf): string[] {
+  return [...shelf.servers()].flatMap(([name, { state }]) => (state === 'disabled' ? [] : [name]))
+}
+
 type Base = Pick<ViewOptions, 'shelf' | 'host'> & { readonly id: string }
 
 function createView(
   id: string,
-  { shelf, host, addresses, skills }: ViewOptions,
+  { shelf, host, addresses }: ViewOptions,
   isHidden: ClientView['isHidden'],
 ): ClientView {
   return {
@@ -105,9 +107,8 @@ function createView(
     host,
     addresses,
     isHidden,
-    servers: () => host.status().flatMap(({ name, state }) => (state === 'disabled' ? [] : [name])),
+    servers: () => enabledServers(shelf),
     resourcesAndPrompts: createResourcesAndPrompts(host, addresses),
     pageTools: createPageTools(host, addresses),
-    skills: createSkillShelf(host, addresses, skills),
   }
 }

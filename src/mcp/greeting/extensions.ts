@@ -1,24 +1,17 @@
 // Lists the protocol extensions that pass through the gateway, in both directions.
 import type { Fields } from '../../lib/index.ts'
 import { isReservedKey } from '../protocol/index.ts'
-import { offersSkills, SKILLS } from '../skills/index.ts'
 import type { KnownServer } from '../types.ts'
 
 /** The MCP Apps extension, with which servers show pages to the user. */
 export const PAGES = 'io.modelcontextprotocol/ui'
 
-/**
- * Merges the extensions that servers declare; if two declare the same one, the first wins. The gateway itself answers the
- * requests of the skills extension.
- */
+/** Merges the extensions that servers declare; if two declare the same one, the first wins. */
 export function extensionsOf(servers: readonly KnownServer[]): Fields {
   const declared = servers.flatMap(({ state, capabilities }) =>
     state === 'disabled' ? [] : Object.entries(passableExtensions(capabilities.extensions)),
   )
-  return {
-    ...Object.fromEntries(declared.reverse()),
-    ...(servers.some(offersSkills) ? { [SKILLS]: {} } : {}),
-  }
+  return Object.fromEntries(declared.reverse())
 }
 
 /**

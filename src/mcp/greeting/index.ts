@@ -5,11 +5,8 @@ export { answerInitialize, type GreetingOptions, greetingFor, type InitializeReq
 export { joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
-  DISCOVER_SKILLS,
-  discoverSkillsTool,
   gatewayCallTool,
   gatewaySearchTool,
   type ListingMode,
   type OwnTool,
-  readSkillTool,
 } from './own-tools.ts'

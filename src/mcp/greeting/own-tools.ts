@@ -1,9 +1,6 @@
 // Defines the gateway's own tools as an MCP client sees them.
 import { CALL_TOOL, callToolInput, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
 
-/** The name of the tool that finds skills. */
-export const DISCOVER_SKILLS = 'DiscoverSkills'
-
 /** How found tools reach the client: on its list, or through CallTool. */
 export type ListingMode = 'list' | 'bridge'
 
@@ -57,40 +54,5 @@ export const gatewayCallTool: OwnTool = {
   description: `Calls a tool whose definition ${SEARCH_TOOL} has returned.`,
   inputSchema: callToolInput(`The full name, as ${SEARCH_TOOL} gives it.`),
   annotations: { readOnlyHint: false, openWorldHint: true },
-  _meta: ALWAYS_LOAD,
-}
-
-/** The tool that finds skills. */
-export const discoverSkillsTool: OwnTool = {
-  name: DISCOVER_SKILLS,
-  title: 'Search skills',
-  description:
-    'Finds skills: instructions for kinds of tasks, written by people who know how. Search here before a task of several steps. Answers with names and descriptions, best first; read one with Skill.',
-  inputSchema: {
-    type: 'object',
-    properties: { query: { type: 'string', description: 'The task in a few words.' } },
-    required: ['query'],
-  },
-  annotations: { readOnlyHint: true, openWorldHint: false },
-  _meta: ALWAYS_LOAD,
-}
-
-/** The tool that reads a skill. */
-export const readSkillTool: OwnTool = {
-  name: 'Skill',
-  title: 'Read a skill',
-  description: `Reads a skill that ${DISCOVER_SKILLS} found, or another file of it. Do so before you begin a task that it fits.`,
-  inputSchema: {
-    type: 'object',
-    properties: {
-      skill: { type: 'string', description: 'Its name.' },
-      file: {
-        type: 'string',
-        description: 'Path of a file that the skill mentions; its instructions if left out.',
-      },
-    },
-    required: ['skill'],
-  },
-  annotations: { readOnlyHint: true, openWorldHint: false },
   _meta: ALWAYS_LOAD,
 }

@@ -1,6 +1,5 @@
 // Compares definitions with those first seen, reports changes, and holds changed ones back if configured.
 import type { DefinitionChange, Verdict } from '../pins/index.ts'
-import { isFileOf, type SkillEntry } from '../skills/index.ts'
 import type { HostEvent, ListedTool } from '../types.ts'
 
 /** Options of `createChangeGuard`. */
@@ -18,8 +17,6 @@ export type ChangeGuardOptions = {
   readonly recheck: (server: string) => void
   /** Called when prompts that were held back can be used again. */
   readonly onPrompts: (server: string) => void
-  /** Called when skills that were held back can be used again. */
-  readonly onSkills: (server: string) => void
 }
 
 /** Remembers the first version of a definition and reports later differences. */
@@ -40,17 +37,12 @@ export type ChangeGuard = {
   /** Filters one page of a list to the prompts that may be shown. */
   prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]>
   isPromptHeld(server: string, name: unknown): boolean
-  /** Filters skills to those that may be used; with `hold`, none whose texts have no digests. */
-  skills(server: string, entries: readonly SkillEntry[]): Promise<readonly SkillEntry[]>
-  /** Returns whether the URI is a file of a skill that is held back. */
-  isSkillHeld(server: string, uri: unknown): boolean
 }
 
 type Held = {
   tools: ReadonlySet<string>
   isInstructed: boolean
   readonly prompts: Map<string, ListedTool>
-  readonly skills: Map<string, ListedTool>
 }
 
 /** Most entries that a list can have. */
@@ -94,36 +86,15 @@ class Guard implements ChangeGuard {
 
   async prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]> {
     const items = page.flatMap((one) => asItem(one) ?? [])
-    const changed = await this.#holdChanged(server, items, 'prompt')
-    return page.filter((one) => !changed.has(asItem(one)?.name ?? ''))
-  }
-
-  async skills(server: string, entries: readonly SkillEntry[]): Promise<readonly SkillEntry[]> {
-    const changed = await this.#holdChanged(server, entries.map(skillItem), 'skill')
-    if (!this.#isHolding) return entries
-    return entries.filter(({ uri, resources }) => resources !== 'dynamic' && !changed.has(uri))
-  }
-
-  isSkillHeld(server: string, uri: unknown): boolean {
-    const held = this.#held.get(server)?.skills ?? new Map<string, ListedTool>()
-    return held.size > 0 && [...held.keys()].some((skill) => isFileOf(skill, String(uri)))
-  }
-
-  /** Returns the names to hold back: none with `report`. */
-  async #holdChanged(
-    server: string,
-    items: readonly ListedTool[],
-    kind: 'prompt' | 'skill',
-  ): Promise<ReadonlySet<string>> {
-    const changed = new Set((await this.#changesOf(server, items, kind)).map(({ name }) => name))
-    if (!this.#isHolding) return new Set()
-    const held = this.#heldBy(server)[`${kind}s`]
+    const changed = new Set((await this.#changesOf(server, items, 'prompt')).map(({ name }) => name))
+    if (!this.#isHolding) return page
+    const held = this.#heldBy(server).prompts
     for (const item of items) {
       if (!changed.has(item.name)) held.delete(item.name)
       else if (held.size < MAX_HELD) held.set(item.name, item)
     }
     this.#watch()
-    return changed
+    return page.filter((one) => !changed.has(asItem(one)?.name ?? ''))
   }
 
   isPromptHeld(server: string, name: unknown): boolean {
@@ -176,40 +147,32 @@ class Guard implements ChangeGuard {
 
   /** Checks periodically while something is held back: the user may have accepted it. */
   #watch(): void {
-    const isHeld = (held: Held) =>
-      held.tools.size > 0 || held.isInstructed || held.prompts.size > 0 || held.skills.size > 0
+    const isHeld = (held: Held) => held.tools.size > 0 || held.isInstructed || held.prompts.size > 0
     if (this.#isWaiting || ![...this.#held.values()].some(isHeld)) return
     this.#isWaiting = true
     this.#options.later(() => {
       this.#isWaiting = false
       for (const [server, held] of this.#held) {
         if (held.tools.size > 0 || held.isInstructed) this.#options.recheck(server)
-        if (held.prompts.size > 0) void this.#recheck(server, held.prompts, 'prompt')
-        if (held.skills.size > 0) void this.#recheck(server, held.skills, 'skill')
+        if (held.prompts.size > 0) void this.#recheckPrompts(server, held.prompts)
       }
       this.#watch()
     })
   }
 
-  async #recheck(server: string, held: Map<string, ListedTool>, kind: 'prompt' | 'skill'): Promise<void> {
-    const changes = await this.#changesOf(server, [...held.values()], kind)
+  async #recheckPrompts(server: string, held: Map<string, ListedTool>): Promise<void> {
+    const changes = await this.#changesOf(server, [...held.values()], 'prompt')
     const names = new Set(changes.map(({ name }) => name))
     const released = [...held.keys()].filter((name) => !names.has(name))
     for (const name of released) held.delete(name)
-    if (released.length > 0) this.#options[kind === 'prompt' ? 'onPrompts' : 'onSkills'](server)
+    if (released.length > 0) this.#options.onPrompts(server)
   }
 }
 
-const KIND_NAMES = { tool: 'definition(s)', prompt: 'prompt(s)', skill: 'skill(s)' } as const
+const KIND_NAMES = { tool: 'definition(s)', prompt: 'prompt(s)' } as const
 
 function newHeld(): Held {
-  return { tools: new Set(), isInstructed: false, prompts: new Map(), skills: new Map() }
-}
-
-/** Converts a skill to the shape of a tool; its files with their digests become the input schema. */
-function skillItem({ uri, frontmatter, resources }: SkillEntry): ListedTool {
-  const { name, description, ...others } = frontmatter
-  return { name: uri, title: name, description, inputSchema: { frontmatter: others, files: resources } }
+  return { tools: new Set(), isInstructed: false, prompts: new Map() }
 }
 
 /**

@@ -79,7 +79,6 @@ export function emptyView(config: ServerConfig): ConnectionView {
     prompts: undefined,
     resources: undefined,
     resourceTemplates: undefined,
-    skills: undefined,
     hasListed: false,
   }
 }
@@ -103,6 +102,6 @@ export type ConnectionOptions = {
   readonly onNotification: (method: string, params: Fields, client: object | undefined) => void
   /** Called with messages for the operator. */
   readonly notify: (message: string) => void
-  /** Called when prompts, resources, resource templates or skills have changed. */
-  readonly onList: (list: 'prompts' | 'resources' | 'skills') => void
+  /** Called when prompts, resources or resource templates have changed. */
+  readonly onList: (list: 'prompts' | 'resources') => void
 }

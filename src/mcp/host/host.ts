@@ -3,11 +3,10 @@
 // Implements H2.
 
 import type { Shelf, ToolResult, ToolUse } from '../../core/index.ts'
-import { bindMethods, type Fields, oneLine } from '../../lib/index.ts'
+import { bindMethods, type Fields } from '../../lib/index.ts'
 import { createLimiter, withTimeout } from '../../node/index.ts'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
 import type { StdioLimits } from '../session/index.ts'
-import { readSkillEntries, type SkillEntry } from '../skills/index.ts'
 import type {
   AuthProvider,
   CallOptions,
@@ -90,9 +89,6 @@ export function createMcpHost(options: McpHostOptions): McpHost {
     throw new TypeError('createMcpHost takes the `servers` that readConfig() returns')
   return bindMethods(new ServerHost(options))
 }
-
-/** Longest URI in an error message, in characters. */
-const MAX_SHOWN_LENGTH = 500
 
 function nameAccept(server: string): string {
   return `Accept the change with pins.accept(${JSON.stringify(server)}).`
@@ -195,30 +191,9 @@ class ServerHost implements McpHost {
     const { guard } = this.#members.lists
     if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
       throw new Error(describeHeldBack(`the prompt "${params?.name}"`, this.#acceptHint(server)))
-    if (guard.isSkillHeld(server, params?.uri))
-      throw new Error(
-        describeHeldBack(
-          `the skill of ${oneLine(String(params?.uri), MAX_SHOWN_LENGTH)}`,
-          this.#acceptHint(server),
-        ),
-      )
     const result = await underWay(member, member.connection.request(method, params, options))
-    if (method === 'skills/get') return { ...result, skill: await this.#reviewed(server, result.skill) }
     if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
     return { ...result, prompts: await guard.prompts(server, result.prompts) }
-  }
-
-  /** Returns an entry of a server, unless it is invalid or changed and held back. */
-  async #reviewed(server: string, skill: unknown): Promise<SkillEntry> {
-    const { entries, problems } = readSkillEntries([skill])
-    const [entry] = entries
-    if (!entry) throw new Error(`the server "${server}" gave an invalid skill: ${problems[0]}`)
-    const [allowed] = await this.#members.lists.guard.skills(server, entries)
-    if (!allowed)
-      throw new Error(
-        describeHeldBack(`the skill ${oneLine(entry.uri, MAX_SHOWN_LENGTH)}`, this.#acceptHint(server)),
-      )
-    return allowed
   }
 
   async settled({ timeoutMs, only }: { timeoutMs?: number; only?: 'alwaysLoad' } = {}): Promise<void> {

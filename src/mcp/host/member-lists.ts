@@ -1,11 +1,10 @@
-// Publishes what a server lists: its tools to the shelf, its prompts, skills and instructions to clients. May hold back
+// Publishes what a server lists: its tools to the shelf, its prompts and instructions to clients. May hold back
 // what changed since it was first seen.
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerDetails, Shelf } from '../../core/index.ts'
 import { quote, unsafeKinds } from '../../lib/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
-import { readSkillEntries } from '../skills/index.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
 import { type ChangeGuard, createChangeGuard, type PinChecker } from './change-guard.ts'
@@ -70,10 +69,6 @@ export class MemberLists {
         const member = find(server)
         if (member) void this.showPrompts(member)
       },
-      onSkills: (server) => {
-        const member = find(server)
-        if (member) void this.showSkills(member)
-      },
     })
   }
 
@@ -110,22 +105,6 @@ export class MemberLists {
     this.#options.emit({ type: 'prompts', server: name })
   }
 
-  /** Shows the skills that are valid and not held back, after comparing them. */
-  async showSkills(member: Member): Promise<void> {
-    if (!this.#isHere(member)) return
-    const { name } = member.config
-    member.comparing++
-    const listed = member.connection.view().skills
-    const { entries, problems, dropped } = readSkillEntries(listed ?? [])
-    const skills = await this.guard.skills(name, entries)
-    member.comparing--
-    if (member.connection.view().skills !== listed) return
-    if (dropped > 0)
-      this.#options.notify(`server "${name}": ${dropped} skill(s) are left out, first ${problems[0]}`)
-    member.skills = skills
-    this.#options.emit({ type: 'skills', server: name })
-  }
-
   /** Sets the state and the instructions of a server on the shelf. */
   showServer(member: Member): void {
     if (!this.#isHere(member)) return
@@ -150,13 +129,11 @@ export class MemberLists {
   /** Shows cached texts, which were compared when they arrived; with `hold`, some may have been accepted since. */
   async readCache(member: Member): Promise<void> {
     await member.connection.readCache()
-    const { instructions, prompts, skills = [] } = member.connection.view()
+    const { instructions, prompts } = member.connection.view()
     const { name } = member.config
     const isHolding = this.#onChange === 'hold'
     member.instructions = isHolding ? await this.guard.instructions(name, instructions) : instructions
     member.prompts = isHolding && prompts ? await this.guard.prompts(name, prompts) : prompts
-    const { entries } = readSkillEntries(skills)
-    if (entries.length > 0) member.skills = isHolding ? await this.guard.skills(name, entries) : entries
   }
 
   #isHere(member: Member): boolean {

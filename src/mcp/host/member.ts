@@ -1,7 +1,6 @@
 // Defines one server of a host: its connection, and which of its tools, prompts and instructions may be used.
 
 import { isForModel } from '../protocol/index.ts'
-import type { SkillEntry } from '../skills/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus, ToolProblem } from '../types.ts'
 import type { Connection } from './connection-types.ts'
 
@@ -24,9 +23,7 @@ export type Member = {
   instructions: string | undefined
   /** Its prompts except those held back. */
   prompts: readonly unknown[] | undefined
-  /** Its skills except those held back. */
-  skills: readonly SkillEntry[] | undefined
-  /** How many lists of prompts and skills are being compared with those first seen. */
+  /** How many lists of prompts are being compared with those first seen. */
   comparing: number
   /** Whether the operator was already notified that its instructions were cleaned. */
   isNoted: boolean
@@ -46,7 +43,6 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
     calls: new Set(),
     instructions: undefined,
     prompts: undefined,
-    skills: undefined,
     comparing: 0,
     isNoted: false,
   }
@@ -54,7 +50,7 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
 
 /** Returns the status of a member. */
 export function describeMember(
-  { config, connection, hidden, held, pageTools, instructions, prompts, skills, comparing }: Member,
+  { config, connection, hidden, held, pageTools, instructions, prompts, comparing }: Member,
   limits: readonly ToolProblem[],
 ): ServerStatus {
   const view = connection.view()
@@ -65,7 +61,6 @@ export function describeMember(
     ...view,
     instructions,
     prompts: view.prompts?.length === 0 ? view.prompts : prompts,
-    skills,
     hasListed: view.hasListed && comparing === 0,
     problems: [...view.problems, ...limits],
     tools: shown.filter(isForModel),

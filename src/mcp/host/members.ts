@@ -113,7 +113,6 @@ export class Members {
       onTools: () => this.lists.publish(member),
       onList: (type) => {
         if (type === 'prompts') void this.lists.showPrompts(member)
-        else if (type === 'skills') void this.lists.showSkills(member)
         else emit({ type, server: name })
       },
       onNotification: (method, params, client) => {

@@ -1,22 +1,17 @@
-// Keeps the prompts, resources, resource templates and skills of one server. A list stays known while the server is
+// Keeps the prompts, resources and resource templates of one server. A list stays known while the server is
 // disconnected, until the server lists it again.
-import { fieldsOf } from '../../lib/index.ts'
 import type { KeptList, KeptLists, ListKind } from '../cache/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
-import { SKILLS } from '../skills/index.ts'
 
 type ListSource = {
   readonly method: string
   readonly capability: 'prompts' | 'resources'
-  /** An extension that is needed besides the capability. */
-  readonly extension?: string
 }
 
 const SOURCES: { readonly [kind in ListKind]: ListSource } = {
   prompts: { method: 'prompts/list', capability: 'prompts' },
   resources: { method: 'resources/list', capability: 'resources' },
   resourceTemplates: { method: 'resources/templates/list', capability: 'resources' },
-  skills: { method: 'skills/list', capability: 'resources', extension: SKILLS },
 }
 
 const KINDS = Object.keys(SOURCES) as ListKind[]
@@ -45,7 +40,7 @@ export type RefreshReason = 'connected' | 'accessed' | 'prompts' | 'resources'
 export type ServerListsOptions = {
   /** Removes secrets from entries before they are shown and stored. */
   readonly clean: (entries: readonly unknown[]) => readonly unknown[]
-  readonly onChange: (list: 'prompts' | 'resources' | 'skills') => void
+  readonly onChange: (list: 'prompts' | 'resources') => void
 }
 
 /** Milliseconds; a slow server must not delay the lists of the others. */
@@ -79,13 +74,13 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
     const after = sameOrNew(before, withinSizeLimit(clean(entries)))
     lists.set(kind, { entries: after, freshUntil: freshUntil(ttlMs) })
     listed.add(kind)
-    if (after !== before) onChange(kind === 'skills' ? kind : SOURCES[kind].capability)
+    if (after !== before) onChange(SOURCES[kind].capability)
   }
 
   async function list(kind: ListKind, session: ServerSession): Promise<void> {
     const source = SOURCES[kind]
     try {
-      const isThere = isOffered(source, session)
+      const isThere = session.capabilities[source.capability] !== undefined
       const found = isThere ? await session.list(source.method, kind, MAX_LISTING_MS) : NOTHING
       failedAt.delete(kind)
       set(kind, found)
@@ -118,7 +113,6 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
       prompts: lists.get('prompts')?.entries,
       resources: lists.get('resources')?.entries,
       resourceTemplates: lists.get('resourceTemplates')?.entries,
-      skills: lists.get('skills')?.entries,
       hasListed: KINDS.every((kind) => listed.has(kind) || isFresh(kind)),
     }),
     kept: () => Object.fromEntries(lists),
@@ -140,11 +134,6 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
 /** Returns the old object for an equal list, because others cache it by identity and may be comparing it right now. */
 function sameOrNew(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
   return JSON.stringify(before) === JSON.stringify(after) ? before : after
-}
-
-function isOffered({ capability, extension }: ListSource, { capabilities }: ServerSession): boolean {
-  if (capabilities[capability] === undefined) return false
-  return extension === undefined || fieldsOf(capabilities.extensions)[extension] !== undefined
 }
 
 const NOTHING: Listed = { entries: [], isCut: false, ttlMs: undefined }

@@ -78,7 +78,7 @@ function notifyClients(gateway: McpGateway, { notify }: McpHttpHandler, user: Us
     const isAll = event.type === 'servers'
     if (isAll || event.type === 'tools') notify.toolsChanged()
     if (isAll || event.type === 'prompts') notify.promptsChanged()
-    if (isAll || event.type === 'resources' || event.type === 'skills') notify.resourcesChanged()
+    if (isAll || event.type === 'resources') notify.resourcesChanged()
     if (event.type === 'resource') notify.resourceUpdated(gateway.uriFor(event.server, event.uri))
   }, user)
 }

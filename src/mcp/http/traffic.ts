@@ -80,15 +80,7 @@ function refuseNew(): Response {
 /** Methods that are counted separately; clients may send any text as a method. */
 const METHODS = new Set([
   ...['initialize', 'ping', 'server/discover', 'subscriptions/listen', 'logging/setLevel'],
-  ...[
-    'tools/list',
-    'tools/call',
-    'prompts/list',
-    'prompts/get',
-    'completion/complete',
-    'skills/list',
-    'skills/get',
-  ],
+  ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'completion/complete'],
   ...[
     'resources/list',
     'resources/templates/list',

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import { lockFile } from '../../node/index.ts'
 import type { ListedTool } from '../types.ts'
 
-/** What can be pinned: tools, prompts, a server's instructions and skills, by their URI. */
-export type PinKind = 'tool' | 'prompt' | 'instructions' | 'skill'
+/** What can be pinned: tools, prompts and a server's instructions. */
+export type PinKind = 'tool' | 'prompt' | 'instructions'
 
 /** The accepted version of a definition, and newer ones. */
 export type Pin = {
@@ -57,7 +57,7 @@ export type PinFiles = {
 }
 
 const VERSION = 1
-const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions', 'skill'])
+const KINDS: ReadonlySet<unknown> = new Set(['prompt', 'instructions'])
 /** Characters of definitions in one file; beyond it, only hashes are stored. */
 const MAX_CHARACTERS = 4_000_000
 

@@ -1,4 +1,4 @@
-// Pins definitions: remembers each tool, prompt, skill and instruction text of a server as it was first seen or last
+// Pins definitions: remembers each tool, prompt and instruction text of a server as it was first seen or last
 // accepted, and reports what is different now.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -11,7 +11,7 @@ import { openStoredPins } from './stored-pins.ts'
 /** A definition that differs from the accepted one. */
 export type DefinitionChange = {
   readonly kind: PinKind
-  /** Name of the tool or prompt, URI of the skill; `instructions` for instructions. */
+  /** Name of the tool or prompt; `instructions` for instructions. */
   readonly name: string
   /** The accepted definition. */
   readonly before: ListedTool
@@ -40,8 +40,6 @@ export type PinnedServer = {
   readonly tools: readonly string[]
   /** Names of its pinned prompts. */
   readonly prompts: readonly string[]
-  /** URIs of its pinned skills. */
-  readonly skills: readonly string[]
   readonly changed: readonly DefinitionChange[]
 }
 
@@ -175,7 +173,6 @@ function pinned([server, all]: readonly [string, PinnedTools]): PinnedServer {
     server,
     tools: namesOf('tool'),
     prompts: namesOf('prompt'),
-    skills: namesOf('skill'),
     changed: pins.flatMap((pin) => changeOf(pin) ?? []),
   }
 }

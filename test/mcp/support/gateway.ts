@@ -45,7 +45,6 @@ export type OpenOptions = Partial<Omit<McpHostOptions, 'shelf' | 'servers' | 'qu
     | 'results'
     | 'batches'
     | 'scripts'
-    | 'skills'
     | 'usage'
     | 'store'
   > & {
@@ -103,7 +102,6 @@ export function openGateway(
     results,
     batches = false,
     scripts = false,
-    skills,
     usage,
     store,
     on = {},
@@ -124,7 +122,6 @@ export function openGateway(
     results,
     batches,
     scripts,
-    skills,
     usage,
     store,
     ...(told ? { notify: told } : {}),

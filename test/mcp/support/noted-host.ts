@@ -77,14 +77,19 @@ export function notedGateway(host: Loose = {}, options: Partial<McpGatewayOption
     questionHandler = given
     return described as never
   }
+  const describe = (...now: readonly Partial<ServerStatus>[]) => {
+    for (const { name = '' } of statuses) shelf.setServer(name, { state: 'disabled' })
+    for (const { name = '', state = 'connected' } of now)
+      shelf.setServer(name, { state: state === 'idle' ? 'connected' : state })
+    statuses = now
+  }
+  describe(...statuses)
   const gateway = createMcpGateway({ shelf, mode: 'list', ...options, makeHost })
   onTestFinished(() => gateway.close())
   return {
     gateway,
     questionHandler: questionHandler as unknown as QuestionHandler,
-    describe: (...now) => {
-      statuses = now
-    },
+    describe,
     shelve(server, tools, alwaysLoad = false, given = {}) {
       const { resultBudget } = given
       shelf.setServer(server, {

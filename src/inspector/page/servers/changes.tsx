@@ -83,7 +83,6 @@ const LABELS: { readonly [kind in PinChange['kind']]: string } = {
   tool: 'The tool',
   prompt: 'The prompt',
   instructions: 'The instructions',
-  skill: 'The skill',
 }
 
 function PinButtons({
