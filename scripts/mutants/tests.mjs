@@ -27,7 +27,7 @@ const byFolder = {
   'mcp/config': ['test/mcp/config*.test.ts'],
   'mcp/gateway': [
     'test/mcp/gateway-{calls,events,greeting,http,lists,offers,pages,parts,passing,questions,resources}.test.ts',
-    'test/mcp/gateway-{results,scripts,search,skills,tasks,tools,units,*-units,cases,*-cases}.test.ts',
+    'test/mcp/gateway-{results,scripts,search,tasks,tools,units,*-units,cases,*-cases}.test.ts',
     'test/{mcp/parts-cases,users/attacks,users/gateway-users}.test.ts',
     'test/{operate/mcp-http,replicas/sessions,replicas/stateless}.test.ts',
   ],
@@ -48,7 +48,6 @@ const byFolder = {
   ],
   'mcp/redact': ['test/mcp/{protocol-units,redact-cases,redact.prop}.test.ts'],
   'mcp/session': ['test/mcp/{host-calls,hostile-lists,protocol-units,session-*}.test.ts'],
-  'mcp/skills': ['test/mcp/{gateway-cases,gateway-skills,skills-cases}.test.ts'],
   'mcp/personal': ['test/users/{credentials-cli,personal-cases}.test.ts'],
   'mcp/replicas': ['test/replicas/{strangers,units}.test.ts'],
   messages: [
@@ -86,7 +85,7 @@ const byFolder = {
   ],
   'cli/import': ['test/cli/{import,import-apply,import-apply-cases}.test.ts'],
   'cli/servers': [
-    'test/cli/{servers,skill-places,servers-units}.test.ts',
+    'test/cli/{servers,servers-units}.test.ts',
     'test/users/credentials-cli.test.ts',
   ],
   'cli/session': ['test/cli/{run,session-cases,session-units}.test.ts'],

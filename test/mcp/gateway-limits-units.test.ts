@@ -126,3 +126,31 @@ it('a definition of more than 120,000 characters is listed short, with its _meta
     [undefined, undefined],
   ])
 })
+
+it.each(['list', 'bridge'] as const)(
+  'the cost of a call does not grow with the servers: %s',
+  async (mode) => {
+    let described = 0
+    const status = () => {
+      described++
+      return []
+    }
+    const { connect, shelve } = notedGateway(
+      { status, isReadOnly: () => true },
+      { mode, batches: true, scripts: true },
+    )
+    shelve('a', [tool('one')], mode === 'list')
+    const desk = await connect()
+    await desk.names()
+    described = 0
+    const calls = [{ name: 'a__one', arguments: {} }]
+    const script = 'return await tools.a.one({})'
+    const texts = [
+      await desk.run('a__one'),
+      await desk.call('RunScript', { script }),
+      ...(mode === 'bridge' ? [await desk.call('CallTools', { calls })] : []),
+    ].map(textOf)
+    for (const text of texts) expect(text).toContain('called')
+    expect(described).toBe(0)
+  },
+)

@@ -4,7 +4,6 @@ const guides = [
   { text: 'Messages gateway', link: '/docs/guides/messages-gateway' },
   { text: 'Teams', link: '/docs/guides/teams' },
   { text: 'Long results', link: '/docs/guides/results' },
-  { text: 'Skills', link: '/docs/guides/skills' },
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
   { text: 'Inspector', link: '/docs/guides/inspector' },

@@ -54,7 +54,6 @@ export function describeMember(
   limits: readonly ToolProblem[],
 ): ServerStatus {
   const view = connection.view()
-  const shown = view.tools.filter(({ name }) => !hidden.has(name))
   return {
     name: config.name,
     config: connection.shownConfig(),
@@ -63,11 +62,25 @@ export function describeMember(
     prompts: view.prompts?.length === 0 ? view.prompts : prompts,
     hasListed: view.hasListed && comparing === 0,
     problems: [...view.problems, ...limits],
-    tools: shown.filter(isForModel),
+    tools: toolsForModel(view.tools, hidden),
     pageTools,
     hidden: [...hidden],
     held: [...held],
   }
+}
+
+const shownTools = new WeakMap<
+  readonly ListedTool[],
+  { readonly hidden: ReadonlySet<string>; readonly tools: readonly ListedTool[] }
+>()
+
+/** Returns the same list for the same tools, so that a status costs nothing while they do not change. */
+function toolsForModel(listed: readonly ListedTool[], hidden: ReadonlySet<string>): readonly ListedTool[] {
+  const known = shownTools.get(listed)
+  if (known?.hidden === hidden) return known.tools
+  const tools = listed.filter((tool) => !hidden.has(tool.name) && isForModel(tool))
+  shownTools.set(listed, { hidden, tools })
+  return tools
 }
 
 /** Returns why a tool cannot be called. */
