@@ -66,7 +66,6 @@ const ORDERS: Record<string, readonly string[]> = {
     'redact',
     'cache',
     'pins',
-    'skills',
     'config',
     'session',
     'oauth',

@@ -84,10 +84,7 @@ const byFolder = {
     'test/users/{commands,oauth-reload}.test.ts',
   ],
   'cli/import': ['test/cli/{import,import-apply,import-apply-cases}.test.ts'],
-  'cli/servers': [
-    'test/cli/{servers,servers-units}.test.ts',
-    'test/users/credentials-cli.test.ts',
-  ],
+  'cli/servers': ['test/cli/{servers,servers-units}.test.ts', 'test/users/credentials-cli.test.ts'],
   'cli/session': ['test/cli/{run,session-cases,session-units}.test.ts'],
   'cli/tools': ['test/cli/{cli,completion,encoder-progress,learned,tools-units}.test.ts'],
   'cli/trust': ['test/cli/{trust,trust-units}.test.ts'],
