@@ -168,25 +168,29 @@ describe('toolshelf list', () => {
   const servers = {
     good: { command: process.execPath, args: [scriptPath('healthy')] },
     bad: { command: '/no/such/program' },
-    slow: { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] },
     off: { command: 'x', disabled: true },
     waiting: { command: 'x', env: { K: '${SOME_TOKEN}' } },
   }
 
-  it('shows state and tokens, within the time it is given', async () => {
+  it('shows state and tokens', async () => {
     const cli = start({ PATH: process.env.PATH ?? '' })
     cli.write(JSON.stringify({ mcpServers: servers }))
-    const before = Date.now()
-    const { code, printed, told } = await cli.list('--timeout', '8')
-    expect(Date.now() - before).toBeLessThan(20_000)
+    const { code, printed, told } = await cli.list('--timeout', '600')
     expect(code).toBe(0)
     expect(printed).toMatch(/^good +connected +\d+ +\d+ +node /m)
     expect(printed).toMatch(/^bad +failed +program$/m)
-    expect(printed).toMatch(/^slow +failed/m)
     expect(printed).toMatch(/^off +disabled/m)
     expect(printed).toMatch(/^waiting +unset +SOME_TOKEN not set$/m)
     expect(told).toContain('waiting: set SOME_TOKEN where your clients start')
     for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
+  })
+
+  it('waits for a server that never answers only as long as it is given', async () => {
+    const cli = start()
+    cli.write(JSON.stringify({ mcpServers: { silent: { command: 'sleep', args: ['86400'] } } }))
+    const { code, printed } = await cli.list('--timeout', '1')
+    expect(code).toBe(1)
+    expect(printed).toMatch(/^silent +failed/m)
   })
 
   it('says once that there are no servers yet, and how to get some', async () => {
@@ -237,7 +241,6 @@ describe('toolshelf list', () => {
     expect(JSON.parse(printed).servers).toMatchObject([
       { name: 'good', state: 'configured' },
       { name: 'bad', state: 'configured' },
-      { name: 'slow', state: 'configured' },
       { name: 'off', state: 'disabled' },
       {
         name: 'waiting',

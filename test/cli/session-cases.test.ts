@@ -298,7 +298,7 @@ test('gives up on a silent pipe if there are words, and waits for it if there ar
   }
   const slow = start(['hi'])
   slow.stream.write('a')
-  await vi.waitUntil(() => vi.getTimerCount() === 0)
+  await vi.waitUntil(() => vi.getTimerCount() === 0, 60_000)
   slow.stream.end('b')
   expect(await slow.prompt).toBe('hi\n\nab')
   const empty = start(['hi'])

@@ -140,10 +140,8 @@ describe('progress, cancellation, time-outs', () => {
     expect(textOf(await host.call('results', 'slow', { steps: 2 }, { onProgress }))).toBe('2 steps')
   })
 
-  it('progress keeps a slow call alive; without any it ends by the time-out, which is named', async () => {
+  it('a call without progress ends by the time-out, which is named', async () => {
     const { host } = await results()
-    const alive = host.call('results', 'slow', { steps: 10, pause: 100 }, { timeoutMs: 600 })
-    expect(textOf(await alive)).toBe('10 steps')
     const silent = host.call('results', 'slow', { steps: 1, pause: 60_000 }, { timeoutMs: 200 })
     await expect(silent).rejects.toThrow(/0\.2 s|200 ms/)
   })

@@ -725,7 +725,7 @@ it('H4 a server that answers a ping with an error is not silent, whatever the er
   await host.settled()
   for (let round = 1; round <= 3; round++) {
     await pass(60_000)
-    await vi.waitFor(() => expect(pings).toBe(round))
+    await vi.waitFor(() => expect(pings).toBe(round), 60_000)
   }
   expect(host.status()).toMatchObject([{ state: 'connected' }])
 })

@@ -40,7 +40,7 @@ describe('H6 servers over HTTP', () => {
   const shared = shareHost(
     () => [
       ...silent.map(([name]) => behaving(name, name, { connectTimeoutMs: 1500 })),
-      ...failing.map(([name]) => behaving(name, name, { connectTimeoutMs: 10_000 })),
+      ...failing.map(([name]) => behaving(name, name)),
       ...serving.map((name) => behaving(name, name)),
       ...failingCalls.map((name) => behaving(name, name, { callTimeoutMs: 500 })),
       { ...behaving('nobody', 'healthy'), transport: http('http://127.0.0.1:9/mcp') },

@@ -423,7 +423,7 @@ describe('requests that never become whole', () => {
 
   it('stops reading a body that continues after its refusal', async () => {
     const fake = await startFake(() => {})
-    const gateway = await startGateway(fake.url, { maxBodyBytes: 1000, requestTimeoutMs: 300 })
+    const gateway = await startGateway(fake.url, { maxBodyBytes: 1000, requestTimeoutMs: 3000 })
     const { socket, ended } = await dial(gateway.url)
     socket.write('POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{')
     expect(await ended).toMatch(/^HTTP\/1\.1 413 /)

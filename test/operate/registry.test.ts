@@ -130,7 +130,7 @@ it('a metered store does the same, and counts operations, failures and bytes', a
   const heard: string[] = []
   const stop = await store.subscribe('channel', (message) => heard.push(message))
   await store.publish('channel', 'hello')
-  await expect.poll(() => heard).toEqual(['hello'])
+  await expect.poll(() => heard, { timeout: 60_000 }).toEqual(['hello'])
   await stop()
   await expect(store.ping()).rejects.toThrow('gone')
   const stopGaps = store.onGap(() => heard.push('gap'))

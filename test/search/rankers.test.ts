@@ -113,11 +113,9 @@ describe('regex', () => {
   )
 
   test('wire 19 hostile patterns take linear time', async () => {
-    const tools = toolsOf({ name: 'a', description: `${'a'.repeat(5000)}!` })
-    const begin = performance.now()
-    await regex(tools, '(a+)+$', 5)
-    await regex(tools, '(a|aa)+$', 5)
-    expect(performance.now() - begin).toBeLessThan(5000)
+    const tools = toolsOf({ name: 'b', description: `${'a'.repeat(5000)}!` })
+    // With backtracking these would not end in this test's lifetime.
+    for (const pattern of ['(a+)+$', '(a|aa)+$']) expect((await regex(tools, pattern, 5)).hits).toEqual([])
   })
 })
 

@@ -239,7 +239,7 @@ test('commands answer without a turn, and wait where they must', async () => {
   await sending
   expect((await last('/context'))[0]).toContain('as your last message was sent')
   const compacting = chat.send('/compact')
-  await vi.waitUntil(() => chat.state().turn !== undefined)
+  await vi.waitUntil(() => chat.state().turn !== undefined, 60_000)
   await talk.settle()
   talk.answer({ type: 'compacted' })
   await compacting

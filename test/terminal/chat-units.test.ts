@@ -587,7 +587,7 @@ test('questions are asked one at a time', async () => {
     accesses,
     agent: { id: '1', name: 'Agent', input: { description: `${'t'.repeat(20)}\n${'t'.repeat(20)}` } },
   })
-  await vi.waitFor(() => expect(shown).toHaveLength(1))
+  await vi.waitFor(() => expect(shown).toHaveLength(1), 60_000)
   expect(last()).toMatchInlineSnapshot(
     `"First 0 tttttttttttttttttttt tttttttttttttttttt… [{"text":"by a link, changes: /link","color":"yellow"},{"text":"reads outside of the working folder: /out","color":"yellow"},{"text":"text: a?"},{"text":"list: [1]"}]"`,
   )
@@ -596,7 +596,7 @@ test('questions are asked one at a time', async () => {
     script: { source: 'one\ntwo', calls: [{ name: 'a' }, { name: 'a' }, { name: 'b' }] },
   })
   const fourth = ask('Fourth', {}, stop.signal)
-  await vi.waitFor(() => expect(shown).toHaveLength(4))
+  await vi.waitFor(() => expect(shown).toHaveLength(4), 60_000)
   questions.decide('session')
   expect([await first, last()?.slice(0, 30)]).toMatchInlineSnapshot(`
     [
@@ -615,7 +615,7 @@ test('questions are asked one at a time', async () => {
   stop.abort()
   expect(await fourth).toEqual({ refusal: 'The user stopped this call.' })
   const fifth = ask('Fifth')
-  await vi.waitFor(() => expect(last()).toContain('Third 1'))
+  await vi.waitFor(() => expect(last()).toContain('Third 1'), 60_000)
   isAllowed = true
   questions.decide('once')
   expect([await third, await fifth, last()]).toEqual(['once', 'once', undefined])

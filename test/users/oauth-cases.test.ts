@@ -393,7 +393,7 @@ describe('keys', () => {
     answers['/openid-configuration'] = answer
     clock.now += 600_001
     expect(await access.authenticate(token)).toMatchObject({ id: 'id.example.com|ann' })
-    await vi.waitFor(() => expect(said).toHaveLength(2))
+    await vi.waitFor(() => expect(said).toHaveLength(2), 60_000)
   })
 
   test('are fetched anew after more than ten minutes, once, and used for a day at most', async () => {
