@@ -1,6 +1,7 @@
 // Runs the steps of the Dockerfile without a container engine, in a temporary folder: the same commands, the same files, a user
-// that is not root. Then starts the image's command, and asks its health check.
-//   node deploy/try-image.mjs [--keep]
+// that is not root. Then starts the image's command, and asks its health check. With --modules, the packages installed here
+// take the place of `npm ci`; `npm test` does so.
+//   node deploy/try-image.mjs [--modules] [--keep]
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,6 +11,10 @@ import { fileURLToPath } from 'node:url'
 
 const repository = fileURLToPath(new URL('../', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'toolshelf-image-'))
+process.on('exit', () => {
+  if (process.argv.includes('--keep')) console.log(root)
+  else rmSync(root, { recursive: true, force: true })
+})
 chmodSync(root, 0o755)
 /** Folders of the image, each below the temporary folder; others must not be written. */
 const FOLDERS = ['/source', '/package', '/opt/toolshelf', '/home/node', '/etc/toolshelf']
@@ -20,6 +25,8 @@ const steps = readFileSync(new URL('Dockerfile', import.meta.url), 'utf8')
   .filter((line) => line.trim() !== '' && !line.startsWith('#'))
   .map((line) => ({ verb: line.split(' ', 1)[0], rest: line.slice(line.indexOf(' ') + 1) }))
 const environment = { PATH: process.env.PATH, HOME: join(root, 'home/node') }
+const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim()
+const hasModules = process.argv.includes('--modules')
 for (const folder of FOLDERS) mkdirSync(root + folder, { recursive: true })
 
 /** What git knows, without what .dockerignore leaves out, as `docker build` would see it. */
@@ -37,15 +44,24 @@ function copyContext(to) {
   }
 }
 
+/** Hard links, where that is possible: there are many. */
+function copyModules(to) {
+  const words = [join(repository, 'node_modules'), join(to, 'node_modules')]
+  if (spawnSync('cp', ['-al', ...words]).status === 0) return
+  rmSync(join(to, 'node_modules'), { recursive: true, force: true })
+  execFileSync('cp', ['-a', ...words])
+}
+
 let cwd = root
 const image = { entrypoint: [], command: [], health: [] }
 for (const { verb, rest } of steps) {
   console.log(`${verb} ${rest}`)
   if (verb === 'WORKDIR') cwd = inRoot(rest)
-  if (verb === 'RUN')
+  if (verb === 'RUN' && hasModules && rest.startsWith('npm ci ')) copyModules(cwd)
+  else if (verb === 'RUN')
     execFileSync('sh', ['-c', inRoot(rest)], {
       cwd,
-      env: { ...process.env, ...environment },
+      env: { ...process.env, ...environment, npm_config_cache: cache, npm_config_prefer_offline: 'true' },
       stdio: 'inherit',
     })
   if (verb === 'COPY' && rest === '. .') copyContext(cwd)
@@ -118,7 +134,7 @@ gateway.stderr.on('data', (chunk) => {
   told += chunk
 })
 const over = new Promise((resolve) => gateway.once('exit', resolve))
-for (let tries = 0; !told.includes('ready at') && gateway.exitCode === null && tries < 600; tries++)
+for (let tries = 0; !told.includes('ready at') && gateway.exitCode === null && tries < 2400; tries++)
   await new Promise((resolve) => setTimeout(resolve, 100))
 const [checker, ...checking] = [...asUser, ...image.health.map(inRoot)]
 const health = spawnSync(checker, checking, { env, stdio: 'inherit' }).status
@@ -126,6 +142,4 @@ const user = spawnSync('ps', ['-o', 'uid=', '-p', String(gateway.pid)], { encodi
 gateway.kill('SIGTERM')
 const code = await over
 console.log(`health check: ${health}, user: ${user}, exit code after SIGTERM: ${code}`)
-if (process.argv.includes('--keep')) console.log(root)
-else rmSync(root, { recursive: true, force: true })
 process.exit(health === 0 && code === 0 ? 0 : 1)

@@ -1,10 +1,8 @@
-// Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet. With --tests
-// it also installs, at the same time, what tests need besides: a browser, real clients and real servers.
+// Makes a fresh clone ready: checks Node, then installs what package-lock.json names, if it is not there yet. The image is
+// built with it, from files without test/.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { installClients } from '../test/clients/installation.mjs'
-import { ensureBrowser } from './browser.mjs'
 
 const root = new URL('../', import.meta.url)
 const needed = [20, 19]
@@ -70,10 +68,4 @@ async function runNpm(words) {
   })
 }
 
-const isForTests = process.argv.includes('--tests')
-// Without the clients and servers, the tests that want them try again and report why they are missing.
-const forTests = () => [
-  ensureBrowser(),
-  ...['.', 'servers'].map((folder) => installClients(folder).catch(() => {})),
-]
-await Promise.all([install(), ...(isForTests ? forTests() : [])])
+await install()

@@ -1,9 +1,12 @@
-// `npm test`: lint, types and build side by side, and the tests as soon as the build is done. Arguments go to vitest. A
-// check that fails stops the tests, and its whole output comes last.
+// `npm test`: lint, types and build side by side, meanwhile it installs what tests need besides (a browser, real clients and
+// real servers), then runs the tests. Arguments go to vitest. A check that fails stops the tests, and its whole output comes
+// last.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { delimiter } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installClients } from '../test/clients/installation.mjs'
+import { ensureBrowser } from './browser.mjs'
 
 const fileOf = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const { scripts } = JSON.parse(readFileSync(fileOf('package.json'), 'utf8'))
@@ -41,7 +44,12 @@ function runTests() {
 }
 
 const checks = [scripts.lint, ...scripts.typecheck.split(' && ')].map(passes)
-await passes(scripts.build)
+// Without the clients and servers, the tests that want them try again and report why they are missing.
+const prepared = [
+  ensureBrowser(),
+  ...['.', 'servers'].map((folder) => installClients(folder).catch(() => {})),
+]
+await Promise.all([passes(scripts.build), ...prepared])
 const code = failures.length === 0 ? await runTests() : 1
 await Promise.all(checks)
 for (const failure of failures) console.error(failure)

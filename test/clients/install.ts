@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isThorough } from '../support/runs.ts'
-// @ts-expect-error: plain JavaScript, shared with scripts/setup.mjs
+// @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { installClients, modulesOf, ownNodeIsNew } from './installation.mjs'
 
 export type Clients = {

@@ -1,5 +1,5 @@
 // Installs the packages of a lock file in the user's cache, so that another clone finds them. It is plain JavaScript
-// because `scripts/setup.mjs` begins with it while the project's own dependencies are not installed yet.
+// because `scripts/test.mjs` runs it as it is.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'

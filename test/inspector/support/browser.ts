@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
-// @ts-expect-error: plain JavaScript, shared with scripts/setup.mjs
+// @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { BROWSER_ADVICE, findBrowser } from '../../../scripts/browser.mjs'
 import { KEY } from './server.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe } from 'vitest'
 import type { ServerConfig } from '../../../src/mcp/index.ts'
-// @ts-expect-error: plain JavaScript, shared with scripts/setup.mjs
+// @ts-expect-error: plain JavaScript, shared with scripts/test.mjs
 import { installClients, modulesOf } from '../../clients/installation.mjs'
 import { isThorough } from '../../support/runs.ts'
 import { defaults, type Given, scriptPath } from './servers.ts'
