@@ -33,8 +33,6 @@ export const endpoints = {
   serverAction: 'api/server-action',
   /** POST `PinInput` → `ServerView`. */
   pins: 'api/pins',
-  /** POST `CallInput` → `CallView`. */
-  call: 'api/call',
   /** POST `ExportInput` → `ExportView`. */
   export: 'api/export',
 } as const
@@ -44,8 +42,8 @@ export const KEY_PARAMETER = 'key'
 
 /**
  * The body of an error response. Statuses: 400 wrong input, 401 missing or wrong key, 403 foreign host
- * or origin, 404 nothing of that name, 409 needs to be confirmed, 413 too large, 429 and 503 too much at once, 502 the
- * server of the tool failed.
+ * or origin, or not for this reader, 404 nothing of that name, 409 changed since it was shown, 413 too large, 429 and 503
+ * too much at once, 502 the server failed.
  */
 export type FailureView = { readonly error: string }
 
@@ -80,7 +78,6 @@ export type About = {
   /** Parts of the page that work here; the others say why not. */
   readonly can: {
     readonly search: boolean
-    readonly call: boolean
     readonly manageServers: boolean
     readonly saveHints: boolean
   }
@@ -171,9 +168,6 @@ export type ToolView = {
   readonly tokens: number
   /** Sent with every request. */
   readonly isAlwaysLoaded: boolean
-  /** Its annotations say that it only reads, and the user trusts its server's annotations. */
-  readonly isReadOnly: boolean
-  readonly inputSchema: unknown
 }
 
 /** A search in the playground; nothing is loaded or saved. */
@@ -255,19 +249,6 @@ export type HintView = {
   /** The change as a unified diff. */
   readonly diff: string
   readonly isWritten: boolean
-}
-
-/** Runs a tool; one that does not say that it only reads needs `isConfirmed`, else the answer is 409. */
-export type CallInput = { readonly tool: string; readonly input: unknown; readonly isConfirmed: boolean }
-/** The result of a call. */
-export type CallView = {
-  readonly isError: boolean
-  readonly milliseconds: number
-  /** The result in MCP's format, cut to a bounded size. */
-  readonly content: readonly unknown[]
-  readonly structuredContent?: unknown
-  readonly size: number
-  readonly isCut: boolean
 }
 
 /** Which conversations to export; all if left out. */

@@ -1,8 +1,6 @@
 // Exports of inspector for other folders.
 export {
   type About,
-  type CallInput,
-  type CallView,
   type EventLine,
   type ExportInput,
   type ExportView,

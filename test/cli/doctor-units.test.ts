@@ -287,7 +287,6 @@ test('the page says what the doctor found, and lets nobody change anything', asy
     {
       "about": {
         "can": {
-          "call": false,
           "manageServers": false,
           "saveHints": false,
           "search": false,

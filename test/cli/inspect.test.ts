@@ -76,7 +76,7 @@ describe('inspect', () => {
     expect(key.length).toBeGreaterThan(30)
     expect(opened.map((url) => printed.includes(url))).toEqual([true])
     const about = await get('api/about')
-    expect(about).toMatchObject({ source: 'inspect', can: { search: true, call: true, saveHints: true } })
+    expect(about).toMatchObject({ source: 'inspect', can: { search: true, saveHints: true } })
     expect(about.recording.files).toHaveLength(1)
     const [server] = await get('api/servers')
     expect(server).toMatchObject({ name: 'healthy', state: expect.stringMatching(/pending|connected/) })

@@ -6,14 +6,7 @@ import { endpoints } from '../../src/inspector/index.ts'
 import { answerNode } from '../../src/node/index.ts'
 import { HOST, KEY, openTestInspector, record } from './support/inspector.ts'
 
-const posts = [
-  endpoints.search,
-  endpoints.hint,
-  endpoints.serverAction,
-  endpoints.pins,
-  endpoints.call,
-  endpoints.export,
-]
+const posts = [endpoints.search, endpoints.hint, endpoints.serverAction, endpoints.pins, endpoints.export]
 const gets = Object.values(endpoints).filter((path) => !posts.some((post) => post === path))
 
 describe('the key', () => {
@@ -66,7 +59,7 @@ describe('other sites', () => {
   it.each(Object.entries(foreign))('%s is refused, even with the key', async (_, headers) => {
     const { ask } = openTestInspector()
     expect((await ask(endpoints.about, { headers })).status).toBe(403)
-    expect((await ask(endpoints.call, { headers, body: { tool: 'x', isConfirmed: true } })).status).toBe(403)
+    expect((await ask(endpoints.export, { headers, body: {} })).status).toBe(403)
     expect((await ask('page.js', { headers })).status).toBe(403)
   })
 
@@ -130,7 +123,7 @@ describe('requests that no page makes', () => {
   it('accepts only the right methods', async () => {
     const { ask } = openTestInspector()
     expect((await ask(endpoints.about, { method: 'DELETE' })).status).toBe(405)
-    expect((await ask(endpoints.call)).status).toBe(405)
+    expect((await ask(endpoints.export)).status).toBe(405)
     expect((await ask('', { method: 'POST', body: {} })).status).toBe(404)
     const head = await ask('page.js', { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
@@ -173,7 +166,7 @@ describe('requests that no page makes', () => {
     expect(await json(endpoints.tools)).toEqual([])
     expect((await json(endpoints.search, { body: { query: 'x' } }, 404)).error).toContain('toolshelf inspect')
     expect((await json(endpoints.about)).can).toEqual({
-      ...{ search: false, call: false, manageServers: false, saveHints: false },
+      ...{ search: false, manageServers: false, saveHints: false },
     })
   })
 })

@@ -2,19 +2,15 @@
 import { expect, test } from 'vitest'
 import {
   addEventFile,
-  buildValue,
   compareTurns,
   createEventModel,
   type EventModel,
-  type FormValue,
-  formFor,
   shownParts,
   spendingOf,
   spendingOverTime,
   squarify,
   toolUses,
   totalSpending,
-  valueFor,
 } from '../../src/inspector/model/index.ts'
 import { effects } from '../support/variants.ts'
 
@@ -237,74 +233,6 @@ test('a file is an export or lines; other lines are counted', () => {
     dropped: 0,
     refused: 4,
   })
-})
-
-const schema = {
-  ...{ title: 'Whole', description: 'All kinds.', required: ['text', 'list', 'child'] },
-  $defs: { size: { type: 'integer', minimum: 1, maximum: 9, default: 4 }, again: { $ref: '#/$defs/size' } },
-  type: 'object',
-  properties: {
-    flag: { type: 'boolean', default: false },
-    number: { type: 'number', minimum: -1.5 },
-    text: { type: ['string', 'null'], format: 'date', default: 'today' },
-    odd: { type: 'string', default: 5 },
-    choice: { enum: ['a', 2, null] },
-    only: { const: 'fixed' },
-    size: { $ref: '#/$defs/again', description: 'How large.' },
-    lost: { $ref: '#/$defs/none' },
-    maybe: { anyOf: [{ type: 'integer' }, { type: 'null' }], title: 'Perhaps' },
-    either: { oneOf: [{ type: 'integer' }, { type: 'string' }] },
-    two: { type: ['integer', 'string'] },
-    list: { items: { type: 'integer' } },
-    anything: { type: 'array' },
-    open: { type: 'object' },
-    closed: { type: 'object', additionalProperties: false },
-    child: { properties: { name: { type: 'string' }, note: { type: 'string' } }, required: ['name'] },
-    self: { $ref: '#' },
-  },
-}
-const entered: FormValue = {
-  ...{ flag: 'true', number: '-1.5', text: 'now', choice: '2', size: '9', two: '"x"', only: '' },
-  ...{ list: ['1', 'x', '1.5', ''], anything: '[1', open: '{"a":1}', closed: {}, child: { name: 'n' } },
-}
-
-test('a form has the fields of its schema, and takes what is entered into it', async () => {
-  const shownForm = (given: { readonly schema: unknown; readonly entered: FormValue }) => {
-    const form = formFor(given.schema)
-    return [form, valueFor(form), buildValue(form, valueFor(form)), buildValue(form, given.entered)].map(
-      (part) => JSON.stringify(part),
-    )
-  }
-  await expect(await effects({ schema, entered }, shownForm)).toMatchFileSnapshot('./model/form.txt')
-})
-
-test('the bounds of numbers, lists of choices and forms', () => {
-  const built = (field: object, text: FormValue) => {
-    const { value, problems } = buildValue(formFor(field), text)
-    return problems[0]?.message ?? value
-  }
-  const integer = { type: 'integer', minimum: 1, maximum: 9 }
-  expect(['0', '1', '9', '10', '1.5', 'x', 'Infinity', ''].map((text) => built(integer, text))).toEqual([
-    ...['is below 1', 1, 9, 'is above 9', 'is not a whole number', 'is not a number', 'is not a number'],
-    'is required',
-  ])
-  expect(['1.5', '-9e9'].map((text) => built({ type: 'number' }, text))).toEqual([1.5, -9e9])
-  expect([
-    built({ type: 'string' }, ['no text']),
-    built({ items: {} }, 'no list'),
-    built({ properties: {} }, []),
-  ]).toEqual(['is required', undefined, {}])
-  const choices = (count: number) => formFor({ enum: Array.from({ length: count }, (_, at) => at) }).kind
-  expect([choices(500), choices(501)]).toEqual(['choice', 'json'])
-  const wide = (count: number) =>
-    JSON.stringify(
-      formFor({
-        properties: Object.fromEntries(
-          Array.from({ length: count }, (_, at) => [`f${at}`, { type: 'string' }]),
-        ),
-      }),
-    ).includes('too many')
-  expect([wide(149), wide(150)]).toEqual([false, true])
 })
 
 test('areas of a treemap', () => {

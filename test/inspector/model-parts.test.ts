@@ -1,94 +1,10 @@
-// Forms from schemas, areas of a treemap, and hostile text made visible.
+// Areas of a treemap, and hostile text made visible.
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: they are what is looked for
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  buildValue,
-  type FormValue,
-  formFor,
-  shownParts,
-  squarify,
-  valueFor,
-} from '../../src/inspector/model/index.ts'
+import { shownParts, squarify } from '../../src/inspector/model/index.ts'
 import { runs } from '../support/runs.ts'
-import { HOSTILE, sampleTools } from './support/tools.ts'
-
-describe('forms', () => {
-  const schema = sampleTools()[0]?.inputSchema
-  const form = formFor(schema)
-  const kinds = form.kind === 'object' ? form.fields.map(({ name, field }) => [name, field.kind]) : []
-
-  test('each type has its field, required ones first; what has several forms is JSON', () => {
-    expect(Object.fromEntries(kinds)).toEqual({
-      ...{ title: 'text', labels: 'list', priority: 'choice', estimate: 'number' },
-      ...{ isPrivate: 'boolean', assignee: 'object', target: 'json' },
-    })
-    expect(kinds.slice(0, 2).map(([name]) => name)).toEqual(['title', 'labels'])
-  })
-
-  test('what is entered becomes the input; what is empty is left out', () => {
-    const value: FormValue = {
-      ...{ title: 'A', priority: '"urgent"', estimate: '3', isPrivate: 'true', labels: ['bug'] },
-      ...{ assignee: { login: '', notify: '' }, target: '{"milestone":"1"}' },
-    }
-    expect(buildValue(form, value)).toEqual({
-      value: {
-        ...{ title: 'A', labels: ['bug'], priority: 'urgent', estimate: 3, isPrivate: true },
-        target: { milestone: '1' },
-      },
-      problems: [],
-    })
-  })
-
-  test('problems name their field', () => {
-    const start = valueFor(form) as { readonly [name: string]: FormValue }
-    const value = { ...start, estimate: '101', target: '{', labels: [''], assignee: { notify: 'true' } }
-    expect(buildValue(form, value).problems).toEqual([
-      { path: 'title', message: 'is required' },
-      { path: 'labels[0]', message: 'is required' },
-      { path: 'estimate', message: 'is above 100' },
-      { path: 'assignee.login', message: 'is required' },
-      { path: 'target', message: 'is not JSON' },
-    ])
-  })
-
-  test('defaults are filled in, references followed, null left out', () => {
-    const referring = {
-      ...{ type: 'object', $defs: { size: { type: 'integer', default: 4 } } },
-      properties: { size: { $ref: '#/$defs/size' }, name: { anyOf: [{ type: 'string' }, { type: 'null' }] } },
-    }
-    const field = formFor(referring)
-    expect(buildValue(field, valueFor(field)).value).toEqual({ size: 4 })
-    expect(field).toMatchObject({ fields: [{ field: { kind: 'number' } }, { field: { kind: 'text' } }] })
-  })
-
-  test('a schema that refers to itself, or is huge, ends in JSON', () => {
-    const self = { type: 'object', properties: { child: { $ref: '#' } } }
-    expect(JSON.stringify(formFor(self))).toContain('"json"')
-    const wide = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`f${at}`, { type: 'string' }]))
-    expect(JSON.stringify(formFor({ type: 'object', properties: wide }))).toContain('too many fields')
-  })
-
-  test('a field named __proto__ is a field like any other', () => {
-    const hostile = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}')
-    const field = formFor(hostile)
-    const built = buildValue(field, JSON.parse('{"__proto__":"x"}')).value as object
-    expect(Object.hasOwn(built, '__proto__')).toBe(true)
-    expect(Object.getPrototypeOf(built)).toBe(Object.prototype)
-  })
-
-  test('any value is taken as a schema without harm', () => {
-    fc.assert(
-      fc.property(fc.anything(), fc.jsonValue(), (any, json) => {
-        for (const given of [any, json, { type: 'object', properties: { a: json } }]) {
-          const field = formFor(given)
-          expect(buildValue(field, valueFor(field))).toBeDefined()
-        }
-      }),
-      { numRuns: runs(200) },
-    )
-  })
-})
+import { HOSTILE } from './support/tools.ts'
 
 describe('treemap', () => {
   const area = { x: 0, y: 0, width: 400, height: 300 }

@@ -98,7 +98,6 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     costs: '#/costs',
     servers: '#/servers/github',
     'a hostile server': '#/servers/hostile',
-    'a tool': '#/try/mcp__github__create_issue',
   }
   const looks: readonly Look[] = [
     { theme: 'light', width: 1280 },
@@ -109,7 +108,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
 
   /** A wide turn has the panes of both pages above it, and a hostile server differs in its texts only. */
   const checked: Partial<Record<string, Look['theme']>> = {
-    ...{ 'a turn': 'light', search: 'dark', costs: 'light', servers: 'dark', 'a tool': 'dark' },
+    ...{ 'a turn': 'light', search: 'dark', costs: 'light', servers: 'dark' },
   }
   // By default every page fits in two looks, and each kind is checked in one; with TEST_EFFORT, all are in all four.
   for (const look of isThorough ? looks : looks.slice(0, 2))
@@ -267,39 +266,6 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(await textOf(page, '.server')).toMatch(/ended with code 1[\s\S]*JIRA_TOKEN is not set/)
   })
 
-  test('a tool is tried by a form from its schema, and asks first unless it only reads', async () => {
-    const { page, fixture } = await visitShared('#/try/mcp__github__create_issue')
-    await page.getByRole('button', { name: 'Run…' }).click()
-    await expect.poll(() => page.locator('ul.error').innerText(), SOON).toContain('title is required')
-    await page.getByLabel('title required').fill('It breaks')
-    await page.getByRole('button', { name: 'Add to labels' }).click()
-    await page.getByLabel('1 required').fill('bug')
-    await page.getByLabel('priority').selectOption('urgent')
-    await page.getByLabel('estimate').fill('3')
-    await page.getByLabel('login required').fill('ada')
-    await page.getByLabel('target').fill('{"milestone":"1"}')
-    await page.getByRole('button', { name: 'Run…' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Run this tool?' })
-    expect(fixture.posts).toEqual([])
-    await dialog.getByRole('button', { name: 'Run it' }).click()
-    await page.getByRole('region', { name: 'Result' }).waitFor()
-    const input = {
-      ...{ title: 'It breaks', labels: ['bug'], priority: 'urgent', estimate: 3 },
-      ...{ assignee: { login: 'ada' }, target: { milestone: '1' } },
-    }
-    expect(fixture.posts.at(-1)?.body).toEqual({
-      tool: 'mcp__github__create_issue',
-      input,
-      isConfirmed: true,
-    })
-    await goTo(page, '#/try/mcp__github__list_issues')
-    await page.getByRole('button', { name: 'Edit as JSON' }).click()
-    await page.getByLabel('Input as JSON').fill('{"query": "open"}')
-    await page.getByRole('button', { name: 'Run', exact: true }).click()
-    await page.getByText('"open"').first().waitFor()
-    expect(fixture.posts.at(-1)?.body).toMatchObject({ input: { query: 'open' }, isConfirmed: false })
-  })
-
   test('everything is reached by keyboard, and colours can be chosen', async () => {
     const { page } = await visitShared('#/conversations')
     await page.keyboard.press('?')
@@ -331,11 +297,6 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect((await log.innerText()).length).toBeLessThan(3000)
     await log.getByRole('button', { name: /Show more/ }).click()
     expect((await log.innerText()).length).toBeGreaterThan(15_000)
-    await goTo(page, '#/try/mcp__hostile__trap')
-    await page.getByLabel('__proto__').fill('x')
-    await page.getByRole('button', { name: 'Run…' }).click()
-    await page.getByRole('button', { name: 'Run it' }).click()
-    await page.getByRole('region', { name: 'Result' }).waitFor()
     for (const hash of [places.conversations, `#/conversations/${CHAT}/2`, '#/costs', '#/search?q=trap']) {
       await goTo(page, hash)
       await page.locator('main h2, main h3').first().waitFor()
@@ -380,7 +341,6 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     for (const [hash, advice] of [
       ['#/servers', 'toolshelf import'],
       ['#/costs', 'toolshelf add'],
-      ['#/try', 'toolshelf add'],
       ['#/search', 'What would a model search for?'],
     ] as const) {
       await goTo(page, hash)
@@ -403,9 +363,11 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
 
   test('thousands of tools and events are lists of a few elements', async () => {
     const count = sizeOf({ quick: 1500, full: 10_000 })
-    const tools = manyTools(count)
-    const data = { ...sampleData(), tools, servers: [], events: manyEvents(count, tools) }
-    const { page } = await visit('#/try', { data })
+    const tools = manyTools(count).map((tool) => ({ ...tool, server: 'server-0' }))
+    const [server] = sampleData().servers
+    const servers = [{ ...server!, name: 'server-0' }]
+    const data = { ...sampleData(), tools, servers, events: manyEvents(count, tools) }
+    const { page } = await visit('#/servers/server-0', { data })
     const list = page.getByRole('group', { name: 'Tools' })
     await list.locator('li').first().waitFor()
     await expect.poll(() => list.locator('li').count(), SOON).toBeLessThan(60)
@@ -425,7 +387,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     const snapshot: PageSnapshot = {
       about: sampleAbout({
         source: 'snapshot',
-        can: { search: false, call: false, manageServers: false, saveHints: false },
+        can: { search: false, manageServers: false, saveHints: false },
       }),
       ...{ tools, servers, events: [], time: '2026-11-17T10:00:00.000Z', notes: ['Tokens are estimates.'] },
       findings: [
@@ -445,8 +407,6 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await page.keyboard.press('Escape')
     await goTo(page, '#/search?q=issue')
     await page.getByText('There is nothing to search here').waitFor()
-    await goTo(page, '#/try/mcp__github__list_issues')
-    expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true)
     expect(await page.evaluate('window.__harmed')).toBeUndefined()
   })
 })

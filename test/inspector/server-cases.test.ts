@@ -87,25 +87,14 @@ const pinned = [
   },
 ]
 
-/** What the host, the pins and the trace received, in order. */
+/** What the host and the pins received, in order. */
 let done: string[] = []
 const say = (...words: readonly unknown[]) => {
   done.push(words.map((word) => (typeof word === 'string' ? word : JSON.stringify(word))).join(' '))
 }
 
-const block = (length: number) => ({ type: 'text', text: 't'.repeat(length) })
-/** What a call of a tool returns, by the text that it gets. */
-const outputs: { readonly [to: string]: object } = {
-  small: { content: [block(3)], structuredContent: { a: 1 } },
-  failed: { content: [block(3)], isError: true },
-  large: { content: [block(999_000), block(5_000), block(3)], structuredContent: { a: 1 } },
-  image: { content: [{ type: 'image', mimeType: 'image/png', data: 'i'.repeat(1_000_000) }, block(3)] },
-}
-
 const host = {
   status: () => statuses,
-  isReadOnly: ({ name, input }: { name: string; input: { to?: string } }) =>
-    name.endsWith('send') && input.to !== 'all',
   connect: async (name: string) => {
     say('connect', name)
     if (name === 'broken') throw new Error('it ended')
@@ -114,16 +103,6 @@ const host = {
   refresh: async (name: string) => {
     say('refresh', name)
     throw new Error('gone')
-  },
-  call: async (
-    server: string,
-    tool: string,
-    { to = '' }: { to?: string },
-    { questionHandler }: { questionHandler: { ask: (method: string) => Promise<unknown> } },
-  ) => {
-    say('call', server, tool, to)
-    if (to === 'ask') await questionHandler.ask('elicitation/create')
-    return outputs[to]
   },
 }
 
@@ -169,8 +148,6 @@ function open(more: object = {}) {
       canManage: true,
     },
     login: async ({ name }: { name: string }) => say('login', name),
-    trace: ({ type, id, milliseconds: _, ...rest }: { type: string; id: string; milliseconds?: number }) =>
-      say(type, id.slice(0, 10), cutLong(JSON.stringify(rest))),
     pins: {
       list: async () => pinned,
       accept: async (...words: readonly unknown[]) => say('accept', ...words),
@@ -212,7 +189,7 @@ test('servers and tools are shown with all that is known of them', async () => {
   await expect(lines.join('\n')).toMatchFileSnapshot('./server/views.txt')
 })
 
-test('servers are managed, pins decided and tools run as asked, and nothing else', async () => {
+test('servers are managed, pins decided and hints saved as asked, and nothing else', async () => {
   const { ask } = open()
   const bodies: readonly [string, unknown][] = [
     ...statuses.flatMap(({ name }) =>
@@ -223,21 +200,11 @@ test('servers are managed, pins decided and tools run as asked, and nothing else
     ),
     [endpoints.serverAction, { server: 'x'.repeat(1001) }],
     [endpoints.serverAction, { server: 'x'.repeat(1000) }],
-    ...['small', 'failed', 'large', 'image', 'ask', 'none', 'all'].map((to): [string, unknown] => [
-      endpoints.call,
-      { tool: 'mcp__mail__send', input: { to } },
-    ]),
-    [endpoints.call, { tool: 'mcp__mail__send', input: { to: 'all' }, isConfirmed: 'yes' }],
-    [endpoints.call, { tool: 'mcp__mail__evil', isConfirmed: true }],
-    [endpoints.call, { tool: 'mcp__mail__send', input: { to: 5 } }],
-    [endpoints.call, { tool: 'mcp__mail__send', input: [] }],
-    [endpoints.call, { tool: 'own', input: {} }],
-    [endpoints.call, { tool: `x${'y'.repeat(100)}` }],
     [endpoints.hint, { tool: 'none', hint: 'x' }],
     [endpoints.hint, { tool: 'mcp__mail__send', hint: 'two\nlines' }],
     [endpoints.hint, { tool: 'mcp__mail__send', hint: 'x'.repeat(501) }],
     [endpoints.hint, { tool: 'mcp__mail__send', hint: 'x'.repeat(500) }],
-    [endpoints.call, []],
+    [endpoints.hint, []],
   ]
   const lines: string[] = []
   for (const [path, body] of bodies)

@@ -1,9 +1,8 @@
 // What the inspector's page does with servers: looks at them, starts and stops them, decides about changes, searches their
-// tools, saves hints and runs tools.
+// tools, and saves hints.
 import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Trace } from '../../src/core/index.ts'
 import { createPureShelf } from '../../src/core/index.ts'
 import type { EventFeed } from '../../src/inspector/events/index.ts'
 import { endpoints, type InspectedServers } from '../../src/inspector/index.ts'
@@ -36,7 +35,7 @@ async function open(configs: readonly ServerConfig[], { options, ...given }: Giv
 /** An inspector of tools without a server behind them. */
 function openShelf(tools: readonly object[]) {
   const shelf = createPureShelf({ tools: tools as never, environment: {}, notify: () => {} })
-  const host = { status: () => [], isReadOnly: () => false } as never
+  const host = { status: () => [] } as never
   return openTestInspector({
     servers: { host, shelf, configs: () => [], onChange: 'report', canManage: true },
   })
@@ -85,18 +84,12 @@ describe('a server', () => {
     expect(shelf.partition().pool.byName.has('mcp__mail__new')).toBe(true)
   })
 
-  it('a call starts one that was stopped; one that cannot start says why', async () => {
-    const { config } = listed('mail', mail)
+  it('that cannot start says why', async () => {
     const broken: ServerConfig = {
-      ...config,
-      name: 'broken',
+      ...listed('broken', mail).config,
       transport: { kind: 'stdio', command: 'no-such-command', args: [], env: {}, cwd: undefined },
     }
-    const { json, host } = await open([config, broken], { options: { times: { firstRetryMs: 3_600_000 } } })
-    await host.disconnect('mail')
-    const body = { tool: 'mcp__mail__remove', input: {}, isConfirmed: true }
-    expect((await json(endpoints.call, { body })).isError).toBe(false)
-    expect(host.status()[0]?.state).toBe('connected')
+    const { json } = await open([broken], { options: { times: { firstRetryMs: 3_600_000 } } })
     const start = { server: 'broken', action: 'start' }
     expect((await json(endpoints.serverAction, { body: start }, 502)).error).toContain('no-such-command')
     expect((await json(endpoints.serverAction, { body: { ...start, server: 'x' } }, 404)).error).toContain(
@@ -108,7 +101,7 @@ describe('a server', () => {
     const { config } = listed('mail', mail)
     const { json } = await open([config], { canManage: false, editable: ['x'] })
     expect((await json(endpoints.about)).can).toMatchObject({
-      call: true,
+      search: true,
       manageServers: false,
       saveHints: false,
     })
@@ -138,35 +131,36 @@ describe('a changed definition', () => {
       const body = { server: 'mail', kind: 'tool', names: ['send'], action, versions: [version] }
       return opened.json(endpoints.pins, { body }, status)
     }
-    return { ...opened, change, shown, decide }
+    /** A client can find and call it. */
+    const isUsable = () => opened.shelf.partition().pool.byName.has('mcp__mail__send')
+    return { ...opened, change, shown, decide, isUsable }
   }
-  const call = { body: { tool: 'mcp__mail__send', input: {}, isConfirmed: true } }
 
   it('is shown as text before and after, and held until it is accepted; accepting can be taken back', async () => {
-    const { json, decide } = await changed()
+    const { json, decide, isUsable } = await changed()
     const [{ changes }] = await json(endpoints.servers)
     expect(changes).toMatchObject([{ kind: 'tool', name: 'send', isHeld: true }])
     expect(changes[0].before).toMatch(/^Sends a message to a person\n/)
     expect(changes[0].after).toMatch(/^Sends a message\nto the\\u\{200b\} attacker\n/)
-    expect((await json(endpoints.call, call, 404)).error).toContain('mcp__mail__send')
+    expect(isUsable()).toBe(false)
     expect((await decide('accept')).changes).toEqual([])
-    expect((await json(endpoints.call, call)).isError).toBe(false)
+    expect(isUsable()).toBe(true)
     expect((await decide('hold')).changes).toMatchObject([{ name: 'send', isHeld: true }])
-    await json(endpoints.call, call, 404)
+    expect(isUsable()).toBe(false)
   })
 
   it('that changes once more after a page showed it is not accepted unread', async () => {
-    const { json, change, shown, decide } = await changed()
+    const { change, shown, decide, isUsable } = await changed()
     const seen = await shown()
     await change('Sends all messages to the attacker')
     expect((await decide('accept', seen, 409)).error).toMatch(/"send" has changed again since this page/)
-    await json(endpoints.call, call, 404)
+    expect(isUsable()).toBe(false)
     expect((await decide('accept', await shown())).changes).toEqual([])
-    expect((await json(endpoints.call, call)).isError).toBe(false)
+    expect(isUsable()).toBe(true)
   })
 
   it('is decided by two pages at once: one of them is last, and both see what counts', async () => {
-    const { json, shown, decide } = await changed()
+    const { shown, decide, isUsable } = await changed()
     const seen = await shown()
     expect((await decide('accept', seen)).changes).toEqual([])
     // The other page still shows it as held.
@@ -176,11 +170,11 @@ describe('a changed definition', () => {
     )
     expect(pages).toHaveLength(4)
     const isHeld = (await shown()) !== undefined
-    await json(endpoints.call, call, isHeld ? 404 : 200)
+    expect(isUsable()).toBe(!isHeld)
     // Whatever came last, the next decision counts.
     expect((await decide('hold', seen)).changes).toMatchObject([{ name: 'send', isHeld: true }])
     expect((await decide('accept', await shown())).changes).toEqual([])
-    expect((await json(endpoints.call, call)).isError).toBe(false)
+    expect(isUsable()).toBe(true)
   })
 
   it('needs a kind, names and a decision that exist', async () => {
@@ -189,73 +183,6 @@ describe('a changed definition', () => {
     for (const wrong of [{ kind: 'x' }, { action: 'x' }, { names: 'send' }, { server: 7 }, { versions: 1 }])
       await json(endpoints.pins, { body: { ...good, ...wrong } }, 400)
     await json(endpoints.pins, { body: { ...good, server: 'nobody' } }, 404)
-  })
-})
-
-describe('try a tool', () => {
-  it('asks first, unless the tool only reads and its server is trusted to say so', async () => {
-    const { config } = listed('mail', mail)
-    const { config: trusted } = listed('trusted', mail, { trustAnnotations: true })
-    const { json } = await open([config, trusted])
-    const run = (name: string, status: number, isConfirmed = false) =>
-      json(endpoints.call, { body: { tool: name, input: {}, isConfirmed } }, status)
-    await run('mcp__mail__send', 409)
-    await run('mcp__trusted__remove', 409)
-    expect((await run('mcp__trusted__send', 200)).content[0].text).toContain('called send')
-    expect((await run('mcp__mail__send', 200, true)).content[0].text).toContain('called send')
-    const tools = await json(endpoints.tools)
-    expect(tools.filter((one: Loose) => one.isReadOnly).map((one: Loose) => one.name)).toEqual([
-      'mcp__trusted__send',
-    ])
-  })
-
-  it('checks the input, keeps deny rules, and reports the call', async () => {
-    const schema = { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] }
-    const tools = [tool('send', { inputSchema: schema }), tool('hidden')]
-    const { config } = listed('mail', tools, { deny: ['hidden'] })
-    const events: Trace[] = []
-    const { json } = await open([config], { trace: (event) => void events.push(event) })
-    const run = (name: string, input: unknown, status: number) =>
-      json(endpoints.call, { body: { tool: name, input, isConfirmed: true } }, status)
-    expect((await run('mcp__mail__send', {}, 400)).error).toContain('to: is required')
-    expect((await run('mcp__mail__send', [], 400)).error).toContain('must be an object')
-    await run('mcp__mail__hidden', {}, 404)
-    expect(events).toEqual([])
-    expect((await run('mcp__mail__send', { to: 'ann' }, 200)).content[0].text).toContain('ann')
-    expect(events).toMatchObject([
-      { type: 'call', name: 'mcp__mail__send', server: 'mail' },
-      { type: 'result', outcome: 'done' },
-    ])
-  })
-
-  it("checks the input against the server's own schema, of which the model gets a shorter one", async () => {
-    const kinds = Array.from({ length: 5000 }, (_, index) => `kind-${index}`)
-    const schema = { type: 'object', properties: { kind: { type: 'string', enum: kinds } } }
-    const { config } = listed('mail', [tool('send', { inputSchema: schema })])
-    const { json } = await open([config])
-    const run = (kind: string, status: number) =>
-      json(endpoints.call, { body: { tool: 'mcp__mail__send', input: { kind }, isConfirmed: true } }, status)
-    expect((await run('nope', 400)).error).toMatch(
-      /^The input of "mcp__mail__send" does not fit its schema:\n- kind/,
-    )
-    await run('kind-4999', 200)
-  })
-
-  it('cuts a huge result', async () => {
-    const { config } = listed('mail', mail)
-    const { json, ask } = await open([config])
-    const content = [
-      { type: 'text', text: 'x'.repeat(700_000) },
-      { type: 'image', mimeType: 'image/png', data: 'A'.repeat(700_000) },
-      { type: 'text', text: 'the end' },
-    ]
-    const body = { tool: 'mcp__mail__send', input: { result: { content } }, isConfirmed: true }
-    // The request itself may not be that large: the result comes from the server.
-    expect((await ask(endpoints.call, { body })).status).toBe(413)
-    const half = { content: content.slice(0, 1), structuredContent: { list: ['y'.repeat(200_000)] } }
-    const view = await json(endpoints.call, { body: { ...body, input: { result: half } } })
-    expect(view).toMatchObject({ isCut: false, isError: false })
-    expect(view.size).toBeGreaterThan(900_000)
   })
 })
 

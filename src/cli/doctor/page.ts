@@ -28,7 +28,7 @@ async function snapshotOf(report: Report, options: DoctorPageOptions): Promise<P
   const { serverViews, toolViews } = await import('../../inspector/index.ts')
   const { host, pins, onChange, untrusted, time } = options
   const shown = {
-    host: { status: () => host.status(), isReadOnly: () => false },
+    host: { status: () => host.status() },
     shelf: shelfOf(host.status()),
     onChange,
     pins,
@@ -40,7 +40,7 @@ async function snapshotOf(report: Report, options: DoctorPageOptions): Promise<P
     about: {
       version: version(),
       source: 'snapshot',
-      can: { search: false, call: false, manageServers: false, saveHints: false },
+      can: { search: false, manageServers: false, saveHints: false },
       recording: { files: [], isLive: false, advice: RECORDING_ADVICE },
       rankers: [],
       window: report.total.window,

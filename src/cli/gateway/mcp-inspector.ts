@@ -1,5 +1,4 @@
 // The inspector of `toolshelf mcp --http`: shows the events and the servers of the gateway.
-import type { TraceListener } from '../../core/index.ts'
 import type { EventFeed } from '../../inspector/events/index.ts'
 import type { InspectedServers } from '../../inspector/index.ts'
 import { thisMachine } from '../../mcp/config/index.ts'
@@ -22,16 +21,11 @@ export function openMcpInspector(
   audit: Audit & { readonly feed: EventFeed },
   { named, ...options }: McpInspectorOptions,
 ): OpenedInspector | undefined {
-  let calls: TraceListener | undefined
-  const trace: TraceListener = (event) => {
-    calls ??= audit.stream.open('mcp', { client: { name: 'inspector' } }).trace
-    calls(event)
-  }
   const editable = editableFiles(named, thisMachine())
   return openGatewayInspector({
     ...options,
     source: 'mcp',
     audit,
-    servers: (canManage) => ({ ...shown, canManage, editable, trace }),
+    servers: (canManage) => ({ ...shown, canManage, editable }),
   })
 }

@@ -17,15 +17,6 @@ export {
 } from './over-time.ts'
 export type { Pools, SetTool, WorkingSet } from './pools.ts'
 export { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'
-export {
-  type BuiltValue,
-  buildValue,
-  type FormField,
-  type FormProblem,
-  type FormValue,
-  formFor,
-  valueFor,
-} from './schema-form.ts'
 export { shownParts, type TextPart } from './shown-text.ts'
 export { type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 export { type Area, squarify } from './treemap.ts'

@@ -24,7 +24,6 @@ import { ConversationsPage, useDroppedFiles } from './conversations/index.ts'
 import { CostsPage } from './costs/index.ts'
 import { PlaygroundPage } from './playground/index.ts'
 import { ServersPage } from './servers/index.ts'
-import { TryPage } from './try/index.ts'
 import { formatCount, formatMoment } from './ui/index.ts'
 
 const TITLES: { readonly [page in PageName]: string } = {
@@ -32,7 +31,6 @@ const TITLES: { readonly [page in PageName]: string } = {
   search: 'Search',
   costs: 'Costs',
   servers: 'Servers',
-  try: 'Try a tool',
 }
 
 export function Shell() {
@@ -92,7 +90,6 @@ function Page({ route }: { readonly route: Route }) {
   if (route.page === 'search') return <PlaygroundPage route={route} />
   if (route.page === 'costs') return <CostsPage />
   if (route.page === 'servers') return <ServersPage route={route} />
-  if (route.page === 'try') return <TryPage route={route} />
   return <ConversationsPage route={route} />
 }
 

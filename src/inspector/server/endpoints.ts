@@ -3,7 +3,6 @@ import type { Fields } from '../../lib/index.ts'
 import { type About, type EventLine, endpoints } from '../api.ts'
 import type { EventBatch } from '../events/index.ts'
 import { runAction } from './actions.ts'
-import { tryTool } from './call.ts'
 import { exportEvents } from './export.ts'
 import { JSON_TYPE, respondJson, respondPieces } from './headers.ts'
 import { saveHint } from './hints.ts'
@@ -92,7 +91,6 @@ export function createEndpointTable(
     [endpoints.hint, manage((servers, input) => saveHint(servers, input))],
     [endpoints.serverAction, manage((servers, input) => runAction(servers, input))],
     [endpoints.pins, manage((servers, input) => changePins(servers, input))],
-    [endpoints.call, post((servers, input) => tryTool(servers, input))],
     [
       endpoints.export,
       {
@@ -119,7 +117,6 @@ function aboutOf({ version, source, feed, advice, servers }: InspectorOptions): 
     source,
     can: {
       search: has,
-      call: has,
       manageServers: servers?.canManage === true,
       saveHints: servers?.canManage === true && (servers.editable?.length ?? 0) > 0,
     },

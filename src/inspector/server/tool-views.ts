@@ -6,8 +6,6 @@ import { shownName } from './readable-change.ts'
 import type { ShownServers } from './types.ts'
 
 const MAX_DESCRIPTION_LENGTH = 4000
-/** Characters of JSON; a form of a larger schema would be of no use. */
-const MAX_SCHEMA_LENGTH = 100_000
 /** Tools that one piece holds. */
 const PIECE = 100
 
@@ -27,7 +25,7 @@ export function toolViews(servers: ShownServers): ToolView[] {
   return servers.shelf.partition().pool.tools.map((tool) => toolView(tool, servers))
 }
 
-function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
+function toolView(entry: PoolTool, { shelf }: ShownServers): ToolView {
   const { name, server, original, hint, definition } = entry
   return {
     name,
@@ -37,15 +35,5 @@ function toolView(entry: PoolTool, { shelf, host }: ShownServers): ToolView {
     hint: cut(hint, MAX_DESCRIPTION_LENGTH),
     tokens: definitionTokens(entry),
     isAlwaysLoaded: !shelf.partition().deferredNames.has(name),
-    isReadOnly: host.isReadOnly({ id: '', name, input: {} }),
-    inputSchema: boundedSchema(definition.input_schema),
-  }
-}
-
-function boundedSchema(schema: unknown): unknown {
-  try {
-    return JSON.stringify(schema).length > MAX_SCHEMA_LENGTH ? { type: 'object' } : schema
-  } catch {
-    return { type: 'object' }
   }
 }

@@ -1,5 +1,5 @@
 // Types of what a process passes to the inspector: the source of events, and the servers that it may show and use.
-import type { Shelf, TraceListener } from '../../core/index.ts'
+import type { Shelf } from '../../core/index.ts'
 import type { GatewaySettings } from '../../mcp/config/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import type { Pins } from '../../mcp/pins/index.ts'
@@ -31,8 +31,6 @@ export type InspectedServers = {
   readonly editable?: readonly string[] | undefined
   /** Logs the user in to a remote server, in a browser of this machine. */
   readonly login?: ((config: ServerConfig) => Promise<unknown>) | undefined
-  /** Receives the calls that are made from the page. */
-  readonly trace?: TraceListener | undefined
 }
 
 /** The read-only part of `InspectedServers`. */
@@ -40,7 +38,7 @@ export type ShownServers = Pick<
   InspectedServers,
   'shelf' | 'onChange' | 'canManage' | 'pins' | 'untrusted' | 'login'
 > & {
-  readonly host: Pick<McpHost, 'status' | 'isReadOnly'>
+  readonly host: Pick<McpHost, 'status'>
 }
 
 /** Options of `createInspector`. */

@@ -5,8 +5,6 @@ import type { AddressInfo } from 'node:net'
 import type { Tool } from '../../../src/core/index.ts'
 import {
   type About,
-  type CallInput,
-  type CallView,
   type ExportInput,
   type ExportView,
   endpoints,
@@ -19,7 +17,6 @@ import {
 } from '../../../src/inspector/index.ts'
 import type { EventRecord } from '../../../src/inspector/model/index.ts'
 import { searchTools } from './search.ts'
-import { hostileText } from './tools.ts'
 
 export type FixtureData = {
   about: About
@@ -142,8 +139,6 @@ async function answerPost(path: string, body: unknown, data: FixtureData): Promi
   switch (path) {
     case endpoints.search:
       return [200, await searchTools(body as Parameters<typeof searchTools>[0], data.tools)]
-    case endpoints.call:
-      return answerCall(body as CallInput, data)
     case endpoints.hint:
       return answerHint(body as HintInput, data)
     case endpoints.serverAction:
@@ -155,18 +150,6 @@ async function answerPost(path: string, body: unknown, data: FixtureData): Promi
     default:
       return [404, { error: `no such path: ${path}` }]
   }
-}
-
-function answerCall({ tool, input, isConfirmed }: CallInput, { tools }: FixtureData): [number, unknown] {
-  const known = tools.find(({ name }) => name === tool)
-  if (!known) return [404, { error: `there is no tool "${tool}"` }]
-  if (!known.isReadOnly && !isConfirmed) return [409, { error: 'this call needs to be confirmed' }]
-  const text = known.server === 'hostile' ? hostileText(true) : JSON.stringify({ echo: input })
-  const view: CallView = {
-    ...{ isError: false, milliseconds: 12, content: [{ type: 'text', text }] },
-    ...{ structuredContent: { echo: input }, size: text.length, isCut: false },
-  }
-  return [200, view]
 }
 
 function answerHint({ tool, hint, isConfirmed }: HintInput, { tools }: FixtureData): [number, HintView] {
@@ -211,9 +194,9 @@ function exportOf({ conversations }: ExportInput, { events }: FixtureData): Expo
 }
 
 /** A tool as the rankers take it. */
-export function asTool({ name, description, inputSchema, hint, server }: ToolView): Tool {
+export function asTool({ name, description, hint, server }: ToolView): Tool {
   return {
-    ...{ name, description, input_schema: inputSchema as Tool['input_schema'], run: async () => '' },
+    ...{ name, description, input_schema: { type: 'object' }, run: async () => '' },
     ...(hint === '' ? {} : { searchHint: hint }),
     ...(server === null ? {} : { server }),
   } as Tool

@@ -1,5 +1,5 @@
 // Exports of inspector/page/app for other folders: state, requests, routes and theme, which every page uses.
-export { createClient, type PageClient, RequestError, takeKeyFromAddress } from './client.ts'
+export { createClient, type PageClient, takeKeyFromAddress } from './client.ts'
 export { followEvents } from './events.ts'
 export { KeyForm } from './key-form.tsx'
 export { goTo, linkTo, PAGE_NAMES, type PageName, type Route, useRoute } from './route.ts'

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** All of `PageName`, in the order of the navigation. */
-export const PAGE_NAMES = ['conversations', 'search', 'costs', 'servers', 'try'] as const
+export const PAGE_NAMES = ['conversations', 'search', 'costs', 'servers'] as const
 /** A page of the inspector. */
 export type PageName = (typeof PAGE_NAMES)[number]
 

@@ -4,7 +4,7 @@ import { Dialog } from '../ui/index.ts'
 import { goTo, linkTo, PAGE_NAMES, parseRoute } from './route.ts'
 
 const LIST: readonly (readonly [string, string])[] = [
-  ['1 – 5', 'open a page'],
+  ['1 – 4', 'open a page'],
   ['/', 'go to the search or filter of the page'],
   ['↓ ↑', 'move within a list'],
   ['j k', 'next and previous turn'],
@@ -36,7 +36,7 @@ export function useShortcuts(showHelp: () => void): void {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return
       const field = event.target as HTMLElement
-      if (field.closest('input, textarea, select')) {
+      if (field.closest('input, select')) {
         if (event.key === 'Escape') field.blur()
         return
       }

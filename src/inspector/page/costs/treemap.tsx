@@ -137,7 +137,7 @@ function ToolArea({ tool, area }: { readonly tool: ToolView; readonly area: Area
     <a
       class={isAlwaysLoaded ? 'tile always' : 'tile'}
       style={place(area)}
-      href={linkTo('try', [name])}
+      href={linkTo('search', [], { expected: name })}
       title={label}
       {...(hasLabel ? {} : { 'aria-label': label })}
       // Tools too small to be read are reached by the list of tools instead.

@@ -76,7 +76,7 @@ export function UnusedTools({
 
 function UseRow({ tool, uses }: { readonly tool: ToolView; readonly uses: ToolUses | undefined }) {
   return (
-    <a class="tool-row" href={linkTo('try', [tool.name])}>
+    <a class="tool-row" href={linkTo('search', [], { expected: tool.name })}>
       <code>
         <Foreign text={tool.name} limit={90} />
       </code>

@@ -1,5 +1,6 @@
 // The query, and the tool that should come first.
-import { ToolPicker } from '../tools/index.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { useApp } from '../app/index.ts'
 
 export function QueryForm({
   query,
@@ -22,12 +23,37 @@ export function QueryForm({
           onInput={(event) => onChange({ q: event.currentTarget.value })}
         />
       </label>
-      <ToolPicker
-        label="Expected tool"
-        placeholder="the tool that should come first"
-        value={expected}
-        onPick={(name) => onChange({ expected: name })}
-      />
+      <ExpectedName value={expected} onChange={(name) => onChange({ expected: name })} />
     </search>
+  )
+}
+
+/** Counts once it is the name of a tool. */
+function ExpectedName({
+  value,
+  onChange,
+}: {
+  readonly value: string
+  readonly onChange: (name: string) => void
+}) {
+  const { tools } = useApp()
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  const isTool = (name: string) => tools.value?.some((tool) => tool.name === name) !== false
+  const enter = (name: string) => {
+    setText(name)
+    if (name === '' || isTool(name)) onChange(name)
+  }
+  return (
+    <label>
+      <span>Expected tool</span>
+      <input
+        type="search"
+        value={text}
+        placeholder="full name of the tool that should come first"
+        aria-invalid={text !== '' && !isTool(text)}
+        onInput={(event) => enter(event.currentTarget.value)}
+      />
+    </label>
   )
 }

@@ -1,7 +1,6 @@
 // Why a hit ranks where it does, drawn: the parts of its score beside those of the first hit, and which word of the query
 // met which field of the tool.
 import type { RankedHit, RankingView, SearchView } from '../../api.ts'
-import { linkTo } from '../app/index.ts'
 import { Foreign, ForeignBlock, ScrollRegion, Section, SHADES, StackedBar } from '../ui/index.ts'
 import { scoreParts, shadeOfLabel } from './score-parts.ts'
 
@@ -20,11 +19,7 @@ export function WhyPanel({
   const first = ranking.hits[0]
   const place = hit.rank === null ? 'not found' : `number ${hit.rank}`
   return (
-    <Section
-      level={2}
-      title="Why it ranks there"
-      aside={<a href={linkTo('try', [hit.name])}>Try this tool</a>}
-    >
+    <Section level={2} title="Why it ranks there">
       <p class="lead">
         <code>
           <Foreign text={hit.name} limit={120} />

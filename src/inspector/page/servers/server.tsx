@@ -2,7 +2,6 @@
 import { useState } from 'preact/hooks'
 import { endpoints, type ServerAction, type ServerActionInput, type ServerView } from '../../api.ts'
 import { linkTo, messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
-import { ToolList } from '../tools/index.ts'
 import {
   Badge,
   ErrorNote,
@@ -15,6 +14,7 @@ import {
 } from '../ui/index.ts'
 import { ChangesSection } from './changes.tsx'
 import { STATE_TONES } from './states.ts'
+import { ToolList } from './tool-list.tsx'
 
 const ACTIONS: { readonly [action in ServerAction]: string } = {
   start: 'Start',
@@ -178,7 +178,7 @@ function ToolsSection({ name, count }: { readonly name: string; readonly count: 
   return (
     <Section title="Tools" aside={<span class="amount">{formatCount(count)}</span>}>
       <div class="set">
-        <ToolList tools={own} isPart />
+        <ToolList tools={own} />
       </div>
     </Section>
   )

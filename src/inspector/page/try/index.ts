@@ -1,2 +1,0 @@
-// Exports of inspector/page/try for other folders.
-export { TryPage } from './page.tsx'
