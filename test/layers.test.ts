@@ -29,7 +29,7 @@ const LAYERS: Record<string, readonly string[]> = {
   lint: ['lib', 'core', 'search', 'mcp', 'scan', 'terminal'],
   replay: ['lib', 'core', 'messages', 'terminal'],
   import: ['lib', 'mcp', 'node'],
-  inspector: ['lib', 'core', 'search', 'validate', 'node', 'rankers', 'mcp', 'scan'],
+  inspector: ['lib', 'core', 'search', 'node', 'users', 'rankers', 'mcp', 'scan'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
   cli: [

@@ -13,7 +13,7 @@ import { gatewayShelfOptions } from '../mcp/gateway/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
-import { answerNode, close, listen, networkOf } from '../node/index.ts'
+import { answerNode, close, listen } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
 import {
   type Command,
@@ -90,8 +90,7 @@ export function createInspect(surroundings: InspectSurroundings): Command {
         servers: () => started.servers,
         address: ADDRESS,
         path: '/',
-        notify: notify,
-      })!
+      })
       const watch = watchConfig({
         files: found.files,
         config: found.config,
@@ -173,13 +172,14 @@ function startServers(
     servers: {
       host,
       shelf,
-      configs: () => configs,
       onChange: settings.onChange,
-      canManage: true,
       pins,
       untrusted,
-      editable: editableFiles(named, machine),
-      login: (server) => logIn(server, machine, notify),
+      manage: {
+        configs: () => configs,
+        editable: editableFiles(named, machine),
+        login: (server) => logIn(server, machine, notify),
+      },
     },
     configure(servers) {
       configs = servers
@@ -218,8 +218,7 @@ const MAX_CONNECTIONS = 200
 async function serveUntilEnd(inspector: OpenedInspector, serving: Serving): Promise<void> {
   const { port, input, terminal, machine, surroundings } = serving
   const server = createServer({ headersTimeout: 20_000, requestTimeout: 60_000 }, (incoming, outgoing) => {
-    const network = networkOf(incoming)
-    void answerNode(incoming, outgoing, (request) => inspector.handle(request, network))
+    void answerNode(incoming, outgoing, inspector.handle)
   })
   server.maxConnections = MAX_CONNECTIONS
   const url = await listen(server, port, ADDRESS).catch((error: unknown) => {

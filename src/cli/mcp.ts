@@ -308,15 +308,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const address = input.text('address') || '127.0.0.1'
   const hosts = hostsIn(input, address)
   const { users, usage, protectedResource } = gatewayUsers ?? {}
-  const hasUsers = users !== undefined
-  const inspector = await opened.inspector({
-    address,
-    hosts,
-    clientKey: key,
-    hasUsers,
-    notify,
-    named: filesIn(input),
-  })
+  const inspector = await opened.inspector({ gateway, address, hosts, users, usage, named: filesIn(input) })
   const options = { ...settings, port, address, hosts, notify, ...(key ? { key } : {}) }
   const served = await serveMcpGatewayOnHttp(gateway, {
     ...options,

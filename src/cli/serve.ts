@@ -124,11 +124,7 @@ export const serveCommand: Command = {
     const hosts = listIn(input, 'allow')
     const isInspected = !input.isSet('no-inspect')
     const audit = openAudit(auditIn(input), { secrets, isInspected, notify })
-    // Of several keys the first is the operator's: the others may only use the gateway.
-    const access = { clientKey: secrets[0], hasUsers: users !== undefined }
-    const inspector = isInspected
-      ? openServeInspector(audit, { address, hosts, notify, ...access })
-      : undefined
+    const inspector = isInspected ? openServeInspector(audit, { address, hosts, users, usage }) : undefined
     const gateway = createMessagesGateway({
       upstream,
       contextWindow: windowIn(input),
@@ -183,13 +179,14 @@ export const serveCommand: Command = {
 /** Opens the inspector of the events that `audit` keeps; undefined if it keeps none. */
 function openServeInspector(
   audit: Audit | undefined,
-  options: Omit<OpenInspectorOptions, 'source' | 'audit' | 'path'>,
+  options: Pick<OpenInspectorOptions, 'address' | 'hosts' | 'users' | 'usage'>,
 ) {
   if (!audit?.feed) return undefined
   return openGatewayInspector({
     ...options,
     source: 'serve',
     audit: { feed: audit.feed, redact: audit.redact },
+    trace: audit.stream.trace,
   })
 }
 

@@ -77,6 +77,7 @@ export type About = {
   readonly source: 'inspect' | 'mcp' | 'serve' | 'snapshot'
   /** Parts of the page that work here; the others say why not. */
   readonly can: {
+    readonly conversations: boolean
     readonly search: boolean
     readonly manageServers: boolean
     readonly saveHints: boolean

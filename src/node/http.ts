@@ -12,11 +12,8 @@ export const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'local
 /** The path under which a gateway serves the inspector. */
 export const INSPECTOR_PATH = '/inspect/'
 
-/**
- * Handles requests below `INSPECTOR_PATH` and checks their keys itself; `isOperator` is true if the request has the key of a
- * user who may open it.
- */
-export type InspectorHandler = (request: Request, network: string, isOperator?: boolean) => Promise<Response>
+/** Handles requests below `INSPECTOR_PATH`; checks their hosts, origins and keys itself. */
+export type InspectorHandler = (request: Request) => Promise<Response>
 
 /** Returns whether a request's target is the inspector or something below it. */
 export function isForInspector(target: string): boolean {

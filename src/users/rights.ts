@@ -6,6 +6,8 @@ import type { AccessRules, Profile, User } from './types.ts'
 export type Rights = {
   /** Equal for two profiles with the same rules. */
   readonly id: string
+  /** Has no rules: nothing is hidden, whatever servers there will be. */
+  readonly seesEverything: boolean
   seesServer(server: string): boolean
   /** Returns whether the user may see a tool. @param tool - Its name on the server. */
   seesTool(server: string, tool: string): boolean
@@ -25,8 +27,10 @@ export function rightsOf(profile: Profile): Rights {
 
 function createRights({ servers, tools }: Pick<Profile, 'servers' | 'tools'>): Rights {
   const seesServer = (server: string) => allows(servers, server)
+  const rules = [servers.allow, servers.deny, tools.allow, tools.deny]
   return {
-    id: JSON.stringify([servers.allow, servers.deny, tools.allow, tools.deny]),
+    id: JSON.stringify(rules),
+    seesEverything: rules.every((patterns) => patterns.length === 0),
     seesServer,
     seesTool: (server, tool) => seesServer(server) && allows(tools, `${server}/${tool}`),
   }

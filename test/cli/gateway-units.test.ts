@@ -7,7 +7,6 @@ import {
   drainDelayIn,
   gatewayUsersIn,
   hostsIn,
-  openInspector,
   openUpstream,
   reportServerChanges,
   savedInAll,
@@ -291,17 +290,6 @@ test('the use of users is counted in the store, or else in this process', async 
   }
   await store.close()
   expect(refused).toEqual([false, true, true, true, false, true, false, true])
-})
-
-test('the page has a key of its own on loopback, and elsewhere that of clients or operators', () => {
-  const audit = { feed: {}, redact: String } as never
-  const open = (address: string, more = {}) =>
-    openInspector({ source: 'mcp', address, path: '/inspector/', audit, ...more } as never)?.place
-  expect(open('127.0.0.1')).toMatch(/^\/inspector\/#key=[\w-]{32}$/)
-  expect([open('0.0.0.0'), open('0.0.0.0', { clientKey: 'k' }), open('0.0.0.0', { hasUsers: true })]).toEqual(
-    [undefined, '/inspector/', '/inspector/'],
-  )
-  expect(open('127.0.0.1', { clientKey: 'k' })).not.toContain('#key=k')
 })
 
 test('reports failures and idle rules of servers once', () => {

@@ -25,8 +25,11 @@ async function openWithLogin(openBrowser = browse) {
   const clientInfo = { name: 'test', version: '1' }
   const inspector = openTestInspector({
     servers: {
-      ...{ host, shelf, configs: () => [config], onChange: 'report', canManage: true },
-      login: (one) => login({ config: one, folder, clientInfo, print: notify, notify, openBrowser }),
+      ...{ host, shelf, onChange: 'report' },
+      manage: {
+        configs: () => [config],
+        login: (one) => login({ config: one, folder, clientInfo, print: notify, notify, openBrowser }),
+      },
     },
   })
   return { server, ...inspector }

@@ -387,7 +387,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     const snapshot: PageSnapshot = {
       about: sampleAbout({
         source: 'snapshot',
-        can: { search: false, manageServers: false, saveHints: false },
+        can: { conversations: true, search: false, manageServers: false, saveHints: false },
       }),
       ...{ tools, servers, events: [], time: '2026-11-17T10:00:00.000Z', notes: ['Tokens are estimates.'] },
       findings: [

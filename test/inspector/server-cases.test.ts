@@ -132,7 +132,7 @@ const tools = [
   },
 ]
 
-function open(more: object = {}) {
+function open({ manage, ...more }: { manage?: object } & { [part: string]: unknown } = {}) {
   const shelf = createPureShelf({
     tools: tools as never,
     environment: {},
@@ -143,11 +143,13 @@ function open(more: object = {}) {
     ...{
       host,
       shelf,
-      configs: () => statuses.map(({ config }) => config),
       onChange: 'hold',
-      canManage: true,
     },
-    login: async ({ name }: { name: string }) => say('login', name),
+    manage: {
+      configs: () => statuses.map(({ config }) => config),
+      login: async ({ name }: { name: string }) => say('login', name),
+      ...manage,
+    },
     pins: {
       list: async () => pinned,
       accept: async (...words: readonly unknown[]) => say('accept', ...words),
@@ -173,10 +175,9 @@ async function answer(ask: ReturnType<typeof open>['ask'], path: string, asked: 
 test('servers and tools are shown with all that is known of them', async () => {
   const { ask } = open()
   const bare = open({
-    canManage: false,
     pins: undefined,
     untrusted: undefined,
-    login: undefined,
+    manage: { login: undefined },
     onChange: 'report',
   })
   const none = openTestInspector()
@@ -184,7 +185,7 @@ test('servers and tools are shown with all that is known of them', async () => {
   for (const inspector of [{ ask }, bare, none])
     for (const path of [endpoints.about, endpoints.servers, endpoints.tools])
       lines.push(await answer(inspector.ask, path))
-  const editable = open({ editable: ['x'] })
+  const editable = open({ manage: { editable: ['x'] } })
   lines.push(await answer(editable.ask, endpoints.about))
   await expect(lines.join('\n')).toMatchFileSnapshot('./server/views.txt')
 })
@@ -209,12 +210,9 @@ test('servers are managed, pins decided and hints saved as asked, and nothing el
   const lines: string[] = []
   for (const [path, body] of bodies)
     lines.push(`${cutLong(JSON.stringify(body))} → ${await answer(ask, path, { body })}`)
-  const bare = open({ login: undefined, pins: undefined })
+  const bare = open({ manage: { login: undefined }, pins: undefined })
   lines.push(await answer(bare.ask, endpoints.serverAction, { body: { server: 'far', action: 'login' } }))
   lines.push(await answer(bare.ask, endpoints.pins, { body: { server: 'mail' } }))
-  const foreign = open({ canManage: false })
-  for (const path of [endpoints.hint, endpoints.serverAction, endpoints.pins])
-    lines.push(await answer(foreign.ask, path, { body: {} }))
   await expect(lines.join('\n')).toMatchFileSnapshot('./server/actions.txt')
 })
 
@@ -301,7 +299,7 @@ test('a hint is shown as a difference of its file', async () => {
   const text = (tools: string) =>
     `{\n  "mcpServers": {\n    "mail": {\n      "command": "run"${tools}\n    }\n  }\n}\n`
   try {
-    const { json } = open({ editable: [file], configs: () => [config] })
+    const { json } = open({ manage: { editable: [file], configs: () => [config] } })
     const diffs: string[] = []
     for (const [before, hint] of [
       ['', 'post'],

@@ -116,8 +116,8 @@ describe('a gateway without users', () => {
         protectedResource: {
           metadataAt: (path: string) => (path === '/.well-known/x' ? { resource: 'r' } : undefined),
         },
-        inspector: async ({ url }, network, isOperator) => {
-          inspected.push([new URL(url).pathname, network, isOperator])
+        inspector: async ({ url }) => {
+          inspected.push(new URL(url).pathname)
           return new Response('inspected', { status: url.endsWith('wrong') ? 401 : 200 })
         },
       },

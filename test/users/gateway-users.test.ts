@@ -12,7 +12,7 @@ import { openWithUsers, shareWithUsers } from './with-users.ts'
 /** One for what each test does with users of its own; what changes the gateway for others has one to itself. */
 const shared = shareWithUsers({
   profiles: {
-    ...{ ada: {}, bob: {}, eve: { isOperator: true } },
+    ...{ ada: {}, bob: {} },
     barred: { servers: { allow: [], deny: ['payroll'] }, tools: { allow: [], deny: ['*/github_two'] } },
     listing: { listing: 'list', resultBudget: 8 },
     ...{ reader: { resultBudget: 8 }, stranger: { resultBudget: 8 } },
@@ -21,10 +21,6 @@ const shared = shareWithUsers({
     questionHandler: { limits: { requestsPerDay: 5 } },
   },
   options: { results: {} },
-  http: {
-    inspector: async (_request: Request, _network: string, isOperator = false) =>
-      new Response(String(isOperator), { status: isOperator ? 200 : 401 }),
-  },
 })
 
 test('without a key, with a wrong one and with another’s id: 401; the health check needs none', async () => {
@@ -222,18 +218,6 @@ describe('limits', () => {
     isAway = false
     expect(await asked('ada')).toBe(usual)
   })
-})
-
-test('the inspector opens for operators and its own key, not for ordinary users', async () => {
-  const { send, bearer } = shared()
-  // The inspector answers each request with the access that it was given.
-  const inspect = async (headers: { readonly [name: string]: string }) => {
-    const { status, text } = await send({ method: 'GET', path: '/inspect/api/status', headers })
-    return [status, text]
-  }
-  expect(await inspect(bearer('ada'))).toEqual([401, 'false'])
-  expect(await inspect({})).toEqual([401, 'false'])
-  expect(await inspect(bearer('eve'))).toEqual([200, 'true'])
 })
 
 test('the events of a client name its user, and calls of hidden tools are refused for their rights', async () => {

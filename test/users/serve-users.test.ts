@@ -239,7 +239,7 @@ test('a limit of requests is refused in the shape of each API', async () => {
   expect(JSON.parse(chat.text).error.message).toContain('your limit of 0 requests per day is reached')
 })
 
-test('metrics and the inspector are for operators', async () => {
+test('metrics are for operators', async () => {
   const { url, tokens } = await openServe({ ada: {}, eve: { isOperator: true } })
   const metrics = async (key: string) =>
     (await fetch(`${url}/metrics`, { headers: { 'x-api-key': key } })).status

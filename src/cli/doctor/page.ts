@@ -33,14 +33,13 @@ async function snapshotOf(report: Report, options: DoctorPageOptions): Promise<P
     onChange,
     pins,
     untrusted,
-    canManage: false,
   }
   const harmless = harmlessData(report)
   return {
     about: {
       version: version(),
       source: 'snapshot',
-      can: { search: false, manageServers: false, saveHints: false },
+      can: { conversations: true, search: false, manageServers: false, saveHints: false },
       recording: { files: [], isLive: false, advice: RECORDING_ADVICE },
       rankers: [],
       window: report.total.window,

@@ -2,32 +2,21 @@
 import { randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import type { EventFeed } from '../../inspector/events/index.ts'
-import type { InspectedServers, Inspector, InspectorOptions } from '../../inspector/index.ts'
-import { INSPECTOR_PATH, type InspectorHandler, LOOPBACK } from '../../node/index.ts'
+import type { Inspector, InspectorOptions } from '../../inspector/index.ts'
+import { INSPECTOR_PATH, type InspectorHandler } from '../../node/index.ts'
 import type { Audit } from '../events/index.ts'
 import { version } from '../version.ts'
 
 /** Options of `openInspector`. */
 export type OpenInspectorOptions = Pick<
   InspectorOptions,
-  'source' | 'address' | 'hosts' | 'notify' | 'path'
-> & {
-  readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'>
-  /**
-   * The key of clients. Beyond loopback it also opens the page; on loopback, a key that this process generates and
-   * prints does.
-   */
-  readonly clientKey?: string | undefined
-  /** Users of the gateway may be operators, whose own keys open the page. Default: false. */
-  readonly hasUsers?: boolean | undefined
-  /** `isOperator`: the holder of the page's key started this process. */
-  readonly servers?: ((isOperator: boolean) => InspectedServers) | undefined
-}
+  'source' | 'address' | 'hosts' | 'path' | 'servers' | 'users' | 'usage' | 'trace'
+> & { readonly audit: { readonly feed: EventFeed } & Pick<Audit, 'redact'> }
 
 /** An inspector behind a command's HTTP server. */
 export type OpenedInspector = {
   readonly handle: InspectorHandler
-  /** The path to open in a browser, relative to the URL of the server. */
+  /** The path to open in a browser, relative to the URL of the server, with the key. */
   readonly place: string
   /** Ends its streams. */
   close(): void
@@ -36,40 +25,29 @@ export type OpenedInspector = {
 /** The command that records events, for pages that have nothing to show yet. */
 export const RECORDING_ADVICE = 'toolshelf mcp --audit'
 
-/**
- * Opens the inspector. Returns undefined beyond loopback without a key and users: there the page would be open to
- * everybody.
- */
-export function openInspector(options: OpenInspectorOptions): OpenedInspector | undefined {
-  const { address, clientKey, hasUsers, audit, servers, path, source, hosts, notify } = options
-  const isLocal = LOOPBACK.has(address)
-  const ownKey = isLocal || hasUsers ? randomBytes(24).toString('base64url') : undefined
-  const key = isLocal ? ownKey : (clientKey ?? ownKey)
-  if (!key) return undefined
+/** Opens the inspector, with a new key. */
+export function openInspector({ audit, ...options }: OpenInspectorOptions): OpenedInspector {
+  const { source, path } = options
+  const key = randomBytes(24).toString('base64url')
   let inspector: Promise<Inspector> | undefined
   const load = async () => {
     const { createInspector, loadPage } = await import('../../inspector/index.ts')
     return createInspector({
+      ...options,
       version: version(),
-      source,
       feed: audit.feed,
       redact: audit.redact,
       advice: source === 'serve' ? 'toolshelf serve --audit' : RECORDING_ADVICE,
-      servers: servers?.(isLocal),
       home: homeOrNone(),
       key,
-      path,
-      address,
-      hosts,
-      notify,
       page: loadPage,
     })
   }
   return {
-    place: isLocal ? `${path}#key=${key}` : path,
-    async handle(request, network, isOperator) {
+    place: `${path}#key=${key}`,
+    async handle(request) {
       inspector ??= load()
-      return (await inspector).handle(request, network, isOperator)
+      return (await inspector).handle(request)
     },
     close() {
       void inspector?.then((opened) => opened.close())
@@ -78,9 +56,7 @@ export function openInspector(options: OpenInspectorOptions): OpenedInspector | 
 }
 
 /** Opens the inspector of a gateway, below its own URL. */
-export function openGatewayInspector(
-  options: Omit<OpenInspectorOptions, 'path'>,
-): OpenedInspector | undefined {
+export function openGatewayInspector(options: Omit<OpenInspectorOptions, 'path'>): OpenedInspector {
   return openInspector({ ...options, path: INSPECTOR_PATH })
 }
 

@@ -28,7 +28,7 @@ import { loginHint, personalParts, pinsHint, storedLogins } from '../servers/ind
 import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
-import type { McpInspectorOptions, openMcpInspector } from './mcp-inspector.ts'
+import type { InspectedParts, McpInspectorOptions } from './mcp-inspector.ts'
 import { reportServerChanges } from './notices.ts'
 
 /** The host with everything around it. */
@@ -38,7 +38,7 @@ export type OpenedHost = {
   configure(servers: readonly ServerConfig[]): Promise<void>
   /** The gateway in front of the host; its modules are loaded now. */
   gateway(): Promise<McpGateway>
-  /** The inspector of this host; undefined if it is off, or would be open to everybody. */
+  /** The inspector of this host; undefined if it is off. */
   inspector(options: McpInspectorOptions): Promise<OpenedInspector | undefined>
   /** Takes events that belong to no conversation; undefined if nobody listens. */
   readonly trace: TraceListener | undefined
@@ -135,7 +135,7 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
     personal?.configure(parts.split(next).personal)
     return host.configure(parts.split(next).servers)
   }
-  const inspected = { host, shelf, configs: () => configs, onChange: settings.onChange, pins }
+  const inspected = { configs: () => configs, onChange: settings.onChange, pins }
   const inspector = (options: McpInspectorOptions) =>
     openInspector(inspected, isInspected ? audit : undefined, options)
   async function closeEvents(): Promise<void> {
@@ -147,7 +147,7 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
 
 /** Opens the inspector's part of the gateway; undefined if no events are kept for it. */
 async function openInspector(
-  inspected: Parameters<typeof openMcpInspector>[0],
+  inspected: InspectedParts,
   audit: ReturnType<typeof openAudit>,
   options: McpInspectorOptions,
 ) {

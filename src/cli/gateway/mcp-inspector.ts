@@ -1,31 +1,40 @@
-// The inspector of `toolshelf mcp --http`: shows the events and the servers of the gateway.
+// The inspector of `toolshelf mcp --http`: shows the events of the gateway, and its servers as the reader's clients see them.
 import type { EventFeed } from '../../inspector/events/index.ts'
 import type { InspectedServers } from '../../inspector/index.ts'
 import { thisMachine } from '../../mcp/config/index.ts'
+import type { McpGateway } from '../../mcp/gateway/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
 import type { Audit } from '../events/index.ts'
 import { editableFiles } from '../servers/index.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 
 /** Options of `openMcpInspector`. */
-export type McpInspectorOptions = Pick<
-  OpenInspectorOptions,
-  'address' | 'hosts' | 'clientKey' | 'hasUsers' | 'notify'
-> & {
+export type McpInspectorOptions = Pick<OpenInspectorOptions, 'address' | 'hosts' | 'users' | 'usage'> & {
+  readonly gateway: Pick<McpGateway, 'viewOf'>
   /** The files of `--config`. */
   readonly named: readonly string[] | undefined
 }
 
-/** Opens the inspector; returns undefined if it would be open to everybody. */
+/** What only the holder of the printed key sees, and what is the same for all. */
+export type InspectedParts = Pick<InspectedServers, 'onChange' | 'pins'> & {
+  readonly configs: () => readonly ServerConfig[]
+}
+
+/** Opens the inspector. */
 export function openMcpInspector(
-  shown: Pick<InspectedServers, 'host' | 'shelf' | 'configs' | 'onChange' | 'pins'>,
+  { onChange, pins, configs }: InspectedParts,
   audit: Audit & { readonly feed: EventFeed },
-  { named, ...options }: McpInspectorOptions,
-): OpenedInspector | undefined {
-  const editable = editableFiles(named, thisMachine())
+  { named, gateway, ...options }: McpInspectorOptions,
+): OpenedInspector {
+  const manage = { configs, editable: editableFiles(named, thisMachine()) }
   return openGatewayInspector({
     ...options,
     source: 'mcp',
     audit,
-    servers: (canManage) => ({ ...shown, canManage, editable }),
+    trace: audit.stream.trace,
+    servers(user) {
+      const { host, shelf } = gateway.viewOf(user)
+      return { host, shelf, onChange, ...(user ? {} : { pins, manage }) }
+    },
   })
 }

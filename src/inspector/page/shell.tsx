@@ -111,6 +111,7 @@ const CONNECTIONS: { readonly [state in ConnectionState]: string } = {
   live: 'live',
   ended: 'recorded',
   lost: 'connection lost',
+  hidden: 'no events',
   locked: 'key needed',
 }
 

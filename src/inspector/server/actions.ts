@@ -3,13 +3,13 @@ import { errorMessage, type Fields } from '../../lib/index.ts'
 import type { ServerAction, ServerView } from '../api.ts'
 import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
 import { actionsOf, serverView, statusOf } from './server-views.ts'
-import type { InspectedServers } from './types.ts'
+import type { ManagedServers } from './types.ts'
 
 /** Runs an action and returns the server after it. */
-export async function runAction(servers: InspectedServers, input: Fields): Promise<ServerView> {
+export async function runAction(servers: ManagedServers, input: Fields): Promise<ServerView> {
   const name = readText(input.server, 'server', MAX_NAME_LENGTH)
   const status = statusOf(servers, name)
-  const possible = actionsOf(status, servers.login !== undefined)
+  const possible = actionsOf(status, servers.manage.login !== undefined)
   const action = possible.find((one) => one === input.action)
   if (!action)
     throw new InspectorFailure(
@@ -25,7 +25,7 @@ export async function runAction(servers: InspectedServers, input: Fields): Promi
 }
 
 const actions: {
-  readonly [action in ServerAction]: (servers: InspectedServers, name: string) => Promise<unknown>
+  readonly [action in ServerAction]: (servers: ManagedServers, name: string) => Promise<unknown>
 } = {
   start: ({ host }, name) => host.connect(name),
   stop: ({ host }, name) => host.disconnect(name),
@@ -34,7 +34,7 @@ const actions: {
     await host.disconnect(name)
     await host.connect(name)
   },
-  async login({ host, login, configs }, name) {
+  async login({ host, manage: { login, configs } }, name) {
     const config = configs().find((one) => one.name === name)
     if (!config || !login) throw new Error(`run "toolshelf login ${name}" in a terminal`)
     await login(config)

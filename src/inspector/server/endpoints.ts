@@ -9,13 +9,15 @@ import { saveHint } from './hints.ts'
 import { changePins } from './pin-changes.ts'
 import { RANKERS, searchPlayground } from './playground.ts'
 import { InspectorFailure, readNames } from './read-input.ts'
+import type { FindReader, Reader } from './readers.ts'
 import { serverViews } from './server-views.ts'
 import { toolPieces } from './tool-views.ts'
-import type { InspectedServers, InspectorOptions } from './types.ts'
+import type { InspectedServers, InspectorOptions, ManagedServers } from './types.ts'
 
 /** A request to an endpoint. */
 export type EndpointCall = {
   readonly request: Request
+  readonly reader: Reader
   readonly query: URLSearchParams
   readonly input: Fields
 }
@@ -37,25 +39,18 @@ const WINDOW = 200_000
  */
 export function createEndpointTable(
   options: InspectorOptions,
+  findReader: FindReader,
   closing: AbortSignal,
 ): ReadonlyMap<string, Endpoint> {
   const { feed } = options
   let streams = 0
 
   const get = (run: Endpoint['run']): Endpoint => ({ method: 'GET', run })
-  const post = (run: (servers: InspectedServers, input: Fields) => Promise<unknown>): Endpoint => ({
-    method: 'POST',
-    run: async ({ input }) => respondJson(await run(serversOf(options), input)),
-  })
+  const post = (run: Endpoint['run']): Endpoint => ({ method: 'POST', run })
+  const manage = (run: (servers: ManagedServers, input: Fields) => Promise<unknown>) =>
+    post(async ({ reader, input }) => respondJson(await run(managedBy(reader, options), input)))
 
-  const manage = (run: (servers: InspectedServers, input: Fields) => Promise<unknown>) =>
-    post(async (servers, input) => {
-      if (!servers.canManage)
-        throw new InspectorFailure(403, 'only the operator may do this, on the machine itself')
-      return run(servers, input)
-    })
-
-  /** The stream ends with its reader, and counts until then. */
+  /** The stream ends with its reader, and when their key opens the page no longer; it counts until then. */
   async function* eventPieces(
     { request, query }: EndpointCall,
     ending: AbortSignal,
@@ -63,17 +58,25 @@ export function createEndpointTable(
     const signal = AbortSignal.any([request.signal, closing, ending])
     const since = query.get('since') ?? undefined
     try {
-      for await (const batch of feed.read({ signal, since, isFollowing: true })) yield linesOf(batch)
+      for await (const batch of feed.read({ signal, since, isFollowing: true })) {
+        const mayRead = await findReader(request).then(
+          ({ seesConversations }) => seesConversations,
+          () => false,
+        )
+        if (!mayRead) return
+        yield linesOf(batch)
+      }
     } finally {
       streams--
     }
   }
 
   return new Map<string, Endpoint>([
-    [endpoints.about, get(async () => respondJson(aboutOf(options)))],
+    [endpoints.about, get(async ({ reader }) => respondJson(aboutOf(options, reader)))],
     [
       endpoints.events,
       get(async (call) => {
+        requireConversations(call.reader)
         if (streams >= MAX_STREAMS)
           throw new InspectorFailure(503, `${MAX_STREAMS} pages are open already; close one`)
         streams++
@@ -84,44 +87,65 @@ export function createEndpointTable(
     ],
     [
       endpoints.servers,
-      get(async () => respondJson(options.servers ? await serverViews(options.servers) : [])),
+      get(async ({ reader }) => respondJson(reader.servers ? await serverViews(reader.servers) : [])),
     ],
-    [endpoints.tools, get(async () => respondPieces(toolPieces(options.servers), JSON_TYPE))],
-    [endpoints.search, post((servers, input) => searchPlayground(servers, input))],
+    [endpoints.tools, get(async ({ reader }) => respondPieces(toolPieces(reader.servers), JSON_TYPE))],
+    [
+      endpoints.search,
+      post(async ({ reader, input }) =>
+        respondJson(
+          await searchPlayground(serversOf(reader, options), input, () => reader.count('searches')),
+        ),
+      ),
+    ],
     [endpoints.hint, manage((servers, input) => saveHint(servers, input))],
     [endpoints.serverAction, manage((servers, input) => runAction(servers, input))],
     [endpoints.pins, manage((servers, input) => changePins(servers, input))],
     [
       endpoints.export,
-      {
-        method: 'POST',
-        run: async ({ input, request }) => {
-          const wanted = input.conversations
-          const conversations = wanted === undefined ? undefined : readNames(wanted, 'conversations')
-          return respondPieces(exportEvents(options, conversations, request.signal), JSON_TYPE)
-        },
-      },
+      post(async ({ reader, input, request }) => {
+        requireConversations(reader)
+        const wanted = input.conversations
+        const conversations = wanted === undefined ? undefined : readNames(wanted, 'conversations')
+        return respondPieces(exportEvents(options, conversations, request.signal), JSON_TYPE)
+      }),
     ],
   ])
 }
 
-function serversOf({ servers, source }: InspectorOptions): InspectedServers {
+function serversOf({ servers }: Reader, { source }: InspectorOptions): InspectedServers {
   if (servers) return servers
   throw new InspectorFailure(404, `toolshelf ${source} has no MCP servers; "toolshelf inspect" starts yours`)
 }
 
-function aboutOf({ version, source, feed, advice, servers }: InspectorOptions): About {
-  const has = servers !== undefined
+function managedBy(reader: Reader, options: InspectorOptions): ManagedServers {
+  const servers = serversOf(reader, options)
+  const { manage } = servers
+  if (manage) return { ...servers, manage }
+  throw new InspectorFailure(403, 'this needs the key that the process printed when it started')
+}
+
+function requireConversations({ seesConversations }: Reader): void {
+  if (seesConversations) return
+  throw new InspectorFailure(
+    403,
+    'your profile hides servers or tools, and conversations of others name them',
+  )
+}
+
+function aboutOf({ version, source, feed, advice }: InspectorOptions, reader: Reader): About {
+  const { servers, seesConversations } = reader
   return {
     version,
     source,
     can: {
-      search: has,
-      manageServers: servers?.canManage === true,
-      saveHints: servers?.canManage === true && (servers.editable?.length ?? 0) > 0,
+      conversations: seesConversations,
+      search: servers !== undefined,
+      manageServers: servers?.manage !== undefined,
+      saveHints: (servers?.manage?.editable?.length ?? 0) > 0,
     },
     recording: { files: feed.files, isLive: true, advice },
-    rankers: has ? RANKERS : [],
+    rankers: servers ? RANKERS : [],
     window: WINDOW,
   }
 }

@@ -4,20 +4,17 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { errorMessage, isFields } from '../../lib/index.ts'
-import { createBodies, createHostAccess, createKeyCheck } from '../../node/index.ts'
+import { createBodies, createHostAccess } from '../../node/index.ts'
 import { createEndpointTable, type Endpoint } from './endpoints.ts'
 import { respond, respondJson } from './headers.ts'
 import { pageHtml } from './page.ts'
 import { InspectorFailure } from './read-input.ts'
+import { createFindReader } from './readers.ts'
 import type { InspectorOptions } from './types.ts'
 
 /** The inspector of one process. */
 export type Inspector = {
-  /**
-   * @param network - Identifies the client's address, so that wrong keys can be counted.
-   * @param isOperator - The request has another key that opens the inspector.
-   */
-  handle(request: Request, network: string, isOperator?: boolean): Promise<Response>
+  handle(request: Request): Promise<Response>
   /** Ends the streams of events. */
   close(): void
 }
@@ -34,16 +31,16 @@ const MAX_POSTS = 8
  * A page of another origin can neither read an answer nor send the key: its CORS preflight is refused.
  */
 export function createInspector(options: InspectorOptions): Inspector {
-  const { path, key, notify } = options
+  const { path } = options
   const access = createHostAccess(options.address, options.hosts ?? [])
-  const checkKey = createKeyCheck(key, notify)
+  const findReader = createFindReader(options)
   const bodies = createBodies({ maxBytes: MAX_BODY_BYTES, maxTotalBytes: MAX_HELD_BYTES })
   const closing = new AbortController()
-  const table = createEndpointTable(options, closing.signal)
+  const table = createEndpointTable(options, findReader, closing.signal)
   const files = createFiles(options)
   let posts = 0
 
-  async function handle(request: Request, network: string, isOperator = false): Promise<Response> {
+  async function handle(request: Request): Promise<Response> {
     try {
       const host = request.headers.get('host') ?? ''
       if (!access.allowsHost(host))
@@ -57,12 +54,6 @@ export function createInspector(options: InspectorOptions): Inspector {
       if (file) return file
       const endpoint = name === undefined ? undefined : table.get(name)
       if (!endpoint) throw new InspectorFailure(404, `no such path: ${pathname.slice(0, 200)}`)
-      const refused = isOperator ? undefined : checkKey(request.headers.get('authorization'), network)
-      if (refused) {
-        const wait = refused.retryAfter
-        const more = wait === undefined ? undefined : { 'retry-after': String(wait) }
-        return respondJson({ error: refused.message }, refused.status, more)
-      }
       return await answer(endpoint, request, searchParams)
     } catch (error) {
       return failed(error)
@@ -71,9 +62,11 @@ export function createInspector(options: InspectorOptions): Inspector {
 
   async function answer(endpoint: Endpoint, request: Request, query: URLSearchParams): Promise<Response> {
     const { method, run } = endpoint
+    const reader = await findReader(request)
+    await reader.count('requests')
     if (request.method !== method)
       throw new InspectorFailure(405, `this path takes ${method}, not ${request.method}`)
-    if (method === 'GET') return run({ request, query, input: {} })
+    if (method === 'GET') return run({ request, reader, query, input: {} })
     if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? ''))
       throw new InspectorFailure(415, 'send JSON with "Content-Type: application/json"')
     if (posts >= MAX_POSTS) throw new InspectorFailure(503, 'too many requests at once; try again')
@@ -83,7 +76,7 @@ export function createInspector(options: InspectorOptions): Inspector {
       if ('status' in body) throw new InspectorFailure(body.status, body.message)
       body.release()
       if (!isFields(body.value)) throw new InspectorFailure(400, 'the body must be a JSON object')
-      return await run({ request, query, input: body.value })
+      return await run({ request, reader, query, input: body.value })
     } finally {
       posts--
     }
@@ -102,7 +95,10 @@ function isSameOrigin(request: Request, host: string): boolean {
 }
 
 function failed(error: unknown): Response {
-  if (error instanceof InspectorFailure) return respondJson({ error: error.message }, error.status)
+  if (error instanceof InspectorFailure) {
+    const { message, status, retryAfter } = error
+    return respondJson({ error: message }, status, retryAfter ? { 'retry-after': String(retryAfter) } : {})
+  }
   return respondJson({ error: errorMessage(error).slice(0, 2000) }, 500)
 }
 

@@ -8,7 +8,7 @@ import { createTextRedactor } from '../../mcp/redact/index.ts'
 import { lockFile } from '../../node/index.ts'
 import type { HintView } from '../api.ts'
 import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
-import type { InspectedServers } from './types.ts'
+import type { ManagedServers } from './types.ts'
 import { unifiedDiff } from './unified-diff.ts'
 
 const MAX_HINT_LENGTH = 500
@@ -16,8 +16,9 @@ const MAX_HINT_LENGTH = 500
 const MAX_HOLD_MS = 10_000
 
 /** Returns the change that a hint would make, or makes it if it is confirmed. */
-export async function saveHint(servers: InspectedServers, input: Fields): Promise<HintView> {
-  const { shelf, configs, editable = [] } = servers
+export async function saveHint(servers: ManagedServers, input: Fields): Promise<HintView> {
+  const { shelf, manage } = servers
+  const { configs, editable = [] } = manage
   const name = readText(input.tool, 'tool', MAX_NAME_LENGTH)
   const hint = readText(input.hint, 'hint', MAX_HINT_LENGTH)
   if (/\p{Cc}/u.test(hint)) throw new InspectorFailure(400, 'a hint is one line of plain text')

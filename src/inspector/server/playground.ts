@@ -29,8 +29,15 @@ const LIMIT = 10
 const MAX_HITS = 50
 const MAX_DESCRIPTION_LENGTH = 300
 
-/** Runs a search of the page. */
-export async function searchPlayground({ shelf }: InspectedServers, input: Fields): Promise<SearchView> {
+/**
+ * Runs a search of the page.
+ * @param count - Called before each ranking; throws if the reader may search no more.
+ */
+export async function searchPlayground(
+  { shelf }: InspectedServers,
+  input: Fields,
+  count: () => Promise<void>,
+): Promise<SearchView> {
   const query = readText(input.query, 'query', MAX_QUERY_LENGTH).trim()
   if (query === '') throw new InspectorFailure(400, '"query" is empty')
   const limit = limitIn(input.limit)
@@ -42,7 +49,10 @@ export async function searchPlayground({ shelf }: InspectedServers, input: Field
   const { tools, expected } = withChange(pool.tools, original, change)
   const rankings: RankingView[] = []
   const compared = rankersIn(input.rankers)
-  for (const ranker of compared) rankings.push(await rankingOf(ranker, { tools, query, limit, expected }))
+  for (const ranker of compared) {
+    await count()
+    rankings.push(await rankingOf(ranker, { tools, query, limit, expected }))
+  }
   const { translation } = await explainHits(tools, query, [], 'hybrid')
   return {
     query,
@@ -53,7 +63,7 @@ export async function searchPlayground({ shelf }: InspectedServers, input: Field
     rankings,
     // The page asks ranker by ranker: what would lift the tool is tried once, on the default one.
     suggestions:
-      expected && compared.includes(RANKERS[0]) ? await suggestChanges(tools, query, expected) : [],
+      expected && compared.includes(RANKERS[0]) ? await suggestChanges(tools, query, expected, count) : [],
   }
 }
 

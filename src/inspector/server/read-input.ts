@@ -3,10 +3,13 @@
 /** Thrown to answer a request with an error. */
 export class InspectorFailure extends Error {
   readonly status: number
+  /** Seconds after which the reader may try again. */
+  readonly retryAfter: number | undefined
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, retryAfter?: number) {
     super(message)
     this.status = status
+    this.retryAfter = retryAfter
   }
 }
 

@@ -65,7 +65,7 @@ async function changesOf({ pins }: ShownServers): Promise<Changes> {
 
 function viewOf(
   status: ServerStatus,
-  { onChange, login, canManage }: ShownServers,
+  { onChange, manage }: ShownServers,
   changes: Changes,
   costs: Costs,
 ): ServerView {
@@ -90,7 +90,7 @@ function viewOf(
     problems: status.problems
       .slice(0, MAX_FINDINGS)
       .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
-    actions: canManage ? actionsOf(status, login !== undefined) : [],
+    actions: manage ? actionsOf(status, manage.login !== undefined) : [],
   }
 }
 

@@ -17,12 +17,17 @@ const WORTHWHILE = 50
 /** Milliseconds after which no further candidate is tried. */
 const MAX_TRIAL_MS = 3000
 
-/** Returns the changes that help, best first. */
+/**
+ * Returns the changes that help, best first.
+ * @param count - Called before each try; throws if the reader may search no more.
+ */
 export async function suggestChanges(
   tools: readonly PoolTool[],
   query: string,
   expected: PoolTool,
+  count: () => Promise<void>,
 ): Promise<Suggestion[]> {
+  await count()
   const before = await rankOf(tools, query, expected, tools.length)
   if (before.rank === 1) return []
   const candidates = await candidatesFor(tools, query, expected, before.winners)
@@ -30,6 +35,7 @@ export async function suggestChanges(
   const startedAt = performance.now()
   for (const { kind, text } of candidates) {
     if (performance.now() - startedAt > MAX_TRIAL_MS) break
+    await count()
     const value = kind === 'description' ? `${text}. ${textOf(expected.definition.description)}` : text
     const changed = withChange(tools, expected, { [kind]: value })
     const { rank } = await rankOf(changed.tools, query, changed.expected!, WORTHWHILE)

@@ -1,8 +1,9 @@
 // Types of what a process passes to the inspector: the source of events, and the servers that it may show and use.
-import type { Shelf } from '../../core/index.ts'
+import type { Shelf, TraceListener } from '../../core/index.ts'
 import type { GatewaySettings } from '../../mcp/config/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import type { Pins } from '../../mcp/pins/index.ts'
+import type { Authenticator, UsageMeter, User } from '../../users/index.ts'
 import type { About } from '../api.ts'
 import type { EventFeed } from '../events/index.ts'
 
@@ -15,31 +16,35 @@ export type ShownServer = {
   readonly does: readonly string[]
 }
 
-/** The servers that the inspector shows and uses. */
+/** The servers that a reader sees. */
 export type InspectedServers = {
+  /** The host as the reader's clients have it. */
   readonly host: McpHost
-  /** Where the host puts their tools. */
+  /** The tools that the reader's clients can search. */
   readonly shelf: Shelf
-  /** The configurations in use, with their secrets, which are hidden in everything that the inspector sends. */
-  readonly configs: () => readonly ServerConfig[]
   readonly onChange: GatewaySettings['onChange']
-  /** The reader is the operator, who may start and stop servers, accept changes and save hints. */
-  readonly canManage: boolean
+  /** Definitions as they were accepted, of all servers: only for a reader who sees everything. */
   readonly pins?: Pins | undefined
   readonly untrusted?: readonly ShownServer[] | undefined
+  /** What only the holder of the key that the process printed may use. */
+  readonly manage?: ServerManagement | undefined
+}
+
+/** What starts and stops servers, accepts changes and saves hints. */
+export type ServerManagement = {
+  /** The configurations in use, with their secrets, which are hidden in everything that the inspector sends. */
+  readonly configs: () => readonly ServerConfig[]
   /** Files that hints may be saved in: the user's own configuration. */
   readonly editable?: readonly string[] | undefined
   /** Logs the user in to a remote server, in a browser of this machine. */
   readonly login?: ((config: ServerConfig) => Promise<unknown>) | undefined
 }
 
-/** The read-only part of `InspectedServers`. */
-export type ShownServers = Pick<
-  InspectedServers,
-  'shelf' | 'onChange' | 'canManage' | 'pins' | 'untrusted' | 'login'
-> & {
-  readonly host: Pick<McpHost, 'status'>
-}
+/** Servers of a reader who may manage them. */
+export type ManagedServers = InspectedServers & { readonly manage: ServerManagement }
+
+/** What is shown of `InspectedServers`. */
+export type ShownServers = Omit<InspectedServers, 'host'> & { readonly host: Pick<McpHost, 'status'> }
 
 /** Options of `createInspector`. */
 export type InspectorOptions = {
@@ -48,13 +53,22 @@ export type InspectorOptions = {
   readonly feed: EventFeed
   /** How to record events: a command to copy. */
   readonly advice: string
-  /** Without servers, the page shows events alone. */
-  readonly servers?: InspectedServers | undefined
+  /**
+   * Returns what a user sees of the servers; without a user, what the holder of the printed key sees. Without servers, the
+   * page shows events alone.
+   */
+  readonly servers?: ((user: User | undefined) => InspectedServers) | undefined
+  /** Finds the users of keys, of whom operators may open the page. */
+  readonly users?: Pick<Authenticator, 'authenticate'> | undefined
+  /** Counts the requests and searches of users who have a limit. */
+  readonly usage?: UsageMeter | undefined
+  /** Receives an event for each request that a limit refuses. */
+  readonly trace?: TraceListener | undefined
   /** Hides secrets in exports. */
   readonly redact: (text: string) => string
   /** The folder that exports write as `~`. */
   readonly home?: string | undefined
-  /** The key that every request to an endpoint carries. */
+  /** The key that the process printed when it started; its holder may do everything. It must be random and long. */
   readonly key: string
   /** Where the page is: `/`, or a path that ends in a slash. */
   readonly path: string
@@ -62,7 +76,6 @@ export type InspectorOptions = {
   readonly address: string
   /** Additional host names that requests may use. */
   readonly hosts?: readonly string[] | undefined
-  readonly notify?: ((message: string) => void) | undefined
   /** The page's files. */
   readonly page: () => Promise<PageFiles>
 }

@@ -86,10 +86,10 @@ export type McpGateway = {
   /** Calls the listener at changes that the user can see, for stateless clients, which have no server to notify. */
   readonly onChange: (listener: (event: HostEvent) => void, user?: User) => () => void
   /**
-   * Returns an id of what a user sees, the same for users with the same rights.
+   * Returns what the clients of a user see; its id is the same for users with the same rights.
    * @internal
    */
-  readonly viewId: (user: User | undefined) => string
+  readonly viewOf: (user: User | undefined) => Pick<ClientView, 'id' | 'shelf' | 'host'>
   /** Returns a URI as clients see it. */
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
@@ -154,7 +154,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     host,
     serve: (client) => serveClient(parts, client),
     onChange: (listener, user) => onViewChange(viewOf(user), listener),
-    viewId: (user) => viewOf(user).id,
+    viewOf,
     uriFor: addresses.uri,
     clients: () => clients.all().length,
     peers,

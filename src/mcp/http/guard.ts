@@ -39,18 +39,15 @@ export type Guard = {
    * @param hasSession - Whether the client knows a session id, so that wrong keys from its address do not block it.
    */
   admit(request: Request, network: string, hasSession: boolean): Promise<AdmittedClient | Response>
-  /** Returns whether the request has the key of a user who may open the inspector. */
-  isOperator(request: Request, network: string): Promise<boolean>
-  /** Counts a key that the inspector refused. */
-  countWrongKey(network: string): void
 }
 
 /** Creates the guard of a gateway. */
 export function createGuard({ address, key, users, hosts, notify }: GuardOptions): Guard {
   const access = createHostAccess(address, hosts)
   const names = [...localhostAllowedHostnames(), address, ...hosts]
-  const wrongKeys = createWrongKeys({ notify })
-  const admit = users ? createUserCheck(users, key, wrongKeys) : createPlainCheck(key, notify)
+  const admit = users
+    ? createUserCheck(users, key, createWrongKeys({ notify }))
+    : createPlainCheck(key, notify)
   return {
     checkHost: (request) =>
       (access.isAnyHost ? undefined : hostHeaderValidationResponse(request, names)) ??
@@ -60,14 +57,6 @@ export function createGuard({ address, key, users, hosts, notify }: GuardOptions
       if (!('status' in outcome)) return outcome
       return refusal(outcome.status, outcome.message, outcome)
     },
-    async isOperator(request, network) {
-      const token = bearerIn(request.headers.get('authorization'))
-      if (!users || token === undefined) return false
-      if (!users.recall(token) && wrongKeys.waitSeconds(network) > 0) return false
-      const outcome = await users.authenticate(token)
-      return !isRefusal(outcome) && outcome.profile.isOperator === true
-    },
-    countWrongKey: (network) => users && wrongKeys.add(network),
   }
 }
 

@@ -52,7 +52,7 @@ export function createRequestHandler(options: RequestHandlerOptions) {
     if (stranger) return stranger
     const metadata = protectedResource?.metadataAt(pathname)
     if (metadata) return Response.json(metadata, { headers: METADATA_HEADERS })
-    if (inspector && isForInspector(pathname)) return inspect(inspector, guard, request, network)
+    if (inspector && isForInspector(pathname)) return inspector(request)
     const admitted = await guard.admit(
       request,
       network,
@@ -174,12 +174,6 @@ function createAnswer({ sessions, stateless }: RequestHandlerOptions) {
       return response
     })
   }
-}
-
-async function inspect(inspector: InspectorHandler, guard: Guard, request: Request, network: string) {
-  const response = await inspector(request, network, await guard.isOperator(request, network))
-  if (response.status === 401 && request.headers.has('authorization')) guard.countWrongKey(network)
-  return response
 }
 
 /** Refuses a body with too many messages or values, or with more than the user may still send. Each message counts. */

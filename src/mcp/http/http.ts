@@ -63,8 +63,8 @@ export type McpHttpOptions = {
   readonly trace?: TraceListener | undefined
   /** Called with wrong keys, for the operator. */
   readonly notify?: (message: string) => void
-  /** Handles requests below `/inspect`; checks their keys itself, unless `isOperator`. */
-  readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
+  /** Handles requests below `/inspect`; checks their hosts, origins and keys itself. */
+  readonly inspector?: (request: Request) => Promise<Response>
   /** Files of a certificate and its key: serves HTTPS, and reloads them when they change. */
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */

@@ -52,7 +52,7 @@ export function createStateless(gateway: McpGateway, { isLocal }: { readonly isL
   }
 
   function handlerFor(user: User | undefined): McpHttpHandler {
-    const id = gateway.viewId(user)
+    const id = gateway.viewOf(user).id
     const found = handlers.get(id) ?? create(user)
     handlers.delete(id)
     handlers.set(id, found)

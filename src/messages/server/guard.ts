@@ -49,8 +49,6 @@ export type AuthenticatedClient = {
 export type RequestGuard = {
   /** Authenticates a request or throws a `RefusedRequest`. */
   admit(incoming: IncomingMessage): Promise<AuthenticatedClient>
-  /** Whether a request has the key of a user who may open the inspector. */
-  isOperator(incoming: IncomingMessage): Promise<boolean>
 }
 
 /** Creates a guard. */
@@ -85,8 +83,6 @@ export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
       const client = await identify(headersOf(incoming), networkOf(incoming))
       return { ...client, headers: forwarded(client.headers, incoming) }
     },
-    isOperator: async (incoming) =>
-      (await userGuard?.isOperator(headersOf(incoming), networkOf(incoming))) ?? false,
   }
 }
 

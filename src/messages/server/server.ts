@@ -75,8 +75,8 @@ export type MessagesHttpOptions = {
   readonly notify?: (message: string) => void
   /** Called once per request, when it has ended. */
   readonly onDone?: (done: RequestRecord) => void
-  /** Answers requests below `/inspect`, and checks their keys on its own. They are neither counted nor reported. */
-  readonly inspector?: (request: Request, network: string, isOperator?: boolean) => Promise<Response>
+  /** Handles requests below `/inspect`; checks their hosts, origins and keys itself. They are not reported. */
+  readonly inspector?: (request: Request) => Promise<Response>
   /** Files of a certificate and its key: serves HTTPS, and reads them again when they change. */
   readonly tls?: TlsFiles
   /** Addresses or subnets of proxies, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Default: none. */
@@ -163,11 +163,7 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
   const server = createHttpServer(tls, connectionLimits(requestTimeoutMs), listener)
   async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { inspector } = options
-    if (inspector && isForInspector(incoming.url ?? '')) {
-      return answerNode(incoming, outgoing, async (request) =>
-        inspector(request, networkOf(incoming), await guard.isOperator(incoming)),
-      )
-    }
+    if (inspector && isForInspector(incoming.url ?? '')) return answerNode(incoming, outgoing, inspector)
     const started = performance.now()
     const gone = new AbortController()
     const context = newContext(incoming, outgoing, gone.signal)

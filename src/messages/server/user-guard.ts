@@ -10,8 +10,6 @@ import type { AuthenticatedClient } from './guard.ts'
 export type UserGuard = {
   /** Returns the client, or throws a `RefusedRequest`. */
   admit(headers: Headers, network: string): Promise<AuthenticatedClient>
-  /** Whether these headers have the key of a user who may open the inspector. */
-  isOperator(headers: Headers, network: string): Promise<boolean>
 }
 
 /** Creates a guard. */
@@ -36,12 +34,6 @@ export function createUserGuard(users: Authenticator, notify?: (message: string)
       const user = await userOf(token, network)
       if (isRefusal(user)) throw refuseUser(user)
       return { headers: others, user, key: keyFor(user) }
-    },
-    async isOperator(headers, network) {
-      const { token } = withoutUserKeys(headers)
-      if (token === undefined) return false
-      const user = await userOf(token, network)
-      return !isRefusal(user) && user.profile.isOperator === true
     },
   }
 }

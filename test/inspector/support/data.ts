@@ -8,7 +8,7 @@ export function sampleAbout(part: Partial<About> = {}): About {
   return {
     version: '0.1.0',
     source: 'inspect',
-    can: { search: true, manageServers: true, saveHints: true },
+    can: { conversations: true, search: true, manageServers: true, saveHints: true },
     recording: { files: ['audit.jsonl'], isLive: true, advice: 'toolshelf mcp --audit' },
     rankers: ['hybrid', 'lexical', 'bm25'],
     window: 200_000,

@@ -1,7 +1,11 @@
 // An inspector without a port: requests are objects, as its handler takes them.
 import type { TraceRecord } from '../../../src/core/index.ts'
 import { createEventRing } from '../../../src/inspector/events/index.ts'
-import { createInspector, type InspectorOptions } from '../../../src/inspector/index.ts'
+import {
+  createInspector,
+  type InspectedServers,
+  type InspectorOptions,
+} from '../../../src/inspector/index.ts'
 import type { Loose } from '../../support/talk.ts'
 
 export const KEY = 'the-key-of-this-process'
@@ -14,11 +18,14 @@ export type Asked = {
   readonly body?: unknown
   /** Sent along unless this is false. */
   readonly key?: string | false
-  readonly network?: string
   readonly signal?: AbortSignal
 }
 
-export function openTestInspector(options: Partial<InspectorOptions> = {}) {
+type Options = Partial<Omit<InspectorOptions, 'servers'>> & {
+  readonly servers?: InspectedServers
+}
+
+export function openTestInspector({ servers, ...options }: Options = {}) {
   const ring = createEventRing({ redact: (text) => text.replaceAll('hunter2', '[hidden]') })
   const inspector = createInspector({
     version: '1.2.3',
@@ -30,10 +37,11 @@ export function openTestInspector(options: Partial<InspectorOptions> = {}) {
     path: '/',
     address: '127.0.0.1',
     page: async () => ({ script: 'run()', style: 'a{}' }),
+    ...(servers ? { servers: () => servers } : {}),
     ...options,
   })
   const ask = (path: string, asked: Asked = {}) => {
-    const { body, key = KEY, network = 'test', headers = {}, signal } = asked
+    const { body, key = KEY, headers = {}, signal } = asked
     const given = { host: HOST, ...(key === false ? {} : { authorization: `Bearer ${key}` }) }
     const isJson = body !== undefined && !(body instanceof ReadableStream) && typeof body !== 'string'
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
@@ -45,7 +53,7 @@ export function openTestInspector(options: Partial<InspectorOptions> = {}) {
         : { body: isJson ? JSON.stringify(body) : (body as string), duplex: 'half' }),
       ...(signal ? { signal } : {}),
     }
-    return inspector.handle(new Request(`http://${HOST}/${path}`, init as RequestInit), network)
+    return inspector.handle(new Request(`http://${HOST}/${path}`, init as RequestInit))
   }
   return {
     inspector,

@@ -25,6 +25,8 @@ export type PageClient = {
   post<Answer>(path: string, body: unknown): Promise<Answer>
   /** Reads lines until the response ends; waits for `take` if it returns a promise. */
   lines(path: string, take: (lines: string[]) => Promise<void>, signal: AbortSignal): Promise<void>
+  /** Whether requests carry a key. */
+  hasKey(): boolean
   setKey(key: string): void
 }
 
@@ -71,6 +73,7 @@ export function createClient(): PageClient {
       const response = await request(path, { signal })
       await readLines(response, take)
     },
+    hasKey: () => sessionStorage.getItem(STORED_KEY) !== null,
     setKey: (key) => sessionStorage.setItem(STORED_KEY, key),
   }
 }

@@ -1,8 +1,7 @@
 // Reads the process's events into the model, and reconnects after a lost connection.
 import { endpoints } from '../../api.ts'
 import { type EventRecord, parseLine, readEvent } from '../../model/index.ts'
-import { RequestError } from './client.ts'
-import type { App } from './state.ts'
+import { type App, isRefusedKey } from './state.ts'
 
 /** Milliseconds of work before yielding, so that the browser can draw and handle input. */
 const MAX_SLICE_MS = 12
@@ -21,6 +20,7 @@ export async function followEvents(app: App): Promise<void> {
     app.change({ connection: 'ended', received: snapshot.events.length })
     return
   }
+  if (app.state().about.value?.can.conversations === false) return app.change({ connection: 'hidden' })
   const follower = createFollower(app)
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
     const before = app.state().received
@@ -87,7 +87,7 @@ function createFollower(app: App) {
       try {
         await app.client.lines(path, takeAll, new AbortController().signal)
       } catch (error) {
-        if (error instanceof RequestError && error.status === 401) {
+        if (isRefusedKey(error)) {
           app.change({ connection: 'locked' })
           return 'locked'
         }

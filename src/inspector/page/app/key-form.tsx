@@ -1,10 +1,11 @@
 // Asks for the key where the process wants one and the address had none.
 import { useState } from 'preact/hooks'
-import { Empty } from '../ui/index.ts'
-import { useAppHandle } from './state.ts'
+import { Empty, ErrorNote } from '../ui/index.ts'
+import { useApp, useAppHandle } from './state.ts'
 
 export function KeyForm({ onKey }: { readonly onKey: () => void }) {
   const { client } = useAppHandle()
+  const { about } = useApp()
   const [key, setKey] = useState('')
   const submit = (event: Event) => {
     event.preventDefault()
@@ -15,8 +16,9 @@ export function KeyForm({ onKey }: { readonly onKey: () => void }) {
     <Empty title="This page needs its key">
       <p>
         Toolshelf printed an address that ends in the key when it started. Open that address, or enter the
-        key:
+        key, or that of an operator:
       </p>
+      <ErrorNote text={client.hasKey() ? about.error : ''} />
       <form class="key-form" onSubmit={submit}>
         <label>
           <span>Key</span>

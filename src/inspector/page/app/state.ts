@@ -12,8 +12,11 @@ export type Fetched<Value> = {
   readonly isLoading: boolean
 }
 
-/** `reading`: recorded events are still arriving. `ended`: no new ones will follow. `locked`: a key is needed. */
-export type ConnectionState = 'connecting' | 'reading' | 'live' | 'ended' | 'lost' | 'locked'
+/**
+ * `reading`: recorded events are still arriving. `ended`: no new ones will follow. `hidden`: the reader may see none.
+ * `locked`: another key is needed.
+ */
+export type ConnectionState = 'connecting' | 'reading' | 'live' | 'ended' | 'lost' | 'hidden' | 'locked'
 
 /** The state. */
 export type AppState = {
@@ -75,7 +78,7 @@ export function createApp(client: PageClient): App {
       const value = await client.get(endpoints[name])
       change({ [name]: { value, error: '', isLoading: false } })
     } catch (error) {
-      if (error instanceof RequestError && error.status === 401) change({ connection: 'locked' })
+      if (isRefusedKey(error)) change({ connection: 'locked' })
       change({ [name]: { ...state[name], error: messageOf(error), isLoading: false } })
     }
   }
@@ -92,6 +95,11 @@ export function createApp(client: PageClient): App {
     },
     announce: (text) => change({ announcement: text }),
   }
+}
+
+/** Returns whether a request failed because its key does not open the page. */
+export function isRefusedKey(error: unknown): boolean {
+  return error instanceof RequestError && (error.status === 401 || error.status === 403)
 }
 
 /** Returns the message of an error. */

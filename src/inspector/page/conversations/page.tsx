@@ -61,9 +61,12 @@ function NoConversations() {
         <p>{received > 0 ? 'They will appear as soon as the first conversation is complete.' : ''}</p>
       </Empty>
     )
-  const advice = about.value?.recording.advice
+  const advice = connection === 'hidden' ? undefined : about.value?.recording.advice
   return (
-    <Empty title={opened ? 'This file has no conversations' : 'Nothing is recorded yet'}>
+    <Empty title={titleOf(opened !== undefined, connection === 'hidden')}>
+      {!opened && connection === 'hidden' && (
+        <p>Your profile hides servers or tools, and conversations of others name them.</p>
+      )}
       {!opened && advice && (
         <>
           <p>Record one by starting Toolshelf like this, then use your agent as always:</p>
@@ -76,4 +79,9 @@ function NoConversations() {
       <OpenFile />
     </Empty>
   )
+}
+
+function titleOf(isFile: boolean, isHidden: boolean): string {
+  if (isFile) return 'This file has no conversations'
+  return isHidden ? 'You cannot see what others did' : 'Nothing is recorded yet'
 }

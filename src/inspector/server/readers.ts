@@ -1,0 +1,67 @@
+// Decides who reads the page: the person who started the process has the key that it printed, and may do everything; a user
+// who is an operator sees what any client of theirs sees, and is counted like it.
+// Implements H10, S10.
+import { isSecret } from '../../node/index.ts'
+import { type AccessRefusal, isRefusal, rightsOf, type UsageKind, type User } from '../../users/index.ts'
+import { InspectorFailure } from './read-input.ts'
+import type { InspectedServers, InspectorOptions } from './types.ts'
+
+/** Who sent a request. */
+export type Reader = {
+  /** The servers as the reader may see them; undefined if the process has none. */
+  readonly servers: InspectedServers | undefined
+  /** May read what all users did. */
+  readonly seesConversations: boolean
+  /** Counts work before it is done; throws if that exceeds a limit of the user. */
+  count(kind: UsageKind, amount?: number): Promise<void>
+}
+
+/** Finds the reader of a request; throws if its key does not open the page. */
+export type FindReader = (request: Request) => Promise<Reader>
+
+/** Creates the check of readers. */
+export function createFindReader(options: InspectorOptions): FindReader {
+  const { key, users, usage, trace, servers } = options
+
+  async function userOf(authorization: string | null): Promise<User> {
+    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    const outcome = token === undefined ? undefined : await users?.authenticate(token)
+    if (!outcome || (isRefusal(outcome) && outcome.status === 401))
+      throw new InspectorFailure(
+        401,
+        'missing or wrong key; open the address that the process printed when it started, or send the key of an operator',
+      )
+    if (isRefusal(outcome)) throw refused(outcome)
+    if (!outcome.profile.isOperator)
+      throw new InspectorFailure(
+        403,
+        `the inspector is for operators; the profile "${outcome.profile.name}" is none`,
+      )
+    return outcome
+  }
+
+  function readerFor(user: User | undefined): Reader {
+    return {
+      servers: servers?.(user),
+      // A conversation names tools of every server that its user may see.
+      seesConversations: !user || !servers || rightsOf(user.profile).seesEverything,
+      async count(kind, amount = 1) {
+        const refusal = user && (await usage?.take(user, kind, amount))
+        if (!refusal) return
+        const { status, message } = refusal
+        const reason = status === 503 ? 'store' : 'limit'
+        trace?.({ type: 'refused', user: user.id, reason, status, message })
+        throw refused(refusal)
+      },
+    }
+  }
+
+  return async ({ headers }) => {
+    const authorization = headers.get('authorization')
+    return readerFor(isSecret(authorization, `Bearer ${key}`) ? undefined : await userOf(authorization))
+  }
+}
+
+function refused({ status, message, retryAfter }: AccessRefusal): InspectorFailure {
+  return new InspectorFailure(status, message, retryAfter)
+}
