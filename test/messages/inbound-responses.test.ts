@@ -456,7 +456,7 @@ describe('settings', () => {
         text: { format: { type: 'json_schema', name: 'x', schema }, verbosity: 'low' },
       }),
     ).toMatchObject({
-      ...{ max_tokens: 50, temperature: 1, top_p: 0.5, metadata: { user_id: 'me' }, stream: true },
+      ...{ max_tokens: 50, temperature: 1.5, top_p: 0.5, metadata: { user_id: 'me' }, stream: true },
       output_config: { format: { type: 'json_schema', schema } },
     })
     expect(request({ text: { format: { type: 'json_object' } } }).system).toMatch(/JSON object/)

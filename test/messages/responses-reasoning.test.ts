@@ -9,6 +9,7 @@ import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/index.ts'
 import { thinkingOf } from '../../src/messages/upstream/responses-reasoning.ts'
+import { fitSettings } from '../../src/messages/upstream/settings.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
 import { closeAll, startGateway, tool } from './support/faults.ts'
 import { reasoningIn, startResponses } from './support/openai-models.ts'
@@ -111,7 +112,8 @@ describe('effort and thinking', () => {
     ['gpt-5.4', { thinking: { type: 'adaptive' } }, { summary: 'auto' }],
     ['gpt-4.1', budget(1024), undefined],
   ])('Responses with %s: %j', (model, given, expected) => {
-    const told = thinkingOf(asked(given), dialectOf(new URL('https://api.openai.com'), model))
+    const dialect = dialectOf(new URL('https://api.openai.com'), model)
+    const told = thinkingOf(asked(given), dialect, fitSettings(asked(given), dialect).effort)
     expect(JSON.parse(JSON.stringify({ reasoning: told.reasoning })).reasoning).toEqual(expected)
   })
 })

@@ -257,8 +257,6 @@ describe('a plain request', () => {
       tool_choice: 'required',
       parallel_tool_calls: false,
       max_output_tokens: 16,
-      temperature: 0.5,
-      top_p: 0.9,
       safety_identifier: expect.stringMatching(/^[0-9a-f]{64}$/),
     })
   })

@@ -49,7 +49,7 @@ function toMessagesRequest(body: Fields, tools: ChatTools): MessagesRequest {
   const choice = fromToolChoice(body, tools)
   const format = fieldsOf(body.response_format)
   const instructions = [system, format.type === 'json_object' ? JSON_ONLY : ''].filter(Boolean).join('\n\n')
-  const thinking = toThinking(textOf(body.model), effortOf(body))
+  const thinking = toThinking(effortOf(body))
   const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
   return {
     model: textOf(body.model),
@@ -72,8 +72,7 @@ function settingsOf(body: Fields): Fields {
   const userId = textOf(safety) || textOf(user)
   return {
     ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
-    // The Messages API takes temperatures up to 1.
-    ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
+    ...(temperature === undefined ? {} : { temperature }),
     ...(top_p === undefined ? {} : { top_p }),
     ...(stops.length > 0 ? { stop_sequences: stops } : {}),
     ...(userId === '' ? {} : { metadata: { user_id: userId } }),

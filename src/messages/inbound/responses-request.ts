@@ -144,10 +144,10 @@ function settingsOf(body: Fields, instructions: string, table: ToolTable, choice
   const format = fieldsOf(fieldsOf(body.text).format)
   const jsonOnly = format.type === 'json_object' ? JSON_ONLY : ''
   const system = [instructions, jsonOnly, namespaceNote(table)].filter((text) => text !== '').join('\n\n')
-  const thinking = thinkingOf(body, choice.field)
+  const thinking = thinkingOf(body)
   const outputConfig = { ...fieldsOf(thinking.output_config), ...formatOf(format) }
   return {
-    ...samplingOf(body, thinking),
+    ...samplingOf(body),
     ...omitFields(thinking, 'output_config'),
     ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
     ...(system === '' ? {} : { system }),
@@ -168,30 +168,24 @@ function namespaceNote({ namespaces }: ToolTable): string {
   return lines.length === 0 ? '' : `Groups of tools, by the start of their names:\n${lines.join('\n')}`
 }
 
-/** The settings for thinking. A forced call and thinking exclude each other in the Messages API. */
-function thinkingOf({ model, reasoning }: Fields, { tool_choice: choice }: Fields): Fields {
-  if (['any', 'tool'].includes(textOf(fieldsOf(choice).type))) return {}
+function thinkingOf({ reasoning }: Fields): Fields {
   const { effort } = fieldsOf(reasoning)
   const isShown = asksForSummary(reasoning)
-  const fields = toThinking(textOf(model), textOf(effort) || (isShown ? 'default' : undefined))
+  const fields = toThinking(textOf(effort) || (isShown ? 'default' : undefined))
   if (!isShown || fieldsOf(fields.thinking).type !== 'adaptive') return fields
   return { ...fields, thinking: { type: 'adaptive', display: 'summarized' } }
 }
 
-function samplingOf(body: Fields, { thinking }: Fields): Fields {
+function samplingOf(body: Fields): Fields {
   const { max_output_tokens: maxTokens, user, safety_identifier: safety } = body
   const [temperature, top_p] = [numberIn(body, 'temperature'), numberIn(body, 'top_p')]
   if (isGiven(maxTokens) && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0))
     throw wrong(`max_output_tokens: ${String(maxTokens)} is not a whole number above 0`)
   const userId = textOf(safety) || textOf(user)
-  const isThinking = fieldsOf(thinking).type === 'adaptive'
   return {
     ...(isGiven(maxTokens) ? { max_tokens: maxTokens } : {}),
-    // The Messages API takes temperatures up to 1, and none beside thinking.
-    ...(temperature !== undefined && !isThinking
-      ? { temperature: Math.min(1, Math.max(0, temperature)) }
-      : {}),
-    ...(top_p !== undefined && !isThinking ? { top_p } : {}),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(top_p === undefined ? {} : { top_p }),
     ...(userId === '' ? {} : { metadata: { user_id: userId } }),
   }
 }

@@ -6,7 +6,8 @@ import { plainTool } from '../wire/index.ts'
 import { toMessages } from './chat-messages.ts'
 import type { Dialect } from './dialects.ts'
 import { type Names, namesOf } from './openai.ts'
-import { asksForThinking, effortOf, type Thoughts } from './thoughts.ts'
+import { fitSettings } from './settings.ts'
+import type { Thoughts } from './thoughts.ts'
 
 /** Returns why the request needs tools that only Anthropic's API can run; undefined if it does not. */
 export function hostedToolFault({ tools }: MessagesRequest): string | undefined {
@@ -38,11 +39,16 @@ export function toChatRequest(
 
 function settingsOf(request: MessagesRequest, dialect: Dialect): Fields {
   const stop = listOf(request.stop_sequences)
+  const { maxTokens, temperature, topP, effort, thinks } = fitSettings(request, dialect)
   return {
-    [dialect.limit]: request.max_tokens,
-    ...(dialect.takesTemperature ? { temperature: request.temperature, top_p: request.top_p } : {}),
+    [dialect.limit]: maxTokens,
+    temperature,
+    top_p: topP,
     ...(stop.length > 0 ? { stop } : {}),
-    ...thinkingOf(request, dialect),
+    ...(dialect.takesThinking && thinks !== undefined
+      ? { thinking: { type: thinks ? 'enabled' : 'disabled' } }
+      : {}),
+    reasoning_effort: effort,
     response_format: formatOf(request),
     user: userOf(request.metadata),
   }
@@ -64,17 +70,6 @@ function toToolChoice({ type, name, disable_parallel_tool_use }: Fields, names: 
   return {
     tool_choice: choices[textOf(type)],
     ...(disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
-  }
-}
-
-/** The thinking options, as far as the client sets and the server supports them. */
-function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
-  const { efforts, noEffort, takesThinking } = dialect
-  const isOff = fieldsOf(request.thinking).type === 'disabled'
-  const type = isOff ? 'disabled' : asksForThinking(request) ? 'enabled' : undefined
-  return {
-    ...(takesThinking && type ? { thinking: { type } } : {}),
-    reasoning_effort: isOff ? noEffort : efforts?.[effortOf(request)],
   }
 }
 

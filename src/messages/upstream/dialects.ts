@@ -3,7 +3,10 @@
 /** The capabilities and requirements of a server with a model. */
 export type Dialect = {
   readonly limit: 'max_tokens' | 'max_completion_tokens'
-  readonly takesTemperature: boolean
+  /** When it takes `temperature` and `top_p`; `if switched off`: where the client says that it must not think. */
+  readonly temperature: 'always' | 'if unthinking' | 'if switched off' | 'never'
+  /** Takes `temperature` and `top_p` in one request. */
+  readonly takesBothSamplings: boolean
   /** Whether a system message may come anywhere; templates of many open models accept it only first. */
   readonly takesSystemAnywhere: boolean
   readonly takesFiles: boolean
@@ -11,6 +14,10 @@ export type Dialect = {
   readonly efforts: { readonly [effort: string]: string } | undefined
   /** The effort to send if the client disables thinking. */
   readonly noEffort: string | undefined
+  /** When a model behind the Messages API thinks without a budget; undefined for other models. */
+  readonly thinking: 'never' | 'if asked' | 'by default' | 'always' | undefined
+  /** The longest reply in tokens, if it is known. */
+  readonly maxOutput: number | undefined
   /** Accepts `thinking: { type }` like the Messages API. */
   readonly takesThinking: boolean
   /** A message with calls must include the `reasoning_content` it came with. */
@@ -32,11 +39,14 @@ export type Dialect = {
 
 const PLAIN: Dialect = {
   limit: 'max_tokens',
-  takesTemperature: true,
+  temperature: 'always',
+  takesBothSamplings: true,
   takesSystemAnywhere: false,
   takesFiles: false,
   efforts: undefined,
   noEffort: undefined,
+  thinking: undefined,
+  maxOutput: undefined,
   takesThinking: false,
   wantsReasoning: false,
   wantsExtraContent: false,
@@ -62,8 +72,56 @@ const FIVE = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 
 /** Google's documented placeholder for histories without signatures. */
 const NO_SIGNATURE = { google: { thought_signature: 'skip_thought_signature_validator' } }
 
+/** Matches models of Claude with one of these versions, however a host writes them: `claude-opus-4-7`, `claude-4.7-opus`. */
+function claude(versions: string): RegExp {
+  const family = '(?:opus|sonnet|haiku)'
+  const number = `(?:${versions.replaceAll('.', '[-.]')})`
+  return new RegExp(`claude-(?:${family}-${number}(?![-.]?\\d{1,2}(?!\\d))|${number}-${family})`)
+}
+
 /** All matching rows apply; later ones override earlier ones. */
 const ROWS: readonly Row[] = [
+  {
+    name: 'Claude, as its newest models are',
+    model: /claude/,
+    has: {
+      ...{ temperature: 'never', takesBothSamplings: false, thinking: 'always', maxOutput: 128_000 },
+      ...{ efforts: FIVE, noEffort: 'low' },
+    },
+  },
+  {
+    name: 'Claude 5, where thinking can be switched off',
+    model: new RegExp(`${claude('5').source}|haiku-5[-.]5`),
+    has: { thinking: 'by default', noEffort: undefined },
+  },
+  { name: 'Claude 4.6 to 4.8', model: claude('4.[678]'), has: { thinking: 'if asked', noEffort: undefined } },
+  {
+    name: 'Claude 4.6',
+    model: claude('4.6'),
+    has: { temperature: 'if unthinking', efforts: { ...FIVE, xhigh: 'high' } },
+  },
+  {
+    name: 'Claude before 4.6',
+    model: new RegExp(`${claude('3(?:.[57])?|4(?:.[0-5])?').source}|claude-(?:v?[12]\\b|instant)`),
+    has: {
+      temperature: 'if unthinking',
+      thinking: 'never',
+      efforts: undefined,
+      noEffort: undefined,
+      maxOutput: 64_000,
+    },
+  },
+  {
+    name: 'Claude Opus 4 and 4.1',
+    model: /opus-4(?![-.]?[2-9](?!\d))|4(?:[-.][01])?-opus/,
+    has: { maxOutput: 32_000 },
+  },
+  {
+    name: 'Claude 3 and older',
+    model: new RegExp(`${claude('3').source}|claude-(?:v?[12]\\b|instant)`),
+    has: { maxOutput: 4096 },
+  },
+  { name: 'Claude 3.5', model: claude('3.5'), has: { maxOutput: 8192 } },
   {
     name: 'OpenAI',
     host: /^api\.openai\.com$|\.openai\.azure\.com$/,
@@ -77,12 +135,12 @@ const ROWS: readonly Row[] = [
   {
     name: "OpenAI's models that reason",
     model: /(^|\/)(o\d|gpt-([5-9]|\d\d))/,
-    has: { limit: 'max_completion_tokens', takesTemperature: false, efforts: THREE, encryptsReasoning: true },
+    has: { limit: 'max_completion_tokens', temperature: 'never', efforts: THREE, encryptsReasoning: true },
   },
   {
     name: 'OpenAI from gpt-5.2 on',
     model: /(^|\/)gpt-(5\.([2-9]|\d\d)|[6-9])/,
-    has: { efforts: { ...FIVE, max: 'xhigh' }, noEffort: 'none' },
+    has: { efforts: { ...FIVE, max: 'xhigh' }, noEffort: 'none', temperature: 'if switched off' },
   },
   { name: 'gpt-oss', model: /gpt-oss/, has: { efforts: THREE } },
   { name: 'OpenRouter', host: /^openrouter\.ai$/, has: { takesFiles: true, searchesTools: true } },
@@ -122,8 +180,15 @@ const ROWS: readonly Row[] = [
   },
 ]
 
+/** What a model behind the Messages API takes if no row says otherwise. */
+export const messagesDialect: Partial<Dialect> = {
+  temperature: 'if unthinking',
+  thinking: 'by default',
+  efforts: FIVE,
+}
+
 /** Returns the dialect of a server with a model. */
-export function dialectOf({ hostname }: URL, model: string): Dialect {
+export function dialectOf({ hostname }: URL, model: string, otherwise: Partial<Dialect> = {}): Dialect {
   const rows = ROWS.filter((row) => row.host?.test(hostname) || row.model?.test(model))
-  return Object.assign({}, PLAIN, ...rows.map(({ has }) => has))
+  return Object.assign({}, PLAIN, otherwise, ...rows.map(({ has }) => has))
 }

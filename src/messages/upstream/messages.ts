@@ -17,6 +17,7 @@ import type {
 } from '../types.ts'
 import { brokenOff, fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
+import { withFittedSettings } from './settings.ts'
 import { readEventBatches } from './sse.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
@@ -61,8 +62,10 @@ export function createMessagesUpstream(options: MessagesOptions): Upstream {
   const bodies = createBufferPool()
 
   const post = (path: string, request: MessagesRequest, call: UpstreamCall) => {
-    const limited = withOutputLimit(withoutKeptThoughts(request), call)
-    const body = jsonBytes(withPromptCache(limited, call, url), bodies.take)
+    const own = withoutKeptThoughts(request)
+    // A client of the Messages API knows what its model takes.
+    const fitted = call.terms ? withFittedSettings(own, url) : own
+    const body = jsonBytes(withPromptCache(fitted, call, url), bodies.take)
     return {
       address: appendPath(url, path),
       outgoing: {
@@ -143,19 +146,6 @@ export function withPromptCache(
     ? request
     : { ...request, cache_control: { type: 'ephemeral' } }
 }
-
-/** OpenAI's clients may leave the limit to the model, which this API does not. */
-export function withOutputLimit(request: MessagesRequest, { terms }: UpstreamCall): MessagesRequest {
-  if (!terms || request.max_tokens !== undefined) return request
-  return { ...request, max_tokens: LIMITS.find(({ model }) => model.test(request.model))?.tokens }
-}
-
-/** The longest replies of older models, and what all later ones allow. */
-const LIMITS = [
-  { model: /claude-(?:[12]|3-(?:haiku|opus|sonnet)|instant)/, tokens: 4096 },
-  { model: /claude-3-5/, tokens: 8192 },
-  { model: /^/, tokens: 32_000 },
-]
 
 /** Appends a path to a base URL, with or without a trailing slash. */
 export function appendPath(base: URL, path: string): URL {

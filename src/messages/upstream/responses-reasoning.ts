@@ -1,17 +1,12 @@
-// Reasoning of OpenAI's models: sets the effort, and converts encrypted reasoning items to thinking blocks and back.
+// Reasoning of OpenAI's models: asks for it, and converts encrypted reasoning items to thinking blocks and back.
 import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import type { MessagesRequest } from '../types.ts'
 import type { Dialect } from './dialects.ts'
-import { asksForThinking, effortOf, itemIn, type Thoughts } from './thoughts.ts'
+import { asksForThinking, itemIn, type Thoughts } from './thoughts.ts'
 
-/**
- * Returns the reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking.
- */
-export function thinkingOf(request: MessagesRequest, dialect: Dialect): Fields {
-  const { efforts, noEffort, encryptsReasoning } = dialect
-  if (!encryptsReasoning) return {}
-  const isOff = fieldsOf(request.thinking).type === 'disabled'
-  const effort = isOff ? noEffort : efforts?.[effortOf(request)]
+/** Returns the reasoning options: the effort, encrypted content, and a summary if the client asks to see thinking. */
+export function thinkingOf(request: MessagesRequest, dialect: Dialect, effort: string | undefined): Fields {
+  if (!dialect.encryptsReasoning) return {}
   const summary = asksForThinking(request) ? 'auto' : undefined
   return {
     reasoning: effort || summary ? { effort, summary } : undefined,

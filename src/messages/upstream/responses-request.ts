@@ -24,6 +24,7 @@ import type { Dialect } from './dialects.ts'
 import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'
 import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
 import { reasoningIn, thinkingOf } from './responses-reasoning.ts'
+import { fitSettings } from './settings.ts'
 import type { Thoughts } from './thoughts.ts'
 
 /** A converted request. */
@@ -56,8 +57,7 @@ export function toResponses(
     input: inputOf(steps, spelling, thoughts),
     store: false,
     stream: stream === true,
-    ...settingsOf(request, spelling),
-    ...thinkingOf(request, dialect),
+    ...settingsOf(request, spelling, dialect),
   }
   return {
     body: withSettings(converted, native.settings),
@@ -137,8 +137,9 @@ function toFunction(tool: Fields, names: Names): Fields {
 
 const MIN_OUTPUT_TOKENS = 16
 
-function settingsOf(request: MessagesRequest, spelling: Spelling): Fields {
-  const { tool_choice, max_tokens: maxTokens, temperature, top_p, metadata, output_config: config } = request
+function settingsOf(request: MessagesRequest, spelling: Spelling, dialect: Dialect): Fields {
+  const { tool_choice, metadata, output_config: config } = request
+  const { maxTokens, temperature, topP, effort } = fitSettings(request, dialect)
   const choice = fieldsOf(tool_choice)
   const user = textOf(fieldsOf(metadata).user_id)
   const format = fieldsOf(fieldsOf(config).format)
@@ -146,14 +147,14 @@ function settingsOf(request: MessagesRequest, spelling: Spelling): Fields {
     tool_choice: listOf(request.tools).length > 0 ? choiceOf(choice, request, spelling) : undefined,
     parallel_tool_calls: choice.disable_parallel_tool_use === true ? false : undefined,
     max_output_tokens: typeof maxTokens === 'number' ? Math.max(maxTokens, MIN_OUTPUT_TOKENS) : undefined,
-    // 1 is the default of both APIs, and reasoning models refuse the field.
-    temperature: temperature === 1 ? undefined : temperature,
-    top_p,
+    temperature,
+    top_p: topP,
     safety_identifier: user === '' ? undefined : createHash('sha256').update(user).digest('hex'),
     text:
       format.type === 'json_schema'
         ? { format: { type: 'json_schema', name: 'reply', schema: format.schema, strict: false } }
         : undefined,
+    ...thinkingOf(request, dialect, effort),
   }
 }
 

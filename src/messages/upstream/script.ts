@@ -21,9 +21,10 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { UpstreamError } from './http.ts'
-import { withOutputLimit } from './messages.ts'
+import { ANTHROPIC } from './messages.ts'
 import type { ModelScript } from './script-file.ts'
 import { replyTo, type ScriptReply } from './script-model.ts'
+import { withFittedSettings } from './settings.ts'
 import { withoutKeptThoughts } from './thoughts.ts'
 
 /** Options of `createScriptUpstream`. */
@@ -73,7 +74,8 @@ export function createScriptUpstream(options: ScriptUpstreamOptions): Upstream {
 
     async sample(given, call) {
       call.signal.throwIfAborted()
-      const request = withOutputLimit(withoutKeptThoughts(given), call)
+      const own = withoutKeptThoughts(given)
+      const request = call.terms ? withFittedSettings(own, ANTHROPIC) : own
       const seed = hash(toJson(request))
       const headers = { 'request-id': `req_script_${seed}` }
       const error = refusal(request, script, call, headers['request-id'])

@@ -78,20 +78,3 @@ function isEmpty(content: unknown): boolean {
 export function asksForThinking({ thinking }: MessagesRequest): boolean {
   return ['enabled', 'adaptive'].includes(textOf(fieldsOf(thinking).type))
 }
-
-/** Thinking budgets in tokens from which the effort counts as medium and high. */
-const MEDIUM_BUDGET = 4096
-const HIGH_BUDGET = 16_384
-
-/** Returns the requested effort, from its name or the thinking budget; empty if there is none. */
-export function effortOf({ output_config: config, thinking }: MessagesRequest): string {
-  const { budget_tokens: budget } = fieldsOf(thinking)
-  const effort = textOf(fieldsOf(config).effort)
-  if (effort !== '' || !asksForThinkingByBudget(thinking)) return effort
-  return Number(budget) >= HIGH_BUDGET ? 'high' : Number(budget) >= MEDIUM_BUDGET ? 'medium' : 'low'
-}
-
-function asksForThinkingByBudget(thinking: unknown): boolean {
-  const { type, budget_tokens: budget } = fieldsOf(thinking)
-  return type === 'enabled' && typeof budget === 'number'
-}
