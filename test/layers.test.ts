@@ -138,7 +138,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/upstream/native-tools.ts',
     'messages/upstream/openai.ts',
     'messages/upstream/responses-events.ts',
-    'messages/upstream/responses-reasoning.ts',
     'messages/upstream/responses-request.ts',
     'messages/upstream/thoughts.ts',
   ],

@@ -22,7 +22,7 @@ import {
   whyNotShelved,
   wireFor,
 } from './plan.ts'
-import { refuseInvalid, refuseThreads, refuseUnconvertible } from './refusals.ts'
+import { refuseInexpressible, refuseInvalid, refuseThreads, refuseUnconvertible } from './refusals.ts'
 import { createReplyMemory } from './reply-memory.ts'
 import { reportTools } from './report-tools.ts'
 import { newOutcome, type RequestOutcome } from './request-outcome.ts'
@@ -98,7 +98,7 @@ export type ReplyOptions = {
 /** What the plan needs to know about a request that was converted from the client's API. */
 export type InboundFacts = Pick<
   InboundRequest,
-  'unconvertible' | 'remedy' | 'hidesSearches' | 'refersToStored'
+  'unconvertible' | 'needsOwnApi' | 'optional' | 'remedy' | 'hidesSearches' | 'refersToStored'
 > & {
   readonly api: ApiName
 }
@@ -206,10 +206,12 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
   const plan = planRequest(facts)
   await yieldIfOver(replyOptions.slice)
   const outcome = newOutcome(plan, restored)
+  if (inbound.optional && upstream.api !== inbound.api) outcome.why += `; without ${inbound.optional}`
   outcome.trace = parts.traceOf(sent, owner, replyOptions.call.headers, replyOptions.user)
   if (!leavesThreadsToUpstream(upstream, plan, restored, replyOptions.setting)) refuseThreads(restored)
-  // 2. Refuse what the API itself would refuse
+  // 2. Refuse what the API itself would refuse, and what the upstream cannot express
   if (plan.mode === 'emulate') refuseInvalid(restored, replyOptions.call)
+  if (plan.mode !== 'pass') refuseInexpressible(restored, upstream, plan)
   const request = hidesThoughts(upstream, restored, replyOptions)
     ? thoughts.restore(restored, owner)
     : restored
@@ -238,7 +240,9 @@ async function gatherFacts(
   request: MessagesRequest,
   { setting, owner, slice, inbound = MESSAGES }: ReplyOptions,
 ): Promise<{ facts: PlanFacts; requestShelf?: RequestShelf }> {
-  const { unconvertible, hidesSearches = false } = inbound
+  const { unconvertible, needsOwnApi, hidesSearches = false } = inbound
+  if (needsOwnApi !== undefined && upstream.api !== inbound.api)
+    throw refuseUnconvertible(needsOwnApi, { api: inbound.api })
   const isDeferring = !hidesSearches && usesDeferral(request)
   const wire = wireFor(request, upstream.wireFor(request.model))
   const isReadable = (wire.wire === 'native' || !hasTraces(request)) && !inbound.refersToStored

@@ -124,19 +124,6 @@ describe('refusals', () => {
     expect(JSON.parse(relayed.body).error.message).toContain(message)
   })
 
-  it('refuses a tool that only the API can run, and asks nobody', async () => {
-    const server = await serveChat(() => answer)
-    const tools = [{ name: 'read' }, { type: 'web_search_20250305', name: 'web_search' }]
-    const sampled = await createChatUpstream({ url: server.url }).sample({ ...hello, tools }, callWith())
-    const { status, body } = (sampled as { refused: { status: number; body: string } }).refused
-    expect(status).toBe(400)
-    expect(JSON.parse(body).error).toEqual({
-      type: 'invalid_request_error',
-      message: expect.stringMatching(/^tools\.1: `web_search_20250305`.*Leave it out/),
-    })
-    expect(server.requests).toEqual([])
-  })
-
   it('offers the request without the fields that a server names, one after the other', async () => {
     const server = await serveChat(({ body }) => {
       if (body.user)

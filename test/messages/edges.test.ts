@@ -42,7 +42,12 @@ const OK: { readonly [api in ApiName]: Fields } = {
   },
 }
 
-type Asked = { readonly status: number; readonly answer: Fields; readonly sent: readonly Fields[] }
+type Asked = {
+  readonly status: number
+  readonly headers: globalThis.Headers
+  readonly answer: Fields
+  readonly sent: readonly Fields[]
+}
 
 /** A gateway in front of an upstream that answers `reply`; what it answers a client, and what the upstream was sent. */
 async function between(upstream: ApiName, { mode = 'auto', reply = OK[upstream] as unknown } = {}) {
@@ -66,7 +71,8 @@ async function between(upstream: ApiName, { mode = 'auto', reply = OK[upstream] 
     })
     const sent = requests.slice(before).map((one) => JSON.parse(one.body) as Fields)
     const text = await response.text()
-    return { status: response.status, answer: text.startsWith('{') ? JSON.parse(text) : { text }, sent }
+    const { status, headers } = response
+    return { status, headers, answer: JSON.parse(text), sent }
   }
 }
 
@@ -163,4 +169,385 @@ describe('settings fit the model, from every client', () => {
   })
 })
 
-void fieldsOf
+/** What becomes of a part of a request at one upstream: its words arrive, the request is refused, or the guide says that it is left out. */
+type Fate = 'kept' | 'refused' | 'left out'
+type Row = readonly [
+  what: string,
+  body: Fields,
+  /** Text that the upstream gets if it is kept. */
+  words: string,
+  messages: Fate,
+  chat: Fate,
+  responses: Fate,
+]
+
+const user = { role: 'user', content: 'hi' }
+const asked = (...content: Fields[]): Fields => ({
+  messages: [{ role: 'user', content: [...content, text] }],
+})
+const said = (...content: Fields[]): Fields => ({
+  messages: [user, { role: 'assistant', content: [...content, text] }, user],
+})
+const text = { type: 'text', text: 'Well' }
+const own = (name: string, more: Fields = {}): Fields => ({
+  ...{ name, description: 'd', input_schema: { type: 'object', properties: {} } },
+  ...more,
+})
+const withTool = (tool: Fields, ...more: Fields[]): Fields => ({ tools: [own('a'), tool, ...more] })
+const search = { type: 'tool_search_tool_bm25', name: 'tool_search_tool_bm25' }
+const toolset = { type: 'mcp_toolset', mcp_server_name: 'gh' }
+const deferring = { default_config: { defer_loading: true } }
+const asJson = { type: 'json_schema', schema: { type: 'object', title: 'MARK' } }
+const file = { type: 'file', file_id: 'MARK' }
+const webSearch = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'MARK' } }
+const webFound = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }
+const directive = { role: 'system', content: [], output_config: { effort: 'max', format: asJson } }
+
+const FROM_MESSAGES: readonly Row[] = [
+  ['a tool', withTool(own('MARK')), 'MARK', 'kept', 'kept', 'kept'],
+  [
+    'examples of a tool',
+    withTool(own('b', { input_examples: [{ a: 'MARK' }] })),
+    'MARK',
+    'kept',
+    'kept',
+    'kept',
+  ],
+  ['a strict tool', withTool(own('b', { strict: true })), '"strict":true', 'kept', 'left out', 'left out'],
+  [
+    'callers of a tool',
+    withTool(own('b', { allowed_callers: ['MARK'] })),
+    'MARK',
+    'kept',
+    'left out',
+    'left out',
+  ],
+  [
+    'a tool of the API',
+    withTool({ type: 'web_search_20250305', name: 'web_search' }),
+    'web_search_2',
+    'kept',
+    'refused',
+    'refused',
+  ],
+  [
+    'one that the client runs',
+    withTool({ type: 'bash_20250124', name: 'bash' }),
+    'bash_20250124',
+    'kept',
+    'refused',
+    'refused',
+  ],
+  [
+    'one that is deferred',
+    withTool({ type: 'bash_20250124', name: 'bash', defer_loading: true }, search),
+    '',
+    'kept',
+    'refused',
+    'refused',
+  ],
+  ['the tools of an MCP server', withTool(toolset), 'mcp_toolset', 'kept', 'refused', 'refused'],
+  [
+    'those of one that is deferred',
+    withTool({ ...toolset, ...deferring }, search),
+    '',
+    'refused',
+    'refused',
+    'refused',
+  ],
+  [
+    'some of them deferred',
+    withTool({ ...toolset, configs: { b: { defer_loading: true } } }),
+    'mcp_toolset',
+    'kept',
+    'refused',
+    'refused',
+  ],
+  [
+    'a deferred toolset',
+    withTool({ type: 'computer_toolset_20260801', configs: { click: { defer_loading: true } } }),
+    ...(['', 'refused', 'refused', 'refused'] as const),
+  ],
+  [
+    'a tool of the API that is added later',
+    {
+      messages: [
+        user,
+        {
+          role: 'system',
+          content: [
+            {
+              type: 'tool_addition',
+              tool: { type: 'tool_definition', definition: { type: 'bash_20250124', name: 'bash' } },
+            },
+          ],
+        },
+      ],
+    },
+    ...(['bash_20250124', 'kept', 'refused', 'refused'] as const),
+  ],
+  [
+    'MCP servers',
+    { mcp_servers: [{ type: 'url', url: 'https://MARK', name: 'gh' }] },
+    'MARK',
+    'kept',
+    'refused',
+    'refused',
+  ],
+  ['a format of the reply', { output_config: { format: asJson } }, 'MARK', 'kept', 'kept', 'kept'],
+  ['a format from here on', { messages: [user, directive] }, 'MARK', 'kept', 'kept', 'kept'],
+  ['a sampling of few tokens', { top_k: 77 }, '77', 'kept', 'left out', 'left out'],
+  ['a service tier', { service_tier: 'standard_only' }, 'standard_only', 'kept', 'left out', 'left out'],
+  [
+    'editing of the context',
+    { context_management: { edits: [{ type: 'MARK' }] } },
+    'MARK',
+    'kept',
+    'left out',
+    'left out',
+  ],
+  [
+    'one call at a time',
+    { ...withTool(own('b')), tool_choice: { type: 'any', disable_parallel_tool_use: true } },
+    'parallel',
+    'kept',
+    'kept',
+    'kept',
+  ],
+  [
+    'words of the system',
+    { messages: [user, { role: 'system', content: 'MARK' }] },
+    'MARK',
+    'kept',
+    'kept',
+    'kept',
+  ],
+  ['an image by its id', asked({ type: 'image', source: file }), 'MARK', 'kept', 'left out', 'refused'],
+  [
+    'an uploaded file',
+    asked({ type: 'container_upload', file_id: 'MARK' }),
+    'MARK',
+    'kept',
+    'kept',
+    'refused',
+  ],
+  ['a block that nobody knows', asked({ type: 'hologram', data: 'MARK' }), 'MARK', 'kept', 'kept', 'refused'],
+  [
+    'a search result',
+    asked({
+      type: 'search_result',
+      source: 'https://x',
+      title: 'T',
+      content: [{ type: 'text', text: 'MARK' }],
+    }),
+    'MARK',
+    'kept',
+    'kept',
+    'kept',
+  ],
+  ...['title', 'context'].flatMap((field): Row[] =>
+    [
+      { type: 'text', media_type: 'text/plain', data: 'x' },
+      { type: 'content', content: [text] },
+      { type: 'base64', media_type: 'application/pdf', data: 'AA==' },
+      { type: 'url', url: 'https://x/a.pdf' },
+    ].map((source) => [
+      `the ${field} of a document of type ${source.type}`,
+      asked({ type: 'document', source, [field]: 'MARK' }),
+      'MARK',
+      'kept',
+      'kept',
+      'kept',
+    ]),
+  ),
+  ['a search of the web', said(webSearch, webFound), 'MARK', 'kept', 'kept', 'refused'],
+  [
+    'a call of an MCP server',
+    said(
+      { type: 'mcp_tool_use', id: 'mcptoolu_1', name: 'MARK', server_name: 'gh', input: {} },
+      { type: 'mcp_tool_result', tool_use_id: 'mcptoolu_1', content: [] },
+    ),
+    'MARK',
+    'kept',
+    'kept',
+    'refused',
+  ],
+]
+
+const fn = (name: string, more: Fields = {}): Fields => ({
+  type: 'function',
+  function: { name, parameters: { type: 'object', properties: {} }, ...more },
+})
+const FROM_CHAT: readonly Row[] = [
+  ['a tool', { tools: [fn('MARK')] }, 'MARK', 'kept', 'kept', 'kept'],
+  ['a strict tool', { tools: [fn('a', { strict: true })] }, '"strict":true', 'kept', 'kept', 'left out'],
+  [
+    'a freeform tool',
+    { tools: [{ type: 'custom', custom: { name: 'MARK' } }] },
+    'MARK',
+    'kept',
+    'kept',
+    'kept',
+  ],
+  ['a tool of the server', { tools: [{ type: 'web_search' }] }, 'web_search', 'refused', 'kept', 'refused'],
+  ['several replies', { n: 2 }, '"n":2', 'refused', 'kept', 'refused'],
+  ['probabilities', { logprobs: true }, 'logprobs', 'refused', 'kept', 'refused'],
+  // Responses has none: the reply is cut (below).
+  ['an end of the reply', { stop: ['MARK'] }, 'MARK', 'kept', 'kept', 'left out'],
+  ['a seed', { seed: 77 }, '77', 'left out', 'kept', 'left out'],
+  [
+    'sound',
+    asked({ type: 'input_audio', input_audio: { data: 'MARK' } }),
+    'MARK',
+    'refused',
+    // What is malformed in the upstream's own API is left to the upstream.
+    'kept',
+    'refused',
+  ],
+  [
+    'a refusal',
+    { messages: [user, { role: 'assistant', content: null, refusal: 'MARK' }, user] },
+    'MARK',
+    'kept',
+    'kept',
+    'kept',
+  ],
+  ['who speaks', { messages: [{ ...user, name: 'MARK' }] }, 'MARK', 'kept', 'kept', 'kept'],
+]
+
+const rfn = (name: string, more: Fields = {}): Fields => ({
+  ...{ type: 'function', name, parameters: { type: 'object', properties: {} } },
+  ...more,
+})
+const item = (...items: Fields[]): Fields => ({ input: [...items, { role: 'user', content: 'hi' }] })
+const mcp = { type: 'mcp', server_label: 'gh', server_url: 'https://MARK' }
+const mcpCall = {
+  type: 'mcp_call',
+  id: 'mcp_1',
+  name: 'q',
+  server_label: 'gh',
+  arguments: '{}',
+  output: 'MARK',
+}
+const FROM_RESPONSES: readonly Row[] = [
+  ['a tool', { tools: [rfn('MARK')] }, 'MARK', 'kept', 'kept', 'kept'],
+  ['a strict tool', { tools: [rfn('a', { strict: true })] }, '"strict":true', 'kept', 'left out', 'kept'],
+  ['a search of the web', { tools: [{ type: 'web_search' }] }, 'web_search', 'left out', 'left out', 'kept'],
+  ['an MCP server', { tools: [rfn('a'), mcp] }, 'MARK', 'refused', 'refused', 'kept'],
+  [
+    'an MCP server that is deferred',
+    { tools: [rfn('a'), { ...mcp, defer_loading: true }, { type: 'tool_search' }] },
+    'MARK',
+    'refused',
+    'refused',
+    'kept',
+  ],
+  [
+    'search of files',
+    { tools: [{ type: 'file_search', vector_store_ids: ['MARK'] }] },
+    'MARK',
+    'refused',
+    'refused',
+    'kept',
+  ],
+  ['a call of an MCP server', item(mcpCall), 'MARK', 'refused', 'refused', 'kept'],
+  [
+    'a search of the web that ran',
+    item(
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'MARK' } },
+      { role: 'assistant', content: 'Well' },
+    ),
+    'MARK',
+    'left out',
+    'left out',
+    'kept',
+  ],
+  [
+    'thoughts of OpenAI',
+    item(
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'MARK' },
+      { role: 'assistant', content: 'Well' },
+    ),
+    'MARK',
+    'left out',
+    'left out',
+    'kept',
+  ],
+  [
+    'words of an agent that only OpenAI reads',
+    item({ type: 'agent_message', content: [{ type: 'encrypted_content', encrypted_content: 'MARK' }] }),
+    'MARK',
+    'refused',
+    'refused',
+    'kept',
+  ],
+  ['how many words', { text: { verbosity: 'low' } }, 'verbosity', 'left out', 'left out', 'kept'],
+  ['a service tier', { service_tier: 'flex' }, 'flex', 'left out', 'left out', 'kept'],
+]
+
+describe.each([
+  ['messages', FROM_MESSAGES],
+  ['chat', FROM_CHAT],
+  ['responses', FROM_RESPONSES],
+] as const)('X3 from a client of %s', (client, rows) => {
+  test.each(['messages', 'chat', 'responses'] as const)('to an upstream of %s', async (upstream) => {
+    const fates: string[] = []
+    const expected: string[] = []
+    // What the client defers is loaded in mode off.
+    const [off, auto] = [await between(upstream, { mode: 'off' }), await between(upstream)]
+    for (const [what, body, words, messages, chat, responses] of rows) {
+      const ask = JSON.stringify(body).includes('"defer_loading":true') ? auto : off
+      const { status, sent, answer } = await ask(client, body)
+      const wire = JSON.stringify(sent.at(-1) ?? '')
+      const fate = status === 400 ? 'refused' : wire.includes(words) ? 'kept' : 'left out'
+      expected.push(`${what}: ${{ messages, chat, responses }[upstream]}`)
+      fates.push(`${what}: ${fate}`)
+      if (status !== 200)
+        expect(String(fieldsOf(answer.error).message)).toMatch(/^.+: .+(?:[lL]eave|send|use) /)
+      expect(status === 200 || sent.length === 0).toBe(true)
+    }
+    expect(fates).toEqual(expected)
+  })
+})
+
+test('tools that another model does without are named in a header', async () => {
+  const { headers } = await (await between('messages'))('responses', { tools: [{ type: 'web_search' }] })
+  expect(headers.get('x-toolshelf-why')).toContain('without web_search')
+})
+
+describe('a reply of Responses, which knows no stop sequences, ends at the first', () => {
+  const reply = (...deltas: string[]) => {
+    const events = [
+      { type: 'response.created', response: { id: 'resp_1', model: 'm' } },
+      ...deltas.map((delta) => ({
+        type: 'response.output_text.delta',
+        output_index: 0,
+        content_index: 0,
+        delta,
+      })),
+      {
+        type: 'response.completed',
+        response: { id: 'resp_1', usage: { input_tokens: 3, output_tokens: 9 }, output: [] },
+      },
+    ]
+    return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  }
+  test.each([
+    [['One STOP two'], 'One ', 'STOP'],
+    [['One ST', 'OP two'], 'One ', 'STOP'],
+    [[...'One ENDSTOP'], 'One ', 'END'],
+    [['One ST', 'ART E', 'N'], 'One START EN', null],
+    [['STOP'], '', 'STOP'],
+  ])('%j', async (deltas, said, sequence) => {
+    const ask = await between('responses', { reply: reply(...deltas) })
+    const { answer } = await ask('messages', { stop_sequences: ['STOP', 'END'] })
+    expect(answer).toMatchObject({
+      stop_reason: sequence === null ? 'end_turn' : 'stop_sequence',
+      stop_sequence: sequence,
+      usage: { input_tokens: 3, output_tokens: 9 },
+    })
+    expect((answer.content as Fields[]).map((block) => block.text).join('')).toBe(said)
+    const chat = await ask('chat', { stop: ['STOP', 'END'] })
+    expect(chat.answer).toMatchObject({ choices: [{ message: { content: said }, finish_reason: 'stop' }] })
+  })
+})

@@ -8,8 +8,7 @@ import type { MessagesRequest, StreamEvent } from '../../src/messages/index.ts'
 import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import { createResponsesUpstream } from '../../src/messages/upstream/index.ts'
-import { thinkingOf } from '../../src/messages/upstream/responses-reasoning.ts'
-import { fitSettings } from '../../src/messages/upstream/settings.ts'
+import { toResponses } from '../../src/messages/upstream/responses-request.ts'
 import { thoughtsOf } from '../../src/messages/upstream/thoughts.ts'
 import { closeAll, startGateway, tool } from './support/faults.ts'
 import { reasoningIn, startResponses } from './support/openai-models.ts'
@@ -108,13 +107,16 @@ describe('effort and thinking', () => {
     ['gpt-5', { output_config: { effort: 'max' } }, { effort: 'high' }],
     ['gpt-5.4', { output_config: { effort: 'max' } }, { effort: 'xhigh' }],
     ['gpt-5.4', { thinking: { type: 'disabled' } }, { effort: 'none' }],
-    ['gpt-5.4', budget(1024), { effort: 'low', summary: 'auto' }],
+    ['gpt-5.4', budget(4095), { effort: 'low', summary: 'auto' }],
+    ['gpt-5.4', budget(4096), { effort: 'medium', summary: 'auto' }],
+    ['gpt-5.4', budget(16_383), { effort: 'medium', summary: 'auto' }],
+    ['gpt-5.4', budget(16_384), { effort: 'high', summary: 'auto' }],
     ['gpt-5.4', { thinking: { type: 'adaptive' } }, { summary: 'auto' }],
     ['gpt-4.1', budget(1024), undefined],
   ])('Responses with %s: %j', (model, given, expected) => {
     const dialect = dialectOf(new URL('https://api.openai.com'), model)
-    const told = thinkingOf(asked(given), dialect, fitSettings(asked(given), dialect).effort)
-    expect(JSON.parse(JSON.stringify({ reasoning: told.reasoning })).reasoning).toEqual(expected)
+    const { body } = toResponses(asked(given), dialect, thoughtsOf('responses', model))
+    expect(JSON.parse(JSON.stringify(body)).reasoning).toEqual(expected)
   })
 })
 

@@ -261,23 +261,6 @@ describe('a plain request', () => {
     })
   })
 
-  test.each([
-    [{ tools: [{ type: 'web_search_20260209', name: 'web_search' }] }, 'web_search_20260209'],
-    [{ tools: [{ type: 'mcp_toolset', mcp_server_name: 'github' }] }, 'mcp_toolset'],
-    [
-      { messages: [user({ type: 'image', source: { type: 'file', file_id: 'f' } })] },
-      "messages.0.content.0: a 'image'",
-    ],
-    [{ messages: [user(result('t', [{ type: 'hologram' }]))] }, 'messages.0.content.0'],
-    [{ messages: [assistant({ type: 'server_tool_use', id: 's', name: 'web_search' })] }, 'server_tool_use'],
-  ])('what OpenAI has nothing like is refused by name: %j', async (request, name) => {
-    const sampled = await send(request)
-    const { status, body } = 'refused' in sampled ? sampled.refused : { status: 0, body: '' }
-    expect([status, JSON.parse(body).error.type]).toEqual([400, 'invalid_request_error'])
-    expect(JSON.parse(body).error.message).toContain(name)
-    expect(seen).toEqual([])
-  })
-
   test('documents and search results are read, a deferred tool that is forced is sent', async () => {
     const pdf = { type: 'base64', media_type: 'application/pdf', data: 'AA' }
     const {

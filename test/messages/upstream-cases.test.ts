@@ -4,12 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
-import { hostedToolFault, toChatRequest } from '../../src/messages/upstream/chat-request.ts'
+import { toChatRequest } from '../../src/messages/upstream/chat-request.ts'
 import { dialectOf } from '../../src/messages/upstream/dialects.ts'
 import {
   ANTHROPIC,
   appendPath,
-  asksForThinking,
   callItemsIn,
   callItemsOf,
   citedRange,
@@ -39,7 +38,6 @@ import {
 } from '../../src/messages/upstream/openai.ts'
 import { toMessageEvents } from '../../src/messages/upstream/responses-events.ts'
 import { toResponses } from '../../src/messages/upstream/responses-request.ts'
-import { effortOf } from '../../src/messages/upstream/settings.ts'
 import { thoughtsOf, withoutKeptThoughts } from '../../src/messages/upstream/thoughts.ts'
 import { assistant, result, text, tool, use, user } from '../oracle/requests.ts'
 import type { Loose } from '../support/talk.ts'
@@ -145,7 +143,6 @@ function nativeOf({ terms, hasSearch }: Loose) {
 it("wire 41 a client's own tools reach an upstream that speaks its API, every part of them", async () => {
   const write = (given: Loose) => {
     const made = toResponses(given.request, dialect, thoughts, nativeOf(given))
-    if ('fault' in made) return [made.fault]
     const { tools, input, ...rest } = made.body as Loose
     return [show({ ...rest, search: made.searchName }), ...(tools ?? []).map(show), ...input.map(show)]
   }
@@ -681,30 +678,6 @@ describe('thoughts', () => {
       ),
     ).toEqual([[3, 12], undefined, undefined, undefined, undefined])
   })
-
-  it('are asked for with an effort, or a budget', () => {
-    const requests: Loose[] = [
-      ...[{}, { thinking: { type: 'adaptive' } }, { thinking: { type: 'disabled', budget_tokens: 5 } }],
-      ...[0, 4095, 4096, 16_383, 16_384, '5000'].map((budget_tokens) => ({
-        thinking: { type: 'enabled', budget_tokens },
-      })),
-      { output_config: { effort: 'max' }, thinking: { type: 'enabled', budget_tokens: 1 } },
-      { output_config: { effort: 5 } },
-    ]
-    expect(table(requests.map((one) => [one, [effortOf(one), asksForThinking(one)]]))).toMatchInlineSnapshot(`
-      "{} → ["",false]
-      {"thinking":{"type":"adaptive"}} → ["",true]
-      {"thinking":{"type":"disabled","budget_tokens":5}} → ["",false]
-      {"thinking":{"type":"enabled","budget_tokens":0}} → ["low",true]
-      {"thinking":{"type":"enabled","budget_tokens":4095}} → ["low",true]
-      {"thinking":{"type":"enabled","budget_tokens":4096}} → ["medium",true]
-      {"thinking":{"type":"enabled","budget_tokens":16383}} → ["medium",true]
-      {"thinking":{"type":"enabled","budget_tokens":16384}} → ["high",true]
-      {"thinking":{"type":"enabled","budget_tokens":"5000"}} → ["",true]
-      {"output_config":{"effort":"max"},"thinking":{"type":"enabled","budget_tokens":1}} → ["max",true]
-      {"output_config":{"effort":5}} → ["",false]"
-    `)
-  })
 })
 
 it('a prompt cache is asked for where no one else does', () => {
@@ -859,7 +832,7 @@ describe('requests to other APIs', () => {
     dialects.map((one) => {
       const { messages, ...chat } = toChatRequest(request, one, thoughts)
       const made: Loose = toResponses(request, one, thoughts)
-      const { input, ...rest } = made.body ?? { input: made.fault }
+      const { input, ...rest } = made.body
       return { messages, chat, input, rest }
     })
 
@@ -945,14 +918,5 @@ describe('requests to other APIs', () => {
       ),
     ])
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file('contents'))
-    const kinds: Loose[] = [
-      [],
-      undefined,
-      [tool('a')],
-      [tool('a', { type: 'custom' }), { type: 'bash_1', name: 'b' }],
-    ]
-    expect(kinds.map((tools) => hostedToolFault({ model: 'm', messages: [], tools })?.slice(0, 50))).toEqual([
-      ...[undefined, undefined, undefined, "tools.1: `bash_1` is run by Anthropic's API, and t"],
-    ])
   })
 })

@@ -78,7 +78,7 @@ const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
   const { role, content } = message
   switch (role) {
     case 'user':
-      return withBlocks('user', fromParts(content))
+      return withBlocks('user', spokenBy(message.name, fromParts(content)))
     case 'assistant':
       return withBlocks('assistant', [...fromParts(message.content ?? message.refusal), ...callsIn(message)])
     default:
@@ -88,6 +88,13 @@ const fromChatMessage = oncePerFrozen((message: Fields): Fields | undefined => {
       )
   }
 })
+
+/** Says who of several users speaks. */
+function spokenBy(name: unknown, parts: Fields[]): Fields[] {
+  return textOf(name) === '' || parts.length === 0
+    ? parts
+    : [{ type: 'text', text: `${textOf(name)}:` }, ...parts]
+}
 
 function withBlocks(role: string, content: readonly Fields[]): Fields | undefined {
   return content.length === 0 ? undefined : Object.freeze({ role, content })

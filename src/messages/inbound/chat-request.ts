@@ -37,7 +37,7 @@ export function readChatRequest(body: Fields): InboundRequest {
   }
   return {
     request,
-    terms: termsOf(body),
+    terms: termsOf(body, tools),
     unconvertible: unconvertibleIn(body, tools),
     hidesSearches: tools.hasSearch,
     reply: () => createChatWriter(options),
@@ -101,6 +101,8 @@ function effortOf({ reasoning_effort: effort, reasoning, thinking }: Fields): st
 /** A request's tools, converted. */
 type ChatTools = {
   readonly list: readonly Fields[]
+  /** The client's own definitions of functions by name inside the gateway. */
+  readonly native: ReadonlyMap<string, Fields>
   /** The client's names by those inside the gateway, where they differ. */
   readonly names: ReadonlyMap<string, string>
   readonly freeform: ReadonlySet<string>
@@ -120,6 +122,11 @@ const fromChatTools = oncePerFrozen((tools: readonly Fields[]): ChatTools => {
   const list = own.map(fromChatTool)
   return {
     list: Object.freeze(list),
+    native: new Map(
+      own
+        .filter(({ type }) => type !== 'custom')
+        .map((tool) => [insideName(textOf(definitionIn(tool).name)), tool]),
+    ),
     names: new Map(own.map(definitionIn).map(({ name }) => [insideName(textOf(name)), textOf(name)])),
     freeform: new Set(
       own.filter(({ type }) => type === 'custom').map((tool) => insideName(textOf(definitionIn(tool).name))),
@@ -203,8 +210,8 @@ const CONVERTED = [
   'stream_options',
 ]
 
-function termsOf(body: Fields): ClientTerms {
-  return { api: 'chat', settings: omitFields(body, ...CONVERTED), tools: new Map() }
+function termsOf(body: Fields, { native }: ChatTools): ClientTerms {
+  return { api: 'chat', settings: omitFields(body, ...CONVERTED), tools: native }
 }
 
 /** What a converted reply cannot express; such a request is only forwarded. */

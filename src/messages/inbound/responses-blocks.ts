@@ -1,6 +1,6 @@
 // Converts the model's items of a Responses request, and the outputs of its calls, to blocks of messages.
 import { type Fields, fieldsOf, hash, listOf, textOf, toJson } from '../../lib/index.ts'
-import { callItemsIn, keepItem, toolTypeOf } from '../upstream/index.ts'
+import { callItemsIn, itemIn, keepItem, toolTypeOf } from '../upstream/index.ts'
 import { callInput } from './openai-content.ts'
 import { fromParts } from './responses-parts.ts'
 import { fromReasoning } from './responses-reasoning.ts'
@@ -9,6 +9,14 @@ import { HOSTED_SEARCH, namesIn, type ToolTable } from './responses-tools.ts'
 /** Items of tools that OpenAI runs itself. */
 const HOSTED_ITEM =
   /^(?:(?:web_search|file_search|code_interpreter|image_generation|computer)_call(?:_output)?|mcp_\w+|program(?:_output)?)$/
+
+/** Returns whether an item has results of a tool that OpenAI ran; those of a web search are in the words after it. */
+export function holdsResult({ type }: Fields): boolean {
+  return (
+    HOSTED_ITEM.test(textOf(type)) &&
+    !/^(?:web_search_call|mcp_list_tools|mcp_approval_\w+)$/.test(textOf(type))
+  )
+}
 
 function isServerSearch({ type, execution }: Fields): boolean {
   return (type === 'tool_search_call' || type === 'tool_search_output') && execution !== 'client'
@@ -53,8 +61,14 @@ export function assistantBlocks(run: readonly Fields[], table: ToolTable): Field
     }
   })
   // APIs refuse a reply that ends with thinking.
-  const end = blocks.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+  const end = blocks.findLastIndex((block) => !isThought(block))
   return blocks.slice(0, end + 1)
+}
+
+/** An item of a hosted tool is kept as a block of thinking, but is none. */
+function isThought(block: Fields): boolean {
+  const { type } = itemIn(block) ?? block
+  return type === 'thinking' || type === 'redacted_thinking' || type === 'reasoning'
 }
 
 function listed(block: Fields | undefined): Fields[] {

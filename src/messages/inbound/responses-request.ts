@@ -3,6 +3,7 @@ import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
 import { numberIn, refuseTooMany } from './openai-content.ts'
+import { holdsResult } from './responses-blocks.ts'
 import { fromItems, startOf, typeOf } from './responses-items.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
@@ -32,6 +33,8 @@ export function readResponsesRequest(sent: Fields, stored?: StoredItems): Inboun
     request: { model, ...settingsOf(body, instructions, table, choice), messages },
     terms: termsOf({ ...body, instructions: instructions === '' ? undefined : instructions }, table),
     unconvertible: unconvertibleIn(body, items) ?? choice.unconvertible,
+    needsOwnApi: ownPartIn(table, items),
+    optional: [...table.hosted].filter((type) => OPTIONAL.test(type)).join(', '),
     hidesSearches: table.hidesSearches,
     refersToStored: body !== sent,
     reply: () => createResponsesWriter({ body, model, table, stored }),
@@ -124,7 +127,22 @@ function unconvertibleIn(
   if (type === 'json_schema' && !isFields(schema)) return 'text.format: a json_schema without a schema'
   if (Number(logprobs) > 0 || listOf(include).includes('message.output_text.logprobs')) return 'top_logprobs'
   const isApproval = items.some(({ type }) => type === 'mcp_approval_response')
-  return isApproval ? 'mcp_approval_response, the answer to a tool that only OpenAI runs' : undefined
+  if (isApproval) return 'mcp_approval_response, the answer to a tool that only OpenAI runs'
+  const isEncrypted = ({ content }: Fields) =>
+    listOf(content).some((part) => fieldsOf(part).type === 'encrypted_content')
+  const at = items.findIndex(isEncrypted)
+  return at < 0 ? undefined : `input[${at}]: content that only OpenAI can read`
+}
+
+/** Tools of OpenAI's that clients such as Codex offer to every model. */
+const OPTIONAL = /^(?:web_search\w*|image_generation)$/
+
+/** What only OpenAI runs or reads, and no other model could do without. */
+function ownPartIn({ hosted }: ToolTable, items: readonly Fields[]): string | undefined {
+  const tool = [...hosted].find((type) => !OPTIONAL.test(type))
+  if (tool !== undefined) return `tools: a tool of type "${tool.slice(0, 60)}"`
+  const at = items.findIndex(holdsResult)
+  return at < 0 ? undefined : `input[${at}]: an item of type "${textOf(items[at]?.type)}"`
 }
 
 type AddedTools = { readonly leading: readonly Fields[]; readonly later: readonly Fields[] }

@@ -24,6 +24,10 @@ export type InboundRequest = {
   readonly terms?: ClientTerms | undefined
   /** What the reply cannot express, for example `logprobs`: such a request can only be forwarded unchanged. */
   readonly unconvertible?: string | undefined
+  /** What only an upstream that speaks the client's API can do, for example tools that the provider runs. */
+  readonly needsOwnApi?: string | undefined
+  /** Tools that another upstream's model does without, for example `web_search`. */
+  readonly optional?: string | undefined
   /** What to send instead of it; "Leave it out" if omitted. */
   readonly remedy?: string | undefined
   /** The client refers to items that only this gateway knows, so that the upstream cannot read the client's own request. */

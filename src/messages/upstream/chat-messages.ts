@@ -221,14 +221,18 @@ function toImage({ type, media_type, data, url }: Fields): Fields {
   return toText('(an image that this model cannot be shown)')
 }
 
-function toDocument({ title, source }: Fields, { takesFiles }: Context): Fields[] {
+function toDocument({ title, context, source }: Fields, { takesFiles }: Context): Fields[] {
   const { type, media_type, data, content, url } = fieldsOf(source)
   const name = textOf(title) || 'document'
-  if (type === 'text') return [toText(`${name}:\n${textOf(data)}`)]
-  if (type === 'content') return [toText(`${name}:`), ...blocksOf(content).flatMap(toContentPart)]
+  const about = textOf(context) === '' ? [] : [toText(`About ${name}: ${textOf(context)}`)]
+  if (type === 'text') return [...about, toText(`${name}:\n${textOf(data)}`)]
+  if (type === 'content') return [...about, toText(`${name}:`), ...blocksOf(content).flatMap(toContentPart)]
   if (type === 'base64' && takesFiles)
-    return [{ type: 'file', file: { filename: name, file_data: `data:${media_type};base64,${data}` } }]
-  return [toText(`(${name}${url ? ` at ${url}` : ''}: a file that this model cannot be shown)`)]
+    return [
+      ...about,
+      { type: 'file', file: { filename: name, file_data: `data:${media_type};base64,${data}` } },
+    ]
+  return [...about, toText(`(${name}${url ? ` at ${url}` : ''}: a file that this model cannot be shown)`)]
 }
 
 function toContentPart({ type, text, source }: Fields): Fields[] {

@@ -1,6 +1,6 @@
 // Converts a Messages request to a Chat Completions request with few fields, since many servers refuse unknown ones.
 // Fields that grow from turn to turn come last, for the prompt cache: tools, then messages.
-import { type Fields, fieldsOf, hash, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, hash, listOf, omitFields, textOf } from '../../lib/index.ts'
 import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { plainTool } from '../wire/index.ts'
 import { toMessages } from './chat-messages.ts'
@@ -8,15 +8,6 @@ import type { Dialect } from './dialects.ts'
 import { type Names, namesOf } from './openai.ts'
 import { fitSettings } from './settings.ts'
 import type { Thoughts } from './thoughts.ts'
-
-/** Returns why the request needs tools that only Anthropic's API can run; undefined if it does not. */
-export function hostedToolFault({ tools }: MessagesRequest): string | undefined {
-  const kinds = listOf(tools).map((tool) => fieldsOf(tool).type ?? 'custom')
-  const index = kinds.findIndex((kind) => kind !== 'custom')
-  if (index < 0) return undefined
-  const name = `tools.${index}: \`${kinds[index]}\``
-  return `${name} is run by Anthropic's API, and this upstream speaks Chat Completions. Leave it out of \`tools\`, or use an upstream that speaks the Messages API.`
-}
 
 /** Converts a request. */
 export function toChatRequest(
@@ -26,7 +17,8 @@ export function toChatRequest(
   terms?: ClientTerms,
 ): Fields {
   const names = namesOf(request.tools)
-  const tools = listOf(request.tools).map((tool) => toTool(fieldsOf(tool), names))
+  const native = terms?.api === 'chat' ? terms.tools : undefined
+  const tools = listOf(request.tools).map((tool) => toTool(fieldsOf(tool), names, native))
   return {
     model: request.model,
     // A client that speaks Chat Completions itself knows best what its server takes.
@@ -54,11 +46,19 @@ function settingsOf(request: MessagesRequest, dialect: Dialect): Fields {
   }
 }
 
-function toTool(tool: Fields, names: Names): Fields {
+/** A client that defined the function in this API keeps fields that only it has, such as `strict`. */
+function toTool(tool: Fields, names: Names, native: ClientTerms['tools'] | undefined): Fields {
   const { name, description, input_schema } = plainTool(tool)
+  const { function: called, ...own } = omitFields(native?.get(textOf(name)) ?? {}, 'defer_loading')
   // OpenAI refuses an object schema without `properties`.
   const parameters = { type: 'object', properties: {}, ...fieldsOf(input_schema) }
-  return { type: 'function', function: { name: names.short(textOf(name)), description, parameters } }
+  const definition = {
+    ...omitFields(fieldsOf(called), 'defer_loading'),
+    name: names.short(textOf(name)),
+    description,
+    parameters,
+  }
+  return { ...own, type: 'function', function: definition }
 }
 
 function toToolChoice({ type, name, disable_parallel_tool_use }: Fields, names: Names): Fields {

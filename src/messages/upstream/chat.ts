@@ -14,7 +14,7 @@ import type {
   UpstreamWire,
 } from '../types.ts'
 import { type ChatReply, createReply } from './chat-events.ts'
-import { hostedToolFault, toChatRequest } from './chat-request.ts'
+import { toChatRequest } from './chat-request.ts'
 import { dialectOf } from './dialects.ts'
 import { fetchWhole, openRequest, pickRelayHeaders, readWhole, UpstreamError } from './http.ts'
 import { maskable, withMaskedSecrets } from './mask.ts'
@@ -77,8 +77,6 @@ export function createChatUpstream({ url, key, wire }: ChatOptions): Upstream {
       }
     },
     async sample(request, call) {
-      const fault = hostedToolFault(request)
-      if (fault !== undefined) return { refused: messagesErrorAnswer(400, fault) }
       const dialect = dialectOf(url, request.model)
       const thoughts = thoughtsOf(name, request.model)
       const body = toChatRequest(request, dialect, thoughts, call.terms)

@@ -14,6 +14,7 @@ export {
   withPromptCache,
 } from './messages.ts'
 export { createResponsesUpstream } from './responses.ts'
+export { foreignBlock } from './responses-request.ts'
 export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions } from './script.ts'
 export { loadScript, type ModelScript, readScript, ScriptError } from './script-file.ts'
 export { OFFLINE_NOTE } from './script-model.ts'

@@ -6,19 +6,24 @@ import {
   blocksOf,
   isDeferred,
   isReference,
-  kindOf,
   nameOf,
-  pathOf,
   type RevealedTool,
   referencesIn,
   type WalkStep,
   walkRequest,
 } from '../../core/oracle/index.ts'
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, isFields, listOf, oncePerFrozen, textOf } from '../../lib/index.ts'
 import { plainSearchTool, type Variant, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest } from '../types.ts'
-import { failedText, loadedText, plainTool, removedText, withRemarksInside } from '../wire/index.ts'
+import {
+  failedText,
+  loadedText,
+  plainTool,
+  removedText,
+  withDirectives,
+  withRemarksInside,
+} from '../wire/index.ts'
 import { type CallItems, callItemsOf } from './call-items.ts'
 import type { Dialect } from './dialects.ts'
 import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'
@@ -35,17 +40,15 @@ export type Translated = {
   readonly searchName: string | undefined
 }
 
-/** Converts a request; returns the reason if it cannot be expressed. */
+/** Converts a request. */
 export function toResponses(
   given: MessagesRequest,
   dialect: Dialect,
   thoughts: Thoughts,
   native: NativeTools = nativeTools(undefined),
-): Translated | { readonly fault: string } {
-  const request = withRemarksInside(given)
+): Translated {
+  const request = withDirectives(withRemarksInside(given))
   const { steps } = walkRequest(request)
-  const fault = faultIn(request, steps)
-  if (fault !== undefined) return { fault }
   const names = namesOf([...(request.tools ?? []), ...steps.flatMap(({ revealed }) => revealed)])
   const searchTool = request.tools?.find(variantOf)
   const { model, system, stream } = request
@@ -80,16 +83,14 @@ const TOLD = new Set([
   ...['tool_addition', 'tool_removal', 'compaction'],
 ])
 
-function faultIn({ tools = [] }: MessagesRequest, steps: readonly WalkStep[]): string | undefined {
-  const definitions = [...tools, ...steps.flatMap(({ revealed }) => revealed.map(definitionOf))]
-  const foreign = definitions.find((tool) => kindOf(tool) !== 'custom' && !variantOf(tool))
-  if (foreign) {
-    const which = `'${nameOf(foreign)}' is of type ${kindOf(foreign)}, which only Anthropic's API runs.`
-    return `tools: ${which} Leave it out, or define a custom tool.`
-  }
-  const untold = steps.find(({ block }) => !isPassedOn(block))
-  return untold && `${pathOf(untold)}: a '${textOf(untold.block.type)}' block cannot be sent to OpenAI.`
-}
+/** Returns the first block of a message that OpenAI has nothing like. */
+export const foreignBlock = oncePerFrozen(
+  ({ content }: Fields): { readonly index: number; readonly type: string } | undefined => {
+    const blocks = blocksOf(content)
+    const index = blocks.findIndex((block) => !isPassedOn(block))
+    return index < 0 ? undefined : { index, type: textOf(blocks[index]?.type) }
+  },
+)
 
 function isPassedOn(block: Fields): boolean {
   if (block.type === 'server_tool_use') return textOf(block.name).startsWith('tool_search_tool_')
@@ -181,7 +182,8 @@ function inputOf(steps: readonly WalkStep[], spelling: Spelling, thoughts: Thoug
   const calls = new Map<string, OwnItems>()
   return steps.flatMap((step, index) => {
     const isFollowed = steps[index + 1]?.message === step.message
-    const items = isFollowed ? reasoningIn(step.block, thoughts) : []
+    // OpenAI refuses reasoning that nothing follows.
+    const items = reasoningIn(step.block, thoughts).filter(({ type }) => isFollowed || type !== 'reasoning')
     items.push(...itemsOf(step, spelling, loaded, calls))
     for (const { name } of step.revealed) loaded.add(name)
     return items
@@ -326,6 +328,15 @@ function namesIn(block: Fields, names: Names): string[] {
 
 /** Converts a block to message or result content; undefined if OpenAI has no equivalent. */
 function partsOf(block: Fields): Fields[] | undefined {
+  const parts = contentOf(block)
+  if (block.type !== 'document' || !parts) return parts
+  // Only a file has a field for its name.
+  const title = parts.some(({ filename }) => filename !== undefined) ? '' : textOf(block.title)
+  const about = joined([title, textOf(block.context)])
+  return about === '' ? parts : [inputText(about), ...parts]
+}
+
+function contentOf(block: Fields): Fields[] | undefined {
   const source = fieldsOf(block.source)
   const address = textOf(source.url) || `data:${textOf(source.media_type)};base64,${textOf(source.data)}`
   switch (`${textOf(block.type)} ${textOf(source.type)}`) {

@@ -17,18 +17,11 @@ import { fetchWhole, openRequest, pickRelayHeaders, UpstreamError } from './http
 import { maskable, withMaskedSecrets } from './mask.ts'
 import { nativeTools } from './native-tools.ts'
 import { offer } from './offer.ts'
-import {
-  addressOf,
-  bearer,
-  jsonOf,
-  messagesErrorAnswer,
-  openaiOrigin,
-  toModels,
-  traceContext,
-} from './openai.ts'
+import { addressOf, bearer, jsonOf, openaiOrigin, toModels, traceContext } from './openai.ts'
 import { toMessageEvents } from './responses-events.ts'
 import { toResponses } from './responses-request.ts'
 import { readEvents } from './sse.ts'
+import { stoppedAt } from './stop-sequences.ts'
 import { type Thoughts, thoughtsOf } from './thoughts.ts'
 
 /** Options of `createResponsesUpstream`. */
@@ -83,9 +76,7 @@ async function sample(
   // A lowered request has only plain tools; OpenAI's own search is used only for other requests.
   const isLowered = !request.tools?.some((tool) => 'defer_loading' in tool)
   const native = nativeTools(terms, !isLowered)
-  const translated = toResponses(request, dialectOf(url, request.model), thoughts, native)
-  if ('fault' in translated) return { refused: messagesErrorAnswer(400, translated.fault) }
-  const { body, names, searchName } = translated
+  const { body, names, searchName } = toResponses(request, dialectOf(url, request.model), thoughts, native)
   const post = (offered: Fields) =>
     openRequest(addressOf(url, 'responses'), {
       method: 'POST',
@@ -97,7 +88,8 @@ async function sample(
   if ('refused' in accepted) return accepted
   const { incoming } = accepted
   const context = { model: request.model, names, searchName, thoughts, native }
-  return { events: toMessageEvents(eventsIn(incoming, signal), context), headers: pickRelayHeaders(incoming) }
+  const events = toMessageEvents(eventsIn(incoming, signal), context)
+  return { events: stoppedAt(request, events), headers: pickRelayHeaders(incoming) }
 }
 
 /** Optional fields that not every model accepts. */

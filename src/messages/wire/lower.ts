@@ -23,6 +23,7 @@ import { plainSearchTool, variantOf } from '../hosted/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { MessagesRequest, UpstreamWire } from '../types.ts'
 import { callToolDefinition } from './call-tool.ts'
+import { withDirectives } from './directives.ts'
 import { isPlainMessage, lowerMessages } from './lower-messages.ts'
 import { plainTool } from './plain-tool.ts'
 import { withRemarksInside } from './remarks.ts'
@@ -42,7 +43,7 @@ export function lower(
   lowering: Lowering = {},
 ): MessagesRequest {
   if (wire === 'native') return contract
-  const request = withRemarksInside(contract)
+  const request = withDirectives(withRemarksInside(contract))
   const walked = walkRequest(request, isPlainMessage)
   const bridged = bridgedTools(request, walked, wire, lowering)
   const { tools: all, messages, ...rest } = request
