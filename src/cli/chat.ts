@@ -35,7 +35,7 @@ import { resumeOptions, sessionsFolder } from './user-files/index.ts'
 export const chatCommand: Command = {
   name: 'chat',
   summary: 'An agent with your MCP servers, in the terminal.',
-  words: '[--config <files>] [--model <id>] [--resume last]',
+  words: '[--config <file>…] [--model <id>] [--resume last]',
   noArguments: 'write the message in the chat, or pass it to "toolshelf run"',
   options: { ...modelOptions, ...sessionOptions, ...usingOptions, ...pricesOption },
   examples: [

@@ -52,7 +52,7 @@ export type PipedInput = {
 export type Option = {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** It may be repeated. */
+  /** It may be repeated; any other option is an error if it is. */
   readonly isMultiple?: boolean
   readonly about: string
   /** The value may be left out: the option is then set without one. */
@@ -132,36 +132,47 @@ export function readInput(command: Command, words: readonly string[]): Input {
 
 function parseInput(command: Command, words: readonly string[]): Input {
   const options = Object.fromEntries(
-    Object.entries({ ...command.options, help }).map(([name, { type, short, isMultiple = false }]) => [
+    Object.entries({ ...command.options, help }).map(([name, { type, short }]) => [
       name,
-      { type, multiple: isMultiple, ...(short ? { short } : {}) },
+      { type, multiple: true, ...(short ? { short } : {}) },
     ]),
   )
-  try {
-    const { args, bare } = withoutBare(command, words)
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
-    return {
-      words: positionals,
-      text: (option) => (typeof values[option] === 'string' ? (values[option] as string) : undefined),
-      texts: (option) => [values[option] ?? []].flat().map(String),
-      isSet: (option) => values[option] === true || bare.has(option),
+  const { args, bare } = withoutBare(command, words)
+  const { values, positionals } = parsed(() => parseArgs({ args, options, allowPositionals: true }))
+  const valuesOf = (option: string) => [values[option] ?? []].flat()
+  for (const [name, { isMultiple, type, value = 'text' }] of Object.entries({ ...command.options, help })) {
+    const count = valuesOf(name).length + bare.filter((one) => one === name).length
+    if (count < 2 || isMultiple) continue
+    const once = type === 'string' ? `takes one value: --${name} <${value}>` : 'counts once'
+    throw new UsageError(`--${name} is given ${count === 2 ? 'twice' : `${count} times`}; it ${once}.`)
+  }
+  return {
+    words: positionals,
+    text: (option) => valuesOf(option).find((value) => typeof value === 'string'),
+    texts: (option) => valuesOf(option).map(String),
+    isSet: (option) => valuesOf(option).includes(true) || bare.includes(option),
+  }
+
+  function parsed<Result>(parse: () => Result): Result {
+    try {
+      return parse()
+    } catch (error) {
+      throw new UsageError(complaint(error as Error, command, words))
     }
-  } catch (error) {
-    throw new UsageError(complaint(error as Error, command, words))
   }
 }
 
 /** Takes out options that are given without their optional value. */
 function withoutBare({ options }: Command, words: readonly string[]) {
   const end = words.indexOf('--')
-  const bare = new Set<string>()
+  const bare: string[] = []
   const args = words.filter((word, index) => {
     const name = word.slice(2)
     const isOurs =
       word.startsWith('--') && (end < 0 || index < end) && options[name]?.isValueOptional === true
     const next = words[index + 1]
     if (!isOurs || (next !== undefined && !next.startsWith('-'))) return true
-    bare.add(name)
+    bare.push(name)
     return false
   })
   return { args, bare }
@@ -237,8 +248,9 @@ export function usageOf({ name, words }: Command): string {
 /** Width of a help screen in characters. */
 const WIDTH = 80
 
-function titleOf([name, { type, value = 'text', short, isValueOptional }]: [string, Option]): string {
-  const shown = isValueOptional ? ` [<${value}>]` : ` <${value}>`
+function titleOf([name, option]: [string, Option]): string {
+  const { type, value = 'text', short, isValueOptional, isMultiple } = option
+  const shown = isValueOptional ? ` [<${value}>]` : ` <${value}>${isMultiple ? '…' : ''}`
   return `  --${name}${type === 'string' ? shown : ''}${short ? `, -${short}` : ''}`
 }
 
@@ -301,19 +313,9 @@ export function windowIn(input: Input): number | undefined {
 
 /** Returns the files given with `--config`, or with another option; undefined without it. */
 export function filesIn(input: Input, option = 'config'): string[] | undefined {
-  if (input.text(option) === undefined) return undefined
-  const files = listIn(input, option)
-  if (files.length === 0)
-    throw new UsageError(`--${option} is empty; pass one or more files, comma separated.`)
-  return files
-}
-
-/** Splits a comma-separated value. */
-export function listIn(input: Input, option: string): string[] {
-  return (input.text(option) ?? '')
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
+  const files = input.texts(option)
+  if (files.includes('')) throw new UsageError(`--${option} is empty; pass a file.`)
+  return files.length === 0 ? undefined : [...files]
 }
 
 /** Returns the folder given with `--directory`, or the current one. */

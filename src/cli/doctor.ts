@@ -54,13 +54,14 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <files>] [--json] [--ci] [options]',
+    words: '[--config <file>…] [--json] [--ci] [options]',
     noArguments: 'pass files with --config',
     options: {
       config: {
         type: 'string',
-        value: 'files',
-        about: 'configurations of any client, comma separated (default: toolshelf.json and .mcp.json)',
+        value: 'file',
+        isMultiple: true,
+        about: 'configuration of any client (default: toolshelf.json and .mcp.json)',
       },
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       json: {

@@ -25,16 +25,19 @@ export const evalCommand: Command = {
     },
     ranker: {
       ...rankerOption,
-      value: 'names',
-      about: `${rankerOption.about}, comma separated (default: hybrid)`,
+      isMultiple: true,
+      about: `${rankerOption.about} (default: hybrid)`,
     },
     json: { type: 'boolean', about: 'print {"rankers": {"<name>": {"n", "r1", …, "kinds"}}}' },
   },
-  examples: ['toolshelf eval --catalog tools.jsonl --queries queries.jsonl --ranker hybrid,classic,bm25'],
-  async run({ text, isSet }, terminal) {
+  examples: [
+    'toolshelf eval --catalog tools.jsonl --queries queries.jsonl --ranker hybrid --ranker classic --ranker bm25',
+  ],
+  async run({ text, texts, isSet }, terminal) {
     const [catalog, queryFile] = [text('catalog'), text('queries')]
     if (!catalog || !queryFile) throw new UsageError('--catalog and --queries are both required.')
-    const names = (text('ranker') ?? 'hybrid').split(',').map((name) => name.trim())
+    const given = texts('ranker')
+    const names = given.length > 0 ? given : ['hybrid']
     const chosen = names.map((name) => [name, readRanker(name)] as const)
     const tools = poolTools(await readTools(catalog, terminal))
     const queries = await readQueries(queryFile, terminal)

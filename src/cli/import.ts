@@ -18,7 +18,7 @@ import {
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
 import { printable } from '../terminal/index.ts'
-import { type Command, CommandError, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import {
   applyImport,
   hasOnlyBroken,
@@ -46,7 +46,7 @@ export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = list
     name: 'import',
     summary:
       'With --apply, moves the MCP servers of your clients into one file and puts one entry in their place, which starts Toolshelf. Without it, only copies them and prints that entry.',
-    words: '[--apply | --undo] [--from <file>,…] [--to <file>] [--yes]',
+    words: '[--apply | --undo] [--from <file>…] [--to <file>] [--yes]',
     noArguments: 'pass files with --from',
     options: {
       apply: {
@@ -57,8 +57,9 @@ export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = list
       force: { type: 'boolean', about: 'with --undo: overwrite files that were edited since' },
       from: {
         type: 'string',
-        value: 'files',
-        about: 'files of clients, comma separated (default: those of all known clients)',
+        value: 'file',
+        isMultiple: true,
+        about: 'file of a client (default: those of all known clients)',
       },
       to: {
         type: 'string',
@@ -92,7 +93,7 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
       if (!input.isSet('no-start'))
         await warmUp(await startable(target, added, { machine, terminal }), terminal)
     })
-  const from = input.text('from')
+  const from = filesIn(input, 'from')
   const target = await readTarget(ourFile)
   const openFolder = (configs: readonly string[]) =>
     openProject(machine, {

@@ -56,12 +56,13 @@ export function createInspect(surroundings: InspectSurroundings): Command {
     name: 'inspect',
     summary:
       'Shows in a browser what happened (conversations, searches, costs, what broke the cache), and your MCP servers.',
-    words: '[<file> …] [--config <files>] [--port <number>] [--no-open]',
+    words: '[<file> …] [--config <file>…] [--port <number>] [--no-open]',
     options: {
       config: {
         type: 'string',
-        value: 'files',
-        about: 'configurations whose servers to start and show (default: toolshelf.json and .mcp.json)',
+        value: 'file',
+        isMultiple: true,
+        about: 'configuration whose servers to start and show (default: toolshelf.json and .mcp.json)',
       },
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       port: { type: 'string', value: 'number', about: 'port (default: any free one)' },

@@ -41,15 +41,16 @@ export function listCommand(machine: () => LocalMachine): Command {
     name: 'list',
     summary:
       'Lists your MCP servers with their state and the tokens of their tools. Exits with 1 if none of the servers that it starts connects.',
-    words: '[--offline] [--json] [--config <files>]',
+    words: '[--offline] [--json] [--config <file>…]',
     noArguments: 'pass files with --config',
     options: {
       offline: { type: 'boolean', about: 'list names only, without starting servers' },
       ...timeoutOption(DEFAULT_SECONDS),
       config: {
         type: 'string',
-        value: 'files',
-        about: 'configurations of any client (default: your toolshelf.json)',
+        value: 'file',
+        isMultiple: true,
+        about: 'configuration of any client (default: your toolshelf.json)',
       },
       json: { type: 'boolean', about: 'print {"servers": [{"name", "state", "tools", "tokens", …}]}' },
     },

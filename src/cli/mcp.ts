@@ -76,13 +76,14 @@ const optionsOfHttp = Object.fromEntries(
 export const mcpCommand: Command = {
   name: 'mcp',
   summary: 'Gives a client one MCP server in place of all yours.',
-  words: '[--config <files>] [--http] [--mode auto|list|bridge] [--lazy] [--scripts]',
+  words: '[--config <file>…] [--http] [--mode auto|list|bridge] [--lazy] [--scripts]',
   noArguments: 'pass files with --config, a port with --port',
   options: {
     config: {
       type: 'string',
-      value: 'files',
-      about: 'configurations of any client, comma separated (default: your toolshelf.json)',
+      value: 'file',
+      isMultiple: true,
+      about: 'configuration of any client (default: your toolshelf.json)',
     },
     mode: {
       type: 'string',
@@ -117,8 +118,9 @@ export const mcpCommand: Command = {
     },
     allow: {
       type: 'string',
-      value: 'names',
-      about: 'with --http: further host names that clients may use, comma separated',
+      value: 'name',
+      isMultiple: true,
+      about: 'with --http: a further host name that clients may use',
     },
     'no-inspect': { type: 'boolean', about: 'with --http: do not serve the inspector under /inspect' },
     'max-sessions': {
@@ -135,7 +137,7 @@ export const mcpCommand: Command = {
   examples: [
     'toolshelf mcp',
     'toolshelf mcp --audit',
-    'toolshelf mcp --config .mcp.json,~/.cursor/mcp.json --lazy',
+    'toolshelf mcp --config .mcp.json --config ~/.cursor/mcp.json --lazy',
     'toolshelf mcp --http --port 3399',
     'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf mcp --http',
     'toolshelf mcp --http --users users.json --audit',

@@ -30,13 +30,13 @@ export const replayCommand: Command = {
   name: 'replay',
   summary:
     'Shows, turn by turn, what Toolshelf would have saved or cost in a recorded conversation. Prints no message content.',
-  words: '<transcript> [--config <files>] [--json] [options]',
+  words: '<transcript> [--config <file>…] [--json] [options]',
   options: {
     config: {
       type: 'string',
-      value: 'files',
-      about:
-        'configurations whose servers count, comma separated (default: as doctor; an HTTP log has its own tools)',
+      value: 'file',
+      isMultiple: true,
+      about: 'configuration whose servers count (default: as doctor; an HTTP log has its own tools)',
     },
     catalog: {
       type: 'string',

@@ -46,8 +46,9 @@ import { resumeOptions } from './user-files/index.ts'
 export const sessionOptions: { readonly [name: string]: Option } = {
   config: {
     type: 'string',
-    value: 'files',
-    about: 'configurations of MCP servers, comma separated (default: this folder’s and yours)',
+    value: 'file',
+    isMultiple: true,
+    about: 'configuration of MCP servers (default: this folder’s and yours)',
   },
   ...ruleOptions,
   'trust-project': trustOption,
@@ -75,7 +76,7 @@ export const sessionOptions: { readonly [name: string]: Option } = {
 export const runCommand: Command = {
   name: 'run',
   summary: 'One prompt to an agent with your MCP servers; the answer on stdout.',
-  words: '"<prompt>"|- [--json|--stream-json] [--allow <rules>] [--resume last]',
+  words: '"<prompt>"|- [--json|--stream-json] [--allow <rule>…] [--resume last]',
   options: {
     ...modelOptions,
     ...sessionOptions,
@@ -86,7 +87,7 @@ export const runCommand: Command = {
   },
   examples: [
     'toolshelf run "what changed in this repository today?"',
-    'toolshelf run "file an issue about the failing test" --config .mcp.json --allow "Bash,mcp__github__*"',
+    'toolshelf run "file an issue about the failing test" --config .mcp.json --allow Bash --allow "mcp__github__*"',
     'git diff | toolshelf run "review this" --json',
     'toolshelf run - < prompt.md',
     'toolshelf run "hello" --script demo',

@@ -34,12 +34,13 @@ import { learnedFile, openLearnedSearch } from './user-files/index.ts'
 export const searchCommand: Command = {
   name: 'search',
   summary: 'Shows which tools of your MCP servers, or of a catalogue, a query finds.',
-  words: '<query> [--config <files>] [--catalog <tools.jsonl>]',
+  words: '<query> [--config <file>…] [--catalog <tools.jsonl>]',
   options: {
     config: {
       type: 'string',
-      value: 'files',
-      about: 'configurations whose servers to start and search (default: your toolshelf.json)',
+      value: 'file',
+      isMultiple: true,
+      about: 'configuration whose servers to start and search (default: your toolshelf.json)',
     },
     catalog: {
       type: 'string',

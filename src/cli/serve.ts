@@ -17,7 +17,6 @@ import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts
 import {
   type Command,
   type Input,
-  listIn,
   portIn,
   type Terminal,
   UsageError,
@@ -75,13 +74,15 @@ export const serveCommand: Command = {
     },
     allow: {
       type: 'string',
-      value: 'names',
-      about: 'further host names that clients may use, comma separated',
+      value: 'name',
+      isMultiple: true,
+      about: 'a further host name that clients may use',
     },
     forward: {
       type: 'string',
-      value: 'rules',
-      about: "further requests to forward, as 'GET /v1/files/*', comma separated",
+      value: 'rule',
+      isMultiple: true,
+      about: "further requests to forward, as 'GET /v1/files/*'",
     },
     key: {
       type: 'string',
@@ -121,7 +122,7 @@ export const serveCommand: Command = {
     const { users, usage, readinessChecks } = shared
     const secrets = keys.map(({ secret }) => secret)
     const address = input.text('address') || '127.0.0.1'
-    const hosts = listIn(input, 'allow')
+    const hosts = input.texts('allow')
     const isInspected = !input.isSet('no-inspect')
     const audit = openAudit(auditIn(input), { secrets, isInspected, notify })
     const inspector = isInspected ? openServeInspector(audit, { address, hosts, users, usage }) : undefined
@@ -129,7 +130,7 @@ export const serveCommand: Command = {
       upstream,
       contextWindow: windowIn(input),
       prices: await pricesIn(input),
-      keep: listIn(input, 'keep'),
+      keep: input.texts('keep'),
       resultBudget: resultBudgetIn(input),
       openTrace: audit && ((start) => audit.stream.open('serve', start).trace),
       notify,
@@ -148,7 +149,7 @@ export const serveCommand: Command = {
       trace: audit?.stream.trace,
       hosts,
       address,
-      forward: listIn(input, 'forward'),
+      forward: input.texts('forward'),
       isOpen: input.isSet('open'),
       notify,
       ...(maxHeldBytes === undefined ? {} : { maxHeldBytes }),

@@ -15,7 +15,7 @@ import {
   serveMessagesGateway as serveMessages,
 } from '../messages/index.ts'
 import { counted, printable, printableLine } from '../terminal/index.ts'
-import { type Command, CommandError, type Input, listIn, UsageError, windowIn } from './command.ts'
+import { type Command, CommandError, type Input, UsageError, windowIn } from './command.ts'
 import {
   messagesOptions,
   modeIn,
@@ -82,7 +82,7 @@ async function startServer(
     upstream: model,
     contextWindow: windowIn(input),
     prices: await pricesIn(input),
-    keep: listIn(input, 'keep'),
+    keep: input.texts('keep'),
     notify,
   })
   return serveMessages({ gateway, setting, metrics: createMessagesMetrics(), port: 0, notify, onDone }).catch(

@@ -13,7 +13,6 @@ import {
   type PermissionQuestion,
   type PermissionRule,
 } from '../../src/agent/index.ts'
-import { splitRules } from '../../src/agent/permissions/index.ts'
 import type { Tool } from '../../src/core/index.ts'
 import {
   lines,
@@ -357,14 +356,6 @@ describe('rules with names', () => {
       'http://127.0.0.1:2/docs/a',
     ])
       expect((await fetching(url)).text).toContain('Nobody')
-  })
-
-  test('commas in parentheses belong to their rule', () => {
-    expect(splitRules('Bash(echo a,b), Read(x,(y)), mcp__a__*,')).toEqual([
-      'Bash(echo a,b)',
-      'Read(x,(y))',
-      'mcp__a__*',
-    ])
   })
 })
 

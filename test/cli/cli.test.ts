@@ -163,6 +163,12 @@ describe('toolshelf search', () => {
     [['search', 'x', '--limit', '--json'], 2, '--limit needs a value: --limit <number>.'],
     [['search', 'x', '--limit'], 2, '--limit needs a value: --limit <number>.'],
     [['search', 'x', '--json=yes'], 2, '--json takes no value.'],
+    [
+      ['search', 'x', '--limit', '1', '--limit=2'],
+      2,
+      '--limit is given twice; it takes one value: --limit <number>.',
+    ],
+    [['search', 'x', '--json', '--json', '--json'], 2, '--json is given 3 times; it counts once.'],
     [['search', '-x'], 2, 'Unknown option \'-x\'. Put words that begin with "-" after "--".'],
     [['serve', '--window=-5'], 2, '--window is "-5"; use a number of tokens from 1000 to 99999999'],
     [['serve', '--window=0000'], 2, '--window is "0000"; use a number'],
@@ -188,8 +194,7 @@ describe('toolshelf eval', () => {
       tools,
       '--queries',
       queries,
-      '--ranker',
-      'hybrid,classic',
+      ...['--ranker', 'hybrid', '--ranker', 'classic'],
       '--json',
     )
     expect(code).toBe(0)

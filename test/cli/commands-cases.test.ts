@@ -485,7 +485,7 @@ test('searches of a catalogue, and evaluations', () => {
     'eval --queries queries.jsonl',
     'eval --catalog tools.jsonl --queries queries.jsonl --rankers bm25,lexical',
     'eval --catalog tools.jsonl --queries queries.jsonl --ranker bm25 --json',
-    "eval --catalog tools.jsonl --queries kinds.jsonl --ranker 'bm25, lexical'",
+    'eval --catalog tools.jsonl --queries kinds.jsonl --ranker bm25 --ranker lexical',
     'eval --catalog tools.jsonl --queries kinds.jsonl',
     "eval --catalog tools.jsonl --queries ''",
     'eval --catalog tools.jsonl --queries wrong.jsonl --ranker bm25',

@@ -405,7 +405,7 @@ describe('toolshelf doctor', () => {
   it('takes several files, and reports errors in one while it uses the others', async () => {
     const folder = configured({ a: { command: 'a' } }, 'one.json')
     writeFileSync(join(folder, 'two.json'), '{ "mcpServers": ')
-    const { out, code } = await examine(['--config', 'one.json, two.json'], { folder })
+    const { out, code } = await examine(['--config', 'one.json', '--config', 'two.json'], { folder })
     expect(code).toBe(0)
     expect(out).toContain('1 server, 1 connected')
     expect(out).toContain('it is not valid JSON')
@@ -427,7 +427,7 @@ describe('toolshelf doctor', () => {
   it.each([
     [['--timeout', 'soon'], '--timeout is "soon"'],
     [['--timeout', '0'], '--timeout is "0"'],
-    [['--config', ','], '--config is empty'],
+    [['--config', ''], '--config is empty'],
     [['--catalog', ''], '--catalog is empty'],
     [['mcp.json'], 'unexpected argument "mcp.json"'],
     [['--colour'], "Unknown option '--colour'"],

@@ -33,7 +33,7 @@ const shown = (value: unknown) => JSON.stringify(value)?.replaceAll(folder, '')
 test('certificates, proxies and the delay', async () => {
   const settings: readonly Options[] = [
     {},
-    { 'tls-cert': 'c', 'tls-key': 'k', proxies: ' 10.0.0.1, ,10.0.0.0/8 ', 'open-metrics': true },
+    { 'tls-cert': 'c', 'tls-key': 'k', proxies: ['10.0.0.1', '10.0.0.0/8'], 'open-metrics': true },
     { 'tls-cert': 'c', 'tls-key': 'k', 'tls-ca': 'a' },
     { 'tls-cert': 'c' },
     { 'tls-key': 'k' },
@@ -79,7 +79,7 @@ test('hosts are those of --allow and of the public URL', async () => {
       hosts({}, '127.0.0.1'),
       hosts(url, '127.0.0.1'),
       hosts(url, '0.0.0.0'),
-      hosts({ ...url, allow: 'a, b' }, '0.0.0.0'),
+      hosts({ ...url, allow: ['a', 'b'] }, '0.0.0.0'),
       hosts({ allow: 'a' }, '0.0.0.0'),
       hosts({ 'public-url': 'https://x.example/?a' }, '127.0.0.1'),
       hosts({ 'public-url': 'https://x.example/#a' }, '127.0.0.1'),

@@ -144,7 +144,7 @@ it('a server of a project keeps the folder it runs in', async () => {
   const machine = madeUpMachine()
   machine.write(CURSOR, json('s', base))
   const project = machine.write('../project/.cursor/mcp.json', json('s', base))
-  await machine.import(['--apply', '--yes', '--from', `${machine.path(CURSOR)},${project}`])
+  await machine.import(['--apply', '--yes', '--from', machine.path(CURSOR), '--from', project])
   expect(serversOf(machine.own)).toEqual({ s: base, 's-cursor': { ...base, cwd: machine.machine.folder } })
 })
 

@@ -321,7 +321,9 @@ describe('toolshelf import', () => {
   it('takes several files, and reports one that is missing or broken', async () => {
     const good = write('good.json', { mcpServers: { a: { command: 'x' } } })
     const broken = write('broken.json', '{')
-    const { code, printed, told } = await run(['--from', `${broken},missing.json, ${good}`])
+    const { code, printed, told } = await run(
+      [broken, 'missing.json', good].flatMap((file) => ['--from', file]),
+    )
     expect(code).toBe(0)
     expect(printed).toMatch(/^a /m)
     expect(told).toContain('line 1, column 2')
@@ -389,6 +391,6 @@ describe('toolshelf import', () => {
     expect(printed).toMatch(new RegExp(`\n  Codex +${join(root, 'home/.codex/config.toml')}\n`))
     expect((await run(['--from', file])).printed).not.toContain('.codex')
     await expect(run(['file.json'])).rejects.toThrow(UsageError)
-    await expect(run(['--from', ','])).rejects.toThrow(UsageError)
+    await expect(run(['--from', ''])).rejects.toThrow(UsageError)
   })
 })

@@ -37,13 +37,13 @@ const userFile = 'home/.config/toolshelf/permissions.json'
 describe('toolshelf run', () => {
   it('--allow takes patterns; what they do not cover says which would', async () => {
     const place = newPlace()
-    expect((await toolshelf(place, 'run', 'status', '--allow', 'Bash(echo stat*),Read')).out).toContain(
-      'Heard: status',
-    )
+    expect(
+      (await toolshelf(place, 'run', 'status', '--allow', 'Bash(echo stat*)', '--allow', 'Read')).out,
+    ).toContain('Heard: status')
     const { out, told } = await toolshelf(place, 'run', 'both', '--allow', 'Bash(echo stat*)')
     expect(out).toContain('Bash was not run: this session has no rule that allows it')
     expect(told).toBe(
-      "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo status),Bash(echo other)'\n",
+      "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo status)' --allow 'Bash(echo other)'\n",
     )
   })
 

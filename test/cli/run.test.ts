@@ -144,7 +144,7 @@ describe('toolshelf run', () => {
     expect(refused.told).toBe(
       "toolshelf run: Bash was not run, because no rule allows it: --allow 'Bash(echo loud)'\n",
     )
-    const allowed = await ran('shout', '--allow', 'Read,Bash')
+    const allowed = await ran('shout', '--allow', 'Read', '--allow', 'Bash')
     expect(allowed.out).toContain('Heard: loud')
   })
 
@@ -378,8 +378,11 @@ describe('the tools of toolshelf run', () => {
     const config = place.file('mcp.json', {
       mcpServers: { calculator, gone: { command: 'no-such-program' } },
     })
-    const patterns = 'Bsh, Read,mcp__calculater__*,mcp__calculator__ecko,mcp__calculator__*,mcp__gone__*,zzz'
-    const { code, told } = await ranIn(place, ['hello', '--config', config, '--allow', patterns])
+    const servers = ['calculater__*', 'calculator__ecko', 'calculator__*', 'gone__*'].map(
+      (name) => `mcp__${name}`,
+    )
+    const rules = ['Bsh', 'Read', ...servers, 'zzz'].flatMap((rule) => ['--allow', rule])
+    const { code, told } = await ranIn(place, ['hello', '--config', config, ...rules])
     expect(code).toBe(0)
     expect(told.split('\n').filter((line) => line.includes('--allow'))).toEqual([
       'toolshelf run: --allow "Bsh" matches none of the tools; did you mean Bash?',

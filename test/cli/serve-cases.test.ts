@@ -205,7 +205,18 @@ test('sends what its options say to the model', async () => {
     outgoing.end(url === '/v1/models' ? '{"data":[]}' : JSON.stringify({ id: 'file_1', content: [] }))
   })
   const place = placeWith()
-  const shelved = ['--mode', 'shelve', '--keep', 'search_*, zzz', '--results', '200', '--wire', 'append']
+  const shelved = [
+    '--mode',
+    'shelve',
+    '--keep',
+    'search_*',
+    '--keep',
+    'zzz',
+    '--results',
+    '200',
+    '--wire',
+    'append',
+  ]
   const more = ['--forward', 'GET /v1/files/*', '--allow', 'gateway.test', '--window', '1000']
   const served = await start(place, [...shelved, ...more], fake.url.href)
   const long = [

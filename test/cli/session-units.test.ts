@@ -116,7 +116,7 @@ test('numbers of options have bounds', async () => {
 
 test('parses rules of options, and reports those that match nothing', async () => {
   expect(
-    rulesFromFlags(inputOf({ allow: 'Bash(git status*), mcp__a__*', deny: 'Read' })),
+    rulesFromFlags(inputOf({ allow: ['Bash(git status*)', 'mcp__a__*'], deny: 'Read' })),
   ).toMatchInlineSnapshot(`
     [
       {
@@ -174,7 +174,7 @@ test('parses rules of options, and reports those that match nothing', async () =
       "Bash was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.",
       "Edit was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.",
       [
-        "Bash was not run, because no rule allows it: --allow 'Bash(echo '\\''x'\\''),Read'",
+        "Bash was not run, because no rule allows it: --allow 'Bash(echo '\\''x'\\'')' --allow 'Read'",
         "Edit was not run, because no rule allows it: --allow 'Edit'",
       ],
     ]

@@ -134,7 +134,7 @@ await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', h
     const told: string[] = []
     for (const options of [
       ['--mode', 'auto:50', '--window', '1000', '--wire', 'bridge'],
-      ['--mode', 'shelve', '--keep', 'tool_1*, tool_2', '--prices', prices],
+      ['--mode', 'shelve', '--keep', 'tool_1*', '--keep', 'tool_2', '--prices', prices],
     ]) {
       const ran = await here('--upstream', `script:${script}`, ...options, '--', process.execPath, asking)
       told.push(`${ran.code} ${ran.told}`)

@@ -29,9 +29,8 @@ describe('bad input to a chat', () => {
   it('a configuration that cannot be read is named, and the chat works', async () => {
     const place = newPlace()
     const config = place.file('mcp.json', '{ "mcpServers": { oops')
-    const screen = openHere(place, ['chat', '--script', scriptIn(place), '--config', `${config},none.json`], {
-      rows: 40,
-    })
+    const configs = ['--config', config, '--config', 'none.json']
+    const screen = openHere(place, ['chat', '--script', scriptIn(place), ...configs], { rows: 40 })
     const text = await screen.shows(/Servers +none/)
     expect(text).toMatch(/mcp\.json/)
     expect(text).toMatch(/none\.json/)

@@ -62,21 +62,6 @@ export function parseRule(source: PermissionRule): ParsedRule {
   return { ...source, rule, tool, pattern }
 }
 
-/** Splits a comma-separated list of rules; commas in parentheses belong to a rule. */
-export function splitRules(text: string): string[] {
-  const rules: string[] = []
-  let depth = 0
-  let start = 0
-  for (let at = 0; at <= text.length; at++) {
-    if (text[at] === '(') depth++
-    if (text[at] === ')') depth = Math.max(0, depth - 1)
-    if (at < text.length && (text[at] !== ',' || depth > 0)) continue
-    rules.push(text.slice(start, at).trim())
-    start = at + 1
-  }
-  return rules.filter((rule) => rule !== '')
-}
-
 function short(rule: string): string {
   return JSON.stringify(rule.length > 80 ? `${rule.slice(0, 79)}…` : rule)
 }

@@ -32,8 +32,9 @@ export const messagesOptions = {
   },
   keep: {
     type: 'string',
-    value: 'names',
-    about: 'tools that are always sent, comma separated; * matches anything',
+    value: 'name',
+    isMultiple: true,
+    about: 'tool that is always sent; * matches anything',
   },
   window: {
     type: 'string',

@@ -2,7 +2,7 @@
 import { LOOPBACK, OptionError } from '../../node/index.ts'
 import type { Profile } from '../../users/index.ts'
 import type { TokenAccess } from '../../users/oauth/index.ts'
-import { CommandError, type Input, listIn, type Option, UsageError, urlIn } from '../command.ts'
+import { CommandError, type Input, type Option, UsageError, urlIn } from '../command.ts'
 
 /** Names and descriptions of the options. */
 export const oauthOptions: { readonly [name: string]: Option } = {
@@ -13,8 +13,9 @@ export const oauthOptions: { readonly [name: string]: Option } = {
   },
   'oauth-issuer': {
     type: 'string',
-    value: 'urls',
-    about: 'with --http: accept access tokens of these identity providers, comma separated',
+    value: 'url',
+    isMultiple: true,
+    about: 'with --http: accept access tokens of this identity provider',
   },
   'oauth-audience': {
     type: 'string',
@@ -39,7 +40,7 @@ export type TokenSources = {
  * Opens the check of access tokens; returns undefined if neither the options nor the users file names an issuer.
  */
 export async function openTokens(input: Input, sources: TokenSources): Promise<TokenAccess | undefined> {
-  const issuers = listIn(input, 'oauth-issuer')
+  const issuers = input.texts('oauth-issuer')
   const audience = input.text('oauth-audience')
   const publicUrl = publicUrlIn(input)
   if (issuers.length === 0 && sources.section === undefined) {
@@ -78,7 +79,7 @@ function publicUrlIn(input: Input): string | undefined {
  * accepted.
  */
 export function hostsIn(input: Input, address: string): readonly string[] {
-  const hosts = listIn(input, 'allow')
+  const hosts = input.texts('allow')
   const publicUrl = publicUrlIn(input)
   const isAnyHost = hosts.length === 0 && !LOOPBACK.has(address)
   return publicUrl === undefined || isAnyHost ? hosts : [...hosts, new URL(publicUrl).hostname]

@@ -1,6 +1,6 @@
 // The options that `mcp --http` and `serve` share as services: certificates, proxies, metrics, and how they end.
 import type { TlsFiles } from '../../operate/index.ts'
-import { type Input, listIn, type Option, UsageError } from '../command.ts'
+import { type Input, type Option, UsageError } from '../command.ts'
 
 /** Names and descriptions of the options. */
 export const serviceOptions: { readonly [name: string]: Option } = {
@@ -9,7 +9,8 @@ export const serviceOptions: { readonly [name: string]: Option } = {
   'tls-ca': { type: 'string', value: 'file', about: 'require client certificates signed by this authority' },
   proxies: {
     type: 'string',
-    value: 'subnets',
+    value: 'subnet',
+    isMultiple: true,
     about: 'addresses of balancers whose X-Forwarded-For is trusted',
   },
   'open-metrics': { type: 'boolean', about: 'let anyone read /metrics, without a key' },
@@ -35,7 +36,7 @@ export function serviceIn(input: Input): ServiceSettings {
   if (ca !== undefined && cert === undefined) throw new UsageError('--tls-ca needs --tls-cert and --tls-key.')
   return {
     ...(cert !== undefined && key !== undefined ? { tls: { cert, key, ca } } : {}),
-    proxies: listIn(input, 'proxies'),
+    proxies: input.texts('proxies'),
     hasOpenMetrics: input.isSet('open-metrics'),
   }
 }

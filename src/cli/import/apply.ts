@@ -25,7 +25,7 @@ import {
 } from '../../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../../mcp/index.ts'
 import { printable } from '../../terminal/index.ts'
-import { CommandError, type Input, type Terminal } from '../command.ts'
+import { CommandError, filesIn, type Input, type Terminal } from '../command.ts'
 import { changedLines } from './diff.ts'
 import {
   hasOnlyBroken,
@@ -56,7 +56,7 @@ export async function applyImport(
   const words = [...programOf(machine, terminal), 'mcp', ...config]
   const plan = planApply(found.plan, found.snapshots, words)
   if (!isJson) {
-    const looked = input.text('from') === undefined ? await lookedAt(target, machine) : []
+    const looked = filesIn(input, 'from') === undefined ? await lookedAt(target, machine) : []
     printImportPlan(found.plan, target, looked, terminal, 'hands over')
     for (const file of found.ofFolder)
       terminal.report(
@@ -108,7 +108,7 @@ type FoundServers = {
 /** Plans from a snapshot of each file, which must still be its content when it is written. */
 async function findServers(input: Input, target: ImportTarget, machine: LocalMachine): Promise<FoundServers> {
   const known = configPlaces(machine)
-  const from = input.text('from')
+  const from = filesIn(input, 'from')
   const existing = await existingFiles(known.map(({ file }) => file))
   const found = known.filter(({ file }) => existing.includes(file) && file !== target.file)
   const places =

@@ -12,7 +12,7 @@ import {
 } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
 import { printable, table } from '../../terminal/index.ts'
-import { CommandError, type Terminal, UsageError } from '../command.ts'
+import { CommandError, type Terminal } from '../command.ts'
 import type { Project } from '../trust/index.ts'
 import { differencesIn } from './differences.ts'
 
@@ -64,7 +64,7 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
  * Plans the import. A file named by `--from` is the user's choice; other files of the folder must be trusted first.
  */
 export async function makePlan(
-  from: string | undefined,
+  from: readonly string[] | undefined,
   target: ImportTarget,
   machine: LocalMachine,
   openFolder: (files: readonly string[]) => Promise<Project>,
@@ -100,14 +100,11 @@ export async function lookedAt(target: ImportTarget, machine: LocalMachine): Pro
 
 /** Returns the files named by `--from`, with the clients that they belong to. */
 export function namedPlaces(
-  from: string,
+  from: readonly string[],
   known: readonly ConfigPlace[],
   { folder }: LocalMachine,
 ): ImportPlace[] {
-  const files = from.split(',').map((file) => file.trim())
-  const named = files.filter((file) => file !== '')
-  if (named.length === 0) throw new UsageError('--from is empty; pass one or more files, comma separated.')
-  return named.map((name) => {
+  return from.map((name) => {
     const file = resolve(folder, name)
     return { client: known.find((place) => place.file === file)?.client ?? name, file }
   })

@@ -15,7 +15,7 @@ import {
 import { keepReferences, type LocalMachine, readEntries, readServer } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { printable } from '../../terminal/index.ts'
-import { CommandError, type Input, listIn, type Terminal } from '../command.ts'
+import { CommandError, filesIn, type Input, type Terminal } from '../command.ts'
 import { journalFolder } from './apply.ts'
 import { changedLines } from './diff.ts'
 
@@ -23,7 +23,7 @@ import { changedLines } from './diff.ts'
 export async function undoImport(input: Input, terminal: Terminal, machine: LocalMachine): Promise<0 | 1> {
   const journal = openJournal(journalFolder(machine))
   const records = await readRecords(journal, machine)
-  const named = listIn(input, 'from').map((file) => resolve(machine.folder, file))
+  const named = (filesIn(input, 'from') ?? []).map((file) => resolve(machine.folder, file))
   const isNamed = ({ file }: RecordedFile) => named.length === 0 || named.includes(file)
   /** Files that stay as they are now: older records of them cannot be undone either. */
   const stuck = new Set<string>()

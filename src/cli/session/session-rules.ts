@@ -7,7 +7,7 @@ import {
   type PermissionsOptions,
   type RuleEffect,
 } from '../../agent/index.ts'
-import { parseRule, splitRules } from '../../agent/permissions/index.ts'
+import { parseRule } from '../../agent/permissions/index.ts'
 import type { Shelf } from '../../core/index.ts'
 import { mcpName } from '../../core/tools/index.ts'
 import { matchesAny } from '../../lib/index.ts'
@@ -21,14 +21,15 @@ import { openUserRules } from '../user-files/index.ts'
 export const ruleOptions: { readonly [name: string]: Option } = {
   allow: {
     type: 'string',
-    value: 'rules',
-    about:
-      'rules for what may run without asking, comma separated: Bash(git status*), mcp__github__*; * matches anything',
+    value: 'rule',
+    isMultiple: true,
+    about: 'what may run without asking: Bash(git status*), mcp__github__*; * matches anything',
   },
   deny: {
     type: 'string',
-    value: 'rules',
-    about: 'rules for what may not run, whatever else allows it; same form as --allow',
+    value: 'rule',
+    isMultiple: true,
+    about: 'what may not run, whatever else allows it; same form as --allow',
   },
 }
 
@@ -43,7 +44,7 @@ export type SessionPermissions = Permissions & {
 /** Returns the rules of `--allow` and `--deny`. */
 export function rulesFromFlags(input: Input): PermissionRule[] {
   const rulesOf = (effect: RuleEffect) =>
-    splitRules(input.text(effect) ?? '').map((rule) => ({ effect, rule, scope: 'session' }) as const)
+    input.texts(effect).map((rule) => ({ effect, rule, scope: 'session' }) as const)
   const rules = [...rulesOf('allow'), ...rulesOf('deny')]
   for (const rule of rules) {
     try {
@@ -102,7 +103,7 @@ export function refuseUnasked(notify: (message: string) => void): (question: Per
   const refused = new Set<string>()
   return ({ call: { name }, suggested }) => {
     const rules = suggested.length > 0 ? suggested : [name]
-    const option = `--allow ${quoted(rules.join(','))}`
+    const option = rules.map((rule) => `--allow ${quoted(rule)}`).join(' ')
     if (!refused.has(name)) notify(`${name} was not run, because no rule allows it: ${option}`)
     refused.add(name)
     return `${name} was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.`

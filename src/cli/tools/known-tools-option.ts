@@ -4,6 +4,7 @@ import type { Option } from '../command.ts'
 /** The option. */
 export const knownToolsOption: Option = {
   type: 'string',
-  value: 'files',
+  value: 'file',
+  isMultiple: true,
   about: 'tools you know of but have not installed, which searches name: catalogues or MCP registry exports',
 }

@@ -3,14 +3,15 @@ import type { Input } from '../../../src/cli/command.ts'
 
 /** `true` is an option without a value. */
 export function inputOf(
-  options: { readonly [name: string]: string | true } = {},
+  options: { readonly [name: string]: string | readonly string[] | true } = {},
   words: readonly string[] = [],
 ): Input {
   const text = (option: string) => {
     const value = options[option]
     return typeof value === 'string' ? value : undefined
   }
-  return { words, text, texts: () => [], isSet: (option) => option in options }
+  const texts = (option: string) => [options[option] ?? []].flat().map(String)
+  return { words, text, texts, isSet: (option) => option in options }
 }
 
 /** What `work` returns, or the message of what it throws. */
