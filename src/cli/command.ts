@@ -311,6 +311,11 @@ export function windowIn(input: Input): number | undefined {
   return Number(value)
 }
 
+/** The option `--config` of commands that read several configurations. */
+export function configOption(about: string): { readonly config: Option } {
+  return { config: { type: 'string', value: 'file', isMultiple: true, about } }
+}
+
 /** Returns the files given with `--config`, or with another option; undefined without it. */
 export function filesIn(input: Input, option = 'config'): string[] | undefined {
   const files = input.texts(option)

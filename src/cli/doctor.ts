@@ -13,7 +13,7 @@ import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
-import { type Command, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { type Command, configOption, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { checkCatalog, checkServers, ciOptions, readCi } from './doctor/index.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
@@ -57,12 +57,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
     words: '[--config <file>…] [--json] [--ci] [options]',
     noArguments: 'pass files with --config',
     options: {
-      config: {
-        type: 'string',
-        value: 'file',
-        isMultiple: true,
-        about: 'configuration of any client (default: toolshelf.json and .mcp.json)',
-      },
+      ...configOption('configuration of any client (default: toolshelf.json and .mcp.json)'),
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       json: {
         type: 'boolean',

@@ -18,6 +18,7 @@ import { printable } from '../terminal/index.ts'
 import {
   type Command,
   CommandError,
+  configOption,
   filesIn,
   type Input,
   portIn,
@@ -58,12 +59,9 @@ export function createInspect(surroundings: InspectSurroundings): Command {
       'Shows in a browser what happened (conversations, searches, costs, what broke the cache), and your MCP servers.',
     words: '[<file> …] [--config <file>…] [--port <number>] [--no-open]',
     options: {
-      config: {
-        type: 'string',
-        value: 'file',
-        isMultiple: true,
-        about: 'configuration whose servers to start and show (default: toolshelf.json and .mcp.json)',
-      },
+      ...configOption(
+        'configuration whose servers to start and show (default: toolshelf.json and .mcp.json)',
+      ),
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       port: { type: 'string', value: 'number', about: 'port (default: any free one)' },
       'no-open': { type: 'boolean', about: 'print the URL without opening a browser' },

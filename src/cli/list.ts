@@ -12,7 +12,7 @@ import {
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { count, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
-import { type Command, CommandError, filesIn, type Terminal } from './command.ts'
+import { type Command, CommandError, configOption, filesIn, type Terminal } from './command.ts'
 import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
 const DEFAULT_SECONDS = 10
@@ -46,12 +46,7 @@ export function listCommand(machine: () => LocalMachine): Command {
     options: {
       offline: { type: 'boolean', about: 'list names only, without starting servers' },
       ...timeoutOption(DEFAULT_SECONDS),
-      config: {
-        type: 'string',
-        value: 'file',
-        isMultiple: true,
-        about: 'configuration of any client (default: your toolshelf.json)',
-      },
+      ...configOption('configuration of any client (default: your toolshelf.json)'),
       json: { type: 'boolean', about: 'print {"servers": [{"name", "state", "tools", "tokens", …}]}' },
     },
     examples: ['toolshelf list', 'toolshelf list --offline', 'toolshelf list --json --timeout 5'],

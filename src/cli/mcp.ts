@@ -26,6 +26,7 @@ import {
   type Command,
   CommandError,
   clientOf,
+  configOption,
   filesIn,
   type Input,
   portIn,
@@ -79,12 +80,7 @@ export const mcpCommand: Command = {
   words: '[--config <file>…] [--http] [--mode auto|list|bridge] [--lazy] [--scripts]',
   noArguments: 'pass files with --config, a port with --port',
   options: {
-    config: {
-      type: 'string',
-      value: 'file',
-      isMultiple: true,
-      about: 'configuration of any client (default: your toolshelf.json)',
-    },
+    ...configOption('configuration of any client (default: your toolshelf.json)'),
     mode: {
       type: 'string',
       value: 'mode',

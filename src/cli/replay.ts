@@ -9,6 +9,7 @@ import { printableLine } from '../terminal/index.ts'
 import {
   type Command,
   CommandError,
+  configOption,
   directoryIn,
   filesIn,
   type Input,
@@ -32,12 +33,7 @@ export const replayCommand: Command = {
     'Shows, turn by turn, what Toolshelf would have saved or cost in a recorded conversation. Prints no message content.',
   words: '<transcript> [--config <file>…] [--json] [options]',
   options: {
-    config: {
-      type: 'string',
-      value: 'file',
-      isMultiple: true,
-      about: 'configuration whose servers count (default: as doctor; an HTTP log has its own tools)',
-    },
+    ...configOption('configuration whose servers count (default: as doctor; an HTTP log has its own tools)'),
     catalog: {
       type: 'string',
       value: 'file',

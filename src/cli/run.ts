@@ -8,6 +8,7 @@ import type { McpHost } from '../mcp/index.ts'
 import { harmless, visible } from '../terminal/index.ts'
 import {
   type Command,
+  configOption,
   directoryIn,
   type ExitCode,
   filesIn,
@@ -44,12 +45,7 @@ import { resumeOptions } from './user-files/index.ts'
 
 /** The options of an agent session, shared with chat. */
 export const sessionOptions: { readonly [name: string]: Option } = {
-  config: {
-    type: 'string',
-    value: 'file',
-    isMultiple: true,
-    about: 'configuration of MCP servers (default: this folder’s and yours)',
-  },
+  ...configOption('configuration of MCP servers (default: this folder’s and yours)'),
   ...ruleOptions,
   'trust-project': trustOption,
   skills: { type: 'string', value: 'url', about: 'URL of an index of further skills' },

@@ -16,7 +16,15 @@ import {
 } from '../rankers/index.ts'
 import { type LearnedCredit, type LearnedSearch, poolTools, type Translation } from '../search/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
-import { type Command, filesIn, foldedLine, type Input, type Terminal, UsageError } from './command.ts'
+import {
+  type Command,
+  configOption,
+  filesIn,
+  foldedLine,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
 import { timeoutIn, timeoutOption } from './servers/index.ts'
 import {
   knownToolsOption,
@@ -36,12 +44,7 @@ export const searchCommand: Command = {
   summary: 'Shows which tools of your MCP servers, or of a catalogue, a query finds.',
   words: '<query> [--config <file>…] [--catalog <tools.jsonl>]',
   options: {
-    config: {
-      type: 'string',
-      value: 'file',
-      isMultiple: true,
-      about: 'configuration whose servers to start and search (default: your toolshelf.json)',
-    },
+    ...configOption('configuration whose servers to start and search (default: your toolshelf.json)'),
     catalog: {
       type: 'string',
       value: 'file',
