@@ -63,6 +63,7 @@ export type { HiddenParts } from './restricted-shelf.ts'
 export {
   DEFAULT_BUDGET,
   idIn,
+  type Pause,
   pageSizeFor,
   previewOf,
   READ_TOOL,

@@ -1,5 +1,7 @@
 // Shares the event loop among CPU-heavy work, which runs in turns, so that neither many requests nor a very large one
-// delay streams, new connections or /health by more than one time slice.
+// delay streams, new connections or /health by more than one time slice. Owners of work take turns, so that one with much
+// work does not delay the others.
+import type { Pause } from '../core/index.ts'
 
 /** The caller's share of the event loop. */
 export type Slice = {
@@ -11,12 +13,12 @@ export type Slice = {
 
 /** Hands out turns. */
 export type Scheduler = {
-  /** Waits for the caller's turn. */
-  readonly turn: () => Promise<Slice>
+  /** Waits for the turn of the owner's next work. Work without an owner has one owner in common. */
+  readonly turn: (owner?: unknown) => Promise<Slice>
   /**
-   * Waits for the caller's turn if the slice is used up, or if others wait or are running; otherwise returns undefined.
+   * Waits for the owner's turn if the slice is used up, or if others wait or are running; otherwise returns undefined.
    */
-  readonly pause: () => Promise<void> | undefined
+  readonly pause: (owner?: unknown) => Promise<void> | undefined
 }
 
 /** Options of `createScheduler`. */
@@ -33,13 +35,14 @@ export type SchedulerOptions = {
 const SLICE_MS = 10
 
 /**
- * Creates a scheduler that serves turns first come, first served. While the slice has time left, the next in line starts
- * at once.
+ * Creates a scheduler that serves owners in turns, and the work of one owner first come, first served. While the slice has
+ * time left, the next in line starts at once.
  */
 export function createScheduler(options: SchedulerOptions = {}): Scheduler {
   const { sliceMs = SLICE_MS, now = () => performance.now() } = options
   const { defer = (callback) => void setImmediate(callback), soon = afterMicrotasks } = options
-  const waiting: (() => void)[] = []
+  /** Waiting work by owner, in the order of their turns. */
+  const waiting = new Map<unknown, (() => void)[]>()
   /** When work began in this iteration of the event loop; undefined if none has. */
   let started: number | undefined
   let isDeferred = false
@@ -62,39 +65,44 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
     })
   }
   const letNext = (): void => {
-    if (isTaken || isOver()) return
-    const next = waiting.shift()
-    if (!next) return
+    const [first] = waiting
+    if (isTaken || isOver() || !first) return
+    const [owner, queue] = first
+    const next = queue.shift()
+    // To the end: the other owners come first.
+    waiting.delete(owner)
+    if (queue.length > 0) waiting.set(owner, queue)
     take()
-    next()
+    next?.()
   }
   const pass = (): void => {
     isDeferred = false
     started = undefined
     letNext()
   }
-  const next = (): Promise<void> =>
+  const next = (owner: unknown): Promise<void> =>
     new Promise((resolve) => {
-      waiting.push(resolve)
+      const queue = waiting.get(owner)
+      if (queue) queue.push(resolve)
+      else waiting.set(owner, [resolve])
       begin()
     })
-  const slice: Slice = {
-    isOver() {
-      // Work that resumes after I/O has not had a turn in this iteration.
-      begin()
-      return isOver()
-    },
-    next,
-  }
-  const pause = (): Promise<void> | undefined => {
-    if (isTaken || waiting.length > 0 || isOver()) return next()
+  const pause = (owner?: unknown): Promise<void> | undefined => {
+    if (isTaken || waiting.size > 0 || isOver()) return next(owner)
     take()
     return undefined
   }
   return {
-    async turn() {
-      await pause()
-      return slice
+    async turn(owner) {
+      await pause(owner)
+      return {
+        isOver() {
+          // Work that resumes after I/O has not had a turn in this iteration.
+          begin()
+          return isOver()
+        },
+        next: () => next(owner),
+      }
     },
     pause,
   }
@@ -103,6 +111,11 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
 /** Yields if the slice is used up. */
 export async function yieldIfOver(slice: Slice | undefined): Promise<void> {
   if (slice?.isOver()) await slice.next()
+}
+
+/** Returns a function that waits for the next turn if the slice is used up, and otherwise returns undefined. */
+export function pauseIn(slice: Slice): Pause {
+  return () => (slice.isOver() ? slice.next() : undefined)
 }
 
 /** `nextTick` after a microtask runs once the microtask queue is empty, so the woken task has run as far as it can. */

@@ -1,5 +1,5 @@
 // Splits long work into slices: pure code yields where it may be interrupted, and the caller decides how to pause.
-import type { PoolTool } from '../core/index.ts'
+import type { Pause, PoolTool } from '../core/index.ts'
 
 /** Work that may be interrupted wherever it yields. */
 export type Sliced<Value> = Generator<undefined, Value, void>
@@ -24,9 +24,6 @@ export function runAtOnce<Value>(work: Sliced<Value>): Value {
   while (!step.done) step = work.next()
   return step.value
 }
-
-/** Lets other work run; returns undefined if it is too early for that. */
-export type Pause = () => Promise<void> | undefined
 
 /** Runs the work with a pause wherever it may be interrupted. */
 export async function runInSlices<Value>(work: Sliced<Value>, pause: Pause): Promise<Value> {

@@ -175,7 +175,7 @@ test('a request with the same tools and model continues its conversation', () =>
   keep(fork, place(0))
 })
 
-test('long results: what is replaced, reported and read', () => {
+test('long results: what is replaced, reported and read', async () => {
   const { tool: reading, replaceIn, report, read } = createLongResults(1000)
   const long = 'line of a log\n'.repeat(100)
   const image = { type: 'image', source: {} }
@@ -194,13 +194,13 @@ test('long results: what is replaced, reported and read', () => {
   expect(shown.map(({ type }) => type)).toEqual(['text', 'text', 'image'])
   expect([first?.tool_use_id, Object.isFrozen(replaced[2])]).toEqual(['one', true])
   const handle = /result_[a-z0-9]{16}/.exec(String(shown[0]?.text))?.[0]
-  const [heading, body] = read(history, { handle, lines: '100-102' })
+  const [heading, body] = await read(history, { handle, lines: '100-102' })
   expect([heading, body?.split('\n').at(-1)]).toEqual([expect.stringContaining('of 102'), 'end'])
-  expect(read(history, { handle, lines: 'x' })).toHaveLength(1)
-  expect(read(history, { handle: 'result_0123456789abcdef' })).toEqual([
+  expect(await read(history, { handle, lines: 'x' })).toHaveLength(1)
+  expect(await read(history, { handle: 'result_0123456789abcdef' })).toEqual([
     expect.stringContaining('result_0123456789abcdef'),
   ])
-  expect(read(history, undefined)).toHaveLength(1)
+  expect(await read(history, undefined)).toHaveLength(1)
   const events: Trace[] = []
   const trace = (event: Trace) => void events.push(event)
   report(history, trace)

@@ -3,7 +3,7 @@ import { errorMessage } from '../../lib/index.ts'
 import { idIn } from './handle.ts'
 import { type ReadInput, type ReadPart, readPart } from './read.ts'
 import { pageSizeFor, type Replacement, replacementFor, unknownHandle } from './shelve.ts'
-import type { ResultSettings } from './types.ts'
+import type { Pause, ResultSettings } from './types.ts'
 
 /** A text to store for an owner; at most `budget` characters are shown in its place. */
 export type TextToShelve = {
@@ -24,11 +24,12 @@ export async function shelveText(
   return replacementFor(text, id, { budget, pageSize: pageSizeFor(results.budget), caller })
 }
 
-/** Reads what a call of the reading tool asks for, or returns why it cannot. */
+/** Reads what a call of the reading tool asks for, with pauses, or returns why it cannot. */
 export async function readShelved(
   { store, budget }: Pick<ResultSettings, 'store' | 'budget'>,
   owner: string | undefined,
   input: unknown,
+  pause?: Pause,
 ): Promise<ReadPart | { readonly problem: string }> {
   const wanted = (typeof input === 'object' && input !== null ? input : {}) as ReadInput
   const id = idIn(wanted.handle)
@@ -36,7 +37,7 @@ export async function readShelved(
   try {
     const text = await store.get(owner, id)
     if (text === undefined) return { problem: unknownHandle(wanted.handle) }
-    return readPart(text, wanted, pageSizeFor(budget))
+    return await readPart(text, wanted, { pageSize: pageSizeFor(budget), pause })
   } catch (error) {
     return { problem: `The shelf cannot be read now: ${errorMessage(error)}. Try again.` }
   }

@@ -10,8 +10,27 @@ const SAMPLE_LINES = 40
 /** Characters to examine. */
 const SAMPLE = 20_000
 
+/** Characters of the texts that stay parsed. */
+const MAX_PARSED = 16_000_000
+
+/** The texts parsed last, the newest at the end: a result is read part by part, and parsing a large one takes long. */
+const parsed = new Map<string, KnownText>()
+let parsedCharacters = 0
+
 /** Returns the kind of a text. */
 export function resultKindOf(text: string): KnownText {
+  const known = parsed.get(text) ?? parse(text)
+  if (!parsed.delete(text)) parsedCharacters += text.length
+  parsed.set(text, known)
+  for (const [oldest] of parsed) {
+    if (parsedCharacters <= MAX_PARSED) break
+    parsed.delete(oldest)
+    parsedCharacters -= oldest.length
+  }
+  return known
+}
+
+function parse(text: string): KnownText {
   const json = jsonIn(text)
   if (json !== undefined && typeof json === 'object' && json !== null) return { kind: 'JSON', value: json }
   if (looksLikeBase64(text)) return { kind: 'base64' }

@@ -1,7 +1,9 @@
 // Reads a stored result: by page, by lines, by a search, or by a JSON path. All pages concatenate to the exact text.
+// Reading a large one pauses again and again, so that others are served meanwhile.
 import { cut, toJson, walkJson } from '../../lib/index.ts'
 import { valueAtPath } from './json-path.ts'
 import { resultKindOf } from './kind.ts'
+import type { Pause } from './types.ts'
 
 /** The model's request, as it wrote it. */
 export type ReadInput = {
@@ -15,13 +17,21 @@ export type ReadInput = {
 /** A part of a result with a heading. */
 export type ReadPart = { readonly heading: string; readonly body: string }
 
-/** Returns the part that the input asks for, or why there is none. `pageSize` is in characters. */
-export function readPart(
+/** How a result is read. */
+export type ReadOptions = {
+  /** Characters of a page. */
+  readonly pageSize: number
+  /** Called and awaited again and again while a large result is read. */
+  readonly pause?: Pause | undefined
+}
+
+/** Returns the part that the input asks for, or why there is none. */
+export async function readPart(
   text: string,
   input: ReadInput,
-  pageSize: number,
-): ReadPart | { readonly problem: string } {
-  const selected = select(text, input)
+  { pageSize, pause = () => undefined }: ReadOptions,
+): Promise<ReadPart | { readonly problem: string }> {
+  const selected = await select(text, input, pause)
   if ('problem' in selected) return { problem: `Nothing was read: ${selected.problem}.` }
   const { body, what } = selected
   const pages = Math.max(1, pageStarts(body, pageSize))
@@ -56,13 +66,15 @@ function edge(text: string, at: number): number {
 type Selected = { readonly body: string; readonly what: string } | { readonly problem: string }
 
 /** Applies the path first, then lines or a search to what it selects. */
-function select(text: string, { path, lines, search }: ReadInput): Selected {
+async function select(text: string, { path, lines, search }: ReadInput, pause: Pause): Promise<Selected> {
   const isGiven = (value: unknown) => value !== undefined && value !== null && value !== ''
   const whole: Selected = { body: text, what: `the result, ${count(text.length)} characters` }
   const part = isGiven(path) ? atPath(text, written(path)) : whole
   if ('problem' in part || (!isGiven(lines) && !isGiven(search))) return part
   if (isGiven(lines) && isGiven(search)) return { problem: 'give "lines" or "search", not both' }
-  return isGiven(lines) ? atLines(part.body, written(lines)) : matches(part.body, written(search))
+  return isGiven(lines)
+    ? atLines(part.body, written(lines), pause)
+    : matches(part.body, written(search), pause)
 }
 
 /** Returns a value as text: a model may write a number, or lists nested too deeply for the engine. */
@@ -86,18 +98,30 @@ function writeValue(value: unknown): string {
   return `[\n${value.map(toJson).join(',\n')}\n]`
 }
 
-function atLines(text: string, wanted: string): Selected {
-  const lines = text.split('\n')
+async function atLines(text: string, wanted: string, pause: Pause): Promise<Selected> {
   const [, first, last = first] = /^\s*(\d{1,9})\s*(?:[-–:]\s*(\d{1,9}))?\s*$/.exec(wanted) ?? []
   if (first === undefined)
     return { problem: `lines ${quoteInput(wanted)} cannot be read; write them like "120-180"` }
-  const [start, end] = [Number(first), Math.min(Number(last), lines.length)]
+  let lines = 0
+  let [from, to] = [0, 0]
+  for (const { start, end } of linesIn(text)) {
+    if (++lines % BETWEEN_PAUSES === 0) await pause()
+    if (lines === Number(first)) from = start
+    if (lines <= Number(last)) to = end
+  }
+  const [start, end] = [Number(first), Math.min(Number(last), lines)]
   if (start < 1 || start > end)
-    return { problem: `lines ${quoteInput(wanted)} do not exist; there are lines 1 to ${lines.length}` }
-  const hint = lines.length === 1 ? '; it has no other lines: read it by page, search or path' : ''
-  return {
-    body: lines.slice(start - 1, end).join('\n'),
-    what: `lines ${start} to ${end} of ${count(lines.length)}${hint}`,
+    return { problem: `lines ${quoteInput(wanted)} do not exist; there are lines 1 to ${lines}` }
+  const hint = lines === 1 ? '; it has no other lines: read it by page, search or path' : ''
+  return { body: text.slice(from, to), what: `lines ${start} to ${end} of ${count(lines)}${hint}` }
+}
+
+/** Yields where each line of a text starts and ends. */
+function* linesIn(text: string): Generator<{ readonly start: number; readonly end: number }> {
+  for (let start = 0, end = -1; end < text.length; start = end + 1) {
+    end = text.indexOf('\n', start)
+    if (end < 0) end = text.length
+    yield { start, end }
   }
 }
 
@@ -105,46 +129,52 @@ const MAX_MATCHES = 1000
 /** Characters of context around a match. */
 const AROUND = 150
 const MAX_SEARCH_LENGTH = 500
+/** Values or lines to search before a pause is due. */
+const BETWEEN_PAUSES = 500
 
 /** Finds lines that contain the text, with their numbers; in JSON the values, with their paths. */
-function matches(text: string, search: string): Selected {
+async function matches(text: string, search: string, pause: Pause): Promise<Selected> {
   const wanted = search.slice(0, MAX_SEARCH_LENGTH).toLowerCase()
   const { kind, value } = resultKindOf(text)
   const isJson = kind === 'JSON' || kind === 'JSON Lines'
-  const found = isJson ? valuesWith(value, wanted) : linesWith(text, wanted)
+  const shown: string[] = []
+  let searched = 0
+  let hasMore = false
+  for (const match of isJson ? valuesWith(value, wanted) : linesWith(text, wanted)) {
+    if (++searched % BETWEEN_PAUSES === 0) await pause()
+    if (match === undefined) continue
+    hasMore = shown.length === MAX_MATCHES
+    if (hasMore) break
+    shown.push(match)
+  }
   const about = JSON.stringify(cut(search, 100))
-  const shown = found.slice(0, MAX_MATCHES)
   if (shown.length === 0)
     return { problem: `nothing in the result contains ${about}; search for fewer or other words` }
-  const more = found.length > shown.length ? `, the first ${count(MAX_MATCHES)} shown` : ''
+  const more = hasMore ? `, the first ${count(MAX_MATCHES)} shown` : ''
   return { body: shown.join('\n'), what: `${count(shown.length)} matches of ${about}${more}` }
 }
 
-function linesWith(text: string, wanted: string): string[] {
-  const found: string[] = []
+/** Yields each line that contains the text, and undefined for each other one. */
+function* linesWith(text: string, wanted: string): Generator<string | undefined> {
   let number = 0
-  for (const line of text.split('\n')) {
+  for (const { start, end } of linesIn(text)) {
     number++
+    const line = text.slice(start, end)
     const at = line.toLowerCase().indexOf(wanted)
-    if (at < 0) continue
-    found.push(`${number}: ${around(line, at, wanted.length)}`)
-    if (found.length > MAX_MATCHES) break
+    yield at < 0 ? undefined : `${number}: ${around(line, at, wanted.length)}`
   }
-  return found
 }
 
-/** Finds values whose text or key contains the text. */
-function valuesWith(root: unknown, wanted: string): string[] {
-  const found: string[] = []
-  for (const { path, key, value } of walkJson(root, '')) {
-    if (typeof value === 'object' && value !== null) continue
-    const text = String(value)
-    const at = text.toLowerCase().indexOf(wanted)
-    if (at < 0 && !key.toLowerCase().includes(wanted)) continue
-    found.push(`${shownPath(path, key)}: ${around(text, Math.max(0, at), wanted.length)}`)
-    if (found.length > MAX_MATCHES) break
+/** Yields each value whose text or key contains the text, and undefined for each other one. */
+function* valuesWith(root: unknown, wanted: string): Generator<string | undefined> {
+  for (const node of walkJson(root, '')) {
+    const { key, value } = node
+    const isInside = typeof value === 'object' && value !== null
+    const text = isInside ? '' : String(value)
+    const at = isInside ? -1 : text.toLowerCase().indexOf(wanted)
+    if (isInside || (at < 0 && !key.toLowerCase().includes(wanted))) yield undefined
+    else yield `${shownPath(node.path, key)}: ${around(text, Math.max(0, at), wanted.length)}`
   }
-  return found
 }
 
 /** Longest path, to bound memory: there may be a thousand matches below a key of a megabyte. */

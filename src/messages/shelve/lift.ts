@@ -1,6 +1,7 @@
 // Adds tool search to the request of a client that sends all its tools on every turn: the library prepares it as an
 // agent would. Each request is prepared once; later samplings continue from there.
 import {
+  type Pause,
   READ_TOOL,
   SEARCH_TOOL,
   type SearchOutcome,
@@ -26,7 +27,7 @@ export type Shelved = {
   readonly prepare: (extra: readonly Fields[]) => Promise<MessagesRequest>
   readonly search: (input: unknown) => Promise<SearchOutcome>
   /** Reads a long result for the model; undefined if long results stay whole. */
-  readonly read: ((input: unknown) => string[]) | undefined
+  readonly read: ((input: unknown, pause?: Pause) => Promise<string[]>) | undefined
 }
 
 /** The shelf for a request and the means to restore its hidden searches. */
@@ -87,6 +88,6 @@ export async function lift(
     prepare: async (extra) =>
       contractOf(extra.length === 0 ? first : await prepare(tools.fork({ isSubAgent: false }), extra)),
     search: (input) => tools.search(input, { trace }),
-    read: results && ((input) => results.read(request.messages, input)),
+    read: results && ((input, pause) => results.read(request.messages, input, pause)),
   }
 }

@@ -3,6 +3,7 @@
 // process, and only the conversation that contains a result can read it.
 import {
   idIn,
+  type Pause,
   pageSizeFor,
   READ_TOOL,
   readPart,
@@ -24,7 +25,7 @@ export type LongResults = {
   /** Reports the long results of the newest message, as every request contains the older ones again. */
   readonly report: (messages: readonly Fields[], trace: TraceListener | undefined) => void
   /** Answers a call of the reading tool from the client's own messages: texts, ours first. */
-  readonly read: (messages: readonly Fields[], input: unknown) => string[]
+  readonly read: (messages: readonly Fields[], input: unknown, pause?: Pause) => Promise<string[]>
 }
 
 /** A result longer than the budget. */
@@ -58,12 +59,12 @@ export function createLongResults(budget: number): LongResults {
         trace({ type: 'shelved', id: callId, name: nameOfCall(messages, callId), ...sizes })
       }
     },
-    read(messages, input) {
+    async read(messages, input, pause) {
       const fields = fieldsOf(input)
       const id = idIn(fields.handle)
       const found = messages.flatMap((message) => longIn(message)).find((result) => result.id === id)
       if (!found) return [unknownHandle(fields.handle)]
-      const part = readPart(found.text, fields, pageSize)
+      const part = await readPart(found.text, fields, { pageSize, pause })
       return 'problem' in part ? [part.problem] : [part.heading, part.body].filter((text) => text !== '')
     },
   }

@@ -1,5 +1,6 @@
 // Embeds a text as the normalised sum of one vector per word piece. Pure; the table is passed in as bytes.
-import { type Pause, runAtOnce, runInSlices, type Sliced } from '../slices.ts'
+import type { Pause } from '../../core/index.ts'
+import { runAtOnce, runInSlices, type Sliced } from '../slices.ts'
 import { createPieceTable, type PieceTable, visitPieces } from './wordpiece.ts'
 
 /** A table of word-piece vectors that embeds text. */
