@@ -201,7 +201,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/server/held-bytes.ts',
     'messages/server/token-count.ts',
     'messages/server/user-guard.ts',
-    'messages/server/user-limits.ts',
     'messages/upstream/http.ts',
     'sandbox/stopwatch.ts',
     'store/channels.ts',

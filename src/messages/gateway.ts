@@ -6,12 +6,13 @@ import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '.
 import { countTokens, readingOf } from '../core/oracle/index.ts'
 import { type Slice, startTimer, yieldIfOver } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
+import { type ClientWork, createClientWork } from '../users/index.ts'
 import { usesDeferral } from './contract.ts'
 import { createHiddenThoughts } from './hidden-thoughts.ts'
 import type { HostedRankers } from './hosted/index.ts'
 import { startHosted } from './hosted/index.ts'
 import type { InboundRequest } from './inbound/index.ts'
-import { observeReply } from './observe-reply.ts'
+import { observeReply, type UsageListener } from './observe-reply.ts'
 import {
   asksForShelving,
   type ModeSetting,
@@ -91,6 +92,10 @@ export type ReplyOptions = {
   readonly onDecided?: (outcome: RequestOutcome) => void
   /** Yields to other requests between steps that are slow for very large tool lists. */
   readonly slice?: Slice | undefined
+  /** Counts the searches and reads that the reply causes, before they run; without it none are limited. */
+  readonly work?: ClientWork | undefined
+  /** Receives the usage that the upstream reports. */
+  readonly tokens?: UsageListener | undefined
   /** What the client's own API says about the request; defaults to the Messages API. */
   readonly inbound?: InboundFacts | undefined
 }
@@ -150,11 +155,12 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       if (plan.mode === 'pass') return { outcome, sampled: undefined }
       replyOptions.onDecided?.(outcome)
       // 4. Set up this reply's searches, hosted or hidden
-      const searching = await startSearches(parts, started, replyOptions.owner)
+      const searching = await startSearches(parts, started, replyOptions)
       await yieldIfOver(replyOptions.slice)
       // 5. Sample until the model has found the tools it needs
-      const { headers } = replyOptions.call
-      const observers = observeReply(started.request, outcome, { upstream, prices, headers })
+      const { call, tokens } = replyOptions
+      const { headers } = call
+      const observers = observeReply(started.request, outcome, { upstream, prices, headers, tokens })
       await yieldIfOver(replyOptions.slice)
       const target = targetFor(parts, plan, request, replyOptions)
       const sampled = await converse({ ...target, ...observers, searching })
@@ -166,7 +172,7 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, answer: undefined }
-      const searching = await startSearches(parts, started, replyOptions.owner)
+      const searching = await startSearches(parts, started, replyOptions)
       const whole = await searching.request()
       outcome.toolsVisible = readingOf(whole).visibleTools
       const answer = await countUpstream(whole, targetFor(parts, plan, request, replyOptions))
@@ -258,14 +264,22 @@ async function gatherFacts(
 }
 
 /** Starts the searches of a reply: hidden from the client if its tools are on the shelf, else the API's own. */
-function startSearches({ rankers, memory }: Parts, { contract, outcome, shelved }: Started, owner: string) {
+function startSearches(
+  { rankers, memory }: Parts,
+  { contract, outcome, shelved }: Started,
+  { owner, call, work = createClientWork({ client: owner }) }: ReplyOptions,
+) {
   const onSearch = (names: readonly string[]) => {
     outcome.searches++
     outcome.loaded.push(...names)
     if (names.length > 0) outcome.trace?.({ type: 'loaded', names, by: 'search' })
   }
-  if (!shelved) return startHosted(contract, rankers, onSearch, outcome.trace)
-  return startHidden(contract, shelved, onSearch, (...found) => memory.remember(owner, ...found))
+  const searches = { work, signal: call.signal, onSearch }
+  if (!shelved) return startHosted(contract, { ...searches, rankers, trace: outcome.trace })
+  return startHidden(contract, shelved, {
+    ...searches,
+    remember: (...found) => memory.remember(owner, ...found),
+  })
 }
 
 function targetFor(

@@ -8,7 +8,7 @@ import type { RequestOutcome } from './request-outcome.ts'
 import type { Job } from './rounds.ts'
 import { withoutCarriedIds } from './shelve/index.ts'
 import { traceparentIn } from './traced-conversations.ts'
-import type { Headers, MessagesRequest, Upstream } from './types.ts'
+import type { Fields, Headers, MessagesRequest, Upstream } from './types.ts'
 
 /** Options of `observeReply`. */
 export type ObserveOptions = {
@@ -16,13 +16,22 @@ export type ObserveOptions = {
   readonly prices: PriceTable | undefined
   /** The client's, which may name the span that the request belongs to. */
   readonly headers: Headers
+  readonly tokens?: UsageListener | undefined
+}
+
+/** Counts what a reply uses. */
+export type UsageListener = {
+  /** Another sampling of the reply begins. */
+  sampling(): void
+  /** Records the usage that the upstream reports for this sampling. */
+  reported(usage: Fields): void
 }
 
 /** Returns the listeners of a reply. They write to its outcome and to the outcome's trace. */
 export function observeReply(
   request: MessagesRequest,
   outcome: RequestOutcome,
-  { upstream, prices, headers }: ObserveOptions,
+  { upstream, prices, headers, tokens }: ObserveOptions,
 ): Pick<Job, 'onRound' | 'onUsage' | 'onSampled' | 'newSpan'> {
   const meter = outcome.mode === 'off' ? undefined : createMeter(withoutCarriedIds(request), prices)
   if (meter) outcome.figures = meter.figures
@@ -34,8 +43,12 @@ export function observeReply(
       if (!isAccepted) return
       outcome.rounds++
       meter?.sent(sent)
+      tokens?.sampling()
     },
-    onUsage: meter?.reported,
+    onUsage(usage) {
+      meter?.reported(usage)
+      tokens?.reported(usage)
+    },
     onSampled:
       trace && ((end) => trace({ type: 'sampled', model: request.model, api: upstream.api, ...end })),
     newSpan: traceId === undefined ? undefined : () => createChildSpan(traceId, traceparentIn(headers)),

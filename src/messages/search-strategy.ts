@@ -1,9 +1,20 @@
 // The interface that rounds.ts uses to run searches within a reply. Hosted searches are shown to the client, hidden ones
 // are not.
+import type { ClientWork } from '../users/index.ts'
 import type { Fields, MessagesRequest } from './types.ts'
 
 /** A complete call of a search tool. */
 export type SearchCall = { readonly id: string; readonly name: string; readonly input: Fields }
+
+/** What the searches of a reply need. */
+export type SearchOptions = {
+  /** Counts each search before it runs. */
+  readonly work: ClientWork
+  /** Aborts when the client has left. */
+  readonly signal: AbortSignal
+  /** Called for each search with the names of the tools that it loads. */
+  readonly onSearch: (names: readonly string[]) => void
+}
 
 /** The searches of one reply. */
 export type SearchStrategy = {

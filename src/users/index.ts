@@ -28,3 +28,10 @@ export {
   type UsageMeter,
   type UsageMeterOptions,
 } from './usage.ts'
+export {
+  type ClientWork,
+  createClientWork,
+  LimitError,
+  type StartedWork,
+  type WorkKind,
+} from './work.ts'

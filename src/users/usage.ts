@@ -136,6 +136,11 @@ function nameOf(id: string): string {
   return name.length <= MAX_NAME ? name : `~${createHash('sha256').update(id).digest('hex')}`
 }
 
+/** Returns whether a user has a limit of this kind. */
+export function isLimited(user: User, kind: UsageKind): boolean {
+  return limitsOf(user, kind).length > 0
+}
+
 function limitsOf({ profile }: User, kind: UsageKind): { readonly window: Window; readonly limit: number }[] {
   return WINDOWS.flatMap((window) => {
     const limit = profile.limits[`${kind}${window.suffix}` as keyof UsageLimits]

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Fields } from '../../src/lib/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
 import { type Shelved, startHidden, withoutCarriedIds } from '../../src/messages/shelve/index.ts'
+import { createClientWork } from '../../src/users/index.ts'
 import { assistant, deferred, text, tool, use, user } from '../oracle/requests.ts'
 
 const MODEL = 'claude-opus-4-5'
@@ -28,12 +29,12 @@ function hidden(more: Partial<Shelved> = {}, tools: readonly Fields[] = [tool('T
     },
     ...more,
   }
-  const searching = startHidden(
-    request,
-    shelved,
-    (names) => reported.push(names),
-    (...both) => remembered.push(both),
-  )
+  const searching = startHidden(request, shelved, {
+    work: createClientWork({ client: 'me' }),
+    signal: new AbortController().signal,
+    onSearch: (names) => reported.push(names),
+    remember: (...both) => remembered.push(both),
+  })
   const search = (query: string) =>
     searching.shown({ id: `id ${query}`, name: 'ToolSearch', input: { query } })
   const sent = async () => {
@@ -100,7 +101,7 @@ test('a model that thinks by hand has all searches of a sampling in one turn', a
 })
 
 test('reads are answered where results can be read, and are calls like any other where they cannot', async () => {
-  const read = (input: unknown) => [`read ${(input as Fields).handle}`, 'page']
+  const read = async (input: unknown) => [`read ${(input as Fields).handle}`, 'page']
   const { searching, sent } = hidden({ read })
   expect(['ToolSearch', 'ReadResult', 'Read'].map(searching.isSearch)).toEqual([true, true, false])
   expect(['ToolSearch', 'ReadResult'].map(hidden().searching.isSearch)).toEqual([true, false])
@@ -141,7 +142,7 @@ test('searches travel with the first call behind them, and are remembered if non
 })
 
 test('the last sampling has no search, but some tool in sight or none to call', async () => {
-  const read = () => []
+  const read = async () => []
   const last = async (tools: readonly Fields[] | undefined, more: Partial<Shelved>, ...queries: string[]) => {
     const { searching, search } = hidden(more, tools)
     for (const query of queries) await search(query)

@@ -4,6 +4,7 @@ import type { Rank } from '../../src/core/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
 import { plainSearchTool, startHosted, variantOf } from '../../src/messages/hosted/index.ts'
 import type { MessagesRequest } from '../../src/messages/index.ts'
+import { createClientWork } from '../../src/users/index.ts'
 import { assistant, deferred, found, result, system, text, tool, use, user } from '../oracle/requests.ts'
 
 const hostedUse = (id: string, name: string, input: unknown) => ({ type: 'server_tool_use', id, name, input })
@@ -11,6 +12,8 @@ const addition = (definition: unknown) => ({
   type: 'tool_addition',
   tool: { type: 'tool_definition', definition },
 })
+const { signal } = new AbortController()
+const unlimited = () => createClientWork({ client: 'me' })
 let runs = 0
 
 /** A search over the same tools finds the same list, so each run describes one of them anew. */
@@ -66,12 +69,12 @@ it('wire 17 20 21 23 28 hosted searches are answered, each within its limits', a
       return { hits, matched: tools.length, ...(query === 'named' ? { ranker: 'other' } : {}) }
     }
   const request = requestOf()
-  const searching = await startHosted(
-    request as unknown as MessagesRequest,
-    { bm25: rank('bm25'), regex: rank('regex') },
-    (names) => write('  searched', names),
-    (event) => write('  event', event),
-  )
+  const searching = await startHosted(request as unknown as MessagesRequest, {
+    ...{ work: unlimited(), signal },
+    rankers: { bm25: rank('bm25'), regex: rank('regex') },
+    onSearch: (names) => write('  searched', names),
+    trace: (event) => write('  event', event),
+  })
   write('opening', searching.opening)
   const names = ['tool_search_tool_bm25', 'own_regex', 'plain', 'tool_search_tool_regex']
   write('is a search', names.map(searching.isSearch))
@@ -126,7 +129,10 @@ it('wire 17 a request without searches is sent as it is, and a search without to
     matched: tools.length,
   })
   const seen: unknown[] = []
-  const searching = await startHosted(request, { bm25: rank, regex: rank }, (names) => seen.push(names))
+  const searching = await startHosted(request, {
+    ...{ work: unlimited(), signal, rankers: { bm25: rank, regex: rank } },
+    onSearch: (names) => seen.push(names),
+  })
   expect(searching.opening).toEqual([])
   expect((await searching.request()).messages).toBe(request.messages)
   await searching.shown({ id: 'toolu_1', name: 'tool_search_tool_bm25', input: { query: 'x' } })
@@ -140,7 +146,13 @@ it('wire 17 a request without searches is sent as it is, and a search without to
     return { hits: [], matched: 0 }
   }
   for (const tools of [[again], [{ ...again }], [again, deferred('other')]]) {
-    const one = await startHosted({ ...request, tools }, { bm25: keeping, regex: keeping }, () => {})
+    const one = await startHosted(
+      { ...request, tools },
+      {
+        ...{ work: unlimited(), signal, rankers: { bm25: keeping, regex: keeping } },
+        onSearch: () => {},
+      },
+    )
     await one.shown({ id: 'a', name: 'tool_search_tool_bm25', input: { query: 'x' } })
     await one.answer(0)
   }

@@ -18,9 +18,8 @@ import {
 } from '../../src/messages/server/request-context.ts'
 import { createTokenCount } from '../../src/messages/server/token-count.ts'
 import { createUserGuard } from '../../src/messages/server/user-guard.ts'
-import { withinLimits } from '../../src/messages/server/user-limits.ts'
 import { createTracedConversations } from '../../src/messages/traced-conversations.ts'
-import type { AccessRefusal, Authenticator, UsageLimits, UsageMeter, User } from '../../src/users/index.ts'
+import type { AccessRefusal, Authenticator, User } from '../../src/users/index.ts'
 import {
   assistant,
   deferred,
@@ -88,11 +87,11 @@ it('caches keep what was used last, by number or by size', () => {
   expect([large.get('x'), large.get('y')]).toEqual([undefined, 'y'])
 })
 
-it('tokens are counted from the usage of a reply, however it is cut', () => {
+it('H10 tokens are counted from what is reported or delivered, however it is cut', () => {
   const total = (chunks: readonly Buffer[], bytes = 0) => {
-    const count = createTokenCount()
+    const count = createTokenCount(bytes)
     for (const chunk of chunks) count.feed(chunk)
-    return count.total(bytes)
+    return count.total()
   }
   const usage =
     '{"usage":{"input_tokens": 60,"cache_read_input_tokens":30,"cache_creation_input_tokens":5,"output_tokens" : 1234}}'
@@ -100,21 +99,39 @@ it('tokens are counted from the usage of a reply, however it is cut', () => {
   const chat =
     'data: {"x":"\\"output_tokens\\": 9"}\n\ndata: {"prompt_tokens":7,"completion_tokens":2}\n\ndata: {"completion_tokens":3}\n'
   for (const chunks of chunksOf(chat, 1, 7)) expect(total(chunks, 4000)).toBe(10)
-  const broken = 'event: a\ndata: 1\n\nevent: b\ndata: 2\n\nevent: c\ndata: 3\n\n'
-  for (const chunks of chunksOf(broken, 1, 7)) expect(total(chunks, 401)).toBe(101 + 3)
+  // Texts of 12, 8 and 20 characters, in the three languages, are ten tokens.
+  const broken = [
+    { type: 'content_block_delta', delta: { type: 'text_delta', text: 'x'.repeat(12) } },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
+    { choices: [{ delta: { role: 'assistant', content: 'y'.repeat(8) } }] },
+    { type: 'response.output_text.delta', delta: 'z'.repeat(20) },
+    { type: 'response.output_text.done', text: 'z'.repeat(20) },
+  ]
+  const stream = broken.map((event) => `event: a\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  for (const chunks of chunksOf(stream, 1, 7)) expect(total(chunks, 401)).toBe(10)
+  for (const chunks of chunksOf(stream.replace('"output_tokens":1', ''), 7))
+    expect(total(chunks, 401)).toBe(111)
+  for (const chunks of chunksOf('{"content":[{"text":"no usage"}]}\n', 7))
+    expect(total(chunks, 401)).toBe(110)
 
   const events = (...given: object[]) => {
-    const count = createTokenCount()
+    const count = createTokenCount(8)
     for (const event of given) count.event(event as StreamEvent)
-    return count.total(8)
+    return count
   }
-  const delta = { type: 'content_block_delta', delta: { text: '"output_tokens":9' } }
-  const start = { type: 'message_start', message: { usage: { input_tokens: 5, output_tokens: 1 } } }
-  const end = { type: 'message_delta', usage: { output_tokens: 4 } }
+  const delta = { type: 'content_block_delta', delta: { type: 'text_delta', text: '"output_tokens":9' } }
   const other = { type: 'content_block_start', usage: { output_tokens: 99 } }
-  expect([events(), events(delta, delta), events(start, delta, other), events(start, delta, end)]).toEqual([
-    2, 4, 6, 9,
-  ])
+  expect([events().total(), events(delta, delta, other).total()]).toEqual([2, 2 + 9])
+  const reply = events(delta)
+  for (const sampling of [
+    [{ input_tokens: 5, output_tokens: 1 }, { output_tokens: 3 }],
+    [{ input_tokens: 7, cache_read_input_tokens: 2, output_tokens: 1 }],
+  ]) {
+    reply.sampling()
+    for (const usage of sampling) reply.reported(usage)
+  }
+  // Five tokens of output were delivered, four reported: of two samplings, the second broke off.
+  expect(reply.total()).toBe(5 + 7 + 2 + 5)
 })
 
 it('a forwarded request is counted without reading it, however it is cut', () => {
@@ -211,89 +228,6 @@ it('users are found by their keys, which stay here, and wrong keys slow down the
   lines.push(`${(await guard.admit({}, 'far').catch(refusalOf)) as string}; ${notices.length > 0}`)
   const steady = lines.map((line) => line.replace(/again in \d+ s; \d+/, 'again in … s; …'))
   await expect(`${steady.join('\n')}\n`).toMatchFileSnapshot('./conversations/user-keys.txt')
-})
-
-it('a user’s limits are begun, refused and settled, whatever becomes of the request', async () => {
-  const lines: string[] = []
-  const play = async (
-    about: string,
-    limits: UsageLimits,
-    given: Fields,
-    refused: { readonly [kind: string]: AccessRefusal } = {},
-  ) => {
-    const calls: string[] = []
-    const usage: UsageMeter = {
-      async take(_, kind) {
-        calls.push(`take ${kind}`)
-        return refused[kind]
-      },
-      async begin(_, kind, estimate) {
-        calls.push(`begin ${kind} ${estimate}`)
-        return refused[kind] ?? { settle: async (amount) => void calls.push(`settle ${kind} ${amount}`) }
-      },
-    }
-    const {
-      method = 'POST',
-      path = '/v1/messages',
-      length = '401',
-      isSent = true,
-      status = 200,
-      isGone = false,
-      outcome,
-      fed = '',
-    } = given
-    const context = {
-      incoming: { method, headers: length === null ? {} : { 'content-length': length } },
-      outgoing: { headersSent: isSent, statusCode: status },
-      gone: { aborted: isGone },
-      ...{ path, outcome },
-    } as unknown as RequestContext
-    const one = { ...ada, profile: { ...ada.profile, limits } }
-    await withinLimits(one, context, { usage, trace: (event) => void calls.push(json(event)) }, async () => {
-      context.tokens?.feed(Buffer.from(String(fed)))
-      calls.push(`answered${context.tokens ? ', counted' : ''}`)
-      if (given.throws) throw new Error('thrown')
-    }).catch((error: Error) => calls.push('answer' in error ? refusalOf(error) : error.message))
-    lines.push(`${about} ${json(limits)} ${json(given)}: ${calls.join('; ')}`)
-  }
-  const usage = '{"input_tokens":60,"output_tokens":7}'
-  const outcome = { searches: 2 }
-  for (const limits of [
-    {},
-    { tokensPerDay: 5 },
-    { tokensPerMinute: 5 },
-    { searchesPerDay: 5 },
-    { searchesPerMinute: 5 },
-  ]) {
-    await play('limits', limits, { outcome, fed: usage })
-    await play('limits', limits, { method: 'GET' })
-    await play('limits', limits, { path: '/v1/messages/count_tokens' })
-  }
-  const both = { tokensPerDay: 5, searchesPerDay: 5 }
-  for (const given of [
-    {},
-    { length: null },
-    { path: '/v1/files' },
-    { path: '/v1/files', fed: usage },
-    { path: '/v1/responses', fed: 'x\ndata: 1' },
-    { status: 399 },
-    { status: 400, fed: usage },
-    { isSent: false },
-    { isSent: false, isGone: true },
-    { isSent: false, isGone: true, outcome },
-    { isSent: false, isGone: true, outcome, path: '/v1/files' },
-    { throws: true, outcome, fed: usage },
-  ])
-    await play('ends', both, given)
-  for (const kind of ['requests', 'tokens', 'searches'])
-    for (const status of [429, 503] as const)
-      await play(`refused ${kind}`, both, {}, { [kind]: { status, message: 'no', retryAfter: 3 } })
-  let isAnswered = false
-  await withinLimits(ada, {} as RequestContext, {}, async () => {
-    isAnswered = true
-  })
-  expect(isAnswered).toBe(true)
-  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('./conversations/user-limits.txt')
 })
 
 it('requests are found to be of one conversation by their messages', () => {
@@ -539,7 +473,7 @@ it('a request has the mode of its header, its key or the server, if it may', asy
         const options = { setting: parseModeSetting('off')!, gateway: { upstream: { api, origin } } }
         let outcome: string
         try {
-          outcome = json(settingFor(context as never, { headers: {}, key }, options as never))
+          outcome = json(settingFor(context as never, { key } as never, options as never))
         } catch (error) {
           outcome = refusalOf(error)
         }

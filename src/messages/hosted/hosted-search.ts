@@ -4,30 +4,66 @@
 import type { TraceListener } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
-import type { SearchCall, SearchStrategy } from '../search-strategy.ts'
+import { LimitError } from '../../users/index.ts'
+import type { SearchCall, SearchOptions, SearchStrategy } from '../search-strategy.ts'
 import type { MessagesRequest } from '../types.ts'
-import { type HostedRankers, hostedNames, searchHosted } from './tools.ts'
+import {
+  createHostedSearch,
+  type HostedRankers,
+  hostedNames,
+  type SearchContent,
+  searchError,
+} from './tools.ts'
+
+/** Options of `startHosted`. */
+export type HostedOptions = SearchOptions & {
+  readonly rankers: HostedRankers
+  readonly trace?: TraceListener | undefined
+}
+
+/** Most searches of one reply, those that it opens with included; others are answered with `too_many_requests`. */
+const MAX_SEARCHES = 50
 
 /** Starts the hosted searches of a reply. */
 export async function startHosted(
   request: MessagesRequest,
-  rankers: HostedRankers,
-  onSearch: (names: readonly string[]) => void,
-  trace?: TraceListener,
+  { work, signal, onSearch, rankers, trace }: HostedOptions,
 ): Promise<SearchStrategy> {
   const names = hostedNames(request)
+  const search = createHostedSearch(request, rankers, trace)
   const content: Fields[] = []
   let open: SearchCall[] = []
+  let searches = 0
 
-  async function run({ id, name, input }: SearchCall): Promise<Fields> {
-    const found = await searchHosted(request, name, input, rankers, trace)
+  async function find({ name, input }: SearchCall): Promise<SearchContent> {
+    signal.throwIfAborted()
+    if (++searches > MAX_SEARCHES)
+      return searchError(
+        'too_many_requests',
+        `a reply can make ${MAX_SEARCHES} searches; go on with what was found`,
+      )
+    try {
+      await work.use('searches')
+    } catch (error) {
+      if (error instanceof LimitError) return searchError('too_many_requests', error.message)
+      throw error
+    }
+    const found = await search(name, input)
     const references = found.type === 'tool_search_tool_search_result' ? found.tool_references : []
     onSearch(references.map((reference) => reference.tool_name))
-    return { type: 'tool_search_tool_result', tool_use_id: id, content: found }
+    return found
   }
 
-  const opening = await Promise.all(unansweredSearches(request.messages).map(run))
-  content.push(...opening)
+  /** Answers the calls one after the other, so that each takes its turn. */
+  async function answer(calls: readonly SearchCall[]): Promise<Fields[]> {
+    const results: Fields[] = []
+    for (const call of calls)
+      results.push({ type: 'tool_search_tool_result', tool_use_id: call.id, content: await find(call) })
+    content.push(...results)
+    return results
+  }
+
+  const opening = await answer(unansweredSearches(request.messages))
   return {
     opening,
     request: async () => ({
@@ -48,11 +84,10 @@ export async function startHosted(
     },
     callId: (id) => id,
     said: (block) => content.push(block),
-    async answer() {
-      const results = await Promise.all(open.map(run))
+    answer() {
+      const calls = open
       open = []
-      content.push(...results)
-      return results
+      return answer(calls)
     },
     stopReason: 'pause_turn',
     close: () => {},

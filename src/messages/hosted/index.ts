@@ -1,4 +1,4 @@
 // Exports of messages/hosted for other folders.
 
-export { startHosted } from './hosted-search.ts'
+export { type HostedOptions, startHosted } from './hosted-search.ts'
 export { type HostedRankers, plainSearchTool, type Variant, variantOf } from './tools.ts'

@@ -25,7 +25,10 @@ export function hostedNames({ tools = [] }: MessagesRequest): ReadonlySet<string
 }
 
 const RESULTS = 5
-const MAX_RESULTS = 10_000
+/** The largest limit that the API takes. */
+const MAX_LIMIT = 10_000
+/** Most results of one search, whatever its limit: so many definitions fill a context. */
+const MAX_RESULTS = 50
 const MAX_QUERY_LENGTHS = { regex: 200, bm25: 500 }
 const MAX_CORPORA = 16
 const KEY = { regex: 'pattern', bm25: 'query' }
@@ -71,9 +74,28 @@ export type SearchContent =
 /** A ranker for each kind of search. */
 export type HostedRankers = { readonly [variant in Variant]: Rank }
 
-/** Runs a hosted search over the deferred tools of a request. Never throws. */
-export async function searchHosted(
+/** Runs a hosted search; never throws. */
+export type HostedSearch = (name: string, input: Fields) => Promise<SearchContent>
+
+/** Returns the search over the deferred tools of a request, which are read once. */
+export function createHostedSearch(
   request: MessagesRequest,
+  rankers: HostedRankers,
+  trace?: TraceListener,
+): HostedSearch {
+  let corpus: Corpus | undefined
+  const read = () => {
+    corpus ??= Promise.resolve(request).then(corpusOf)
+    return corpus
+  }
+  return (name, input) => searchHosted(read, name, input, rankers, trace)
+}
+
+/** The tools that a search can find; rejects if the request's tools are not valid. */
+type Corpus = Promise<readonly PoolTool[]>
+
+async function searchHosted(
+  read: () => Corpus,
   name: string,
   input: Fields,
   rankers: HostedRankers,
@@ -88,11 +110,12 @@ export async function searchHosted(
     return invalid(
       `${KEY[variant]}: at most ${MAX_QUERY_LENGTHS[variant]} characters are allowed, but it has ${text.length}`,
     )
-  if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_RESULTS)
-    return invalid(`limit: an integer from 1 to ${MAX_RESULTS} is required`)
+  if (!Number.isInteger(limit) || Number(limit) < 1 || Number(limit) > MAX_LIMIT)
+    return invalid(`limit: an integer from 1 to ${MAX_LIMIT} is required`)
   try {
-    const corpus = corpusOf(request)
-    const { hits, matched, ranker = variant } = await rankers[variant](corpus, text, Number(limit))
+    const corpus = await read()
+    const most = Math.min(Number(limit), MAX_RESULTS)
+    const { hits, matched, ranker = variant } = await rankers[variant](corpus, text, most)
     trace?.({
       type: 'searched',
       query: text,
@@ -110,12 +133,17 @@ export async function searchHosted(
     const reason = error instanceof Error ? error.message : String(error)
     return variant === 'regex'
       ? invalid(`Invalid regular expression pattern: ${reason}`)
-      : { type: 'tool_search_tool_result_error', error_code: 'unavailable', error_message: reason }
+      : searchError('unavailable', reason)
   }
 }
 
+/** Returns the result of a search that did not run. */
+export function searchError(code: SearchErrorCode, message: string): SearchContent {
+  return { type: 'tool_search_tool_result_error', error_code: code, error_message: message }
+}
+
 function invalid(message: string): SearchContent {
-  return { type: 'tool_search_tool_result_error', error_code: 'invalid_tool_input', error_message: message }
+  return searchError('invalid_tool_input', message)
 }
 
 const corpora = createRecent<readonly PoolTool[]>(MAX_CORPORA)

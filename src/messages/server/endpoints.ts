@@ -1,7 +1,7 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 // Implements wire 31, 33.
 import type { TraceListener } from '../../core/index.ts'
-import type { UsageMeter } from '../../users/index.ts'
+import { createClientWork, LimitError } from '../../users/index.ts'
 import { newRequestId, RefusedRequest, refuseRequest } from '../errors.ts'
 import type { MessagesGateway, ReplyOptions } from '../gateway.ts'
 import { type InboundApi, modelAnswer, modelsAnswer, toOpenaiHeaders } from '../inbound/index.ts'
@@ -19,8 +19,8 @@ import type { MessagesMetrics } from './metrics.ts'
 import type { ServerPages } from './pages.ts'
 import { failureReason, outcomeHeaders, type RequestContext } from './request-context.ts'
 import { sendAnswer, sendMessage } from './respond.ts'
-import type { TokenCount } from './token-count.ts'
-import { withinLimits } from './user-limits.ts'
+import { type ReservedTokens, reserveTokens } from './token-count.ts'
+import { refuseUser } from './user-guard.ts'
 
 /** Options of `createEndpoints`. */
 export type EndpointOptions = {
@@ -28,8 +28,6 @@ export type EndpointOptions = {
   readonly setting: ModeSetting
   readonly metrics: MessagesMetrics
   readonly guard: RequestGuard
-  /** Counts what users with limits use. */
-  readonly usage?: UsageMeter | undefined
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
   /** Which other requests are forwarded to the upstream. */
@@ -56,9 +54,22 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const isOpen = pages.isOpen(path) || path === '/api/hello'
     const client = isOpen ? undefined : await guard.admit(incoming)
     if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
-    if (!client?.user) return dispatch(context, client)
-    context.user = client.user.id
-    return withinLimits(client.user, context, options, () => dispatch(context, client))
+    context.user = client?.user?.id
+    try {
+      await client?.work.use('calls')
+      await dispatch(context, client)
+    } catch (error) {
+      throw error instanceof LimitError ? refuseOver(error, context) : error
+    } finally {
+      await context.tokens?.settle(usedTokens(context))
+    }
+  }
+
+  /** Refuses a request of a user who has reached a limit. */
+  function refuseOver({ refusal }: LimitError, { user = '' }: RequestContext): Error {
+    const { status, message } = refusal
+    options.trace?.({ type: 'refused', user, reason: status === 503 ? 'store' : 'limit', status, message })
+    return refuseUser(refusal)
   }
 
   async function dispatch(context: RequestContext, client: AuthenticatedClient | undefined): Promise<void> {
@@ -129,8 +140,11 @@ function createReplies(options: EndpointOptions, forwarder: Forwarder) {
   /** Answers a request for a reply in the client's API. */
   async function generate(context: RequestContext, client: AuthenticatedClient): Promise<void> {
     const { outgoing, api } = context
-    if (settingFor(context, client, options).mode === 'pass') return forwarder.unread(context, client)
-    const { body, reuseBody, inbound, replyOptions } = await read(context, client)
+    const isUnread = settingFor(context, client, options).mode === 'pass' && !client.work.isLimited('tokens')
+    if (isUnread) return forwarder.unread(context, client)
+    const { body, reuseBody, fields, inbound, replyOptions } = await read(context, client)
+    const tokens = await reserveTokens(client.work, { bytes: body.length, fields, isSampling: true })
+    context.tokens = tokens
     if (!inbound) return forwarder.mistake(context, client, body)
     const { request } = inbound
     context.model = request.model
@@ -143,7 +157,7 @@ function createReplies(options: EndpointOptions, forwarder: Forwarder) {
         stream ??= openEventStream(outgoing, { headWaitMs, silenceMs, headers: early(outcome, api), writer })
     }
     try {
-      const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, onDecided })
+      const { outcome, sampled } = await gateway.reply(request, { ...replyOptions, tokens, onDecided })
       context.outcome = outcome
       if (!sampled) return await forward(context, forwarder.origin(), passedCall(request, replyOptions), body)
       reuseBody()
@@ -191,7 +205,7 @@ function counted(events: AsyncIterable<StreamEvent>, { tokens }: RequestContext)
   return tokens ? countedBy(tokens, events) : events
 }
 
-async function* countedBy(tokens: TokenCount, events: AsyncIterable<StreamEvent>) {
+async function* countedBy(tokens: ReservedTokens, events: AsyncIterable<StreamEvent>) {
   for await (const event of events) {
     tokens.event(event)
     yield event
@@ -217,7 +231,17 @@ function inClientApi(headers: Headers, { name }: InboundApi): Headers {
   return name === 'messages' ? headers : toOpenaiHeaders(headers)
 }
 
-const NOBODY: AuthenticatedClient = { headers: {}, key: undefined }
+const NOBODY: AuthenticatedClient = {
+  ...{ headers: {}, key: undefined, owner: '' },
+  work: createClientWork({ client: 'nobody' }),
+}
+
+/** The tokens that a request has used, once it has been answered. */
+function usedTokens({ outgoing, gone, outcome, tokens }: RequestContext): number {
+  // The upstream may have read the request before its client left.
+  const isSent = outgoing.headersSent ? outgoing.statusCode < 400 : gone.aborted && outcome !== undefined
+  return isSent && tokens ? tokens.total() : 0
+}
 
 /** Clients that prefer WebSockets fall back to HTTP on this status. */
 function refuseUpgrade({ path }: RequestContext): never {

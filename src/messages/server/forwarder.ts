@@ -1,5 +1,4 @@
 // Forwards requests to an upstream that speaks the client's API: unread, as read, or because only it can refuse them.
-import { hash } from 'node:crypto'
 import type { MessagesGateway } from '../gateway.ts'
 import { newOutcome } from '../request-outcome.ts'
 import type { UpstreamCall, UpstreamOrigin } from '../types.ts'
@@ -9,6 +8,7 @@ import type { AuthenticatedClient } from './guard.ts'
 import type { BodyMemory } from './held-bytes.ts'
 import { outcomeHeaders, peekRequest, type RequestContext } from './request-context.ts'
 import { sendOn } from './respond.ts'
+import { reserveTokens } from './token-count.ts'
 
 /** Options of `createForwarder`. */
 export type ForwarderOptions = {
@@ -44,7 +44,7 @@ export function createForwarder({ gateway: { upstream }, maxBodyBytes, bodyMemor
 
   /** Forwards the request without parsing it (mode `pass`). */
   async function unread(context: RequestContext, client: AuthenticatedClient): Promise<void> {
-    const flow = flowOf(context.incoming, limitsFor(context, ownerOf(client)))
+    const flow = flowOf(context.incoming, limitsFor(context, client.owner))
     const outcome = newOutcome({ mode: 'pass', wire: undefined, why: 'asked for' }, {})
     context.outcome = outcome
     const peeked = flow.whole.then((chunks) => {
@@ -62,8 +62,10 @@ export function createForwarder({ gateway: { upstream }, maxBodyBytes, bodyMemor
     target: UpstreamOrigin,
   ): Promise<void> {
     const hasBody = context.incoming.method !== 'GET' && context.incoming.method !== 'HEAD'
-    const limits = hasBody ? limitsFor(context, ownerOf(client)) : undefined
+    const limits = hasBody ? limitsFor(context, client.owner) : undefined
     const body = limits && (await readBody(context.incoming, limits))
+    if (body)
+      context.tokens = await reserveTokens(client.work, { bytes: body.length, fields: {}, isSampling: false })
     return forward(context, target, callFor(context, client), body)
   }
 }
@@ -107,10 +109,4 @@ export async function forward(
 /** Returns what the upstream gets of a request besides its body. */
 export function callFor({ gone }: RequestContext, { headers }: AuthenticatedClient): UpstreamCall {
   return { headers, signal: gone }
-}
-
-/** Identifies a client by its credentials, so that no client can reach another's conversations. */
-export function ownerOf({ headers, key, user }: AuthenticatedClient): string {
-  const credentials = [user ? { user: user.id } : key?.secret, headers['x-api-key'], headers.authorization]
-  return hash('sha256', JSON.stringify(credentials), 'base64')
 }

@@ -1,4 +1,5 @@
 // Decides who may use the gateway: checks the host name and the client's key.
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import {
   authorizationOf,
@@ -8,7 +9,13 @@ import {
   hostNameOf,
   isSecret,
 } from '../../node/index.ts'
-import type { Authenticator, User } from '../../users/index.ts'
+import {
+  type Authenticator,
+  type ClientWork,
+  createClientWork,
+  type UsageMeter,
+  type User,
+} from '../../users/index.ts'
 import { refuseForNow, refuseRequest } from '../errors.ts'
 import type { ModeSetting } from '../plan.ts'
 import type { Headers } from '../types.ts'
@@ -30,6 +37,8 @@ export type RequestGuardOptions = {
   readonly keys: readonly ClientKey[]
   /** Finds the users of requests without one of `keys`. */
   readonly users?: Authenticator | undefined
+  /** Counts what users with limits use. */
+  readonly usage?: UsageMeter | undefined
   /** Additional host names that clients may use. */
   readonly hosts: readonly string[]
   readonly networkOf: ClientNetwork
@@ -37,7 +46,14 @@ export type RequestGuardOptions = {
 }
 
 /** A client that may use the gateway. */
-export type AuthenticatedClient = {
+export type AuthenticatedClient = KnownClient & {
+  /** Identifies it by its credentials, so that no client can reach another's conversations. */
+  readonly owner: string
+  readonly work: ClientWork
+}
+
+/** Who sends a request. */
+export type KnownClient = {
   /** The client's headers without those meant only for the gateway. */
   readonly headers: Headers
   readonly key: ClientKey | undefined
@@ -53,12 +69,12 @@ export type RequestGuard = {
 
 /** Creates a guard. */
 export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
-  const { address, keys, users, hosts, networkOf, notify } = options
+  const { address, keys, users, usage, hosts, networkOf, notify } = options
   const access = createHostAccess(address, hosts)
   const checkKey = createClientCheck(notify)
   const userGuard = users && createUserGuard(users, notify)
 
-  async function identify(headers: Headers, network: string): Promise<AuthenticatedClient> {
+  async function identify(headers: Headers, network: string): Promise<KnownClient> {
     const client = keys.length === 0 ? { headers, key: undefined } : unlock(headers, keys)
     if (userGuard && !client.key) return userGuard.admit(headers, network)
     if (keys.length > 0) checkKey(network, client.key, presentedIn(headers))
@@ -81,7 +97,10 @@ export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
     async admit(incoming) {
       checkHost(incoming)
       const client = await identify(headersOf(incoming), networkOf(incoming))
-      return { ...client, headers: forwarded(client.headers, incoming) }
+      const { user } = client
+      const owner = ownerOf(client)
+      const work = createClientWork({ client: owner, user, usage })
+      return { ...client, headers: forwarded(client.headers, incoming), owner, work }
     },
   }
 }
@@ -109,7 +128,7 @@ function presentedIn(headers: Headers): boolean {
 }
 
 /** Finds the client's key and removes it from the headers. */
-function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClient {
+function unlock(headers: Headers, keys: readonly ClientKey[]): KnownClient {
   const { 'x-toolshelf-key': own, 'x-api-key': api, authorization, ...others } = headers
   const bearer = authorization?.replace(/^Bearer /i, '')
   const holder = [own, api, bearer].map((secret) => keys.find((key) => isSecret(secret, key.secret)))
@@ -118,6 +137,11 @@ function unlock(headers: Headers, keys: readonly ClientKey[]): AuthenticatedClie
     ...(authorization !== undefined && !holder[2] ? { authorization } : {}),
   }
   return { headers: { ...others, ...kept }, key: holder.find((found) => found !== undefined) }
+}
+
+function ownerOf({ headers, key, user }: KnownClient): string {
+  const credentials = [user ? { user: user.id } : key?.secret, headers['x-api-key'], headers.authorization]
+  return hash('sha256', JSON.stringify(credentials), 'base64')
 }
 
 /** Headers that do not concern the upstream, and headers that some servers use to override the method or path. */

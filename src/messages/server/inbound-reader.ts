@@ -1,13 +1,13 @@
 // Reads a client's request: its body under the limits, its fields with what is known from before, its setting, and its
 // conversion from the API that the client speaks.
-import { createBufferPool, createScheduler, yieldIfOver } from '../../node/index.ts'
+import { createBufferPool, yieldIfOver } from '../../node/index.ts'
 import { RefusedRequest, refuseRequest } from '../errors.ts'
 import type { MessagesGateway, ReplyOptions } from '../gateway.ts'
 import { createItemMemory, type InboundRequest } from '../inbound/index.ts'
 import { type ModeSetting, parseModeSetting } from '../plan.ts'
 import type { Fields, Upstream } from '../types.ts'
 import { readBody } from './body.ts'
-import { callFor, type Forwarder, ownerOf } from './forwarder.ts'
+import { callFor, type Forwarder } from './forwarder.ts'
 import type { AuthenticatedClient } from './guard.ts'
 import { createRequestReader, refuseLongList } from './read-request.ts'
 import type { RequestContext } from './request-context.ts'
@@ -20,6 +20,8 @@ export type ReadRequest = {
   readonly body: Buffer
   /** Lets another request use the body's buffer. */
   readonly reuseBody: () => void
+  /** The body as the client's API writes it. */
+  readonly fields: Fields
   /** Undefined if the upstream shall refuse the request itself. */
   readonly inbound: InboundRequest | undefined
   readonly replyOptions: ReplyOptions
@@ -28,7 +30,6 @@ export type ReadRequest = {
 /** Returns a function that reads a request. `reuseBody` of its result is for callers that do not forward the body. */
 export function createInboundReader(options: InboundReaderOptions, forwarder: Forwarder) {
   const { upstream } = options.gateway
-  const scheduler = createScheduler()
   const reader = createRequestReader()
   const bodies = createBufferPool()
   const storedItemsOf = createItemMemory()
@@ -36,9 +37,9 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
   return read
 
   async function read(context: RequestContext, client: AuthenticatedClient): Promise<ReadRequest> {
-    const owner = ownerOf(client)
+    const { owner, work } = client
     const body = await readBody(context.incoming, forwarder.limitsFor(context, owner), bodies)
-    const slice = await scheduler.turn()
+    const slice = await work.turn()
     let isReferred = false
     const fields = await reader.read(body, owner, slice, () => {
       isReferred = true
@@ -56,7 +57,8 @@ export function createInboundReader(options: InboundReaderOptions, forwarder: Fo
     const facts = { ...inbound, api: context.api.name }
     const setting = settingFor(context, client, options)
     const user = client.user?.id
-    return { body, reuseBody, inbound, replyOptions: { setting, call, owner, user, slice, inbound: facts } }
+    const replyOptions = { setting, call, owner, user, work, slice, inbound: facts }
+    return { body, reuseBody, fields, inbound, replyOptions }
   }
 
   /** Converts a request; undefined if it is malformed and the upstream, which speaks the same API, shall refuse it. */

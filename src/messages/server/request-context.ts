@@ -8,7 +8,7 @@ import type { RequestOutcome } from '../request-outcome.ts'
 import type { ApiName, Headers } from '../types.ts'
 import { maskable, maskText } from '../upstream/index.ts'
 import { GATEWAY_LABEL, type MessagesMetrics } from './metrics.ts'
-import type { TokenCount } from './token-count.ts'
+import type { ReservedTokens } from './token-count.ts'
 
 /** The state of one HTTP request. */
 export type RequestContext = {
@@ -29,7 +29,7 @@ export type RequestContext = {
   /** The id of the user who sent it. */
   user?: string | undefined
   /** Counts the tokens of the reply, if the user's are limited. */
-  tokens?: TokenCount | undefined
+  tokens?: ReservedTokens | undefined
 }
 
 /** Returns the message of an error body for the log and the events: an upstream may repeat the client's key in it. */

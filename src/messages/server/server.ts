@@ -147,13 +147,13 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
     maxHeldBytes = MAX_HELD_BYTES,
     headWaitMs = HEAD_WAIT_MS,
   } = options
-  const { users, usage, trace } = options
+  const { users, usage, trace, notify } = options
   if (!LOOPBACK.has(address) && keys.length === 0 && !users && !isOpen) throw needsKey(address)
   const networkOf = createClientNetwork(options.proxies ?? [])
-  const guard = createRequestGuard({ address, keys, users, hosts, networkOf, notify: options.notify })
+  const guard = createRequestGuard({ address, keys, users, usage, hosts, networkOf, notify })
   const mayForward = createForwardRules(options.forward ?? [])
   const bodyMemory = createBodyMemory(maxHeldBytes)
-  const limited = { maxBodyBytes, bodyMemory, silenceMs, headWaitMs, usage, trace }
+  const limited = { maxBodyBytes, bodyMemory, silenceMs, headWaitMs, trace }
   const { tls, readiness, pages, pause, release } = openService(options, metrics)
   const answer = createEndpoints({ mayForward, gateway, setting, metrics, guard, pages, ...limited })
   let active = 0

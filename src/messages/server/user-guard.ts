@@ -4,12 +4,12 @@ import { type AccessRefusal, type Authenticator, isRefusal, type User } from '..
 import { refuseForNow, refuseRequest } from '../errors.ts'
 import { parseModeSetting } from '../plan.ts'
 import type { Headers } from '../types.ts'
-import type { AuthenticatedClient } from './guard.ts'
+import type { KnownClient } from './guard.ts'
 
 /** Checks the users of requests. */
 export type UserGuard = {
   /** Returns the client, or throws a `RefusedRequest`. */
-  admit(headers: Headers, network: string): Promise<AuthenticatedClient>
+  admit(headers: Headers, network: string): Promise<KnownClient>
 }
 
 /** Creates a guard. */
@@ -47,7 +47,7 @@ export function refuseUser({ status, message, isWrongKey, retryAfter = 5 }: Acce
 }
 
 /** The user's mode, as a key has one. */
-function keyFor({ id, profile }: User): AuthenticatedClient['key'] {
+function keyFor({ id, profile }: User): KnownClient['key'] {
   if (profile.mode === undefined) return undefined
   const setting = parseModeSetting(profile.mode)
   if (setting) return { secret: id, setting }

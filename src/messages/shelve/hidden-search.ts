@@ -4,18 +4,25 @@ import { searchNote } from '../../core/history/index.ts'
 import { READ_TOOL, SEARCH_TOOL } from '../../core/index.ts'
 import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { omitFields, oneLine, textOf } from '../../lib/index.ts'
-import type { SearchCall, SearchStrategy } from '../search-strategy.ts'
+import { pauseIn } from '../../node/index.ts'
+import { LimitError } from '../../users/index.ts'
+import type { SearchCall, SearchOptions, SearchStrategy } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './carry.ts'
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
+/** Options of `startHidden`. */
+export type HiddenOptions = SearchOptions & {
+  /** Keeps the searches of a reply whose calls cannot carry them. */
+  readonly remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
+}
+
 /** Starts the hidden searches of a reply. */
 export function startHidden(
   request: MessagesRequest,
   shelved: Shelved,
-  onSearch: (names: readonly string[]) => void,
-  remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void,
+  { work, signal, onSearch, remember }: HiddenOptions,
 ): SearchStrategy {
   const turns: Fields[] = []
   let part: Fields[] = []
@@ -37,6 +44,23 @@ export function startHidden(
   const restorable = (search: Found) =>
     searchTurn(search, searchId(request.messages.length, number++), SEARCH_TOOL)
 
+  async function run(call: SearchCall): Promise<void> {
+    if (call.name === READ_TOOL && shelved.read) {
+      const { slice } = await work.use('calls')
+      vain.push({ call, texts: await shelved.read(call.input, pauseIn(slice)) })
+      return
+    }
+    await work.use('searches')
+    const { tools, left, remark } = await shelved.search(call.input)
+    queries.push(textOf(call.input.query))
+    const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
+    const news = names.filter((name) => !loaded.has(name))
+    onSearch(news)
+    for (const name of names) loaded.add(name)
+    if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
+    else vain.push({ call, texts: [tools.length > 0 ? alreadyLoaded(tools.map(nameOf)) : remark] })
+  }
+
   return {
     opening: [],
     request: () => shelved.prepare(turns),
@@ -48,18 +72,13 @@ export function startHidden(
     },
     isSearch: (name) => name === SEARCH_TOOL || (name === READ_TOOL && shelved.read !== undefined),
     async shown(call) {
-      if (call.name === READ_TOOL && shelved.read) {
-        vain.push({ call, texts: shelved.read(call.input) })
-        return undefined
+      signal.throwIfAborted()
+      try {
+        await run(call)
+      } catch (error) {
+        if (!(error instanceof LimitError)) throw error
+        vain.push({ call, texts: [error.message] })
       }
-      const { tools, left, remark } = await shelved.search(call.input)
-      queries.push(textOf(call.input.query))
-      const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
-      const news = names.filter((name) => !loaded.has(name))
-      onSearch(news)
-      for (const name of names) loaded.add(name)
-      if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
-      else vain.push({ call, texts: [tools.length > 0 ? alreadyLoaded(tools.map(nameOf)) : remark] })
       return undefined
     },
     callId(id, at) {
