@@ -311,7 +311,6 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
   const served = await serveMcpGatewayOnHttp(gateway, {
     ...options,
     users,
-    usage,
     protectedResource,
     trace: opened.trace,
     ...(inspector ? { inspector: inspector.handle } : {}),

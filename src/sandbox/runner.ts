@@ -2,18 +2,21 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { createLimiter } from '../node/index.ts'
+import { createSlots } from '../node/index.ts'
 import { runInWorker, type StartWorker, startThread } from './script-run.ts'
 import { type CallForScript, type ScriptLimits, type ScriptOutcome, scriptLimits } from './types.ts'
 
 /** Runs scripts. */
 export type ScriptRunner = {
   /** Runs a script. Never rejects: failures of the script, and of the sandbox, are outcomes. */
-  run(
-    source: string,
-    call: CallForScript,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<ScriptOutcome>
+  run(source: string, call: CallForScript, options?: RunOptions): Promise<ScriptOutcome>
+}
+
+/** Options of a run. */
+export type RunOptions = {
+  readonly signal?: AbortSignal | undefined
+  /** Whose script it is; owners share the threads. */
+  readonly owner?: unknown
 }
 
 /** Options of `createScriptRunner`. */
@@ -26,20 +29,20 @@ export type ScriptRunnerOptions = {
   readonly startWorker?: StartWorker
 }
 
-/** Scripts that a process runs at the same time; the others wait. */
-const CONCURRENT_SCRIPTS = 4
+/** Scripts that a process runs at the same time, half of them of one owner; the others wait. */
+const CONCURRENT_SCRIPTS = 8
 
 /** Creates a runner of scripts. */
 export function createScriptRunner(options: ScriptRunnerOptions = {}): ScriptRunner {
   const { now = Date.now, startWorker = startThread(worker) } = options
   const limits = { ...scriptLimits, ...options.limits }
-  const limiter = createLimiter(CONCURRENT_SCRIPTS, limits.totalMs)
+  const slots = createSlots(CONCURRENT_SCRIPTS)
   return {
-    async run(source, call, { signal = new AbortController().signal } = {}) {
+    async run(source, call, { signal = new AbortController().signal, owner } = {}) {
       const refused = complaintAbout(source, limits)
       if (refused) return { state: 'failed', text: refused, log: '', calls: [] }
       const wasm = await compiled()
-      return limiter(() => runInWorker({ startWorker, wasm, source, call, limits, now: now(), signal }))
+      return slots(owner, () => runInWorker({ startWorker, wasm, source, call, limits, now: now(), signal }))
     },
   }
 }

@@ -251,8 +251,12 @@ describe('a gateway with users', () => {
     }
     const refused: unknown[] = []
     const { send, note, text, shelve, sessions, close } = await serve({
-      gateway: { mode: 'list', results: { store: createMemoryResults(), budget: 100 } },
-      http: { users, key: 'master', usage: { take } as never, trace: (event) => refused.push(event) },
+      gateway: {
+        mode: 'list',
+        results: { store: createMemoryResults(), budget: 100 },
+        usage: { take } as never,
+      },
+      http: { users, key: 'master', trace: (event) => refused.push(event) },
     })
     shelve('a', [tool('one'), tool('two')], true)
     for (const key of ['nobody', 'ada', 'root', 'master'])

@@ -5,6 +5,7 @@ import { type Caller, createExchanges, type Round, type Work } from '../../src/m
 import { progressOf } from '../../src/mcp/gateway/inner-calls.ts'
 import { createScripts, runScriptFor } from '../../src/mcp/gateway/scripts.ts'
 import { RemoteCallError } from '../../src/mcp/replicas/index.ts'
+import { createClientWork } from '../../src/users/index.ts'
 import type { Loose } from '../support/talk.ts'
 
 const outcomeOf = (work: Promise<unknown>) =>
@@ -38,8 +39,8 @@ describe('a script', () => {
       trace: () => (event: Loose) => notes.push(['event', event]),
     }
     const scripts: Loose = {
-      async run(given: string, call: Loose, limits: object) {
-        notes.push(['run', given, Object.keys(limits)])
+      async run(given: string, call: Loose, limits: Loose) {
+        notes.push(['run', given, limits.signal !== undefined])
         const context = {
           signal: new AbortController().signal,
           askPerson: (work: () => unknown) => {
@@ -58,7 +59,8 @@ describe('a script', () => {
         return answer
       },
     }
-    const given = { ...(questionHandler ? { questionHandler } : {}), ...options }
+    const work = createClientWork({ client: 'me' })
+    const given = { work, ...(questionHandler ? { questionHandler } : {}), ...options }
     return { output: await outcomeOf(runScriptFor(scripts, { script: source }, given, inner)), notes }
   }
   const allow = { action: 'accept', content: { allow: true } }
@@ -89,7 +91,7 @@ describe('a script', () => {
         remark: [],
       },
       notes: [
-        ['run', 'the source', []],
+        ['run', 'the source', false],
         ['call', 'a__read', { x: 1 }, true, false],
         ['call', 'a__read', {}, true, false],
         ['call', 'nobody__read', {}, true, false],
@@ -208,7 +210,7 @@ describe('a script', () => {
     })
     const options = { signal: AbortSignal.abort(new Error('enough')) }
     const stopped = await run(async () => 1, { options })
-    expect(stopped).toEqual({ output: '! enough', notes: [['run', 'the source', ['signal']]] })
+    expect(stopped).toEqual({ output: '! enough', notes: [['run', 'the source', true]] })
     expect([createScripts(false), typeof createScripts(true)?.run, typeof createScripts({})?.run]).toEqual([
       ...[undefined, 'function', 'function'],
     ])

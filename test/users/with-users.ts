@@ -75,7 +75,7 @@ export async function openWithUsers(given: Given = {}) {
   const trace = (event: Trace) => void events.push(event)
   const open = await openHttp(running.configs, {
     ...{ usage, mode: 'bridge', atEnd, ...options },
-    http: { users, usage, trace, ...http },
+    http: { users, trace, ...http },
   })
   const bearer = (user: string) => ({ authorization: `Bearer ${keys[user]?.token}` })
   return {

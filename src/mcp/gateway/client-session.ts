@@ -1,9 +1,9 @@
 // Implements the session of one client: the tools on its list, and the handling of its calls.
 import { ProtocolError } from '@modelcontextprotocol/server'
-import type { PoolTool, Shelf, Tool, TraceListener, UnsearchedServer } from '../../core/index.ts'
+import type { PoolTool, Shelf, Tool, UnsearchedServer } from '../../core/index.ts'
 import { CALL_TOOL, dropOldest, type Fields, fieldsOf, isShallow, SEARCH_TOOL } from '../../lib/index.ts'
 import { MAX_JSON_DEPTH } from '../../node/index.ts'
-import type { UsageMeter, User } from '../../users/index.ts'
+import { type ClientWork, LimitError, type User } from '../../users/index.ts'
 import { gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import type { PageTools } from '../lists/index.ts'
@@ -19,7 +19,7 @@ import {
 } from '../lists/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { BATCH_TOOL, callInBatch, gatewayBatchTool } from './batches.ts'
-import type { CallWay, InnerCalls } from './inner-calls.ts'
+import type { CallWay, ClientCall, InnerCalls } from './inner-calls.ts'
 import type { LoadedTools } from './loaded-tools.ts'
 import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
 import {
@@ -83,7 +83,8 @@ export type ClientSessionOptions = {
   readonly scripts: Scripts | undefined
   /** The user that the client acts for; undefined if the gateway has no users. */
   readonly user: User | undefined
-  readonly usage: UsageMeter | undefined
+  /** Counts what the client causes, before it is done. */
+  readonly work: ClientWork
   /** Returns whether there is a tool of this name that the user may not see; for the audit. */
   readonly isHidden: (name: string) => boolean
   /** Returns the listener for the events of a call. */
@@ -141,24 +142,14 @@ class GatewayClientSession implements ClientSession {
     return [this.mode(), ...parts, pageTools.version(), loaded.hasShelved()].join(' ')
   }
 
-  async call(name: string, input: unknown, options: CallOptions): Promise<CallOutput> {
-    const { traceOf, shelf, loaded, results, hasBatches, scripts } = this.#options
+  async call(name: string, input: unknown, given: CallOptions): Promise<CallOutput> {
+    const { traceOf, shelf, loaded } = this.#options
+    const options: ClientCall = { ...given, work: this.#options.work.ofMessage() }
     const trace = traceOf(options, this)
     if (trace)
       this.#reportList(trace, { mode: this.mode(), partition: shelf.partition(), loaded: loaded.names() })
     try {
-      if (name === BATCH_TOOL && hasBatches) return await callInBatch(input, options, this.#innerCalls())
-      if (name === SCRIPT_TOOL && scripts) return await this.#runScript(scripts, input, options)
-      if (name === SEARCH_TOOL) return await this.#search(input, trace)
-      if (name === gatewayReadTool.name && results) return await results.read(this.#clientOf(options), input)
-      if (name !== CALL_TOOL) return await this.#callDirectly(name, (input ?? {}) as Fields, options)
-      const wrapped = readWrapped(input)
-      if (!wrapped)
-        return failWith(`${CALL_TOOL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
-      if (wrapped.name === SEARCH_TOOL) return await this.#search(wrapped.input, trace)
-      if (wrapped.name === gatewayReadTool.name && results)
-        return await results.read(this.#clientOf(options), wrapped.input)
-      return await this.#callByName(wrapped.name, wrapped.input, options)
+      return await this.#withinLimits(name, options, () => this.#run(name, input, options))
     } catch (error) {
       options.signal?.throwIfAborted()
       const { message, cause } = error as Error
@@ -168,10 +159,40 @@ class GatewayClientSession implements ClientSession {
     }
   }
 
-  async #search(input: unknown, trace: TraceListener | undefined): Promise<CallOutput> {
+  async #run(name: string, input: unknown, options: ClientCall): Promise<CallOutput> {
+    const { results, hasBatches, scripts } = this.#options
+    if (name === BATCH_TOOL && hasBatches) return callInBatch(input, options, this.#innerCalls())
+    if (name === SCRIPT_TOOL && scripts) return this.#runScript(scripts, input, options)
+    if (name === SEARCH_TOOL) return this.#search(input, options)
+    if (name === gatewayReadTool.name && results)
+      return results.read(this.#clientOf(options), input, options.work)
+    if (name !== CALL_TOOL) return this.#callDirectly(name, (input ?? {}) as Fields, options)
+    const wrapped = readWrapped(input)
+    if (!wrapped) return failWith(`${CALL_TOOL} takes {"name": "<full name of the tool>", "arguments": {…}}.`)
+    const isOwn = [SEARCH_TOOL, gatewayReadTool.name].includes(wrapped.name)
+    if (isOwn) return this.#run(wrapped.name, wrapped.input, options)
+    return this.#callByName(wrapped.name, wrapped.input, options)
+  }
+
+  /** Runs a call; if the user has reached a limit, returns a refusal for the model. */
+  async #withinLimits(
+    name: string,
+    options: CallOptions,
+    run: () => Promise<CallOutput>,
+  ): Promise<CallOutput> {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof LimitError)) throw error
+      const trace = this.#options.traceOf(options, this)
+      return reportRefused(trace, { name, reason: 'limit' }, failWith(error.message))
+    }
+  }
+
+  async #search(input: unknown, options: ClientCall): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad, onSearch } = this.#options
-    const limited = await this.#countSearch(trace)
-    if (limited) return limited
+    await options.work.use('searches')
+    const trace = this.#options.traceOf(options, this)
     onSearch()
     const wasReported = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
@@ -196,13 +217,6 @@ class GatewayClientSession implements ClientSession {
     return sayText(listFound(tools, [remark, aboutDropped(dropped)].filter(Boolean).join('\n')))
   }
 
-  /** Counts a search; returns a refusal for the model if the user has reached the limit. */
-  async #countSearch(trace: TraceListener | undefined): Promise<CallOutput | undefined> {
-    const { user, usage } = this.#options
-    const refusal = user && (await usage?.take(user, 'searches'))
-    return refusal && reportRefused(trace, { name: SEARCH_TOOL, reason: 'limit' }, failWith(refusal.message))
-  }
-
   #see(name: string): void {
     this.#seen.add(name)
     dropOldest(this.#seen, MAX_SEEN)
@@ -214,12 +228,13 @@ class GatewayClientSession implements ClientSession {
     return {
       shelf,
       host,
-      call: (name, input, options, way) => this.#callByName(name, input, options, way),
+      call: (name, input, options, way) =>
+        this.#withinLimits(name, options, () => this.#callByName(name, input, options, way)),
       trace: (options) => traceOf(options, this),
     }
   }
 
-  async #runScript(scripts: Scripts, input: unknown, options: CallOptions): Promise<CallOutput> {
+  async #runScript(scripts: Scripts, input: unknown, options: ClientCall): Promise<CallOutput> {
     const { results, traceOf } = this.#options
     const traced = { trace: traceOf(options, this), name: SCRIPT_TOOL, input, options }
     const ran = await runTraced(traced, () => runScriptFor(scripts, input, options, this.#innerCalls()))
@@ -233,10 +248,11 @@ class GatewayClientSession implements ClientSession {
   async #callByName(
     name: string,
     input: Fields,
-    options: CallOptions,
+    options: ClientCall,
     way: CallWay = {},
   ): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
+    await options.work.use('calls')
     // Its server may still be connecting: a search waits for it, within limits. It reports no event, because the model
     // did not ask for it.
     if (!shelf.partition().pool.byName.has(name))
@@ -317,11 +333,12 @@ class GatewayClientSession implements ClientSession {
   }
 
   /** Runs a call that may come from a page of an MCP App instead of the model. */
-  async #callDirectly(name: string, input: Fields, options: CallOptions): Promise<CallOutput> {
+  async #callDirectly(name: string, input: Fields, options: ClientCall): Promise<CallOutput> {
     const { shelf, pageTools } = this.#options
     const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.questionHandler?.client)
     if (!page) return this.#callByName(name, input, options, { isListed: true })
+    await options.work.use('calls')
     return assertSendable(await this.#callServer({ name, ...page }, input, options))
   }
 

@@ -5,7 +5,7 @@ import { Server } from '@modelcontextprotocol/server'
 import type { ClientIdentity, OpenTrace, Shelf } from '../../core/index.ts'
 import type { Fields } from '../../lib/index.ts'
 import type { StateStore } from '../../store/index.ts'
-import type { UsageMeter, User } from '../../users/index.ts'
+import { type ClientWork, createClientWork, type UsageMeter, type User } from '../../users/index.ts'
 import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
 import { createAddresses, versionOf } from '../lists/index.ts'
@@ -59,7 +59,7 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   readonly batches?: boolean
   /** Offers `RunScript`, small programs over the tools; `true` for the default limits. Default: false. */
   readonly scripts?: boolean | GatewayScripts
-  /** Counts the searches of users who have a limit; without it none are limited. */
+  /** Counts what users with limits use; without it none are limited. */
   readonly usage?: UsageMeter | undefined
   /**
    * Shares the sessions and questions of HTTP clients with other gateways on the same store, so that a balancer may send
@@ -90,6 +90,11 @@ export type McpGateway = {
    * @internal
    */
   readonly viewOf: (user: User | undefined) => Pick<ClientView, 'id' | 'shelf' | 'host'>
+  /**
+   * Returns the owner of a user's work.
+   * @internal
+   */
+  readonly workOf: (user: User) => ClientWork
   /** Returns a URI as clients see it. */
   readonly uriFor: (server: string, uri: string) => string
   /** Returns how many clients are connected. */
@@ -155,6 +160,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     serve: (client) => serveClient(parts, client),
     onChange: (listener, user) => onViewChange(viewOf(user), listener),
     viewOf,
+    workOf: (user) => createClientWork({ client: user.id, user, usage: options.usage }),
     uriFor: addresses.uri,
     clients: () => clients.all().length,
     peers,
@@ -230,7 +236,7 @@ function createSharedParts(
 function serveClient(parts: SharedParts, client: ClientKind): Server {
   const { isStateless, isLasting = false, origin, user, shared } = client
   const { options, clients, urlElicitations, identities } = parts
-  const { ready } = options
+  const { ready, usage } = options
   const view = parts.viewOf(user)
   const { host, shelf } = view
   const forced = user?.profile.listing ?? options.mode ?? 'auto'
@@ -238,6 +244,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
   if (isStateless || user) clients.disableSoleClient()
   const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
   const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
+  const work = createClientWork({ client: origin ?? server, user, usage })
   const relisting = createRelisting(
     () => clientSession.version(),
     async (isOwn) => {
@@ -254,7 +261,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     ...view,
     results: isRecognised ? parts.results : undefined,
     user,
-    usage: options.usage,
+    work,
     shelf: shelf.fork({ isSubAgent: false }),
     mode: () => listingModeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
@@ -275,7 +282,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     introduced = clientInfoIn(envelope) ?? introduced
     return origin === undefined ? server : identities.of(origin, envelope)
   }
-  const request = { server, isStateless, clientOf, clientSession, relisting, ready, shared, refresh }
+  const request = { server, isStateless, clientOf, clientSession, work, relisting, ready, shared, refresh }
   answerRequests({ ...parts, ...view, ...request, userId: user?.id })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server

@@ -2,7 +2,11 @@
 import { BATCH_TOOL, type PoolTool, READ_TOOL, type Shelf, type TraceListener } from '../../core/index.ts'
 import { CALL_TOOL, type Fields, SEARCH_TOOL } from '../../lib/index.ts'
 import { SCRIPT_TOOL } from '../../sandbox/index.ts'
+import type { ClientWork } from '../../users/index.ts'
 import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
+
+/** Options of a call of the client, with the work of the message that it belongs to. */
+export type ClientCall = CallOptions & { readonly work: ClientWork }
 
 /** How a call is made. */
 export type CallWay = {
@@ -19,7 +23,7 @@ export type InnerCalls = {
   readonly shelf: Shelf
   readonly host: McpHost
   /** Makes an ordinary call of a server's tool. */
-  call(name: string, input: Fields, options: CallOptions, way?: CallWay): Promise<CallOutput>
+  call(name: string, input: Fields, options: ClientCall, way?: CallWay): Promise<CallOutput>
   trace(options: CallOptions): TraceListener | undefined
 }
 

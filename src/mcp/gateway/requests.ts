@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Fields } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
+import type { ClientWork } from '../../users/index.ts'
 import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
 import { assertSendable } from '../lists/index.ts'
 import type { SharedSession } from '../replicas/index.ts'
@@ -30,6 +31,7 @@ export type RequestOptions = {
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
   readonly clientSession: ClientSession
+  readonly work: ClientWork
   readonly resourcesAndPrompts: ResourcesAndPrompts
   readonly exchanges: Exchanges
   readonly pageTools: PageTools
@@ -51,6 +53,8 @@ export function answerRequests(options: RequestOptions): void {
 
 /** What the handlers of one client share. */
 type RequestContext = {
+  /** Registers a handler, which handles the messages of one body one after the other, each in the client's turn. */
+  readonly handle: Server['setRequestHandler']
   /** Starts the servers with the first request: the client's capabilities are known only then. */
   readonly begin: (request: Request) => void
   /**
@@ -71,7 +75,9 @@ function createRequestContext({
   clientOf,
   host,
   exchanges,
+  work,
 }: RequestOptions): RequestContext {
+  const inOrder = createOrder(work)
   let running = 0
 
   async function exchange(request: Request, work: Work<unknown>): Promise<never> {
@@ -89,7 +95,14 @@ function createRequestContext({
     return (await exchanges.run(request, caller, work)) as never
   }
 
+  // The SDK's own type of a handler depends on the method in ways that do not concern the order.
+  const handle = (method: 'ping', handler: (request: never, context: ServerContext) => Promise<never>) =>
+    server.setRequestHandler(method, (request, context) =>
+      inOrder(context.http?.req, () => handler(request as never, context)),
+    )
+
   return {
+    handle: handle as never,
     begin: ({ envelope }) => host.start(capabilitiesOf(server, envelope)),
     fresh() {
       if (!isStateless) return {}
@@ -116,9 +129,9 @@ function createRequestContext({
 
 function answerToolRequests(
   { server, host, clientSession, relisting, ready, shared, refresh }: RequestOptions,
-  { begin, fresh, inExchange }: RequestContext,
+  { handle, begin, fresh, inExchange }: RequestContext,
 ): void {
-  server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
+  handle('tools/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     if (clientSession.mode() === 'list') await refresh?.()
     relisting.listed()
@@ -127,7 +140,7 @@ function answerToolRequests(
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
   })
-  server.setRequestHandler('tools/call', async ({ params }, { mcpReq, http }) => {
+  handle('tools/call', async ({ params }, { mcpReq, http }) => {
     begin(mcpReq)
     await ready?.()
     return inExchange(mcpReq, (questionHandler, signal, onProgress) =>
@@ -142,18 +155,18 @@ function answerToolRequests(
 }
 
 function answerResourceRequests(
-  { server, resourcesAndPrompts, pageTools, shared }: RequestOptions,
-  { begin, fresh, inExchange }: RequestContext,
+  { resourcesAndPrompts, pageTools, shared }: RequestOptions,
+  { handle, begin, fresh, inExchange }: RequestContext,
 ): void {
-  server.setRequestHandler('resources/list', async (_, { mcpReq }) => {
+  handle('resources/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     return { resources: (await resourcesAndPrompts.resources()) as never[], ...fresh() }
   })
-  server.setRequestHandler('resources/templates/list', async (_, { mcpReq }) => {
+  handle('resources/templates/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     return { resourceTemplates: (await resourcesAndPrompts.templates()) as never[], ...fresh() }
   })
-  server.setRequestHandler('resources/read', ({ params }, { mcpReq, http }) =>
+  handle('resources/read', ({ params }, { mcpReq, http }) =>
     inExchange(mcpReq, async (questionHandler, signal, onProgress) => {
       const options = { questionHandler, signal, onProgress, ...metaOf(mcpReq, http) }
       const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
@@ -170,24 +183,41 @@ function answerResourceRequests(
 }
 
 function answerPromptRequests(
-  { server, resourcesAndPrompts }: RequestOptions,
-  { begin, fresh, inExchange }: RequestContext,
+  { resourcesAndPrompts }: RequestOptions,
+  { handle, begin, fresh, inExchange }: RequestContext,
 ): void {
-  server.setRequestHandler('prompts/list', async (_, { mcpReq }) => {
+  handle('prompts/list', async (_, { mcpReq }) => {
     begin(mcpReq)
     return { prompts: (await resourcesAndPrompts.prompts()) as never[], ...fresh() }
   })
-  server.setRequestHandler('prompts/get', ({ params }, { mcpReq, http }) =>
+  handle('prompts/get', ({ params }, { mcpReq, http }) =>
     inExchange(mcpReq, (questionHandler, signal, onProgress) =>
       resourcesAndPrompts
         .getPrompt(params as Fields, { questionHandler, signal, onProgress, ...metaOf(mcpReq, http) })
         .catch(ownError),
     ),
   )
-  server.setRequestHandler('completion/complete', async ({ params }, { mcpReq, http }) => {
+  handle('completion/complete', async ({ params }, { mcpReq, http }) => {
     const options = { signal: mcpReq.signal, ...metaOf(mcpReq, http) }
     return (await resourcesAndPrompts.complete(params as Fields, options)) as never
   })
+}
+
+/** Returns a function that handles the messages of one body one after the other, each in the client's turn. */
+function createOrder(work: ClientWork) {
+  const last = new WeakMap<object, Promise<unknown>>()
+  return <Result>(body: object | undefined, run: () => Promise<Result>): Promise<Result> => {
+    const handled = Promise.resolve(body && last.get(body)).then(async () => {
+      await work.turn()
+      return run()
+    })
+    if (body)
+      last.set(
+        body,
+        handled.catch(() => {}),
+      )
+    return handled
+  }
 }
 
 /** Most concurrent calls of one session. */

@@ -23,7 +23,7 @@ import {
 } from '../../sandbox/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
-import { type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
+import { type ClientCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 
 export { SCRIPT_TOOL }
 
@@ -58,12 +58,13 @@ type Block = CallOutput['content'][number]
 export async function runScriptFor(
   scripts: Scripts,
   input: unknown,
-  options: CallOptions,
+  options: ClientCall,
   inner: InnerCalls,
 ): Promise<CallOutput & { readonly remark: readonly Block[] }> {
   const source = textOf(fieldsOf(input).script)
   const call = callsOf(source, options, inner)
-  const outcome = await scripts.run(source, call, options.signal ? { signal: options.signal } : {})
+  const { signal, work } = options
+  const outcome = await scripts.run(source, call, { signal, owner: work.owner })
   options.signal?.throwIfAborted()
   const remark = remarkAbout(outcome)
   return {
@@ -74,7 +75,7 @@ export async function runScriptFor(
 }
 
 /** Makes the calls of one script. */
-function callsOf(source: string, options: CallOptions, inner: InnerCalls): CallForScript {
+function callsOf(source: string, options: ClientCall, inner: InnerCalls): CallForScript {
   const progress = progressOf(options.onProgress, undefined)
   const approvals = new Map<string, Promise<string | undefined>>()
   let count = 0
@@ -90,7 +91,7 @@ function callsOf(source: string, options: CallOptions, inner: InnerCalls): CallF
       ask: (...question: Parameters<typeof questionHandler.ask>) =>
         askPerson(() => questionHandler.ask(...question)),
     }
-    const own: CallOptions = {
+    const own: ClientCall = {
       ...options,
       signal,
       ...(waiting ? { questionHandler: waiting } : {}),

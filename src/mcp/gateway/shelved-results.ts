@@ -1,7 +1,9 @@
 // Keeps long results of calls out of a client's context: the client gets a preview, and reads the rest with ReadResult.
 import { readResultTool, readShelved, shelveText, type TraceListener } from '../../core/index.ts'
 import { errorMessage, fieldsOf, textOf, toJson } from '../../lib/index.ts'
+import { pauseIn } from '../../node/index.ts'
 import { type ResultOptions, resultSettings } from '../../node/results/index.ts'
+import type { ClientWork } from '../../users/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOutput } from '../types.ts'
 
@@ -26,7 +28,7 @@ export type ShelvedResults = {
   /** Returns the result as the client gets it. Errors, and results within the budget, pass unchanged. */
   fit(output: CallOutput, call: ShelvableCall): Promise<CallOutput>
   /** Answers a call of ReadResult. */
-  read(client: ResultClient, input: unknown): Promise<CallOutput>
+  read(client: ResultClient, input: unknown, work: ClientWork): Promise<CallOutput>
   /** Drops the results of a disconnected client, unless it can return under the same name. */
   leave(client: object): void
   /** Gives a client an owner that outlives its connection; `drop` deletes the results. */
@@ -99,8 +101,9 @@ export function createShelvedResults(
         return output
       }
     },
-    async read(client, input) {
-      const part = await readShelved(results, ownerOf(client), input)
+    async read(client, input, work) {
+      const { slice } = await work.use('calls')
+      const part = await readShelved(results, ownerOf(client), input, pauseIn(slice))
       if ('problem' in part) return { content: [block(part.problem)], isError: true }
       return { content: [part.heading, part.body].filter((text) => text !== '').map(block) }
     },

@@ -2,7 +2,7 @@
 import { isJsonContentType, isLegacyRequest } from '@modelcontextprotocol/server'
 import type { TraceListener } from '../../core/index.ts'
 import { type Bodies, type InspectorHandler, isForInspector } from '../../node/index.ts'
-import type { UsageMeter, User } from '../../users/index.ts'
+import { type ClientWork, LimitError, type User } from '../../users/index.ts'
 import type { AccessWatch } from './access.ts'
 import { type Guard, refusal } from './guard.ts'
 import { tooManyMessageValues } from './message-values.ts'
@@ -26,8 +26,8 @@ export type RequestHandlerOptions = {
   readonly stateless: Stateless
   /** Ends the responses of users whose key is revoked meanwhile. */
   readonly access: AccessWatch
-  /** Counts the requests of users who have a limit. */
-  readonly usage?: UsageMeter | undefined
+  /** Returns the owner of a user's work. */
+  readonly workOf: (user: User) => ClientWork
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
   readonly inspector?: InspectorHandler | undefined
@@ -180,7 +180,7 @@ function createAnswer({ sessions, stateless }: RequestHandlerOptions) {
 async function overLimit(
   body: unknown,
   user: User | undefined,
-  { usage, trace }: Pick<RequestHandlerOptions, 'usage' | 'trace'>,
+  { workOf, trace }: Pick<RequestHandlerOptions, 'workOf' | 'trace'>,
 ): Promise<Response | undefined> {
   const messages: unknown[] = Array.isArray(body) ? body : [body]
   const count = messages.length
@@ -188,11 +188,16 @@ async function overLimit(
     return refusal(400, `the batch has ${count} messages; at most ${MAX_BATCH} are allowed`)
   const reason = tooManyMessageValues(messages)
   if (reason !== undefined) return refusal(400, reason)
-  const limit = user && (await usage?.take(user, 'requests', Math.max(1, count)))
-  if (!limit) return undefined
-  const { status, message } = limit
-  trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
-  return refusal(status, message, limit)
+  if (!user) return undefined
+  try {
+    await workOf(user).use('calls', Math.max(1, count))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof LimitError)) throw error
+    const { status, message } = error.refusal
+    trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
+    return refusal(status, message, error.refusal)
+  }
 }
 
 /** Seconds after which a client may try again while the store is unreachable. */

@@ -22,7 +22,7 @@ import {
   type TlsFiles,
   watchProcess,
 } from '../../operate/index.ts'
-import type { Authenticator, UsageMeter } from '../../users/index.ts'
+import type { Authenticator } from '../../users/index.ts'
 import type { McpGateway } from '../gateway/index.ts'
 import { PAGES } from '../greeting/index.ts'
 import type { McpHost } from '../types.ts'
@@ -57,8 +57,6 @@ export type McpHttpOptions = {
   readonly users?: Authenticator | undefined
   /** Tells clients without a token where to get one: what `createTokenAccess` returns. */
   readonly protectedResource?: ProtectedResource | undefined
-  /** Counts the requests of users who have a limit. */
-  readonly usage?: UsageMeter | undefined
   /** Receives an event for each request that a limit refuses. */
   readonly trace?: TraceListener | undefined
   /** Called with wrong keys, for the operator. */
@@ -119,7 +117,7 @@ export async function serveMcpGatewayOnHttp(
   options: McpHttpOptions,
 ): Promise<McpHttpGateway> {
   const { port, address = '127.0.0.1', key, hosts = [], idleMs = 600_000, maxSessions = 1000 } = options
-  const { users, usage, trace, protectedResource } = options
+  const { users, trace, protectedResource } = options
   checkAddress(address, options)
   const { maxBodyBytes = MAX_BODY_BYTES, stalledMs, notify, inspector } = options
   const sessions = createSessions(gateway, { maxSessions, idleMs })
@@ -148,7 +146,13 @@ export async function serveMcpGatewayOnHttp(
     sessions: sessions.size,
   })
   const shared = { guard, bodies, sessions, stateless, access, pages, traffic }
-  const handle = createRequestHandler({ ...shared, usage, trace, inspector, protectedResource })
+  const handle = createRequestHandler({
+    ...shared,
+    workOf: gateway.workOf,
+    trace,
+    inspector,
+    protectedResource,
+  })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)
     const count = watchResponse(outgoing, traffic)
