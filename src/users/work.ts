@@ -1,6 +1,7 @@
 // Owns the work of one client: what it causes is counted against its user before it is done, and takes turns with the work
 // of other clients.
 // Implements H10.
+import type { Trace } from '../core/index.ts'
 import { createScheduler, type Slice } from '../node/index.ts'
 import type { AccessRefusal, User } from './types.ts'
 import { isLimited, type UsageMeter } from './usage.ts'
@@ -36,9 +37,14 @@ export type StartedWork = {
 export class LimitError extends Error {
   override readonly name = 'LimitError'
   readonly refusal: AccessRefusal
-  constructor(refusal: AccessRefusal) {
-    super(refusal.message)
+  /** Reports a request that was refused for it. */
+  readonly event: Trace
+
+  constructor({ id: user }: User, refusal: AccessRefusal) {
+    const { status, message } = refusal
+    super(message)
     this.refusal = refusal
+    this.event = { type: 'refused', user, reason: status === 503 ? 'store' : 'limit', status, message }
   }
 }
 
@@ -70,7 +76,7 @@ export function createClientWork({ client, user, usage }: ClientWorkOptions): Cl
     if (!user || !usage || amount === 0) return async () => {}
     const counted =
       kind === 'tokens' ? await usage.begin(user, kind, amount) : await usage.take(user, KINDS[kind], amount)
-    if (counted && 'status' in counted) throw new LimitError(counted)
+    if (counted && 'status' in counted) throw new LimitError(user, counted)
     return counted?.settle ?? (async () => {})
   }
 

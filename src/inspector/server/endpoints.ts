@@ -94,7 +94,7 @@ export function createEndpointTable(
       endpoints.search,
       post(async ({ reader, input }) =>
         respondJson(
-          await searchPlayground(serversOf(reader, options), input, () => reader.count('searches')),
+          await searchPlayground(serversOf(reader, options), input, () => reader.work.use('searches')),
         ),
       ),
     ],

@@ -5,11 +5,12 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { errorMessage, isFields } from '../../lib/index.ts'
 import { createBodies, createHostAccess } from '../../node/index.ts'
+import { LimitError } from '../../users/index.ts'
 import { createEndpointTable, type Endpoint } from './endpoints.ts'
 import { respond, respondJson } from './headers.ts'
 import { pageHtml } from './page.ts'
 import { InspectorFailure } from './read-input.ts'
-import { createFindReader } from './readers.ts'
+import { createFindReader, refused } from './readers.ts'
 import type { InspectorOptions } from './types.ts'
 
 /** The inspector of one process. */
@@ -56,14 +57,14 @@ export function createInspector(options: InspectorOptions): Inspector {
       if (!endpoint) throw new InspectorFailure(404, `no such path: ${pathname.slice(0, 200)}`)
       return await answer(endpoint, request, searchParams)
     } catch (error) {
-      return failed(error)
+      return failed(error, options.trace)
     }
   }
 
   async function answer(endpoint: Endpoint, request: Request, query: URLSearchParams): Promise<Response> {
     const { method, run } = endpoint
     const reader = await findReader(request)
-    await reader.count('requests')
+    await reader.work.use('calls')
     if (request.method !== method)
       throw new InspectorFailure(405, `this path takes ${method}, not ${request.method}`)
     if (method === 'GET') return run({ request, reader, query, input: {} })
@@ -94,7 +95,11 @@ function isSameOrigin(request: Request, host: string): boolean {
   return isOurs && (site === null || site === 'same-origin' || site === 'none' || isNavigation)
 }
 
-function failed(error: unknown): Response {
+function failed(error: unknown, trace: InspectorOptions['trace']): Response {
+  if (error instanceof LimitError) {
+    trace?.(error.event)
+    return failed(refused(error.refusal), trace)
+  }
   if (error instanceof InspectorFailure) {
     const { message, status, retryAfter } = error
     return respondJson({ error: message }, status, retryAfter ? { 'retry-after': String(retryAfter) } : {})

@@ -36,7 +36,7 @@ const MAX_DESCRIPTION_LENGTH = 300
 export async function searchPlayground(
   { shelf }: InspectedServers,
   input: Fields,
-  count: () => Promise<void>,
+  count: () => Promise<unknown>,
 ): Promise<SearchView> {
   const query = readText(input.query, 'query', MAX_QUERY_LENGTH).trim()
   if (query === '') throw new InspectorFailure(400, '"query" is empty')

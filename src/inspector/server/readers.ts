@@ -2,7 +2,14 @@
 // who is an operator sees what any client of theirs sees, and is counted like it.
 // Implements H10, S10.
 import { isSecret } from '../../node/index.ts'
-import { type AccessRefusal, isRefusal, rightsOf, type UsageKind, type User } from '../../users/index.ts'
+import {
+  type AccessRefusal,
+  type ClientWork,
+  createClientWork,
+  isRefusal,
+  rightsOf,
+  type User,
+} from '../../users/index.ts'
 import { InspectorFailure } from './read-input.ts'
 import type { InspectedServers, InspectorOptions } from './types.ts'
 
@@ -12,8 +19,8 @@ export type Reader = {
   readonly servers: InspectedServers | undefined
   /** May read what all users did. */
   readonly seesConversations: boolean
-  /** Counts work before it is done; throws if that exceeds a limit of the user. */
-  count(kind: UsageKind, amount?: number): Promise<void>
+  /** Counts what the reader causes, before it is done. */
+  readonly work: ClientWork
 }
 
 /** Finds the reader of a request; throws if its key does not open the page. */
@@ -21,7 +28,7 @@ export type FindReader = (request: Request) => Promise<Reader>
 
 /** Creates the check of readers. */
 export function createFindReader(options: InspectorOptions): FindReader {
-  const { key, users, usage, trace, servers } = options
+  const { key, users, usage, servers } = options
 
   async function userOf(authorization: string | null): Promise<User> {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
@@ -45,14 +52,7 @@ export function createFindReader(options: InspectorOptions): FindReader {
       servers: servers?.(user),
       // A conversation names tools of every server that its user may see.
       seesConversations: !user || !servers || rightsOf(user.profile).seesEverything,
-      async count(kind, amount = 1) {
-        const refusal = user && (await usage?.take(user, kind, amount))
-        if (!refusal) return
-        const { status, message } = refusal
-        const reason = status === 503 ? 'store' : 'limit'
-        trace?.({ type: 'refused', user: user.id, reason, status, message })
-        throw refused(refusal)
-      },
+      work: createClientWork({ client: 'inspector', user, usage }),
     }
   }
 
@@ -62,6 +62,7 @@ export function createFindReader(options: InspectorOptions): FindReader {
   }
 }
 
-function refused({ status, message, retryAfter }: AccessRefusal): InspectorFailure {
+/** Returns the failure for a refused request. */
+export function refused({ status, message, retryAfter }: AccessRefusal): InspectorFailure {
   return new InspectorFailure(status, message, retryAfter)
 }

@@ -25,7 +25,7 @@ export async function suggestChanges(
   tools: readonly PoolTool[],
   query: string,
   expected: PoolTool,
-  count: () => Promise<void>,
+  count: () => Promise<unknown>,
 ): Promise<Suggestion[]> {
   await count()
   const before = await rankOf(tools, query, expected, tools.length)

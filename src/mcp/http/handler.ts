@@ -195,7 +195,7 @@ async function overLimit(
   } catch (error) {
     if (!(error instanceof LimitError)) throw error
     const { status, message } = error.refusal
-    trace?.({ type: 'refused', user: user.id, reason: status === 503 ? 'store' : 'limit', status, message })
+    trace?.(error.event)
     return refusal(status, message, error.refusal)
   }
 }

@@ -59,17 +59,12 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
       await client?.work.use('calls')
       await dispatch(context, client)
     } catch (error) {
-      throw error instanceof LimitError ? refuseOver(error, context) : error
+      if (!(error instanceof LimitError)) throw error
+      options.trace?.(error.event)
+      throw refuseUser(error.refusal)
     } finally {
       await context.tokens?.settle(usedTokens(context))
     }
-  }
-
-  /** Refuses a request of a user who has reached a limit. */
-  function refuseOver({ refusal }: LimitError, { user = '' }: RequestContext): Error {
-    const { status, message } = refusal
-    options.trace?.({ type: 'refused', user, reason: status === 503 ? 'store' : 'limit', status, message })
-    return refuseUser(refusal)
   }
 
   async function dispatch(context: RequestContext, client: AuthenticatedClient | undefined): Promise<void> {
