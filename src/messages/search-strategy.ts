@@ -7,7 +7,7 @@ import type { Fields, MessagesRequest } from './types.ts'
 export type SearchCall = { readonly id: string; readonly name: string; readonly input: Fields }
 
 /** What the searches of a reply need. */
-export type SearchOptions = {
+export type ReplySearchOptions = {
   /** Counts each search before it runs. */
   readonly work: ClientWork
   /** Aborts when the client has left. */

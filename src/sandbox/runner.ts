@@ -9,11 +9,11 @@ import { type CallForScript, type ScriptLimits, type ScriptOutcome, scriptLimits
 /** Runs scripts. */
 export type ScriptRunner = {
   /** Runs a script. Never rejects: failures of the script, and of the sandbox, are outcomes. */
-  run(source: string, call: CallForScript, options?: RunOptions): Promise<ScriptOutcome>
+  run(source: string, call: CallForScript, options?: RunScriptOptions): Promise<ScriptOutcome>
 }
 
 /** Options of a run. */
-export type RunOptions = {
+export type RunScriptOptions = {
   readonly signal?: AbortSignal | undefined
   /** Whose script it is; owners share the threads. */
   readonly owner?: unknown

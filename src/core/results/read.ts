@@ -18,7 +18,7 @@ export type ReadInput = {
 export type ReadPart = { readonly heading: string; readonly body: string }
 
 /** How a result is read. */
-export type ReadOptions = {
+export type ReadPartOptions = {
   /** Characters of a page. */
   readonly pageSize: number
   /** Called and awaited again and again while a large result is read. */
@@ -29,7 +29,7 @@ export type ReadOptions = {
 export async function readPart(
   text: string,
   input: ReadInput,
-  { pageSize, pause = () => undefined }: ReadOptions,
+  { pageSize, pause = () => undefined }: ReadPartOptions,
 ): Promise<ReadPart | { readonly problem: string }> {
   const selected = await select(text, input, pause)
   if ('problem' in selected) return { problem: `Nothing was read: ${selected.problem}.` }

@@ -4,7 +4,7 @@ import { BATCH_TOOL, callToolsTool, readBatch, runBatch } from '../../core/index
 import { errorMessage, toJson } from '../../lib/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOutput } from '../types.ts'
-import { type ClientCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
+import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 
 export { BATCH_TOOL }
 
@@ -21,7 +21,7 @@ export const gatewayBatchTool: OwnTool = {
 /** Makes the calls and returns one result: for each call a line with its number and name, then what it returned. */
 export async function callInBatch(
   input: unknown,
-  options: ClientCall,
+  options: CountedCall,
   { shelf, host, call }: InnerCalls,
 ): Promise<CallOutput> {
   const calls = readBatch(input)

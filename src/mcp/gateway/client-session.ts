@@ -19,7 +19,7 @@ import {
 } from '../lists/index.ts'
 import type { CallOptions, CallOutput, McpHost } from '../types.ts'
 import { BATCH_TOOL, callInBatch, gatewayBatchTool } from './batches.ts'
-import type { CallWay, ClientCall, InnerCalls } from './inner-calls.ts'
+import type { CallWay, CountedCall, InnerCalls } from './inner-calls.ts'
 import type { LoadedTools } from './loaded-tools.ts'
 import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './scripts.ts'
 import {
@@ -144,7 +144,7 @@ class GatewayClientSession implements ClientSession {
 
   async call(name: string, input: unknown, given: CallOptions): Promise<CallOutput> {
     const { traceOf, shelf, loaded } = this.#options
-    const options: ClientCall = { ...given, work: this.#options.work.ofMessage() }
+    const options: CountedCall = { ...given, work: this.#options.work.ofMessage() }
     const trace = traceOf(options, this)
     if (trace)
       this.#reportList(trace, { mode: this.mode(), partition: shelf.partition(), loaded: loaded.names() })
@@ -159,7 +159,7 @@ class GatewayClientSession implements ClientSession {
     }
   }
 
-  async #run(name: string, input: unknown, options: ClientCall): Promise<CallOutput> {
+  async #run(name: string, input: unknown, options: CountedCall): Promise<CallOutput> {
     const { results, hasBatches, scripts } = this.#options
     if (name === BATCH_TOOL && hasBatches) return callInBatch(input, options, this.#innerCalls())
     if (name === SCRIPT_TOOL && scripts) return this.#runScript(scripts, input, options)
@@ -189,7 +189,7 @@ class GatewayClientSession implements ClientSession {
     }
   }
 
-  async #search(input: unknown, options: ClientCall): Promise<CallOutput> {
+  async #search(input: unknown, options: CountedCall): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad, onSearch } = this.#options
     await options.work.use('searches')
     const trace = this.#options.traceOf(options, this)
@@ -234,7 +234,7 @@ class GatewayClientSession implements ClientSession {
     }
   }
 
-  async #runScript(scripts: Scripts, input: unknown, options: ClientCall): Promise<CallOutput> {
+  async #runScript(scripts: Scripts, input: unknown, options: CountedCall): Promise<CallOutput> {
     const { results, traceOf } = this.#options
     const traced = { trace: traceOf(options, this), name: SCRIPT_TOOL, input, options }
     const ran = await runTraced(traced, () => runScriptFor(scripts, input, options, this.#innerCalls()))
@@ -248,7 +248,7 @@ class GatewayClientSession implements ClientSession {
   async #callByName(
     name: string,
     input: Fields,
-    options: ClientCall,
+    options: CountedCall,
     way: CallWay = {},
   ): Promise<CallOutput> {
     const { shelf, host, loaded, onLoad } = this.#options
@@ -333,7 +333,7 @@ class GatewayClientSession implements ClientSession {
   }
 
   /** Runs a call that may come from a page of an MCP App instead of the model. */
-  async #callDirectly(name: string, input: Fields, options: ClientCall): Promise<CallOutput> {
+  async #callDirectly(name: string, input: Fields, options: CountedCall): Promise<CallOutput> {
     const { shelf, pageTools } = this.#options
     const isKnown = shelf.partition().pool.byName.has(name)
     const page = isKnown ? undefined : pageTools.find(name, options.questionHandler?.client)

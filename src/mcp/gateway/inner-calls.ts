@@ -6,7 +6,7 @@ import type { ClientWork } from '../../users/index.ts'
 import type { CallOptions, CallOutput, McpHost, Progress } from '../types.ts'
 
 /** Options of a call of the client, with the work of the message that it belongs to. */
-export type ClientCall = CallOptions & { readonly work: ClientWork }
+export type CountedCall = CallOptions & { readonly work: ClientWork }
 
 /** How a call is made. */
 export type CallWay = {
@@ -23,7 +23,7 @@ export type InnerCalls = {
   readonly shelf: Shelf
   readonly host: McpHost
   /** Makes an ordinary call of a server's tool. */
-  call(name: string, input: Fields, options: ClientCall, way?: CallWay): Promise<CallOutput>
+  call(name: string, input: Fields, options: CountedCall, way?: CallWay): Promise<CallOutput>
   trace(options: CallOptions): TraceListener | undefined
 }
 

@@ -23,7 +23,7 @@ import {
 } from '../../sandbox/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOptions, CallOutput } from '../types.ts'
-import { type ClientCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
+import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
 
 export { SCRIPT_TOOL }
 
@@ -58,7 +58,7 @@ type Block = CallOutput['content'][number]
 export async function runScriptFor(
   scripts: Scripts,
   input: unknown,
-  options: ClientCall,
+  options: CountedCall,
   inner: InnerCalls,
 ): Promise<CallOutput & { readonly remark: readonly Block[] }> {
   const source = textOf(fieldsOf(input).script)
@@ -75,7 +75,7 @@ export async function runScriptFor(
 }
 
 /** Makes the calls of one script. */
-function callsOf(source: string, options: ClientCall, inner: InnerCalls): CallForScript {
+function callsOf(source: string, options: CountedCall, inner: InnerCalls): CallForScript {
   const progress = progressOf(options.onProgress, undefined)
   const approvals = new Map<string, Promise<string | undefined>>()
   let count = 0
@@ -91,7 +91,7 @@ function callsOf(source: string, options: ClientCall, inner: InnerCalls): CallFo
       ask: (...question: Parameters<typeof questionHandler.ask>) =>
         askPerson(() => questionHandler.ask(...question)),
     }
-    const own: ClientCall = {
+    const own: CountedCall = {
       ...options,
       signal,
       ...(waiting ? { questionHandler: waiting } : {}),

@@ -145,14 +145,9 @@ export async function serveMcpGatewayOnHttp(
     hasOpenMetrics: options.hasOpenMetrics ?? false,
     sessions: sessions.size,
   })
-  const shared = { guard, bodies, sessions, stateless, access, pages, traffic }
-  const handle = createRequestHandler({
-    ...shared,
-    workOf: gateway.workOf,
-    trace,
-    inspector,
-    protectedResource,
-  })
+  const { workOf } = gateway
+  const shared = { guard, bodies, sessions, stateless, access, pages, traffic, workOf }
+  const handle = createRequestHandler({ ...shared, trace, inspector, protectedResource })
   const server = createHttpServer(tls, {}, (incoming, outgoing) => {
     const network = networkOf(incoming)
     const count = watchResponse(outgoing, traffic)

@@ -5,7 +5,7 @@ import type { TraceListener } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { LimitError } from '../../users/index.ts'
-import type { SearchCall, SearchOptions, SearchStrategy } from '../search-strategy.ts'
+import type { ReplySearchOptions, SearchCall, SearchStrategy } from '../search-strategy.ts'
 import type { MessagesRequest } from '../types.ts'
 import {
   createHostedSearch,
@@ -16,7 +16,7 @@ import {
 } from './tools.ts'
 
 /** Options of `startHosted`. */
-export type HostedOptions = SearchOptions & {
+export type HostedOptions = ReplySearchOptions & {
   readonly rankers: HostedRankers
   readonly trace?: TraceListener | undefined
 }

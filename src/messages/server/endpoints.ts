@@ -1,7 +1,7 @@
 // The HTTP endpoints: each reads a request, lets the gateway answer it or forwards it, and writes the response.
 // Implements wire 31, 33.
 import type { TraceListener } from '../../core/index.ts'
-import { createClientWork, LimitError } from '../../users/index.ts'
+import { type ClientWork, createClientWork, LimitError } from '../../users/index.ts'
 import { newRequestId, RefusedRequest, refuseRequest } from '../errors.ts'
 import type { MessagesGateway, ReplyOptions } from '../gateway.ts'
 import { type InboundApi, modelAnswer, modelsAnswer, toOpenaiHeaders } from '../inbound/index.ts'
@@ -55,16 +55,7 @@ export function createEndpoints(options: EndpointOptions): (context: RequestCont
     const client = isOpen ? undefined : await guard.admit(incoming)
     if (incoming.headers.upgrade !== undefined) refuseUpgrade(context)
     context.user = client?.user?.id
-    try {
-      await client?.work.use('calls')
-      await dispatch(context, client)
-    } catch (error) {
-      if (!(error instanceof LimitError)) throw error
-      options.trace?.(error.event)
-      throw refuseUser(error.refusal)
-    } finally {
-      await context.tokens?.settle(usedTokens(context))
-    }
+    await withinLimits(context, client?.work, options.trace, () => dispatch(context, client))
   }
 
   async function dispatch(context: RequestContext, client: AuthenticatedClient | undefined): Promise<void> {
@@ -229,6 +220,25 @@ function inClientApi(headers: Headers, { name }: InboundApi): Headers {
 const NOBODY: AuthenticatedClient = {
   ...{ headers: {}, key: undefined, owner: '' },
   work: createClientWork({ client: 'nobody' }),
+}
+
+/** Answers a request of a user who is within their limits; settles afterwards what it has used. */
+async function withinLimits(
+  context: RequestContext,
+  work: ClientWork | undefined,
+  trace: TraceListener | undefined,
+  answer: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work?.use('calls')
+    await answer()
+  } catch (error) {
+    if (!(error instanceof LimitError)) throw error
+    trace?.(error.event)
+    throw refuseUser(error.refusal)
+  } finally {
+    await context.tokens?.settle(usedTokens(context))
+  }
 }
 
 /** The tokens that a request has used, once it has been answered. */

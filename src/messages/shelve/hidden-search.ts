@@ -1,19 +1,19 @@
 // Runs searches that the client never sees. The model sees them in a canonical form that can be restored later.
 
 import { searchNote } from '../../core/history/index.ts'
-import { READ_TOOL, SEARCH_TOOL } from '../../core/index.ts'
+import { READ_TOOL, SEARCH_TOOL, type SearchOutcome } from '../../core/index.ts'
 import { blocksOf, nameOf } from '../../core/oracle/index.ts'
 import { omitFields, oneLine, textOf } from '../../lib/index.ts'
 import { pauseIn } from '../../node/index.ts'
-import { LimitError } from '../../users/index.ts'
-import type { SearchCall, SearchOptions, SearchStrategy } from '../search-strategy.ts'
+import { type ClientWork, LimitError } from '../../users/index.ts'
+import type { ReplySearchOptions, SearchCall, SearchStrategy } from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './carry.ts'
 import type { Shelved } from './lift.ts'
 import { alreadyLoaded, isThought, searchId, searchTurn } from './restore.ts'
 
 /** Options of `startHidden`. */
-export type HiddenOptions = SearchOptions & {
+export type HiddenOptions = ReplySearchOptions & {
   /** Keeps the searches of a reply whose calls cannot carry them. */
   readonly remember: (messages: readonly Fields[], searches: readonly HiddenSearch[]) => void
 }
@@ -44,23 +44,6 @@ export function startHidden(
   const restorable = (search: Found) =>
     searchTurn(search, searchId(request.messages.length, number++), SEARCH_TOOL)
 
-  async function run(call: SearchCall): Promise<void> {
-    if (call.name === READ_TOOL && shelved.read) {
-      const { slice } = await work.use('calls')
-      vain.push({ call, texts: await shelved.read(call.input, pauseIn(slice)) })
-      return
-    }
-    await work.use('searches')
-    const { tools, left, remark } = await shelved.search(call.input)
-    queries.push(textOf(call.input.query))
-    const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
-    const news = names.filter((name) => !loaded.has(name))
-    onSearch(news)
-    for (const name of names) loaded.add(name)
-    if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
-    else vain.push({ call, texts: [tools.length > 0 ? alreadyLoaded(tools.map(nameOf)) : remark] })
-  }
-
   return {
     opening: [],
     request: () => shelved.prepare(turns),
@@ -73,12 +56,19 @@ export function startHidden(
     isSearch: (name) => name === SEARCH_TOOL || (name === READ_TOOL && shelved.read !== undefined),
     async shown(call) {
       signal.throwIfAborted()
-      try {
-        await run(call)
-      } catch (error) {
-        if (!(error instanceof LimitError)) throw error
-        vain.push({ call, texts: [error.message] })
+      const outcome = await runCall(call, shelved, work)
+      if ('texts' in outcome) {
+        vain.push(outcome)
+        return undefined
       }
+      const { tools, left, remark } = outcome
+      queries.push(textOf(call.input.query))
+      const names = tools.map(({ name }) => name).filter((name) => shelved.deferred.has(name))
+      const news = names.filter((name) => !loaded.has(name))
+      onSearch(news)
+      for (const name of names) loaded.add(name)
+      if (names.length > 0) found.push({ names, left, isRepeat: news.length === 0 })
+      else vain.push({ call, texts: [tools.length > 0 ? alreadyLoaded(tools.map(nameOf)) : remark] })
       return undefined
     },
     callId(id, at) {
@@ -113,6 +103,21 @@ export function startHidden(
 type Found = FoundNames & { readonly isRepeat: boolean }
 
 type Vain = { readonly call: SearchCall; readonly texts: readonly string[] }
+
+/** Runs a search, or reads a part of a result; what the user's limits refuse is answered with the reason. */
+async function runCall(call: SearchCall, shelved: Shelved, work: ClientWork): Promise<SearchOutcome | Vain> {
+  try {
+    if (call.name === READ_TOOL && shelved.read) {
+      const { slice } = await work.use('calls')
+      return { call, texts: await shelved.read(call.input, pauseIn(slice)) }
+    }
+    await work.use('searches')
+    return await shelved.search(call.input)
+  } catch (error) {
+    if (error instanceof LimitError) return { call, texts: [error.message] }
+    throw error
+  }
+}
 
 /** A search that found nothing, or a read, exactly as the model made it. */
 function unrestored({ call, texts }: Vain): { call: Fields; result: Fields } {
