@@ -13,7 +13,7 @@ export type Json = {
 
 /** Yields the events that would have streamed this message. */
 export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamEvent> {
-  const { content, stop_reason, stop_sequence, usage } = message
+  const { content, stop_reason, stop_sequence, stop_details, usage } = message
   yield {
     type: 'message_start',
     message: { ...message, content: [], stop_reason: null, stop_sequence: null },
@@ -23,7 +23,11 @@ export function* eventsOf(message: Fields, json: Json = JSON): Generator<StreamE
     yield* blockEvents(block, index, json)
   yield {
     type: 'message_delta',
-    delta: { stop_reason: stop_reason ?? null, stop_sequence: stop_sequence ?? null },
+    delta: {
+      stop_reason: stop_reason ?? null,
+      stop_sequence: stop_sequence ?? null,
+      ...(stop_details === undefined ? {} : { stop_details }),
+    },
     usage: usage ?? {},
   }
   yield { type: 'message_stop' }

@@ -49,7 +49,7 @@ export function createReplyMemory(maxCharacters?: number): ReplyMemory {
 
 /** What is restored of a reply. Without calls it has no id that tells it from others, and its thinking is not needed. */
 function restorable({ content }: Fields): Fields[] {
-  const blocks = blocksOf(content).map(({ caller: _, ...block }) => block)
+  const blocks = blocksOf(content).map(({ caller: _, refusal: __, ...block }) => block)
   const hasCall = blocks.some(({ type }) => type === 'tool_use')
   return hasCall ? blocks : blocks.filter(({ type }) => type === 'text')
 }

@@ -72,7 +72,7 @@ async function between(upstream: ApiName, { mode = 'auto', reply = OK[upstream] 
     const sent = requests.slice(before).map((one) => JSON.parse(one.body) as Fields)
     const text = await response.text()
     const { status, headers } = response
-    return { status, headers, answer: JSON.parse(text), sent }
+    return { status, headers, answer: text.startsWith('{') ? JSON.parse(text) : { text }, sent }
   }
 }
 
@@ -551,3 +551,87 @@ describe('a reply of Responses, which knows no stop sequences, ends at the first
     expect(chat.answer).toMatchObject({ choices: [{ message: { content: said }, finish_reason: 'stop' }] })
   })
 })
+
+describe('a refusal is one for every client, and no content', () => {
+  const message = { role: 'assistant', content: null, refusal: 'I will not.' }
+  const part = { type: 'refusal', refusal: 'I will not.' }
+  const sse = (events: readonly Fields[]) =>
+    events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  const details = { type: 'refusal', category: 'bio', explanation: 'I will not.' }
+  const upstream: { readonly [name: string]: readonly [ApiName, unknown] } = {
+    'Chat Completions': ['chat', { ...OK.chat, choices: [{ index: 0, message, finish_reason: 'stop' }] }],
+    'Chat Completions, streamed': [
+      'chat',
+      sse([
+        ...['I will', ' not.'].map((refusal) => ({ choices: [{ index: 0, delta: { refusal } }] })),
+        { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+      ]).replaceAll(/event:.*\n/g, ''),
+    ],
+    Responses: [
+      'responses',
+      { ...OK.responses, output: [{ type: 'message', id: 'm_1', role: 'assistant', content: [part] }] },
+    ],
+    'Responses, streamed': [
+      'responses',
+      sse([
+        { type: 'response.created', response: { id: 'resp_1' } },
+        ...['I will', ' not.'].map((delta) => ({
+          ...{ type: 'response.refusal.delta', output_index: 0, content_index: 0, delta },
+        })),
+        { type: 'response.completed', response: { id: 'resp_1', output: [] } },
+      ]),
+    ],
+    Messages: ['messages', { ...OK.messages, content: [], stop_reason: 'refusal', stop_details: details }],
+  }
+  test.each(Object.keys(upstream))('from %s', async (name) => {
+    const [api, reply] = upstream[name]!
+    const ask = await between(api, { reply, mode: 'off' })
+    const isStreamed = name.endsWith('streamed')
+    for (const stream of isStreamed ? [true] : [false, true]) {
+      const chat = await ask('chat', { stream })
+      const responses = await ask('responses', { stream })
+      if (stream) {
+        const deltas = eventsIn(chat).map((event) => fieldsOf((event.choices as Fields[])[0]))
+        expect(deltas.map(({ delta }) => fieldsOf(delta).refusal ?? '').join('')).toBe('I will not.')
+        expect(deltas.map(({ delta }) => fieldsOf(delta).content ?? '').join('')).toBe('')
+        expect(deltas.at(-1)?.finish_reason).toBe('stop')
+        const events = eventsIn(responses)
+        const said = events.filter(({ type }) => type === 'response.refusal.delta')
+        expect(said.map(({ delta }) => delta).join('')).toBe('I will not.')
+        expect(events.at(-1)).toMatchObject({
+          type: 'response.completed',
+          response: { output: [{ type: 'message', content: [part] }] },
+        })
+      } else {
+        expect(chat.answer.choices).toMatchObject([{ message, finish_reason: 'stop' }])
+        expect(responses.answer).toMatchObject({
+          status: 'completed',
+          output: [{ type: 'message', content: [part] }],
+        })
+      }
+    }
+    if (isStreamed) return
+    const { answer } = await ask('messages', {})
+    expect(answer).toMatchObject({ stop_reason: 'refusal', stop_details: { type: 'refusal' } })
+    expect(answer.content).toEqual(api === 'messages' ? [] : [{ type: 'text', text: 'I will not.' }])
+  })
+
+  test('content that a filter cut off is none', async () => {
+    const choices = [{ index: 0, message: { content: 'I wi' }, finish_reason: 'content_filter' }]
+    const ask = await between('chat', { reply: { ...OK.chat, choices }, mode: 'off' })
+    expect((await ask('chat', {})).answer.choices).toMatchObject([
+      { message: { content: 'I wi', refusal: null }, finish_reason: 'content_filter' },
+    ])
+    expect((await ask('responses', {})).answer).toMatchObject({
+      ...{ status: 'incomplete', incomplete_details: { reason: 'content_filter' } },
+      output: [{ content: [{ type: 'output_text', text: 'I wi' }] }],
+    })
+    expect((await ask('messages', {})).answer).toMatchObject({ stop_reason: 'refusal' })
+  })
+})
+
+/** The events of a streamed answer. */
+function eventsIn({ answer: { text } }: Asked): Fields[] {
+  const data = [...String(text).matchAll(/^data: (\{.*)$/gm)]
+  return data.map(([, json = '']) => JSON.parse(json) as Fields)
+}

@@ -3,6 +3,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { stringifyExact } from '../json/index.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
 import { createFreeformReader, type FreeformReader } from './freeform.ts'
+import { refusalIn } from './openai-content.ts'
 import { toOpenaiError } from './openai-errors.ts'
 import type { ReplyWriter } from './types.ts'
 import { urlCitationsOf } from './url-citations.ts'
@@ -19,8 +20,12 @@ export type ChatReplyOptions = {
   readonly nameOf: (name: string) => string
 }
 
-/** A text that is being streamed: where it starts in the content, and what it cites. */
-type OpenText = { readonly start: number; readonly citations: unknown[] }
+/** A text that is being streamed: its place in the message, where it starts there, and what it cites. */
+type OpenText = {
+  readonly field: 'content' | 'refusal'
+  readonly start: number
+  readonly citations: unknown[]
+}
 
 /** A call with the JSON of its arguments, or with the plain text of a freeform one. */
 type ToolCall = { readonly id: string; readonly name: string; readonly index: number; input: string }
@@ -39,6 +44,7 @@ type Completion = {
   model: string
   readonly created: number
   content: string
+  refusal: string
   reasoning: string
   readonly annotations: Fields[]
   readonly calls: ToolCall[]
@@ -66,6 +72,7 @@ class ChatWriter implements ReplyWriter {
       model: options.model,
       created: Math.floor(Date.now() / 1000),
       content: '',
+      refusal: '',
       reasoning: '',
       annotations: [],
       calls: [],
@@ -101,7 +108,7 @@ class ChatWriter implements ReplyWriter {
       case 'message_delta':
         completion.stopReason = textOf(fieldsOf(event.delta).stop_reason)
         completion.usage = { ...completion.usage, ...known(fieldsOf(event.usage)) }
-        return ''
+        return completion.refusal === '' ? this.#say('refusal', refusalIn(fieldsOf(event.delta))) : ''
       case 'message_stop':
         return this.#end()
       case 'error':
@@ -122,9 +129,10 @@ class ChatWriter implements ReplyWriter {
   #startBlock(event: StreamEvent): string {
     const block = fieldsOf(event.content_block)
     if (block.type === 'text') {
-      const start = this.#completion.content.length
-      this.#texts.set(event.index, { start, citations: [...listOf(block.citations)] })
-      return this.#say('content', textOf(block.text))
+      const field = block.refusal === true ? 'refusal' : 'content'
+      const start = this.#completion[field].length
+      this.#texts.set(event.index, { field, start, citations: [...listOf(block.citations)] })
+      return this.#say(field, textOf(block.text))
     }
     if (block.type !== 'tool_use') return ''
     const { calls } = this.#completion
@@ -137,7 +145,8 @@ class ChatWriter implements ReplyWriter {
 
   #growBlock({ index, delta: given }: StreamEvent): string {
     const delta = fieldsOf(given)
-    if (delta.type === 'text_delta') return this.#say('content', textOf(delta.text))
+    if (delta.type === 'text_delta')
+      return this.#say(this.#texts.get(index)?.field ?? 'content', textOf(delta.text))
     if (delta.type === 'citations_delta') this.#texts.get(index)?.citations.push(delta.citation)
     if (delta.type === 'thinking_delta') return this.#say('reasoning_content', textOf(delta.thinking))
     const open = this.#open.get(index)
@@ -170,10 +179,10 @@ class ChatWriter implements ReplyWriter {
   }
 
   #end(): string {
-    const { stopReason, usage } = this.#completion
+    const { usage } = this.#completion
     const counted = { ...head(this.#completion, CHUNK), choices: [], usage: toChatUsage(usage) }
     const last = this.#options.includesUsage ? line(counted) : ''
-    return `${this.#chunk({}, finishReason(stopReason))}${last}data: [DONE]\n\n`
+    return `${this.#chunk({}, finishReason(this.#completion))}${last}data: [DONE]\n\n`
   }
 
   #input({ call, freeform }: OpenCall, text: string): string {
@@ -182,9 +191,9 @@ class ChatWriter implements ReplyWriter {
     return this.#call(call, freeform ? { custom: { input: text } } : { function: { arguments: text } })
   }
 
-  #say(field: 'content' | 'reasoning_content', text: string): string {
+  #say(field: 'content' | 'refusal' | 'reasoning_content', text: string): string {
     if (text === '') return ''
-    this.#completion[field === 'content' ? 'content' : 'reasoning'] += text
+    this.#completion[field === 'reasoning_content' ? 'reasoning' : field] += text
     return this.#chunk({ [field]: text })
   }
 
@@ -217,18 +226,18 @@ function line(value: Fields): string {
 }
 
 function toDocument(completion: Completion, options: ChatReplyOptions): Fields {
-  const { content, reasoning, annotations, calls, stopReason, usage } = completion
+  const { content, refusal, reasoning, annotations, calls, usage } = completion
   const message = {
     role: 'assistant',
-    content: content === '' && calls.length > 0 ? null : content,
-    refusal: null,
+    content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+    refusal: refusal || null,
     ...(annotations.length === 0 ? {} : { annotations }),
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(calls.length > 0 ? { tool_calls: calls.map((call) => toToolCall(call, options)) } : {}),
   }
   return {
     ...head(completion, 'chat.completion'),
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(stopReason) }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(completion) }],
     usage: toChatUsage(usage),
   }
 }
@@ -245,8 +254,8 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ['refusal', 'content_filter'],
 ])
 
-function finishReason(stopReason: string): string {
-  return FINISH_REASONS.get(stopReason) ?? 'stop'
+function finishReason({ stopReason, refusal }: Completion): string {
+  return refusal === '' ? (FINISH_REASONS.get(stopReason) ?? 'stop') : 'stop'
 }
 
 /** OpenAI counts cached tokens as part of the prompt. */

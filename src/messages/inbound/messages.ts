@@ -1,6 +1,6 @@
 // The Messages API inbound: requests and replies already have the shape that the gateway uses inside.
 import { createCollector } from '../../core/index.ts'
-import { isFields } from '../../lib/index.ts'
+import { fieldsOf, isFields, omitFields } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import { exactJson, stringifyExact } from '../json/index.ts'
 import type { Fields, HttpAnswer, MessagesRequest, StreamEvent } from '../types.ts'
@@ -36,7 +36,8 @@ function createMessagesWriter(isStream: boolean): ReplyWriter {
   const collector = createCollector(exactJson)
   return {
     ping: serializeEvent({ type: 'ping' }),
-    add(event) {
+    add(given) {
+      const event = withoutFlag(given)
       if (isStream) return serializeEvent(event)
       collector.add(event)
       return ''
@@ -44,6 +45,12 @@ function createMessagesWriter(isStream: boolean): ReplyWriter {
     failure: (answer) => serializeEvent(toErrorEvent(answer)),
     document: () => stringifyExact(collector.message()),
   }
+}
+
+/** The flag of a refusal is none of the Messages API, where the stop reason says it. */
+function withoutFlag(event: StreamEvent): StreamEvent {
+  const block = fieldsOf(event.content_block)
+  return block.refusal === undefined ? event : { ...event, content_block: omitFields(block, 'refusal') }
 }
 
 /** The error of a response as a stream event. */

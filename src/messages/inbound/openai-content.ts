@@ -1,6 +1,6 @@
 // Conversions of content that Chat Completions and Responses share.
 import { inputOf } from '../../core/index.ts'
-import { type Fields, toJson } from '../../lib/index.ts'
+import { type Fields, isFields, textOf, toJson } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import { parseExact } from '../json/index.ts'
 
@@ -26,6 +26,12 @@ export function numberIn(body: Fields, field: 'temperature' | 'top_p'): number |
 export function callInput(json: unknown): Fields {
   const text = typeof json === 'string' ? json : toJson(json ?? {})
   return inputOf(text, parseExact) ?? { invalid_arguments: text }
+}
+
+/** Returns the words for a refusal that Claude only gave as its reason to stop; empty if there was none. */
+export function refusalIn({ stop_reason: reason, stop_details: details }: Fields): string {
+  if (reason !== 'refusal' || !isFields(details)) return ''
+  return textOf(details.explanation) || 'The model refused to answer.'
 }
 
 const DATA_URL = /^data:([\w.+/-]+)(?:;[\w=.-]+)*;base64,/

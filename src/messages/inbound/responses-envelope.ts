@@ -48,9 +48,9 @@ export function repeatedOnce({ instructions, tools }: Fields): Fields {
   return { instructions: instructions ?? null, tools: listOf(tools) }
 }
 
-/** Returns the status for a stop reason of the Messages API. */
-export function endingOf(stopReason: string): Ending {
-  const reason = INCOMPLETE.get(stopReason)
+/** Returns the status for a stop reason of the Messages API. A refusal in words is a complete answer. */
+export function endingOf(stopReason: string, isRefused: boolean): Ending {
+  const reason = isRefused ? undefined : INCOMPLETE.get(stopReason)
   if (reason === undefined) return { status: 'completed' }
   return { status: 'incomplete', incomplete_details: { reason } }
 }

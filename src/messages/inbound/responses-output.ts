@@ -37,7 +37,7 @@ export type OutputOptions = {
 export function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter | undefined {
   switch (block.type) {
     case 'text':
-      return textWriter(options)
+      return textWriter(options, block.refusal === true ? REFUSAL : OUTPUT_TEXT)
     case 'thinking':
     case 'redacted_thinking':
       return reasoningWriter(options)
@@ -52,15 +52,31 @@ export function itemWriterFor(block: Fields, options: OutputOptions): ItemWriter
   }
 }
 
+/** A kind of text in a message: the name of its events, the field that has it, and the other fields. */
+type TextKind = {
+  readonly event: string
+  readonly part: (text: string, annotations: readonly Fields[]) => Fields
+  readonly field: 'text' | 'refusal'
+  readonly more: Fields
+}
+
+const OUTPUT_TEXT: TextKind = {
+  event: 'response.output_text',
+  part: (text, annotations) => ({ type: 'output_text', annotations, logprobs: [], text }),
+  field: 'text',
+  more: { logprobs: [] },
+}
+
+const REFUSAL: TextKind = {
+  event: 'response.refusal',
+  part: (refusal) => ({ type: 'refusal', refusal }),
+  field: 'refusal',
+  more: {},
+}
+
 /** Text becomes a message; the item starts with the first text, so that there are no empty messages. */
-function textWriter({ place }: OutputOptions): ItemWriter {
+function textWriter({ place }: OutputOptions, { event, part, field, more }: TextKind): ItemWriter {
   let at: Place | undefined
-  const part = (text: string, annotations: readonly Fields[] = []) => ({
-    type: 'output_text',
-    annotations,
-    logprobs: [],
-    text,
-  })
   const message = (status: string, content: readonly Fields[]) => ({
     id: at?.id,
     type: 'message',
@@ -74,9 +90,9 @@ function textWriter({ place }: OutputOptions): ItemWriter {
     if (!at) {
       at = place('msg_')
       start = at.added(message('in_progress', []))
-      start += at.emit('response.content_part.added', { content_index: 0, part: part('') })
+      start += at.emit('response.content_part.added', { content_index: 0, part: part('', []) })
     }
-    return start + at.emit('response.output_text.delta', { content_index: 0, delta: text, logprobs: [] })
+    return start + at.emit(`${event}.delta`, { content_index: 0, delta: text, ...more })
   }
   return {
     start: ({ text }) => say(textOf(text)),
@@ -97,7 +113,7 @@ function textWriter({ place }: OutputOptions): ItemWriter {
       const done = part(text, annotations)
       return (
         added.join('') +
-        emit('response.output_text.done', { content_index: 0, text, logprobs: [] }) +
+        emit(`${event}.done`, { content_index: 0, [field]: text, ...more }) +
         emit('response.content_part.done', { content_index: 0, part: done }) +
         at.done(message('completed', [done]))
       )

@@ -1,10 +1,12 @@
 // Writes a reply in the Responses API: its events with their sequence numbers, and the response object.
 import { randomUUID } from 'node:crypto'
 import { type BlockInMaking, finishBlock, grow } from '../../core/index.ts'
-import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
+import { type Fields, fieldsOf, listOf, textOf } from '../../lib/index.ts'
 import { exactJson, stringifyExact } from '../json/index.ts'
 import type { HttpAnswer, StreamEvent } from '../types.ts'
+import { REFUSAL_BLOCK } from '../upstream/index.ts'
 import { laterUsage } from '../usage.ts'
+import { refusalIn } from './openai-content.ts'
 import {
   type Ending,
   endingOf,
@@ -54,6 +56,8 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
     )
   }
 
+  const isRefused = () => output.items().some(isRefusal)
+
   function response(end: Ending): Fields {
     return {
       ...head,
@@ -87,9 +91,9 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
       case 'message_delta':
         stopReason = textOf(fieldsOf(event.delta).stop_reason)
         usage = laterUsage(usage, fieldsOf(event.usage))
-        return ''
+        return isRefused() ? '' : output.whole({ ...REFUSAL_BLOCK, text: refusalIn(fieldsOf(event.delta)) })
       case 'message_stop':
-        return finish(endingOf(stopReason))
+        return finish(endingOf(stopReason, isRefused()))
       case 'error':
         return finish(failedEnding(answerOf(event)))
       default:
@@ -105,7 +109,7 @@ export function createResponsesWriter({ body, model, table, stored }: ResponsesR
     add: written,
     // A stream starts with `response.created`, even if the model never answers.
     failure: (answer) => (events.count() === 0 ? start({}) : '') + finish(failedEnding(answer)),
-    document: () => stringifyExact(response(ending ?? endingOf(stopReason))),
+    document: () => stringifyExact(response(ending ?? endingOf(stopReason, isRefused()))),
   }
 }
 
@@ -136,6 +140,8 @@ type Output = {
   readonly start: (event: StreamEvent) => string
   readonly grow: (event: StreamEvent) => string
   readonly end: (index: unknown) => string
+  /** Writes a block that is complete. */
+  readonly whole: (block: Fields) => string
   /** Ends the blocks that are still open. */
   readonly endAll: () => string
   readonly items: () => Fields[]
@@ -167,17 +173,18 @@ function createOutput({ write }: Events, table: ToolTable, showsReasoning: boole
     open.delete(index)
     return making ? making.item.end(finishBlock(making, exactJson), making.json) : ''
   }
+  const start = (index: unknown, block: Fields): string => {
+    const item = itemWriterFor(block, { table, showsReasoning, place })
+    if (!item) return ''
+    open.set(index, { block, json: '', item })
+    return item.start(block)
+  }
   return {
     nameItems(given) {
       suffix = given
     },
-    start({ index, content_block: given }) {
-      const block = fieldsOf(given)
-      const item = itemWriterFor(block, { table, showsReasoning, place })
-      if (!item) return ''
-      open.set(index, { block, json: '', item })
-      return item.start(block)
-    },
+    start: ({ index, content_block: block }) => start(index, fieldsOf(block)),
+    whole: (block) => start('whole', block) + end('whole'),
     grow({ index, delta: given }) {
       const making = open.get(index)
       if (!making) return ''
@@ -189,6 +196,10 @@ function createOutput({ write }: Events, table: ToolTable, showsReasoning: boole
     endAll: () => [...open.keys()].map(end).join(''),
     items: () => items.filter(({ type }) => type !== undefined),
   }
+}
+
+function isRefusal({ content }: Fields): boolean {
+  return listOf(content).some((part) => fieldsOf(part).type === 'refusal')
 }
 
 /** An error in a stream as a response. */

@@ -9,6 +9,7 @@ import { citationsOf } from './citations.ts'
 import type { Dialect } from './dialects.ts'
 import { UpstreamError } from './http.ts'
 import { errorTextOf, namesOf } from './openai.ts'
+import { REFUSAL_BLOCK, REFUSAL_DETAILS } from './refused.ts'
 import { asksForThinking, type Thoughts } from './thoughts.ts'
 
 /** Converts the chunks of one reply. */
@@ -20,7 +21,7 @@ export type ChatReply = {
 }
 
 type Text = {
-  readonly kind: 'text'
+  readonly kind: 'text' | 'refusal'
   waiting: string
   isOpened: boolean
   /** All of it, for its citations. */
@@ -56,7 +57,7 @@ class ReplyConverter implements ChatReply {
   readonly #blocks: BlockQueue
   #isStarted = false
   #finish = ''
-  #refusal = ''
+  #isRefused = false
   #stopSequence: string | null = null
   #usage: Fields = {}
 
@@ -78,8 +79,8 @@ class ReplyConverter implements ChatReply {
     if (this.#hasThinking) blocks.say('thinking', textOf(delta.reasoning_content) || textOf(delta.reasoning))
     blocks.say('text', contentText(delta.content))
     blocks.annotate(delta.annotations)
-    this.#refusal += textOf(delta.refusal)
-    blocks.say('text', textOf(delta.refusal))
+    this.#isRefused ||= textOf(delta.refusal) !== ''
+    blocks.say('refusal', textOf(delta.refusal))
     for (const piece of piecesOf(delta)) blocks.call(piece)
     this.#finish = textOf(choice.finish_reason) || this.#finish
     if (listOf(this.#request.stop_sequences).includes(choice.stop_reason))
@@ -96,7 +97,11 @@ class ReplyConverter implements ChatReply {
       )
     yield* this.#start({})
     yield* this.#blocks.flush(true)
-    const delta = { stop_reason: this.#stopReason(), stop_sequence: this.#stopSequence }
+    const delta = {
+      stop_reason: this.#stopReason(),
+      stop_sequence: this.#stopSequence,
+      ...(this.#isRefused ? { stop_details: REFUSAL_DETAILS } : {}),
+    }
     yield { type: 'message_delta', delta, usage: usageOf(this.#usage) }
     yield { type: 'message_stop' }
   }
@@ -121,7 +126,7 @@ class ReplyConverter implements ChatReply {
 
   #stopReason(): string {
     if (this.#finish === 'length') return 'max_tokens'
-    if (this.#finish === 'content_filter' || this.#refusal !== '') return 'refusal'
+    if (this.#finish === 'content_filter' || this.#isRefused) return 'refusal'
     if (this.#blocks.calls.length > 0) return 'tool_use'
     return this.#stopSequence === null ? 'end_turn' : 'stop_sequence'
   }
@@ -145,19 +150,19 @@ class BlockQueue {
     this.#newId = idsFor(request, wantsReasoning || wantsExtraContent)
   }
 
-  say(kind: 'text' | 'thinking', text: string): void {
+  say(kind: 'text' | 'refusal' | 'thinking', text: string): void {
     if (text === '') return
     const last = this.#queue.at(-1)
     if (last?.kind === kind) last.waiting += text
     else if (kind === 'thinking') this.#queue.push({ kind, kept: {}, waiting: text, isOpened: false })
     else this.#queue.push({ kind, whole: '', annotations: [], waiting: text, isOpened: false })
     const block = this.#queue.at(-1)
-    if (block?.kind === 'text') block.whole += text
+    if (block && isText(block)) block.whole += text
   }
 
   /** Annotations come with or after their text. */
   annotate(annotations: unknown): void {
-    const text = this.#queue.findLast((block) => block.kind === 'text')
+    const text = this.#queue.findLast(isText)
     text?.annotations.push(...listOf(annotations))
   }
 
@@ -205,7 +210,7 @@ class BlockQueue {
   }
 
   *#ended(block: Block): Generator<StreamEvent> {
-    if (block.kind === 'text')
+    if (isText(block))
       for (const citation of citationsOf(block.annotations, block.whole))
         yield this.#delta({ type: 'citations_delta', citation })
     if (block.kind === 'thinking')
@@ -220,10 +225,13 @@ class BlockQueue {
   #opening(block: Block): Fields {
     if (block.kind === 'tool_use')
       return { type: 'tool_use', id: this.#newId(block.id), name: this.#names.long(block.name), input: {} }
-    return block.kind === 'text'
-      ? { type: 'text', text: '' }
-      : { type: 'thinking', thinking: '', signature: '' }
+    if (block.kind === 'thinking') return { type: 'thinking', thinking: '', signature: '' }
+    return block.kind === 'refusal' ? REFUSAL_BLOCK : { type: 'text', text: '' }
   }
+}
+
+function isText(block: Block): block is Text {
+  return block.kind === 'text' || block.kind === 'refusal'
 }
 
 function throwError(chunk: Fields, choice: Fields): void {
@@ -288,9 +296,8 @@ function isReady(block: Block): boolean {
 }
 
 function fragment(kind: Block['kind'], text: string): Fields {
-  if (kind === 'text') return { type: 'text_delta', text }
-  if (kind === 'thinking') return { type: 'thinking_delta', thinking: text }
-  return { type: 'input_json_delta', partial_json: text }
+  if (kind === 'tool_use') return { type: 'input_json_delta', partial_json: text }
+  return kind === 'thinking' ? { type: 'thinking_delta', thinking: text } : { type: 'text_delta', text }
 }
 
 /** Chooses call ids: the server's if the Messages API accepts it and the conversation does not contain it yet. */

@@ -13,6 +13,7 @@ export {
   withoutSearchBetas,
   withPromptCache,
 } from './messages.ts'
+export { REFUSAL_BLOCK } from './refused.ts'
 export { createResponsesUpstream } from './responses.ts'
 export { foreignBlock } from './responses-request.ts'
 export { createScriptUpstream, type ObservedRequest, type ScriptUpstreamOptions } from './script.ts'

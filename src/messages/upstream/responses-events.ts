@@ -7,6 +7,7 @@ import { citationsOf } from './citations.ts'
 import { UpstreamError } from './http.ts'
 import type { NativeTools } from './native-tools.ts'
 import { errorTextOf, type Names } from './openai.ts'
+import { REFUSAL_BLOCK, REFUSAL_DETAILS } from './refused.ts'
 import { thoughtOf } from './responses-reasoning.ts'
 import { keepItem, type Thoughts } from './thoughts.ts'
 
@@ -85,7 +86,7 @@ function createReply(context: ReplyContext): Reply {
       case 'response.refusal.delta': {
         isRefused ||= event.type === 'response.refusal.delta'
         if (textOf(delta) === '') return []
-        const piece = textPiece(index, part, '')
+        const piece = textPiece(index, part, '', event.type === 'response.refusal.delta')
         return [...start({}), ...blocks.begin(piece), ...blocks.add(piece.key, textOf(delta))]
       }
       case 'response.function_call_arguments.delta':
@@ -223,13 +224,12 @@ function reasoningPieces(item: Fields, index: unknown, { thoughts }: ReplyContex
 
 function partPieces(part: Fields, index: unknown, place: unknown): Piece[] {
   const text = textOf(part.text) || textOf(part.refusal)
-  return text === ''
-    ? []
-    : [{ ...textPiece(index, place, text), citations: citationsOf(part.annotations, text) }]
+  const piece = textPiece(index, place, text, part.type === 'refusal')
+  return text === '' ? [] : [{ ...piece, citations: citationsOf(part.annotations, text) }]
 }
 
-function textPiece(index: unknown, place: unknown, text: string): Piece {
-  return { key: `${index}.${place}`, start: { type: 'text', text: '' }, text }
+function textPiece(index: unknown, place: unknown, text: string, isRefusal: boolean): Piece {
+  return { key: `${index}.${place}`, start: isRefusal ? REFUSAL_BLOCK : { type: 'text', text: '' }, text }
 }
 
 /** The blocks of a call. Only the finished item of a search has its final id and arguments. */
@@ -285,7 +285,8 @@ function messageStart({ id, model }: Fields, askedFor: string): StreamEvent {
 type Ending = { readonly isRefused: boolean; readonly hasCalled: boolean }
 
 function messageDelta(response: Fields, ending: Ending): StreamEvent {
-  const delta = { stop_reason: stopReason(response, ending), stop_sequence: null }
+  const details = ending.isRefused ? { stop_details: REFUSAL_DETAILS } : {}
+  const delta = { stop_reason: stopReason(response, ending), stop_sequence: null, ...details }
   return { type: 'message_delta', delta, usage: usageOf(fieldsOf(response.usage)) }
 }
 
