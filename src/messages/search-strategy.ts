@@ -1,5 +1,7 @@
 // The interface that rounds.ts uses to run searches within a reply. Hosted searches are shown to the client, hidden ones
 // are not.
+import { isDeferred, nameOf } from '../core/oracle/index.ts'
+import { fieldsOf, omitFields } from '../lib/index.ts'
 import type { ClientWork } from '../users/index.ts'
 import type { Fields, MessagesRequest } from './types.ts'
 
@@ -37,4 +39,33 @@ export type SearchStrategy = {
   readonly stopReason: string
   /** Called at the end of the reply with the content that the client saw. */
   readonly close: (content: readonly Fields[]) => void
+}
+
+/** Most tools that are shown to a model which must call one and has found none. */
+const MAX_SPARE = 20
+
+/**
+ * Returns a request whose model cannot search any more. At least one tool must be visible: one that is always, one that a
+ * search loaded, or, if the model must call a tool, any of the client's. If there is none, the model has to answer.
+ */
+export function withoutSearchTools(
+  request: MessagesRequest,
+  isSearch: (name: string) => boolean,
+  loaded: ReadonlySet<string>,
+  clientTools: readonly Fields[] = [],
+): MessagesRequest {
+  const isReal = (tool: Fields) => !isSearch(nameOf(tool))
+  const others = (request.tools ?? []).filter(isReal)
+  if (others.some((tool) => !isDeferred(tool))) return { ...request, tools: others }
+  const found = others.map((tool) => (loaded.has(nameOf(tool)) ? undeferred(tool) : tool))
+  if (found.some((tool) => !isDeferred(tool))) return { ...request, tools: found }
+  const isForced = fieldsOf(request.tool_choice).type === 'any'
+  const spare = isForced ? clientTools.filter(isReal).slice(0, MAX_SPARE).map(undeferred) : []
+  if (spare.length === 0) return { ...request, tool_choice: { type: 'none' } }
+  const names = new Set(spare.map(nameOf))
+  return { ...request, tools: [...spare, ...others.filter((tool) => !names.has(nameOf(tool)))] }
+}
+
+function undeferred(tool: Fields): Fields {
+  return omitFields(tool, 'defer_loading')
 }

@@ -44,6 +44,67 @@ test('a model that only searches in vain, and has nothing else, must answer', as
   expect(content).toEqual([text('I cannot.')])
 })
 
+test.each([
+  ...(['native', 'append', 'bridge'] as const).flatMap((wire) => [
+    ['shelve', wire, 'zzz qqq', []] as const,
+    ['shelve', wire, 'mail', []] as const,
+    ['shelve', wire, 'zzz qqq', ['Read']] as const,
+  ]),
+  ...(['append', 'bridge'] as const).flatMap((wire) => [
+    ['emulate', wire, 'zzz qqq', []] as const,
+    ['emulate', wire, 'mail', ['Read']] as const,
+  ]),
+])(
+  'a model that must call a tool and only searches calls one in the end (%s, %s, %s, %j)',
+  async (mode, wire, query, stay) => {
+    const search = { type: 'tool_search_tool_bm25', name: 'tool_search_tool_bm25' }
+    const own = ['mcp__mail__send', 'mcp__mail__list', 'mcp__file__open']
+    const tools = [
+      ...stay.map((name) => tool(name)),
+      ...(mode === 'emulate'
+        ? [search, ...own.map((name) => deferred(name))]
+        : own.map((name) => tool(name))),
+    ]
+    const model = modelOf(
+      (request, sampling) => {
+        const names = namesIn({ ...request, tools: request.tools?.filter((one) => !one.defer_loading) ?? [] })
+        const name = names.find((one) => one === 'ToolSearch' || one === search.name) ?? names.at(-1)
+        const called = { name: 'mcp__mail__send', arguments: {} }
+        const input = /search/i.test(name!) ? { query } : name === 'CallTool' ? called : {}
+        if (fieldsOf(request.tool_choice).type !== 'any') return { content: [text('No.')] }
+        return { content: [{ type: 'tool_use', id: `toolu_${sampling}`, name, input }] }
+      },
+      { wire, maxTools: 128 },
+    )
+    const asked = { ...ask(tools), tool_choice: { type: 'any' } }
+    const { content, stop_reason: why } = await replyOf(model.upstream, asked, mode)
+    const call = (content as Fields[]).at(-1)
+    expect([call?.type, why, model.requests.length]).toEqual(['tool_use', 'tool_use', 10])
+    expect([...stay, ...own]).toContain(call?.name)
+  },
+)
+
+test('a search that the client forces is made once', async () => {
+  const name = 'tool_search_tool_bm25'
+  const model = modelOf(
+    ({ tool_choice: choice }, sampling) => ({
+      content: [
+        fieldsOf(choice).type === 'tool'
+          ? { type: 'tool_use', id: `toolu_${sampling}`, name, input: { query: 'mail' } }
+          : text('Done.'),
+      ],
+    }),
+    { wire: 'append' },
+  )
+  const asked = ask([{ type: name, name }, tool('Read'), deferred('mcp__mail__send')])
+  const { stop_reason: why } = await replyOf(
+    model.upstream,
+    { ...asked, tool_choice: { type: 'tool', name } },
+    'emulate',
+  )
+  expect([why, model.requests.length]).toEqual(['end_turn', 2])
+})
+
 test('a search that finds only loaded tools names them, and loads nothing twice', async () => {
   const model = modelOf((_, sampling) =>
     sampling < 3 ? { content: [searching('mail send', `toolu_${sampling}`)] } : { content: [text('Done.')] },

@@ -2,10 +2,15 @@
 // Implements wire 22, 28.
 
 import type { TraceListener } from '../../core/index.ts'
-import { blocksOf } from '../../core/oracle/index.ts'
+import { blocksOf, walkRequest } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, textOf } from '../../lib/index.ts'
 import { LimitError } from '../../users/index.ts'
-import type { ReplySearchOptions, SearchCall, SearchStrategy } from '../search-strategy.ts'
+import {
+  type ReplySearchOptions,
+  type SearchCall,
+  type SearchStrategy,
+  withoutSearchTools,
+} from '../search-strategy.ts'
 import type { MessagesRequest } from '../types.ts'
 import {
   createHostedSearch,
@@ -63,16 +68,20 @@ export async function startHosted(
     return results
   }
 
+  const { type, name: forced, ...choice } = fieldsOf(request.tool_choice)
+  const whole = (): MessagesRequest => {
+    if (content.length === 0) return request
+    const messages = [...request.messages, { role: 'assistant', content: [...content] }]
+    // A search that the client forces is made once.
+    const isMade = type === 'tool' && names.has(textOf(forced))
+    return { ...request, messages, ...(isMade ? { tool_choice: { ...choice, type: 'auto' } } : {}) }
+  }
   const opening = await answer(unansweredSearches(request.messages))
   return {
     opening,
-    request: async () => ({
-      ...request,
-      messages:
-        content.length === 0
-          ? request.messages
-          : [...request.messages, { role: 'assistant', content: [...content] }],
-    }),
+    request: async () => whole(),
+    // A client that forces a call gets one; another may continue the reply.
+    ...(type === 'any' ? { lastRequest: async () => lastOf(whole(), names) } : {}),
     isSearch: (name) => names.has(name),
     async shown(call) {
       const search = {
@@ -92,6 +101,11 @@ export async function startHosted(
     stopReason: 'pause_turn',
     close: () => {},
   }
+}
+
+function lastOf(request: MessagesRequest, names: ReadonlySet<string>): MessagesRequest {
+  const loaded = new Set(walkRequest(request).visible.keys())
+  return withoutSearchTools(request, (name) => names.has(name), loaded, request.tools)
 }
 
 const SERVER = 'srvtoolu_'

@@ -3,10 +3,15 @@
 import { searchNote } from '../../core/history/index.ts'
 import { READ_TOOL, SEARCH_TOOL, type SearchOutcome } from '../../core/index.ts'
 import { blocksOf, nameOf } from '../../core/oracle/index.ts'
-import { omitFields, oneLine, textOf } from '../../lib/index.ts'
+import { oneLine, textOf } from '../../lib/index.ts'
 import { pauseIn } from '../../node/index.ts'
 import { type ClientWork, LimitError } from '../../users/index.ts'
-import type { ReplySearchOptions, SearchCall, SearchStrategy } from '../search-strategy.ts'
+import {
+  type ReplySearchOptions,
+  type SearchCall,
+  type SearchStrategy,
+  withoutSearchTools,
+} from '../search-strategy.ts'
 import type { Fields, MessagesRequest } from '../types.ts'
 import { carry, type FoundNames, type HiddenSearch, type SearchPlace } from './carry.ts'
 import type { Shelved } from './lift.ts'
@@ -41,6 +46,9 @@ export function startHidden(
     found = []
   }
 
+  const isSearch = (name: string) =>
+    name === SEARCH_TOOL || (name === READ_TOOL && shelved.read !== undefined)
+
   const restorable = (search: Found) =>
     searchTurn(search, searchId(request.messages.length, number++), SEARCH_TOOL)
 
@@ -51,9 +59,9 @@ export function startHidden(
       const last = turns.at(-1)
       const content = [...blocksOf(last?.content), { type: 'text', text: searchNote(lastNote(queries)) }]
       const prepared = await shelved.prepare([...turns.slice(0, -1), { ...last, content }])
-      return withoutSearch(prepared, loaded, shelved.read !== undefined)
+      return withoutSearchTools(prepared, isSearch, loaded, request.tools)
     },
-    isSearch: (name) => name === SEARCH_TOOL || (name === READ_TOOL && shelved.read !== undefined),
+    isSearch,
     async shown(call) {
       signal.throwIfAborted()
       const outcome = await runCall(call, shelved, work)
@@ -147,18 +155,4 @@ function lastNote(queries: readonly string[]): string {
   const rule =
     'No more searches are possible in this reply. Answer with what you have, or call a tool you see.'
   return tried.length === 0 ? rule : `you searched for ${tried.join(', ')}. ${rule}`
-}
-
-/** Removes the search tool and the reading tool. At least one tool must stay visible; if none does, tool calls are disabled instead. */
-function withoutSearch(
-  request: MessagesRequest,
-  loaded: ReadonlySet<string>,
-  canRead: boolean,
-): MessagesRequest {
-  const own = new Set([SEARCH_TOOL, ...(canRead ? [READ_TOOL] : [])])
-  const others = (request.tools ?? []).filter((tool) => !own.has(nameOf(tool)))
-  const isVisible = (tool: Fields) => tool.defer_loading !== true
-  if (others.some(isVisible)) return { ...request, tools: others }
-  const tools = others.map((tool) => (loaded.has(nameOf(tool)) ? omitFields(tool, 'defer_loading') : tool))
-  return tools.some(isVisible) ? { ...request, tools } : { ...request, tool_choice: { type: 'none' } }
 }
