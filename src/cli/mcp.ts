@@ -8,14 +8,7 @@ import {
   readCachedServers,
   rememberReads,
 } from '../mcp/cache/index.ts'
-import {
-  depthOf,
-  type LoadedConfig,
-  ownConfigFile,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
+import { depthOf, type LoadedConfig, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import { answerInitialize, greetingFor, type InitializeRequest } from '../mcp/greeting/index.ts'
 import type { McpHttpGateway } from '../mcp/http/index.ts'
 import type { KnownServer, ServerConfig } from '../mcp/index.ts'
@@ -51,7 +44,13 @@ import {
   untilSignalled,
   usersOption,
 } from './gateway/index.ts'
-import { type ConfigWatch, describeProblem, movedServersAdvice, watchConfig } from './servers/index.ts'
+import {
+  type ConfigWatch,
+  describeProblem,
+  movedServersAdvice,
+  noServersHint,
+  watchConfig,
+} from './servers/index.ts'
 import { knownToolsOption } from './tools/index.ts'
 import { version } from './version.ts'
 
@@ -149,7 +148,7 @@ export const mcpCommand: Command = {
     const port = readPort(input)
     const notify = (message: string) => terminal.report(printable(`toolshelf mcp: ${message}`))
     const files = filesIn(input) ?? userConfigFiles(thisMachine())
-    const read = await readFiles(files, input, notify)
+    const read = await readFiles(files, notify)
     const prepare = (servers: readonly ServerConfig[]) =>
       input.isSet('lazy') ? servers.map((server) => ({ ...server, lazy: true })) : servers
     const config = { ...read, servers: prepare(read.servers) }
@@ -226,21 +225,18 @@ function readPort(input: Input): number {
   return port
 }
 
-async function readFiles(
-  files: readonly string[],
-  input: Input,
-  notify: (message: string) => void,
-): Promise<LoadedConfig> {
+/** Reads the configuration. Without a server the gateway starts all the same, and takes up those that are added. */
+async function readFiles(files: readonly string[], notify: (message: string) => void): Promise<LoadedConfig> {
   const config = await readConfig(files)
   for (const problem of config.problems) notify(describeProblem(problem))
   if (config.servers.length > 0) return config
-  const moved = input.text('config') && (await movedServersAdvice(config.problems, thisMachine()))
-  if (moved) throw new CommandError(moved)
-  if (config.problems.length > 0 && input.text('config') !== undefined)
-    throw new CommandError('no server can be started; fix the problems above.')
-  throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Run "toolshelf import --apply" to take over those of your clients into ${ownConfigFile(thisMachine())}, "toolshelf add" to add one, or pass a file with --config.`,
+  const remedy =
+    (await movedServersAdvice(config.problems, thisMachine())) ??
+    'Run "toolshelf import --apply" to take over those of your clients, or "toolshelf add" to add one.'
+  notify(
+    `no MCP server is configured in ${files.join(', ')}. ${remedy} This gateway takes up what is added there.`,
   )
+  return config
 }
 
 /** Opens the host at first use. */
@@ -264,7 +260,7 @@ async function greet(
 ): Promise<InitializeRequest | undefined> {
   const { onChange, instructions } = settings
   const known = onChange === 'hold' ? await readHostCache(open) : await readCachedServers(servers, cache)
-  return answerInitialize(greetingFor(known, { version: version(), instructions }), streams)
+  return answerInitialize(greetingFor(known, { version: version(), instructions, noServersHint }), streams)
 }
 
 async function readHostCache(open: () => Promise<OpenedHost>): Promise<readonly KnownServer[]> {

@@ -598,9 +598,6 @@ describe('options that are refused before anything starts', () => {
     place.file('off.json', { mcpServers: { off: { command: 'none', disabled: true } } })
     return session('gateways', place, [
       'mcp x',
-      'mcp',
-      'mcp --config none.json',
-      'mcp --config empty.json',
       'mcp --mode x',
       'mcp --ranker x',
       'mcp --port 5',

@@ -129,12 +129,6 @@ describe('as a process', () => {
     expect(textOf(await call('CallTool', { name: 'calculator__add', arguments: { a: 1, b: 2 } }))).toBe('3')
     expect(startsIn(starts)).toHaveLength(2)
   })
-
-  it('what a file is called cannot steer the terminal', async () => {
-    const { told } = await refused({ ...home({}), config: '/no/such\u001b[2Jfile.json' })
-    expect(told).toMatch(/no\/such\?\[2Jfile/)
-    expect(told).not.toContain('\u001b')
-  })
 })
 
 describe('on pipes', () => {
@@ -211,11 +205,44 @@ describe('what it refuses', () => {
     expect(told).toContain(message)
     expect(told).toContain('Usage: toolshelf mcp')
   })
+})
 
-  it('a configuration without servers: exit code 1 and the way to one', async () => {
-    const { code, told } = await refused(home({}))
-    expect(code).toBe(1)
-    expect(told).toMatch(/no MCP server is configured in .*toolshelf\.json.*toolshelf import.*toolshelf add/)
+describe('without servers', () => {
+  it('what a file is called cannot steer the terminal', async () => {
+    const folder = temporaryFolder()
+    const { told } = await startMcpHere({ folder, environment: { HOME: folder } }, [
+      '--config',
+      '/no\u001b[2J.json',
+    ])
+    expect(told()).toMatch(/no\?\[2J\.json/)
+    expect(told()).not.toContain('\u001b')
+  })
+
+  it.each([
+    ['an empty configuration', '{"mcpServers": {}}'],
+    ['no configuration', undefined],
+    ['one that cannot be read', '{'],
+  ])('S8 %s: it starts, says so, and takes up what is added', async (_, text) => {
+    const folder = temporaryFolder()
+    const config = join(folder, 'toolshelf.json')
+    if (text !== undefined) writeFileSync(config, text)
+    const environment = {
+      HOME: folder,
+      XDG_CACHE_HOME: folder,
+      XDG_STATE_HOME: folder,
+      XDG_CONFIG_HOME: folder,
+    }
+    const desk = await startMcpHere({ folder, environment }, ['--config', config])
+    expect(desk.told()).toMatch(
+      /no MCP server is configured in .*toolshelf\.json.*toolshelf import.*toolshelf add/,
+    )
+    for (const said of [desk.client.getInstructions(), await desk.search('add numbers')])
+      expect(said).toMatch(/No service is configured yet.*toolshelf import --apply.*toolshelf add/)
+    writeFileSync(config, JSON.stringify({ mcpServers: { calculator } }))
+    await until(async () => (await desk.search('add numbers')).includes('calculator__add'), 'it is taken up')
+    expect(await desk.search('add numbers')).not.toContain('No service is configured')
+    expect((await desk.client.listTools()).tools[0]?.description).toContain('services: calculator.')
+    expect(await desk.close()).toBe(0)
   })
 })
 

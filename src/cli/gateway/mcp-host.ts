@@ -24,7 +24,7 @@ import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter } from '../../users/index.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
-import { loginHint, personalParts, pinsHint, storedLogins } from '../servers/index.ts'
+import { loginHint, noServersHint, personalParts, pinsHint, storedLogins } from '../servers/index.ts'
 import { resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
@@ -115,7 +115,17 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
       return host
     }
     const openTrace: OpenTrace | undefined = audit && ((start) => audit.stream.open('mcp', start).trace)
-    const options = { shelf, mode, ready, version: version(), instructions, batches, notify, makeHost }
+    const options = {
+      shelf,
+      mode,
+      ready,
+      version: version(),
+      instructions,
+      noServersHint,
+      batches,
+      notify,
+      makeHost,
+    }
     const { metrics, usage } = hostOptions
     return createMcpGateway({
       ...options,

@@ -1,12 +1,12 @@
 // Exports of cli/servers for other folders: the servers of a configuration, for commands that start, list or change them.
 export { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
 export { editableFiles } from './editable-files.ts'
+export { noServersHint, pinsHint } from './hints.ts'
 export { createListingHost, listAll, toStart } from './listing-host.ts'
 export { loginHint, storedLogins, withStoredLogins } from './logins.ts'
 export { clientsStarting, movedServersAdvice } from './moved-servers.ts'
 export { editFile, fileIn, fileOption } from './own-servers.ts'
 export { credentialsIn, personalParts } from './personal-servers.ts'
-export { pinsHint } from './pins-hint.ts'
 export { type ServersToStart, serversIfAny, serversToStart } from './servers-to-start.ts'
 export { timeoutIn, timeoutOption } from './timeout-option.ts'
 export { reportWaiting, startingServers } from './waiting.ts'

@@ -4,7 +4,7 @@ import type { PoolTool, Shelf, Tool, UnsearchedServer } from '../../core/index.t
 import { CALL_TOOL, dropOldest, type Fields, fieldsOf, isShallow, SEARCH_TOOL } from '../../lib/index.ts'
 import { MAX_JSON_DEPTH } from '../../node/index.ts'
 import { type ClientWork, LimitError, type User } from '../../users/index.ts'
-import { gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
+import { aboutNoServers, gatewayCallTool, gatewaySearchTool, type ListingMode } from '../greeting/index.ts'
 import type { ShelvedTool } from '../host/index.ts'
 import type { PageTools } from '../lists/index.ts'
 import {
@@ -65,6 +65,8 @@ export type ClientSessionOptions = {
   readonly mode: () => ListingMode
   /** Returns the names of the servers configured now. */
   readonly servers: () => readonly string[]
+  /** What the user can do while no server is configured. */
+  readonly noServersHint: string | undefined
   readonly loaded: LoadedTools
   readonly pageTools: PageTools
   /** Calls a server, which may ask the user questions during the call. */
@@ -190,7 +192,7 @@ class GatewayClientSession implements ClientSession {
   }
 
   async #search(input: unknown, options: CountedCall): Promise<CallOutput> {
-    const { shelf, host, loaded, onLoad, onSearch } = this.#options
+    const { shelf, host, loaded, onLoad, onSearch, servers, noServersHint } = this.#options
     await options.work.use('searches')
     const trace = this.#options.traceOf(options, this)
     onSearch()
@@ -207,7 +209,8 @@ class GatewayClientSession implements ClientSession {
     if (isRefused) return failWith(searchRemark)
     this.#reportedStates.clear()
     for (const server of unsearched) this.#reportedStates.set(server.name, stateOf(server))
-    const remark = [searchRemark, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
+    const empty = servers().length === 0 ? aboutNoServers(noServersHint) : ''
+    const remark = [searchRemark, empty, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
     if (tools.length === 0) return sayText(remark)
     for (const [index, { name, json }] of tools.entries()) if (definitions[index] === json) this.#see(name)
     trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })

@@ -39,8 +39,8 @@ import { keepInformed, type LogEvent, notifyOfChanges } from './updates.ts'
 import { createUrlElicitations } from './url-elicitations.ts'
 import { type ClientView, createViews, enabledServers } from './views.ts'
 
-/** Options of `createMcpGateway`; also `version` and `instructions`, which clients see. */
-export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'> & {
+/** Options of `createMcpGateway`; also `version`, `instructions` and `noServersHint`, which clients see. */
+export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions' | 'noServersHint'> & {
   /** The shelf, created with `gatewayShelfOptions`. */
   readonly shelf: Shelf
   /** Creates the host; the handler answers servers that ask questions outside of a call. */
@@ -242,7 +242,10 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
   const forced = user?.profile.listing ?? options.mode ?? 'auto'
   // Questions and logs outside of calls must not go to whichever user happens to be the only one connected.
   if (isStateless || user) clients.disableSoleClient()
-  const { serverInfo, ...greeting } = greetingFor(host.status(), { ...options, isStateless })
+  // Servers that a user may not see are none of their business.
+  const noServersHint = user ? undefined : options.noServersHint
+  const greeted = { ...options, noServersHint, isStateless }
+  const { serverInfo, ...greeting } = greetingFor(host.status(), greeted)
   const server = new Server(serverInfo, { ...greeting, inputRequired: { maxRounds: 100 } })
   const work = createClientWork({ client: origin ?? server, user, usage })
   const relisting = createRelisting(
@@ -266,6 +269,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     mode: () => listingModeFor(server.getClientVersion()?.name, forced, isStateless),
     identity: () => server.getClientVersion() ?? introduced,
     loaded,
+    noServersHint,
     refresh,
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>

@@ -18,6 +18,8 @@ export type GreetingOptions = {
   readonly version?: string
   /** Maximum characters of instructions. */
   readonly instructions?: number
+  /** What the user can do while no server is configured: sentences for the model. Default: none. */
+  readonly noServersHint?: string
   /** Whether the client speaks the newer protocol, which has no sessions. */
   readonly isStateless?: boolean
 }
@@ -25,7 +27,12 @@ export type GreetingOptions = {
 /** Builds the greeting; `servers` are known from earlier runs: the status of a host after `readCache()`, or `readCachedServers`. */
 export function greetingFor(
   servers: readonly KnownServer[],
-  { version = '0.1.0', instructions: budget = 4096, isStateless = false }: GreetingOptions = {},
+  {
+    version = '0.1.0',
+    instructions: budget = 4096,
+    noServersHint,
+    isStateless = false,
+  }: GreetingOptions = {},
 ): Greeting {
   const extensions = extensionsOf(servers)
   const described = servers
@@ -41,7 +48,7 @@ export function greetingFor(
       ...(isStateless ? {} : { logging: {} }),
       ...(Object.keys(extensions).length > 0 ? { extensions } : {}),
     },
-    instructions: joinInstructions(described, budget),
+    instructions: joinInstructions(described, budget, noServersHint),
   }
 }
 

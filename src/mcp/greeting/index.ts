@@ -2,7 +2,7 @@
 
 export { PAGES, passableExtensions } from './extensions.ts'
 export { answerInitialize, type GreetingOptions, greetingFor, type InitializeRequest } from './greeting.ts'
-export { joinInstructions } from './instructions.ts'
+export { aboutNoServers, joinInstructions } from './instructions.ts'
 export {
   ALWAYS_LOAD,
   gatewayCallTool,

@@ -11,8 +11,22 @@ export type ServerDescription = {
 
 const CUT = '… [cut]'
 
-/** Writes the instructions for a client's model. */
-export function joinInstructions(servers: readonly ServerDescription[], budget: number): string {
+/** Says that there is nothing to search, and what the user can do about it. */
+export function aboutNoServers(hint = ''): string {
+  return `No service is configured yet, so ${SEARCH_TOOL} finds nothing. ${hint}`.trimEnd()
+}
+
+/**
+ * Writes the instructions for a client's model.
+ *
+ * @param hint - What the user can do while there is no server.
+ */
+export function joinInstructions(
+  servers: readonly ServerDescription[],
+  budget: number,
+  hint?: string,
+): string {
+  if (servers.length === 0) return cut(aboutNoServers(hint), budget)
   const head = `The tools of these services are behind ${SEARCH_TOOL}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
   const speaking = servers.filter(({ instructions }) => instructions?.trim())
   const parts = [cut(head, budget)]

@@ -1,0 +1,10 @@
+// Names commands of ours, for messages of the library.
+
+/** Returns the sentence about a server's changes that hosts add to their messages. */
+export function pinsHint(server: string): string {
+  return `Look at it with "toolshelf pins show ${server}" and allow it with "toolshelf pins accept ${server}".`
+}
+
+/** What the model reads while no server is configured. */
+export const noServersHint =
+  'Tell the user to run "toolshelf import --apply" or "toolshelf add" in a terminal: your next search finds what is added.'
