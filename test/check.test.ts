@@ -135,6 +135,47 @@ describe('a tool that was not loaded', () => {
     expect(said(shelf, SEARCH, { text: 'shoes' })).toBeUndefined()
   })
 
+  it.each(['run', 'refuse'] as const)(
+    'V2 nothing is said about the schema of a tool that the last request carried (%s)',
+    async (unloadedCalls) => {
+      let isUp = true
+      const brief = builtIn('Brief', { input_schema: schema, shouldDefer: true, critical: () => isUp })
+      const always = { servers: { shop: { alwaysLoad: true } } }
+      const flipped = await talkWith([brief, shop, ...exampleTools], { unloadedCalls, ...always })
+      isUp = false
+      flipped.shelf.setServer('shop', { alwaysLoad: false })
+      const forced = await talkWith([shop], { unloadedCalls })
+      await forced.prepare({ tool_choice: { type: 'tool', name: SEARCH } })
+      for (const [{ shelf }, name] of [
+        [flipped, 'Brief'],
+        [flipped, SEARCH],
+        [forced, SEARCH],
+      ] as const) {
+        expect(said(shelf, name, { text: 'shoes' })).toBeUndefined()
+        expect(said(shelf, name, { limit: 3 })).toMatch(/text: is required/)
+        expect(said(shelf, name, { limit: 3 })).not.toContain('schema was not sent')
+      }
+    },
+  )
+
+  it('V2 the hint counts what was sent, not what the tool has become since', async () => {
+    let isStarting = true
+    const language = builtIn('Diagnostics', { input_schema: schema, initializing: () => isStarting })
+    const talk = await talkWith([language, ...exampleTools])
+    isStarting = false
+    expect(said(talk.shelf, 'Diagnostics', {})).toContain('schema was not sent')
+    await talk.assistant().user().prepare()
+    expect(said(talk.shelf, 'Diagnostics', {})).not.toContain('schema was not sent')
+  })
+
+  it('V2 what the request carried survives a process', async () => {
+    const talk = await talkWith([shop], { unloadedCalls: 'refuse' })
+    await talk.prepare({ tool_choice: { type: 'tool', name: SEARCH } })
+    const state = JSON.parse(JSON.stringify(talk.shelf.state()))
+    const shelf = quietShelf({ tools: [shop], unloadedCalls: 'refuse', state })
+    expect(said(shelf, SEARCH, { text: 'shoes' }, talk.messages)).toBeUndefined()
+  })
+
   it('V2 with the option, a valid call is refused until the tool is loaded', async () => {
     const talk = await talkWith([shop], { unloadedCalls: 'refuse' })
     expect(said(talk.shelf, SEARCH, { text: 'shoes' })).toMatch(HINT)

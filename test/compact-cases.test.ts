@@ -56,8 +56,6 @@ function short(message: Loose): string {
   return `${subtype ?? type ?? String(role)[0]}[${blocks.join(' ')}]${more}`
 }
 
-const bindings = ['never', 'now', 'earlier'] as const
-
 async function compacted(messages: Loose[], options: Loose): Promise<string> {
   const asked: Loose[] = []
   const summarize = (gone: Loose[]) => {
@@ -68,24 +66,19 @@ async function compacted(messages: Loose[], options: Loose): Promise<string> {
   return `${kept.map(short).join(' ')} of ${asked.map(short).join(' ')}`
 }
 
-const snipped = (messages: Loose[], drop: (index: number) => boolean, options?: Loose) =>
-  snipHistory(messages, 'ToolSearch', (_, index) => drop(index), options)
+const snipped = (messages: Loose[], drop: (index: number) => boolean) =>
+  snipHistory(messages, 'ToolSearch', (_, index) => drop(index))
     .map(short)
     .join(' ')
 
-it('C1 C2 C5 N5 a history is cut at every place, and every message of it is left out', async () => {
+it('C1 C2 C5 a history is cut at every place, and every message of it is left out', async () => {
   const lines: string[] = []
   for (let keep = 0; keep <= history.length + 1; keep++)
-    for (const thinkingBinding of bindings)
-      lines.push(`keep ${keep} ${thinkingBinding}: ${await compacted(history, { keep, thinkingBinding })}`)
-  for (const thinkingBinding of bindings) {
-    for (const index of history.keys())
-      lines.push(
-        `without ${index} ${thinkingBinding}: ${snipped(history, (at) => at === index, { thinkingBinding })}`,
-      )
-    lines.push(`without any ${thinkingBinding}: ${snipped(history, () => true, { thinkingBinding })}`)
-    lines.push(`from 9 on ${thinkingBinding}: ${snipped(history, (at) => at >= 9, { thinkingBinding })}`)
-  }
+    lines.push(`keep ${keep}: ${await compacted(history, { keep })}`)
+  for (const index of history.keys())
+    lines.push(`without ${index}: ${snipped(history, (at) => at === index)}`)
+  lines.push(`without any: ${snipped(history, () => true)}`)
+  lines.push(`from 9 on: ${snipped(history, (at) => at >= 9)}`)
   lines.push(`with all: ${snipped(history, () => false)}`)
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('./tables/compact.txt')
 })
@@ -140,9 +133,9 @@ it('C1 the summary, its trigger and the reminder become one note', async () => {
 
 it('C1 C5 cuts every change of a history correctly', async () => {
   const write = async (messages: Loose[]) => [
-    await compacted(messages, { keep: 3, thinkingBinding: 'now' }),
+    await compacted(messages, { keep: 3 }),
     await compacted(messages, { keep: 8 }),
-    snipped(messages, (at) => at > 0, { thinkingBinding: 'earlier' }),
+    snipped(messages, (at) => at > 0),
     snipped(messages, (at) => at === 2 || at === 8),
     JSON.stringify(presentMessages(messages, { searchTool: 'ToolSearch', verbose: true })),
   ]

@@ -1,7 +1,16 @@
 // L. Which tools are loaded: the fold over history.
 import { describe, expect, it } from 'vitest'
 import { foldHistory } from '../src/entries/core.ts'
-import { builtIn, exampleTools, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  exampleTools,
+  type Loose,
+  MODEL,
+  mcp,
+  quietShelf,
+  Talk,
+} from './support/talk.ts'
 import { hostedSearch } from './support/wires.ts'
 
 const loadedBy = (...messages: Loose[]) => [...foldHistory(messages, 'ToolSearch').loaded]
@@ -302,9 +311,14 @@ describe('L4 a turn visits only what is new', () => {
     }
   }
 
-  it.each(['reference', 'addition', 'append', 'bridge', 'hosted'] as const)(
-    'L4 after one more turn no message older than the last two turns is read (%s)',
-    async (wire) => {
+  it.each([
+    ...(['reference', 'addition', 'append', 'bridge', 'hosted'] as const).map(
+      (wire) => [wire, MODEL] as const,
+    ),
+    ...(['reference', 'bridge'] as const).map((wire) => [wire, BOUND_MODEL] as const),
+  ])(
+    'L4 after one more turn no message older than the last two turns is read (%s, %s)',
+    async (wire, model) => {
       const shelf = quietShelf({ tools: [builtIn('Read'), ...exampleTools], wire })
       const visits: number[] = []
       const messages: Loose[] = []
@@ -315,15 +329,15 @@ describe('L4 a turn visits only what is new', () => {
         push({ role: 'user', content: [(await shelf.answer(call)) ?? shelf.result(call, 'fine')] })
       }
       push({ role: 'user', content: 'start' })
-      await shelf.prepare({ model: 'claude-opus-4-6', messages })
+      await shelf.prepare({ model, messages })
       for (let number = 0; number < 8; number++) {
         await turn(number, number % 3 === 0 ? 'ToolSearch' : 'Read')
-        await shelf.prepare({ model: 'claude-opus-4-6', messages })
+        await shelf.prepare({ model, messages })
       }
       const old = messages.length - 2
       visits.fill(0)
       await turn(8, 'ToolSearch')
-      await shelf.prepare({ model: 'claude-opus-4-6', messages })
+      await shelf.prepare({ model, messages })
       expect(visits.slice(0, old)).toEqual(visits.slice(0, old).map(() => 0))
       expect(visits.at(-1)).toBeGreaterThan(0)
     },

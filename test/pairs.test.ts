@@ -1,8 +1,7 @@
 // C5. A call and its result belong together: whoever drops one of them, the next request is valid and no load is lost.
 import { describe, expect, it } from 'vitest'
-import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
 import type { Tool } from '../src/index.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
+import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 import { hostedSearch, load, seen, talkOn, wireCases } from './support/wires.ts'
 
 const POST = 'mcp__slack__post'
@@ -183,58 +182,5 @@ describe('C5 a host that drops messages itself', () => {
     const thread = { type: 'continue', previous_message_id: 'msg_1' }
     const { request } = await shelf.prepare({ model: MODEL, max_tokens: 9, thread, messages })
     expect(json(request.messages)).toContain('held')
-  })
-})
-
-describe('N5 thinking bound to messages that are gone', () => {
-  class BoundTalk extends Talk {
-    override async prepare(): Promise<Loose> {
-      const prepared = await super.prepare()
-      const request = JSON.parse(json(prepared.request))
-      expect(
-        validateRequest(request, { bindsThinking: this.model === BOUND_MODEL })?.body.error.message,
-      ).toBeUndefined()
-      return prepared
-    }
-
-    override assistant(content: Loose = [text('done')]): this {
-      const signature =
-        this.model === BOUND_MODEL ? signThinking(JSON.parse(json(this.last?.request))) : 'of another model'
-      return super.assistant([{ type: 'thinking', thinking: 'hm', signature }, ...content])
-    }
-  }
-
-  async function boundTalk(): Promise<BoundTalk> {
-    const talk = new BoundTalk(quietShelf({ tools }), BOUND_MODEL)
-    await talk.user('start').prepare()
-    await talk.assistant().user('second').prepare()
-    await talk.assistant().user('third').prepare()
-    return talk.assistant().user('fourth')
-  }
-
-  it('N5 C5 is dropped by a snip, from the first message on that goes', async () => {
-    const talk = await boundTalk()
-    talk.messages = talk.shelf.snip(talk.messages, (_, index) => index === 4)
-    expect(talk.messages.map(({ content }) => json(content).includes('"thinking"'))).toEqual([
-      false,
-      true,
-      false,
-      true,
-      false,
-      false,
-    ])
-    await talk.prepare()
-  })
-
-  it('N5 is dropped by a compaction, though another model had the last word', async () => {
-    const talk = await boundTalk()
-    talk.model = MODEL
-    await talk.prepare()
-    talk.assistant().user('fifth')
-    talk.messages = await talk.shelf.compact(talk.messages, { summarize: 'so far', keep: 4 })
-    const thinking = talk.messages.flatMap(({ content }) => content).filter(({ type }) => type === 'thinking')
-    expect(thinking.map(({ signature }) => signature)).toEqual(['of another model'])
-    talk.model = BOUND_MODEL
-    await talk.prepare()
   })
 })

@@ -84,16 +84,33 @@ describe('N4 text beside references', () => {
     expect(sent.slice(-2)).toEqual([third, user(result('4', text('y')))])
   })
 
-  it('N4 adjacent user messages count as one: text in the next message moves, string or blocks', async () => {
-    const sent = await sentOf([
+  it('N4 what the host wrote as a message of its own stays where it is', async () => {
+    const stop = { role: 'user', content: 'STOP. Run the tests instead.' }
+    const messages = [
       search('1'),
       user(found('1', SEND)),
-      { role: 'user', content: 'a string' },
+      stop,
       user(text('a block')),
       call,
       user(result('2', text('x'))),
+    ]
+    expect(await sentOf(messages)).toEqual([...bare, ...messages.slice(2)])
+    const mixed = [search('1'), user(found('1', SEND), text('a sibling')), stop, ...messages.slice(4)]
+    expect(await sentOf(mixed)).toEqual([
+      ...bare,
+      stop,
+      call,
+      user(result('2', text('x')), text('a sibling')),
     ])
-    expect(sent).toEqual([...bare, call, user(result('2', text('x')), text('a string'), text('a block'))])
+  })
+
+  it('N3 N4 a message that joins the turn later changes nothing that was sent', async () => {
+    const talk = new Talk(quietShelf({ tools }))
+    talk.messages = [start, search('1'), user(found('1', SEND))]
+    const { messages } = (await talk.prepare()).request
+    talk.user('STOP. Run the tests instead.')
+    const { request } = await talk.prepare()
+    expect(request.messages.slice(0, messages.length)).toEqual(messages)
   })
 
   it('N4 a turn of adjacent messages that holds a reference anywhere takes nothing', async () => {

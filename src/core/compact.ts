@@ -8,11 +8,12 @@ import {
   keepBlocks,
   messageBlocks,
   readDelta,
+  withoutThinking,
   writeBoundary,
 } from './history/index.ts'
 import { badOption } from './options.ts'
 import { rewrite } from './request/index.ts'
-import { plainView, type ThinkingBinding, withoutThinking } from './sendable.ts'
+import { plainView } from './sendable.ts'
 import type { History, Message, MessageLike, SendableItem } from './types.ts'
 
 /** Options of `shelf.compact`. */
@@ -26,8 +27,6 @@ export type CompactOptions<Item extends MessageLike = MessageLike> = {
   readonly keep?: number
   /** Recorded with the summary, e.g. `auto`. Default: `manual`. */
   readonly trigger?: string
-  /** Whether thinking is bound to the messages before it; kept messages lose what is (N5). Default: `never`. */
-  readonly thinkingBinding?: ThinkingBinding
   /** Text to add to the summary, such as which long results can still be read. Default: none. */
   readonly reminder?: string
 }
@@ -44,7 +43,7 @@ export async function compactHistory<Item extends MessageLike>(
   searchName: string,
   options: CompactOptions<Item>,
 ): Promise<History<SendableItem<Item>>> {
-  const { summarize, keep = 0, trigger = 'manual', thinkingBinding = 'never', reminder = '' } = options ?? {}
+  const { summarize, keep = 0, trigger = 'manual', reminder = '' } = options ?? {}
   if (!Number.isInteger(keep) || keep < 0) throw badOption('keep', keep, 'a whole number of messages')
   if (typeof summarize !== 'function' && typeof summarize !== 'string') {
     throw badOption('summarize', summarize, 'a function that returns the summary, or its text')
@@ -58,9 +57,9 @@ export async function compactHistory<Item extends MessageLike>(
     .slice(0, start)
     .map((message) => rewrite(message, plainView))
     .filter((message) => message !== undefined)
-  const gone = thinkingBinding === 'never' ? left : left.map(withoutThinking)
+    .map(withoutThinking)
   const content: unknown =
-    typeof summarize === 'string' ? summarize : await summarize(gone as unknown as SendableItem<Item>[])
+    typeof summarize === 'string' ? summarize : await summarize(left as unknown as SendableItem<Item>[])
   if (typeof content !== 'string') throw badOption('summarize', content, 'a function that returns text')
   const summary = content.trim() === '' ? 'The conversation so far was summarised.' : content
   const boundary = writeBoundary({
@@ -72,7 +71,7 @@ export async function compactHistory<Item extends MessageLike>(
     },
   })
   // The boundary is a user message with additional fields of the shelf.
-  return [boundary, ...withoutBound(kept, thinkingBinding)] as unknown as History<SendableItem<Item>>
+  return [boundary, ...kept] as unknown as History<SendableItem<Item>>
 }
 
 /**
@@ -83,7 +82,6 @@ export function snipHistory<Item extends MessageLike>(
   messages: readonly Item[],
   searchName: string,
   drop: (message: Item, index: number) => boolean,
-  { thinkingBinding = 'never' }: { readonly thinkingBinding?: ThinkingBinding | undefined } = {},
 ): Item[] {
   const isKept = keptByState(messages as unknown as readonly Message[], searchName)
   const isGone = messages.map((message, index) => !isKept[index] && Boolean(drop(message, index)))
@@ -94,10 +92,7 @@ export function snipHistory<Item extends MessageLike>(
       ? undefined
       : keepBlocks(message, ({ id, tool_use_id }) => !gone.has(id) && !gone.has(tool_use_id)),
   )
-  const first = left.findIndex((message, index) => message !== entries[index])
-  if (first < 0) return [...messages]
-  const after = left.slice(first).filter((message) => message !== undefined)
-  return [...entries.slice(0, first), ...withoutBound(after, thinkingBinding)] as unknown as Item[]
+  return left.filter((message) => message !== undefined) as unknown as Item[]
 }
 
 /** Marks the messages that must stay: those that carry state, and those that calls and tool changes tie to them. */
@@ -123,16 +118,6 @@ function idsIn(message: Message): unknown[] {
   return messageBlocks(message).flatMap(({ id, tool_use_id }) =>
     [id, tool_use_id].filter((one) => one !== undefined),
   )
-}
-
-/** Drops thinking bound to removed messages, which the API refuses (N5); another model's newest reply is not bound. */
-function withoutBound(messages: readonly Message[], binding: ThinkingBinding): readonly Message[] {
-  if (binding === 'never') return messages
-  const isReply = (message: Message) => message?.role === 'assistant'
-  const last = messages.findLastIndex(isReply)
-  const start = messages.slice(0, last + 1).findLastIndex((message) => !isReply(message)) + 1
-  const end = binding === 'earlier' && last >= 0 ? start : messages.length
-  return messages.map((message, index) => (index < end ? withoutThinking(message) : message))
 }
 
 /** Moves the cut back until no kept result has lost its call. */

@@ -8,17 +8,19 @@ import {
   assemble,
   betasFor,
   demandsOf,
-  hostTools,
   type MessagesOf,
   normalize,
+  openNames,
   type RequestToSend,
   reload,
+  shownBy,
   toolsFor,
   viewFor,
+  withHostTools,
+  withValidThinking,
 } from './request/index.ts'
-import type { ThinkingBinding } from './sendable.ts'
 import type { Context, Conversation, Host, State } from './state.ts'
-import { partitionTools } from './tools/index.ts'
+import { partitionTools, undefer } from './tools/index.ts'
 import type { Decision, History, Message, RequestLike } from './types.ts'
 import { makeWire } from './wire/index.ts'
 
@@ -68,17 +70,20 @@ export async function prepareRequest<Request extends RequestLike>(
   if (wire) reload(context, wire, history, demands)
   // 5. The tools, in the wire's format
   const { tools, kept } = toolsFor(context, wire, history.facts, demands)
-  const sent = [...hostTools(demands, context, tools), ...tools]
+  const sent = withHostTools(demands, context, wire, tools)
   // 6. The history, valid for these tools
   const view = viewFor(context, wire, sent, history.facts, demands)
-  const messages = normalize(history.entries, view, memory)
+  const normal = normalize(history.entries, view, memory)
+  const { grounds, ...valid } = withValidThinking(context, request, sent, demands, normal)
   // 7. All of it
   const betas = betasFor(context, wire)
-  const parts = { tools: sent, messages, betas, prepended: announced?.prepended, wire, decision }
+  const parts = { tools: sent, ...valid, betas, prepended: announced?.prepended, wire, decision }
   const assembled = assemble(request, context, parts)
+  const shown = wire && shownBy(wire, sent, history.facts)
 
   memory.requests++
-  if (settings.trace) reportRequest(context, settings.trace, decision, history.facts, assembled)
+  if (settings.trace)
+    reportRequest(context, settings.trace, { decision, facts: history.facts, shown }, assembled)
   const { results } = conversation.state
   conversation.state = {
     ...(results ? { results } : {}),
@@ -86,7 +91,8 @@ export async function prepareRequest<Request extends RequestLike>(
     betas,
     hasAnnounced: context.state.hasAnnounced || history.facts.deltas > 0,
     search: wire?.name ?? 'off',
-    thinkingBinding: bindingAfter(context),
+    shown,
+    grounds,
     step: announced?.step ?? context.state.step,
     kept,
   }
@@ -99,18 +105,14 @@ export async function prepareRequest<Request extends RequestLike>(
   }
 }
 
-/** Returns whether the request's model binds thinking to the prefix, or only an earlier one of the conversation did (N5). */
-function bindingAfter({ capability, state }: Context): ThinkingBinding {
-  if (capability.boundThinking) return 'now'
-  return (state.thinkingBinding ?? 'never') === 'never' ? 'never' : 'earlier'
-}
-
 function contextFor(host: Host, conversation: Conversation, model: string): Context {
   const { pool, servers } = host
   const settings = conversation.trace ? { ...host.settings, trace: conversation.trace } : host.settings
   const capability = capabilityOf(model, settings.provider, settings.capabilities)
   const mode = readMode(settings.toolSearch, settings.environment)
   if (mode.warning) settings.notify(mode.warning)
+  const isFixed = settings.tombstones || capability.boundThinking
+  const partition = partitionTools(pool, servers, settings.isHidden)
   return {
     ...host,
     // If nothing sent may change, a list in front of all messages must not grow (N5).
@@ -124,7 +126,8 @@ function contextFor(host: Host, conversation: Conversation, model: string): Cont
     capability,
     contextWindow: settings.contextWindow ?? capability.contextWindow,
     mode,
-    partition: partitionTools(pool, servers, settings.isHidden),
+    isFixed,
+    partition: isFixed ? undefer(partition, openNames(conversation.state)) : partition,
   }
 }
 

@@ -20,8 +20,15 @@ const KEPT: Trace = { type: 'prefix', isKept: true, left: 0, causes: [] }
 export function reportRequest(
   { memory, model, partition, isSubAgent }: Context,
   trace: TraceListener,
-  decision: Decision,
-  facts: Facts,
+  {
+    decision,
+    facts,
+    shown,
+  }: {
+    readonly decision: Decision
+    readonly facts: Facts
+    readonly shown: readonly string[] | undefined
+  },
   sent: Assembled,
 ): void {
   const { id, events } = describePool(partition)
@@ -34,7 +41,7 @@ export function reportRequest(
     type: 'decision',
     model,
     decision,
-    tools: toolShare(pool, visibleNames(tools, loaded)),
+    tools: toolShare(pool, shown ?? tools.map(({ name }) => name)),
     pool: id,
     loaded,
     messages: messages.length,
@@ -42,12 +49,6 @@ export function reportRequest(
   })
   if (memory.sent) reportPrefix(trace, memory.sent, sent)
   memory.sent = sent
-}
-
-/** Returns the tools that a request shows to the model: those in its list that are not deferred, and loaded ones. */
-function visibleNames(tools: readonly RequestTool[], loaded: readonly string[]): string[] {
-  // Wires without references list loaded tools openly.
-  return [...new Set([...tools.filter(isListed).map(({ name }) => name), ...loaded])]
 }
 
 function reportPrefix(trace: TraceListener, before: PrefixInput, after: PrefixInput): void {

@@ -285,17 +285,15 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     shelve: (call, result) => shelveResult(shared.host, conversation, call, result),
     results: () => conversation.state.results?.shelved ?? [],
     async compact<Item extends MessageLike>(messages: readonly Item[], options: CompactOptions<Item>) {
-      const { thinkingBinding = 'never' } = conversation.state
       const entries = read(messages).entries as unknown as Item[]
       const reminder = aboutShelved(shelf.results())
-      const compacted = await compactHistory(entries, searchName, { ...options, thinkingBinding, reminder })
+      const compacted = await compactHistory(entries, searchName, { ...options, reminder })
       const counts = { before: messages.length, after: compacted.length }
       tracer()?.({ type: 'compacted', trigger: options.trigger ?? 'manual', ...counts })
       return compacted
     },
-    snip: (messages, drop) =>
-      snipHistory(messages, searchName, drop, { thinkingBinding: conversation.state.thinkingBinding }),
-    sendable: (history) => sendableMessages(history, { thinkingBinding: conversation.state.thinkingBinding }),
+    snip: (messages, drop) => snipHistory(messages, searchName, drop),
+    sendable: (history) => sendableMessages(history, conversation.state.grounds !== undefined),
     async send(request, send) {
       const prepared = await shelf.prepare(request)
       try {

@@ -6,9 +6,8 @@ import type { Capability, Counts, ModeReading } from './gate/index.ts'
 import type { Anchors, FoldedHistory } from './history/index.ts'
 import type { Settings } from './options.ts'
 import type { PrefixInput } from './prefix.ts'
-import type { NormalizedHistory } from './request/index.ts'
+import type { BoundRequest, NormalizedHistory } from './request/index.ts'
 import type { ResultRecord } from './results/index.ts'
-import type { ThinkingBinding } from './sendable.ts'
 import type { TraceListener } from './trace.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
@@ -50,19 +49,27 @@ export type State = {
   readonly hasAnnounced: boolean
   /** The wire by which the model could search in the last request. */
   readonly search?: WireName | 'off'
-  /** Whether the last request's model binds thinking to the prefix, or only an earlier one did (N5). */
-  readonly thinkingBinding?: ThinkingBinding | undefined
+  /**
+   * The tools whose definitions the last request let the model read: the answer to what it sees. Undefined if tool
+   * search was off, because then it saw all.
+   */
+  readonly shown?: readonly string[] | undefined
+  /**
+   * Hashes of thinking together with everything in front of it, and of requests that no reply has followed yet.
+   * Undefined before the first request to a model that binds thinking (N5).
+   */
+  readonly grounds?: readonly string[] | undefined
   /** Definitions of loaded tools, removed ones included, and of all tools that must not change any more (N5). */
   readonly kept: readonly Kept[]
   /** The long results on the shelf; undefined while there is none. */
   readonly results?: ResultRecord
 }
 
-/** A definition to keep; `isFixed` if it was sent to a model for which nothing sent may change. */
+/** A definition to keep, and where it is sent; `isFixed` if it was sent where nothing may change. */
 export type Kept = {
   readonly definition: Definition
   readonly place: ToolSection
-  readonly isFixed?: boolean
+  readonly isFixed?: true
 }
 /** The part of a request's tools that a tool belongs to. */
 export type ToolSection = 'built-in' | 'mcp' | 'deferred'
@@ -74,6 +81,7 @@ export const emptyState: State = { hasOpened: false, betas: [], hasAnnounced: fa
 export type Memory = {
   history: FoldedHistory | undefined
   normalized: NormalizedHistory | undefined
+  bound: BoundRequest | undefined
   /** The history, pool and number of deltas for which there was nothing more to announce. */
   announcedFor:
     | { readonly history: FoldedHistory; readonly partition: ToolPartition; readonly deltas: number }
@@ -106,6 +114,7 @@ export function newConversation(
   const memory = {
     history: undefined,
     normalized: undefined,
+    bound: undefined,
     announcedFor: undefined,
     anchors: new WeakMap(),
     requests: 0,
@@ -126,5 +135,7 @@ export type Context = Host &
     /** In tokens: the option, or the capability table's value. */
     readonly contextWindow: number
     readonly mode: ModeReading
+    /** Nothing that was sent may change (N5). */
+    readonly isFixed: boolean
     readonly partition: ToolPartition
   }

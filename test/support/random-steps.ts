@@ -25,6 +25,10 @@ export type Step =
   | { readonly kind: 'connect'; readonly pick: number; readonly edition: number }
   | { readonly kind: 'leave' | 'pending' | 'failed' | 'model' | 'withdraw' | 'wire'; readonly pick: number }
   | { readonly kind: 'steady' | 'switch'; readonly on: boolean }
+  /** A built-in becomes critical or ordinary; one starts or is ready (D5, D6). */
+  | { readonly kind: 'flip'; readonly which: 'isCritical' | 'isStarting'; readonly on: boolean }
+  /** The host replaces one of its own earlier messages. */
+  | { readonly kind: 'edit'; readonly pick: number }
   | { readonly kind: 'fork'; readonly steps: readonly Step[] }
   | { readonly kind: 'compact'; readonly way: 'full' | 'keep' | 'memory'; readonly keep: number }
   | { readonly kind: 'snip'; readonly every: number }
@@ -91,6 +95,11 @@ export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitr
     model: fc.record({ kind: kind('model'), pick }),
     withdraw: fc.record({ kind: kind('withdraw'), pick }),
     steady: fc.record({ kind: kind('steady'), on: fc.boolean() }),
+    flip: fc.record({
+      ...{ kind: kind('flip'), which: fc.constantFrom('isCritical', 'isStarting') },
+      on: fc.boolean(),
+    }),
+    edit: fc.record({ kind: kind('edit'), pick }),
     switch: fc.record({ kind: kind('switch'), on: fc.constantFrom(true, false, false) }),
     fork: fc.record({ kind: kind('fork'), steps: small }),
     compact: fc.record({

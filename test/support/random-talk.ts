@@ -55,6 +55,8 @@ type World = {
   readonly environment: { [name: string]: string }
   readonly tools: Map<string, readonly Tool[]>
   readonly states: Map<string, { state: 'pending' | 'failed'; error?: string }>
+  /** What the marks of the built-ins `Brief` and `Diagnostics` answer (D5, D6). */
+  readonly marks: { isCritical: boolean; isStarting: boolean }
   model: string
   found: readonly string[]
   ids: number
@@ -130,16 +132,18 @@ export class RandomTalk {
       tools.map(({ name }) => (server === '' ? name : `mcp__${server}__${name}`))
     const owners = [...this.world.tools]
     const deferred = owners.filter(([server]) => server !== '' && server !== STEADY).flatMap(named)
+    const { isCritical, isStarting } = this.world.marks
+    const flipped = [...(isCritical ? [] : ['Brief']), ...(isStarting ? ['Diagnostics'] : [])]
     return {
       pool: new Set(owners.flatMap(named)),
-      deferred: new Set(this.setup.bare ? deferred : [...deferred, 'WebFetch']),
+      deferred: new Set(this.setup.bare ? deferred : [...deferred, 'WebFetch', ...flipped]),
     }
   }
 
   async step(step: Step): Promise<void> {
     const { shelf, world } = this
     const server = 'pick' in step ? (SERVERS[step.pick % SERVERS.length] as string) : ''
-    this.isCut ||= ['compact', 'snip', 'drop'].includes(step.kind)
+    this.isCut ||= ['compact', 'snip', 'drop', 'edit'].includes(step.kind)
     switch (step.kind) {
       case 'say':
         await this.request()
@@ -161,6 +165,11 @@ export class RandomTalk {
         return step.on
           ? this.#connect(STEADY, [mcp(STEADY, 'ping'), mcp(STEADY, 'pong')])
           : this.#leave(STEADY)
+      case 'flip':
+        world.marks[step.which] = step.on
+        return
+      case 'edit':
+        return this.#edit(step.pick)
       case 'leave':
         return this.#leave(server)
       case 'pending':
@@ -210,8 +219,8 @@ export class RandomTalk {
 
   /** The model's answer to the last request. */
   #reply(content: Loose[]): void {
-    const { request, prepared } = this.sent.at(-1) as Sent
-    const isBound = request.model === BOUND_MODEL && prepared.decision.open
+    const { request } = this.sent.at(-1) as Sent
+    const isBound = request.model === BOUND_MODEL
     const signature = isBound ? signThinking(request) : 'unbound'
     const thinking = { type: 'thinking', thinking: `Hm, ${this.sent.length}.`, signature }
     this.messages.push({ role: 'assistant', content: [...(this.setup.thinks ? [thinking] : []), ...content] })
@@ -335,6 +344,15 @@ export class RandomTalk {
     this.messages.push({ role: 'system', content: [removal] })
   }
 
+  #edit(pick: number): void {
+    const own = this.messages.flatMap(({ role, type, content }, index) =>
+      role === 'user' && type === undefined && typeof content === 'string' ? [index] : [],
+    )
+    const index = own[pick % own.length]
+    if (index === undefined) return
+    this.messages = this.messages.with(index, { role: 'user', content: `Rather this, ${pick}.` })
+  }
+
   /** Drops whole exchanges, so that what the host itself asks for is sound. */
   #snip(every: number): void {
     let exchange = 0
@@ -362,12 +380,18 @@ export class RandomTalk {
 }
 
 function newWorld({ model, bare = false }: Setup): World {
-  const builtIns = [builtIn('Bash'), builtIn('Read'), builtIn('WebFetch', { shouldDefer: !bare })]
+  const marks = { isCritical: false, isStarting: true }
+  const flipping = [
+    builtIn('Brief', { shouldDefer: true, critical: () => marks.isCritical }),
+    builtIn('Diagnostics', { initializing: () => marks.isStarting }),
+  ]
+  const own = [builtIn('Bash'), builtIn('Read'), builtIn('WebFetch', { shouldDefer: !bare })]
+  const builtIns = bare ? own : [...own, ...flipping]
   const tools = new Map([
     ['', builtIns],
     ['slack', editionOf('slack', 0)],
   ])
-  return { environment: {}, tools, states: new Map(), model, found: [], ids: 0 }
+  return { environment: {}, tools, states: new Map(), marks, model, found: [], ids: 0 }
 }
 
 /** The same names each time; the description and the schema are those of the edition. */

@@ -64,22 +64,29 @@ export function checkCall(
   const entry = partition.pool.byName.get(name)
   const wire = searchWire(host, conversation.state)
   if (!entry) return refuse(call, unknownTool(name, partition, servers, conversation.state, wire))
-  const isUnloaded = partition.deferredNames.has(name) && !loaded.has(name)
+  const isUnseen = !loaded.has(name) && !wasShown(conversation.state, name, partition)
   const remedy =
-    isUnloaded && wire
+    isUnseen && wire
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
       : ''
   const fault = inputFault(entry, input, settings.validate)
-  if (fault !== undefined) return refuse(call, fault + (remedy || wholeAgain(entry, partition, wire)))
+  if (fault !== undefined) {
+    const again = call.name === settings.callTool && wire ? wholeAgain(entry, wire) : ''
+    return refuse(call, fault + (remedy || again))
+  }
   if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
   return undefined
 }
 
 const MAX_DEFINITION_LENGTH = 10_000
 
+/** Returns whether the last request carried the tool's definition; before the first one, whether it will. */
+function wasShown({ search, shown }: State, name: string, { deferredNames }: ToolPartition): boolean {
+  return search === undefined ? !deferredNames.has(name) : (shown?.includes(name) ?? true)
+}
+
 /** Returns the whole definition of a tool of which the model may have seen only the compact form. */
-function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, wire?: Wire): string {
-  if (!wire || wire.callsByName || !deferredNames.has(name)) return ''
+function wholeAgain({ name, json }: PoolTool, wire: Wire): string {
   return json.length <= MAX_DEFINITION_LENGTH
     ? `\nIts whole definition: ${json}`
     : `\n${wire.howToLoad(name)} for its whole definition, then call it again.`

@@ -84,11 +84,10 @@ function isRejected({ rejected, settings, model }: Context): boolean {
  * Returns whether there is anything to search. If nothing sent may change, a search tool that was sent stays anyway
  * (N5).
  */
-function isSearchable({ partition, servers, state, settings, capability }: Context): boolean {
+function isSearchable({ partition, servers, state, isFixed }: Context): boolean {
   if (partition.deferred.length > 0 || isConnecting(servers)) return true
-  const mustStay = settings.tombstones || capability.boundThinking
   return (
-    mustStay && (state.kept.some(({ place }) => place === 'deferred') || usesReferences(wireNameOf(state)))
+    isFixed && (state.kept.some(({ place }) => place === 'deferred') || usesReferences(wireNameOf(state)))
   )
 }
 

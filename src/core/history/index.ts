@@ -34,6 +34,7 @@ export {
   writeBoundary,
 } from './notes.ts'
 export {
+  filterThinking,
   isThinking,
   keepBlocks,
   noOpenCalls,
@@ -41,4 +42,5 @@ export {
   pairedReply,
   pairedTurn,
   withoutSearches,
+  withoutThinking,
 } from './pairs.ts'

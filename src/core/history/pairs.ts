@@ -71,6 +71,19 @@ export function isThinking(block: unknown): boolean {
   return isBlock(block) && (block.type === 'thinking' || block.type === 'redacted_thinking')
 }
 
+/** Filters the thinking of a message; if nothing is left, a text says that there was some. */
+export function filterThinking(message: Message, isKept: (block: Block) => boolean): Message {
+  const blocks = messageBlocks(message)
+  const kept = blocks.filter(isKept)
+  if (kept.length === blocks.length) return message
+  return { ...message, content: kept.length > 0 ? kept : [textBlock('(thought)')] }
+}
+
+/** Removes thinking from a message; if nothing else is left, a text says that there was some. */
+export function withoutThinking(message: Message): Message {
+  return filterThinking(message, (block) => !isThinking(block))
+}
+
 /** Whether a block is a search that the provider runs itself. */
 function isSearch({ type, name }: Block): boolean {
   return type === 'server_tool_use' && /^tool_search_tool_/.test(String(name))

@@ -1,7 +1,8 @@
 // Makes a copy of the history that is valid with the tools of this request (N); the history itself stays complete.
 //
-// The API treats adjacent user messages as one turn. A turn with references must contain some text (N3), and no foreign
-// text after the references (N4). Only turns that are new since the last request are processed.
+// A message with references must have some text behind it (N3), and no foreign text in it (N4). Text goes behind all
+// results of a turn, which is what adjacent user messages are to the API. Only turns that are new since the last request
+// are processed.
 // Implements S9, L4, N3, N4, N5, N6, N7.
 
 import {
@@ -40,7 +41,7 @@ export type NormalizedHistory = {
   read: number
   /** The normalised messages; undefined in place of a message of which nothing is left. */
   readonly out: (Message | undefined)[]
-  /** Turns with references and foreign text; the text moves to the next turn. */
+  /** Turns with foreign text beside references; the text moves to the next turn. */
   readonly waiting: Turn[]
   /** Calls and searches of the newest reply that have no result yet. */
   readonly open: OpenCalls
@@ -139,10 +140,9 @@ function shapeTurn(normalized: NormalizedHistory, messages: readonly Message[], 
   if (!some(normalized, turn, hasReference)) {
     const target = lastResult(normalized, turn)
     if (target >= 0 && normalized.waiting.length > 0) moveWaiting(normalized, target)
-  } else if (!view.isBound && some(normalized, turn, hasForeignText)) {
-    normalized.waiting.push(turn)
   } else {
-    ensureText(normalized, turn, view.isBound)
+    if (!view.isBound && some(normalized, turn, isMixed)) normalized.waiting.push(turn)
+    ensureText(normalized, turn)
   }
 }
 
@@ -166,26 +166,24 @@ function moveWaiting(normalized: NormalizedHistory, target: number): void {
   for (const turn of normalized.waiting.splice(0)) {
     for (let index = turn.first; index < turn.first + turn.length; index++) {
       const message = normalized.out[index]
-      if (!message || !hasForeignText(message)) continue
+      if (!message || !isMixed(message)) continue
       const blocks = messageBlocks(message)
       moved.push(...blocks.filter(isForeignText))
-      const kept = blocks.filter((block) => !isForeignText(block))
-      normalized.out[index] = kept.length > 0 ? { ...message, content: kept } : undefined
+      normalized.out[index] = { ...message, content: blocks.filter((block) => !isForeignText(block)) }
     }
-    ensureText(normalized, turn, false)
+    ensureText(normalized, turn)
   }
   addBlocks(normalized, target, moved)
 }
 
 /**
- * Adds text to a turn with references if it has none. If `isBound`, only the message of the last result decides, so that
- * text added to the turn later changes nothing.
+ * Adds text to the message of the turn's last result if it has none. Only this message decides, so that a message that
+ * joins the turn later changes nothing that was sent.
  */
-function ensureText(normalized: NormalizedHistory, turn: Turn, isBound: boolean): void {
+function ensureText(normalized: NormalizedHistory, turn: Turn): void {
   const target = lastResult(normalized, turn)
   const holder = normalized.out[target]
-  const hasIt = isBound ? holder && hasText(holder) : some(normalized, turn, hasText)
-  if (!hasIt) addBlocks(normalized, target, [textBlock(TOOL_LOADED)])
+  if (holder && !hasText(holder)) addBlocks(normalized, target, [textBlock(TOOL_LOADED)])
 }
 
 function addBlocks(normalized: NormalizedHistory, index: number, blocks: readonly Block[]): void {
@@ -219,8 +217,9 @@ function hasText(message: Message): boolean {
   return messageBlocks(message).some(({ type, text }) => type === 'text' && !isAnnouncement(String(text)))
 }
 
-function hasForeignText(message: Message): boolean {
-  return messageBlocks(message).some(isForeignText)
+/** Returns whether a message has foreign text beside references (N4). */
+function isMixed(message: Message): boolean {
+  return hasReference(message) && messageBlocks(message).some(isForeignText)
 }
 
 function isForeignText(block: Block): boolean {

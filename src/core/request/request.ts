@@ -31,6 +31,8 @@ export type MessagesOf<Request extends RequestLike> = Request['messages'] extend
 export type Parts = {
   readonly tools: readonly Definition[]
   readonly messages: readonly Message[]
+  /** Thinking by hand has to be off, because it must begin a series of calls and is left out there (N5). */
+  readonly losesThinking: boolean
   readonly betas: readonly string[]
   /** The list of names in front of all messages, with `announce: 'prepend'` (A1). */
   readonly prepended: string | undefined
@@ -42,16 +44,16 @@ export type Parts = {
 export function assemble<Request extends RequestLike>(
   hostRequest: Request,
   context: Context,
-  { tools, messages, betas, prepended, wire, decision }: Parts,
+  { tools, messages, losesThinking, betas, prepended, wire, decision }: Parts,
 ): { readonly request: RequestToSend<Request>; readonly headers: Record<string, string> } {
   const { tools: _, betas: ownBetas, tool_choice, ...rest } = hostRequest as Request & HostFields
   const sent = { ...rest, messages: prepended === undefined ? messages : [ahead(prepended), ...messages] }
-  const all = withBreakpoints(tools, sent, context)
   const request = {
     ...sent,
     ...hostChoice(tool_choice, wire, context),
     ...hostBetas(ownBetas, context),
-    tools: wire?.takesReferences ? all : withoutDeferral(all),
+    ...(losesThinking ? { thinking: { type: 'disabled' } } : {}),
+    tools: withBreakpoints(tools, sent, context),
   }
   const isSent = betas.length > 0 && decision.reason !== 'rejected'
   return {
@@ -63,14 +65,16 @@ export function assemble<Request extends RequestLike>(
 
 type HostFields = { tools?: unknown; betas?: unknown; tool_choice?: unknown }
 
-/** Returns the request's own tools. Throws if one has the name of a tool on the shelf. */
-export function hostTools(
+/** Puts the request's own tools in front of the shelf's. Throws if one has the name of a tool on the shelf. */
+export function withHostTools(
   { tools }: Demands,
   { pool }: Context,
+  wire: Wire | undefined,
   ours: readonly Definition[],
 ): readonly Definition[] {
   const twice = tools.find(({ name }) => pool.byName.has(name) || ours.some((tool) => tool.name === name))
-  if (!twice) return tools
+  const all = [...tools, ...ours]
+  if (!twice) return wire?.takesReferences ? all : withoutDeferral(all)
   const message = `"${twice.name}" is both on the shelf and in the request's own tools; remove it from one of them.`
   throw new ShelfError('DUPLICATE_TOOL', message, twice)
 }
@@ -88,8 +92,10 @@ export function betasFor(context: Context, wire: Wire | undefined): readonly str
 function withoutDeferral(tools: readonly Definition[]): Definition[] {
   return tools
     .filter(({ type }) => !String(type).startsWith('tool_search_tool_'))
-    .map((tool) => undeferred(tool) as Definition)
+    .map((tool) => (DEFERRAL.some((field) => field in tool) ? (undeferred(tool) as Definition) : tool))
 }
+
+const DEFERRAL = ['defer_loading', 'default_config', 'configs']
 
 /** Removes the deferral from a tool, or from a toolset and its members. */
 function undeferred(value: unknown): unknown {

@@ -3,7 +3,7 @@
 
 import { byName } from '../../lib/index.ts'
 import type { Facts } from '../history/index.ts'
-import type { Context, Kept, ToolSection } from '../state.ts'
+import type { Context, Kept, State, ToolSection } from '../state.ts'
 import type { Definition, PoolTool, ToolPartition } from '../types.ts'
 import type { Wire } from '../wire/index.ts'
 import { type Demands, toolsToUndefer } from './demands.ts'
@@ -18,20 +18,19 @@ export function toolsFor(
   facts: Facts,
   demands: Demands,
 ): { tools: Definition[]; kept: readonly Kept[] } {
-  const { partition, state, settings, capability } = context
+  const { partition, state, settings, isFixed } = context
   if (!wire)
     return { tools: definitions([...partition.immediate, ...sorted(partition.deferred)]), kept: state.kept }
   const open = toolsToUndefer(context, wire, facts, demands)
-  const isFixed = settings.tombstones || capability.boundThinking
   const names = new Set([...wire.declared(facts)].filter((name) => !open.has(name)))
-  const current = [...currentTools(partition, names), ...(isFixed ? openTools(partition, open) : [])]
-  const merged = mergeKept(state.kept, current, isFixed)
-  const sent = isFixed ? inOrder(merged, names) : current
+  const current = currentTools(partition, names, open)
+  const kept = mergeKept(state.kept, current, isFixed)
+  const sent = isFixed ? inOrder(kept, names) : current
   const inPlace = (isDeferred: boolean) =>
     sent.filter(({ place }) => (place === 'deferred') === isDeferred).map(({ definition }) => definition)
   const isUnloaded = ({ name }: PoolTool) => !names.has(name) && !facts.loaded.has(name) && !open.has(name)
   const tools = wire.declare({
-    immediate: [...inPlace(false), ...(isFixed ? [] : definitions(entriesOf(partition, open)))],
+    immediate: inPlace(false),
     loaded: inPlace(true),
     unloaded: () => {
       const all = sorted(partition.deferred).filter(isUnloaded)
@@ -44,73 +43,82 @@ export function toolsFor(
       return definitions(all.slice(0, maxTools))
     },
   })
-  return { tools, kept: isFixed ? fixSent(merged, sent) : merged }
+  return { tools, kept: isFixed ? fixed(kept, sent) : kept }
+}
+
+/** Returns the names of the tools whose definitions a request lets the model read: the answer to what it sees. */
+export function shownBy(wire: Wire, tools: readonly Definition[], facts: Facts): readonly string[] {
+  const { loaded } = facts
+  const unseen = wire.unseen(facts)
+  const isSeen = (name: string) => loaded.has(name) && !unseen.includes(name)
+  const shown: string[] = []
+  for (const { name, defer_loading } of tools) if (defer_loading !== true || isSeen(name)) shown.push(name)
+  if (!wire.callsByName)
+    for (const name of loaded) if (isSeen(name) && !shown.includes(name)) shown.push(name)
+  return shown
+}
+
+/** Returns the names of the tools that were sent with a definition in front of the messages, if these stay there (N5). */
+export function openNames({ kept }: State): string[] {
+  return kept.filter(({ place }) => place !== 'deferred').map(({ definition }) => definition.name)
 }
 
 /** Keeps the definitions that a search has just loaded: a tool may be removed before the next request. */
 export function keepFound(kept: readonly Kept[], found: readonly PoolTool[]): readonly Kept[] {
-  return mergeKept(
-    kept,
-    found.map((entry) => keep(entry, 'deferred')),
-    false,
-  )
+  const known = new Set(kept.map(({ definition }) => definition.name))
+  const added = found.filter(({ name }) => !known.has(name)).map(keepDeferred)
+  return added.length > 0 ? [...kept, ...added] : kept
 }
 
+/** Returns the tools of the pool to send: immediate ones, undeferred ones, and loaded ones in the order of loading. */
 function currentTools(
   { pool, immediate, deferredNames }: ToolPartition,
   loaded: ReadonlySet<string>,
+  open: ReadonlySet<string>,
 ): Kept[] {
-  const deferred = [...loaded].filter((name) => deferredNames.has(name)).map((name) => pool.byName.get(name))
+  const entries = (names: Iterable<string>) => [...names].flatMap((name) => pool.byName.get(name) ?? [])
   return [
-    ...immediate.map((entry) => keep(entry, entry.server === undefined ? 'built-in' : 'mcp')),
-    ...deferred.flatMap((entry) => (entry ? [keep(entry, 'deferred')] : [])),
+    ...[...immediate, ...entries(open)].map(keepOpen),
+    ...entries([...loaded].filter((name) => deferredNames.has(name))).map(keepDeferred),
   ]
-}
-
-function openTools(partition: ToolPartition, open: ReadonlySet<string>): Kept[] {
-  return entriesOf(partition, open).map((entry) =>
-    keep(entry, entry.server === undefined ? 'built-in' : 'mcp'),
-  )
-}
-
-function entriesOf({ pool }: ToolPartition, names: ReadonlySet<string>): PoolTool[] {
-  return [...names].flatMap((name) => pool.byName.get(name) ?? [])
 }
 
 function definitions(tools: readonly PoolTool[]): Definition[] {
   return tools.map(({ definition }) => definition)
 }
 
-function keep({ definition }: PoolTool, place: ToolSection): Kept {
-  return { definition, place }
+function keepOpen({ definition, server }: PoolTool): Kept {
+  return { definition, place: server === undefined ? 'built-in' : 'mcp' }
+}
+
+function keepDeferred({ definition }: PoolTool): Kept {
+  return { definition, place: 'deferred' }
 }
 
 /**
- * Keeps definitions that must not change any more byte for byte; others follow the pool. Loaded tools are kept for every
- * model, so that a removed one is still available when the conversation moves to a model that needs it.
+ * If `isFixed`, what was sent stays byte for byte, and in front of the messages if it was there; otherwise definitions
+ * follow the pool. Loaded tools are kept for every model, so that a removed one is still available when the conversation
+ * moves to a model that needs it.
  */
 function mergeKept(old: readonly Kept[], current: readonly Kept[], isFixed: boolean): readonly Kept[] {
-  const merged = new Map(old.map((entry) => [entry.definition.name, entry]))
-  for (const { definition, place } of current) {
+  const merged = new Map<string, Kept>()
+  for (const entry of old) merged.set(entry.definition.name, entry)
+  let isChanged = false
+  for (const entry of current) {
+    const { definition, place } = entry
+    if (!isFixed && place !== 'deferred') continue
     const known = merged.get(definition.name)
-    if (!isFixed && !known?.isFixed && place !== 'deferred') continue
-    const stays = known && (isFixed || known.isFixed)
-    const next = {
-      definition: stays ? known.definition : definition,
-      place: stays && known.place !== 'deferred' ? known.place : place,
-      isFixed: isFixed || known?.isFixed === true,
-    }
-    const isSame =
-      known?.definition === next.definition && known.place === next.place && known.isFixed === next.isFixed
-    if (!isSame) merged.set(definition.name, next)
+    const stays = known && (isFixed || known.isFixed || known.definition === definition)
+    if (stays && (known.place !== 'deferred' || place === 'deferred')) continue
+    merged.set(definition.name, stays ? { ...known, place } : entry)
+    isChanged = true
   }
-  const kept = [...merged.values()]
-  return kept.length === old.length && kept.every((entry, index) => entry === old[index]) ? old : kept
+  return isChanged ? [...merged.values()] : old
 }
 
-/** Fixes the definitions that were sent, also of tools that were removed before. */
-function fixSent(kept: readonly Kept[], sent: readonly Kept[]): readonly Kept[] {
-  const loose = new Set(sent.filter(({ isFixed }) => isFixed !== true))
+/** Marks the definitions that were sent, also of tools that were removed before. */
+function fixed(kept: readonly Kept[], sent: readonly Kept[]): readonly Kept[] {
+  const loose = new Set(sent.filter(({ isFixed }) => !isFixed))
   return loose.size === 0
     ? kept
     : kept.map((entry) => (loose.has(entry) ? { ...entry, isFixed: true } : entry))

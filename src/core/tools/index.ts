@@ -4,6 +4,13 @@ export { cleanTexts } from './clean-definition.ts'
 export { compactDefinition } from './compact.ts'
 export { fitTools } from './fit.ts'
 export { clashName, mcpName, serverOfName } from './names.ts'
-export { applyPolicy, codingAgentPolicy, oddMark, partitionTools, type ToolPolicy } from './policy.ts'
+export {
+  applyPolicy,
+  codingAgentPolicy,
+  oddMark,
+  partitionTools,
+  type ToolPolicy,
+  undefer,
+} from './policy.ts'
 export { buildPool, checkTool, type PoolOptions, readAhead, serverOf } from './pool.ts'
 export { withOwnNames } from './property-names.ts'

@@ -35,6 +35,24 @@ export function partitionTools(
   return partition
 }
 
+/** Moves the tools with these names to the immediate ones. */
+export function undefer(partition: ToolPartition, names: readonly string[]): ToolPartition {
+  const { pool, immediate, deferred, deferredNames } = partition
+  const open = new Set(names.filter((name) => deferredNames.has(name)))
+  if (open.size === 0) return partition
+  const key = JSON.stringify([...open])
+  const known = undeferred.get(partition)
+  if (known?.key === key) return known.partition
+  const moved = {
+    pool,
+    immediate: [...immediate, ...deferred.filter(({ name }) => open.has(name))].sort(byOriginThenName),
+    deferred: deferred.filter(({ name }) => !open.has(name)),
+    deferredNames: new Set([...deferredNames].filter((name) => !open.has(name))),
+  }
+  undeferred.set(partition, { key, partition: moved })
+  return moved
+}
+
 /** Returns a tool's own `alwaysLoad`, for an MCP tool also from `_meta`; ignores values of other types. */
 function ownAlwaysLoad(tool: Tool): boolean | undefined {
   return [tool.alwaysLoad, tool._meta?.[ALWAYS_LOAD]].find((value) => typeof value === 'boolean') as
@@ -95,6 +113,8 @@ export function applyPolicy<Given extends Tool>(tools: readonly Given[], policy:
 type Remembered = { readonly key: string; readonly partition: ToolPartition }
 
 const remembered = new WeakMap<Pool, Remembered>()
+/** By the partition that they were moved in. */
+const undeferred = new WeakMap<ToolPartition, Remembered>()
 
 /** Returns a key of everything that may differ between two splits of one pool. */
 function splitKey(pool: Pool, servers: Servers, isHidden?: (tool: Tool) => boolean): string {
