@@ -82,3 +82,41 @@ test('the remark that more tools matched is not taken for the words of the user'
   expect(JSON.stringify(seen.at(-1)?.request.messages)).toContain('more tools matched')
   expect(answer?.join('\n')).toContain('Found github_create_')
 })
+
+test("N4 the user's words after a call stay there, though a hidden search is restored beside the call", async () => {
+  const seen: ObservedRequest[] = []
+  const upstream = upstreamOf('native', { ...script, boundThinking: false }, (one) => seen.push(one))
+  const { client } = await start(upstream, { mode: 'shelve' })
+  const call = (id: string, name: string): Anthropic.MessageParam[] => [
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'Hm.', signature: 's' },
+        { type: 'tool_use', id, name, input: {} },
+      ],
+    },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }] },
+  ]
+  const stop: Anthropic.MessageParam = { role: 'user', content: 'STOP. Run the tests instead.' }
+  const begin: Anthropic.MessageParam = { role: 'user', content: 'go' }
+  const messages = [begin, ...call('1', 'github_create_issue'), stop, ...call('2', 'bash')]
+  const bash = { name: 'bash', input_schema: { type: 'object' as const } }
+  const settings = { model: 'claude-opus-4-8', max_tokens: 2048, thinking }
+  await client.messages.create({ ...settings, tools: [...tools, bash], messages })
+  expect(JSON.stringify(seen[0]?.request.messages)).toContain('tool_reference')
+  expect(seen[0]?.request.messages.slice(-3)).toEqual([stop, ...call('2', 'bash')])
+})
+
+test('N5 a client that edits a message or adds a tool that is always sent is answered', async () => {
+  const { client } = await start(upstreamOf('native', script), { mode: 'shelve' })
+  const settings = { model: BOUND, thinking, max_tokens: 2048 }
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'look' }]
+  const first = await client.messages.create({ ...settings, tools, messages })
+  messages.push({ role: 'assistant', content: first.content }, { role: 'user', content: 'hello' })
+  const bash = { name: 'bash', input_schema: { type: 'object' as const } }
+  const second = await client.messages.create({ ...settings, tools: [...tools, bash], messages })
+  messages[0] = { role: 'user', content: 'look elsewhere' }
+  messages.push({ role: 'assistant', content: second.content }, { role: 'user', content: 'hello again' })
+  const third = await client.messages.create({ ...settings, tools: [...tools, bash], messages })
+  expect([second, third].map(({ stop_reason }) => stop_reason)).toEqual(['end_turn', 'end_turn'])
+})
