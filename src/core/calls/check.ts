@@ -70,10 +70,7 @@ export function checkCall(
       ? `\nThis tool's schema was not sent to you. ${wire.howToLoad(name)}, then call it again.`
       : ''
   const fault = inputFault(entry, input, settings.validate)
-  if (fault !== undefined) {
-    const again = call.name === settings.callTool && wire ? wholeAgain(entry, wire) : ''
-    return refuse(call, fault + (remedy || again))
-  }
+  if (fault !== undefined) return refuse(call, fault + (remedy || wholeAgain(entry, partition, wire)))
   if (remedy && settings.unloadedCalls === 'refuse') return refuse(call, `"${name}" was not run.${remedy}`)
   return undefined
 }
@@ -86,7 +83,8 @@ function wasShown({ search, shown }: State, name: string, { deferredNames }: Too
 }
 
 /** Returns the whole definition of a tool of which the model may have seen only the compact form. */
-function wholeAgain({ name, json }: PoolTool, wire: Wire): string {
+function wholeAgain({ name, json }: PoolTool, { deferredNames }: ToolPartition, wire?: Wire): string {
+  if (!wire || wire.callsByName || !deferredNames.has(name)) return ''
   return json.length <= MAX_DEFINITION_LENGTH
     ? `\nIts whole definition: ${json}`
     : `\n${wire.howToLoad(name)} for its whole definition, then call it again.`
