@@ -4,6 +4,7 @@
 import { type PriceTable, readPrices } from '../core/figures/index.ts'
 import { CHARACTERS_PER_TOKEN, describePool, type OpenTrace, type Rank } from '../core/index.ts'
 import { countTokens, readingOf } from '../core/oracle/index.ts'
+import { textOf } from '../lib/index.ts'
 import { type Slice, startTimer, yieldIfOver } from '../node/index.ts'
 import { rankers as rankersByName } from '../rankers/index.ts'
 import { type ClientWork, createClientWork } from '../users/index.ts'
@@ -103,7 +104,7 @@ export type ReplyOptions = {
 /** What the plan needs to know about a request that was converted from the client's API. */
 export type InboundFacts = Pick<
   InboundRequest,
-  'unconvertible' | 'needsOwnApi' | 'optional' | 'remedy' | 'hidesSearches' | 'refersToStored'
+  'unconvertible' | 'needsOwnApi' | 'optional' | 'remedy' | 'hidesSearches' | 'cannotPass'
 > & {
   readonly api: ApiName
 }
@@ -149,7 +150,8 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
   return {
     upstream,
     openTrace: options.openTrace,
-    async reply(request, replyOptions) {
+    async reply(sent, given) {
+      const { request, replyOptions } = withinAllowed(upstream, sent, given)
       const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, sampled: undefined }
@@ -168,7 +170,8 @@ export function createMessagesGateway(options: MessagesGatewayOptions): Messages
       return { outcome, sampled: keepInexpressible(parts, sampled, request, replyOptions) }
     },
 
-    async count(request, replyOptions) {
+    async count(sent, given) {
+      const { request, replyOptions } = withinAllowed(upstream, sent, given)
       const started = await start(parts, request, replyOptions)
       const { plan, outcome } = started
       if (plan.mode === 'pass') return { outcome, answer: undefined }
@@ -198,6 +201,25 @@ function createParts(options: MessagesGatewayOptions) {
     conversations: createConversations(),
     longResults: options.resultBudget ? createLongResults(options.resultBudget) : undefined,
     shelves: createClientShelves({ rank: rankers.own, keep, timer: startTimer, notify, contextWindow }),
+  }
+}
+
+/**
+ * Leaves out the tools that the client does not allow now, unless the upstream can be told so itself: then the list stays as
+ * it is, and with it the cached prompt.
+ */
+function withinAllowed(upstream: Upstream, request: MessagesRequest, replyOptions: ReplyOptions) {
+  const { call, inbound = MESSAGES, setting } = replyOptions
+  const { barred } = call.terms ?? {}
+  const { maxTools = Number.POSITIVE_INFINITY } = upstream.wireFor(request.model)
+  const { tools = [] } = request
+  const takesAllowed = upstream.api === 'responses' || upstream.api === inbound.api
+  if (!barred || setting.mode === 'pass' || (takesAllowed && tools.length <= maxTools))
+    return { request, replyOptions }
+  const terms = call.terms && { ...call.terms, barred: undefined }
+  return {
+    request: { ...request, tools: tools.filter(({ name }) => !barred.has(textOf(name))) },
+    replyOptions: { ...replyOptions, call: { ...call, terms }, inbound: { ...inbound, cannotPass: true } },
   }
 }
 
@@ -234,6 +256,7 @@ async function start(parts: Parts, sent: MessagesRequest, replyOptions: ReplyOpt
       trace: outcome.trace,
       longResults: parts.longResults,
       slice: replyOptions.slice,
+      barred: replyOptions.call.terms?.barred,
     }))
   await yieldIfOver(replyOptions.slice)
   const contract = plan.mode === 'off' ? withEverythingLoaded(withoutCarriedIds(request)) : request
@@ -251,7 +274,7 @@ async function gatherFacts(
     throw refuseUnconvertible(needsOwnApi, { api: inbound.api })
   const isDeferring = !hidesSearches && usesDeferral(request)
   const wire = wireFor(request, upstream.wireFor(request.model))
-  const isReadable = (wire.wire === 'native' || !hasTraces(request)) && !inbound.refersToStored
+  const isReadable = (wire.wire === 'native' || !hasTraces(request)) && !inbound.cannotPass
   const isPassable = upstream.origin !== undefined && upstream.api === inbound.api && isReadable
   if (unconvertible !== undefined && !isPassable) throw refuseUnconvertible(unconvertible, inbound)
   const facts = { setting, wire, isDeferring, isPassable, unconvertible, hidesSearches }

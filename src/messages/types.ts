@@ -29,6 +29,8 @@ export type ClientTerms = {
   readonly settings: Fields
   /** Tool definitions by their name inside the gateway: freeform tools, hosted tools and the like. */
   readonly tools: ReadonlyMap<string, Fields>
+  /** Names of tools that `allowed_tools` leaves out: they stay in the list, but may not be called now. */
+  readonly barred?: ReadonlySet<string> | undefined
 }
 
 /** Headers, abort signal and terms of a request to an upstream. */

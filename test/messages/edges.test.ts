@@ -1,7 +1,7 @@
 // What each of the three upstreams gets of what each of the three client APIs can say: kept, said otherwise, or refused;
 // never gone without a word (X3).
 import { describe, expect, test } from 'vitest'
-import { type Fields, fieldsOf } from '../../src/lib/index.ts'
+import { type Fields, fieldsOf, listOf } from '../../src/lib/index.ts'
 import type { ApiName, HttpAnswer } from '../../src/messages/index.ts'
 import {
   createChatUpstream,
@@ -635,3 +635,85 @@ function eventsIn({ answer: { text } }: Asked): Fields[] {
   const data = [...String(text).matchAll(/^data: (\{.*)$/gm)]
   return data.map(([, json = '']) => JSON.parse(json) as Fields)
 }
+
+describe('allowed_tools', () => {
+  const many = (count: number) => Array.from({ length: count }, (_, index) => `tool_${index}`)
+  const allowing = (client: ApiName, count: number, allowed: readonly string[], mode = 'auto'): Fields => {
+    if (client === 'responses')
+      return {
+        tools: many(count).map((name) => rfn(name)),
+        tool_choice: {
+          type: 'allowed_tools',
+          mode,
+          tools: allowed.map((name) => ({ type: 'function', name })),
+        },
+      }
+    const tools = allowed.map((name) => ({ type: 'function', function: { name } }))
+    return {
+      tools: many(count).map((name) => fn(name)),
+      tool_choice: { type: 'allowed_tools', allowed_tools: { mode, tools } },
+    }
+  }
+  const namesIn = (sent: Fields | undefined) =>
+    listOf(sent?.tools)
+      .map(fieldsOf)
+      .map(({ name, function: called }) => name ?? fieldsOf(called).name)
+  const pairs = (['chat', 'responses'] as const).flatMap((client) =>
+    (['messages', 'chat', 'responses'] as const).map((upstream) => [client, upstream] as const),
+  )
+
+  test.each(pairs)(
+    'of 150 tools the two are offered, to an upstream that takes 128 (%s, %s)',
+    async (client, upstream) => {
+      const ask = await between(upstream)
+      const { status, sent } = await ask(client, allowing(client, 150, ['tool_1', 'tool_140'], 'required'))
+      expect([status, namesIn(sent[0])]).toEqual([200, ['tool_1', 'tool_140']])
+      const choice = sent[0]?.tool_choice
+      expect(choice).toEqual(upstream === 'messages' ? { type: 'any' } : 'required')
+    },
+  )
+
+  test.each(pairs)(
+    'the list stays as it is where the upstream knows them, too (%s, %s)',
+    async (client, upstream) => {
+      const isKnown = client === upstream || upstream === 'responses'
+      for (const mode of ['auto', 'off']) {
+        const ask = await between(upstream, { mode })
+        const one = (await ask(client, allowing(client, 20, ['tool_1']))).sent[0]
+        const other = (await ask(client, allowing(client, 20, ['tool_2', 'tool_3'], 'required'))).sent[0]
+        expect(namesIn(one)).toEqual(isKnown ? many(20) : ['tool_1'])
+        expect(JSON.stringify(one?.tools) === JSON.stringify(other?.tools)).toBe(isKnown)
+        if (isKnown)
+          expect(other?.tool_choice).toEqual(
+            allowing(upstream, 20, ['tool_2', 'tool_3'], 'required').tool_choice,
+          )
+      }
+    },
+  )
+
+  test.each([
+    ['chat', 'gpt-4o'],
+    ['responses', 'gpt-4o'],
+    ['responses', 'gpt-5.4'],
+  ] as const)('of shelved tools only they are found and called (%s, %s)', async (client, model) => {
+    const call = (name: string, input: Fields) => ({ id: 'c1', name, arguments: JSON.stringify(input) })
+    const search = call('ToolSearch', { query: 'select:tool_1,tool_2' })
+    const choices = [
+      {
+        index: 0,
+        message: { tool_calls: [{ id: 'c1', type: 'function', function: search }] },
+        finish_reason: 'tool_calls',
+      },
+    ]
+    const output = [{ type: 'function_call', call_id: 'c1', ...search }]
+    const ask = await between(client, { mode: 'shelve', reply: { ...OK[client], choices, output } })
+    const { sent } = await ask(client, { model, ...allowing(client, 20, ['tool_2']) })
+    const last = JSON.stringify(sent[1])
+    expect(last).toContain('"name":"tool_2"')
+    expect(last).not.toContain('"name":"tool_1"')
+    // Tools that OpenAI's own search loads cannot be allowed by name.
+    if (model === 'gpt-4o')
+      expect(JSON.stringify(sent[1]?.tool_choice)).toMatch(/allowed_tools.*ToolSearch.*tool_2/)
+    else expect(sent[1]).not.toHaveProperty('tool_choice')
+  })
+})

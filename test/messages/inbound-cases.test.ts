@@ -761,6 +761,6 @@ it('items are found by their owner, until newer ones need the room', () => {
     { id: 'said', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello.' }] },
   ])
   expect(refer('said')[0]).toContain('Hello.')
-  expect(refer('said')[2]).toContain('"refersToStored":true')
+  expect(refer('said')[2]).toContain('"cannotPass":true')
   expect(refer('gone')[2]).toContain('does not know the item')
 })

@@ -209,12 +209,12 @@ describe('a request inside', () => {
     expect(request({ tools: [fn('a'), fn('b')], tool_choice: choice }).tool_choice).toEqual(expected)
   })
 
-  test('allowed tools hide the others, and calls one at a time are asked for', () => {
+  test('allowed tools do not change the list, and calls one at a time are asked for', () => {
     const choice = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [fn('b')] } }
     const { tools, tool_choice } = request({
       ...{ tools: [fn('a'), fn('b')], tool_choice: choice, parallel_tool_calls: false },
     })
-    expect(tools?.map(({ name }) => name)).toEqual(['b'])
+    expect(tools?.map(({ name }) => name)).toEqual(['a', 'b'])
     expect(tool_choice).toEqual({ type: 'any', disable_parallel_tool_use: true })
   })
 

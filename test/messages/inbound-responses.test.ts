@@ -322,11 +322,12 @@ describe('tools', () => {
     )
   })
 
-  test('a list of allowed tools hides the others', () => {
+  test('a list of allowed tools leaves out the others, but not deferred ones', () => {
     const tool_choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'b' }] }
-    const given = request({ tools: [fn('a'), fn('b'), fn('c', { defer_loading: true })], tool_choice })
-    expect(given.tools?.map(({ name }) => name)).toEqual(['b', 'c'])
-    expect(given.tool_choice).toEqual({ type: 'any' })
+    const given = read({ tools: [fn('a'), fn('b'), fn('c', { defer_loading: true })], tool_choice })
+    expect(given.request.tools?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+    expect([...(given.terms?.barred ?? [])]).toEqual(['a'])
+    expect(given.request.tool_choice).toEqual({ type: 'any' })
   })
 
   test('a tool that OpenAI runs cannot be forced elsewhere', () => {

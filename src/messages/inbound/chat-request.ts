@@ -13,7 +13,7 @@ import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { fromChatMessages } from './chat-messages.ts'
 import { createChatWriter } from './chat-reply.ts'
 import { fromFreeform } from './freeform.ts'
-import { numberIn, refuseTooMany } from './openai-content.ts'
+import { barredBy, numberIn, refuseTooMany, type ToolChoice } from './openai-content.ts'
 import { toThinking } from './thinking.ts'
 import { insideName } from './tool-names.ts'
 import type { InboundRequest } from './types.ts'
@@ -27,7 +27,8 @@ export function readChatRequest(body: Fields): InboundRequest {
     throw wrong('tools: send a list of objects')
   refuseTooMany('messages', countOf(listOf(messages) as readonly Fields[]))
   const tools = fromChatTools(listOf(body.tools) as readonly Fields[])
-  const request = toMessagesRequest(body, tools)
+  const choice = fromToolChoice(body, tools)
+  const request = toMessagesRequest(body, tools, choice)
   const options = {
     model,
     isStream: stream === true,
@@ -37,16 +38,15 @@ export function readChatRequest(body: Fields): InboundRequest {
   }
   return {
     request,
-    terms: termsOf(body, tools),
+    terms: { ...termsOf(body, tools), barred: choice.barred },
     unconvertible: unconvertibleIn(body, tools),
     hidesSearches: tools.hasSearch,
     reply: () => createChatWriter(options),
   }
 }
 
-function toMessagesRequest(body: Fields, tools: ChatTools): MessagesRequest {
+function toMessagesRequest(body: Fields, { list }: ChatTools, { field }: ToolChoice): MessagesRequest {
   const { system, messages } = fromChatMessages(listOf(body.messages) as readonly Fields[])
-  const choice = fromToolChoice(body, tools)
   const format = fieldsOf(body.response_format)
   const instructions = [system, format.type === 'json_object' ? JSON_ONLY : ''].filter(Boolean).join('\n\n')
   const thinking = toThinking(effortOf(body))
@@ -57,7 +57,7 @@ function toMessagesRequest(body: Fields, tools: ChatTools): MessagesRequest {
     ...omitFields(thinking, 'output_config'),
     ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
     ...(instructions === '' ? {} : { system: instructions }),
-    ...(tools.list.length > 0 ? { tools: choice.tools, ...choice.field } : {}),
+    ...(list.length > 0 ? { tools: list, ...field } : {}),
     messages,
   }
 }
@@ -161,33 +161,33 @@ const fromChatTool = oncePerFrozen((tool: Fields): Fields => {
 
 const EMPTY_SCHEMA = { type: 'object', properties: {} }
 
-type Choice = { readonly tools: readonly Fields[]; readonly field: Fields }
-
-/** Converts `tool_choice`; a list of allowed tools hides the others. Mistral's name for `required` is `any`. */
+/** Converts `tool_choice`. Mistral's name for `required` is `any`. */
 function fromToolChoice(
   { tool_choice: choice, parallel_tool_calls: isParallel }: Fields,
   { list }: ChatTools,
-): Choice {
+): ToolChoice {
   const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
   const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
   const required = { tool_choice: { type: 'any', ...single } }
-  if (!isGiven(choice) || choice === 'auto') return { tools: list, field: auto }
-  if (choice === 'none') return { tools: list, field: { tool_choice: { type: 'none' } } }
+  if (!isGiven(choice) || choice === 'auto') return { field: auto }
+  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
   if (list.length === 0) throw wrongChoice('there are no tools')
-  if (choice === 'required' || choice === 'any') return { tools: list, field: required }
+  if (choice === 'required' || choice === 'any') return { field: required }
   if (!isFields(choice)) throw wrongChoice(`"${String(choice).slice(0, 40)}" is not known`)
   const { type, allowed_tools: given } = choice
   if (type === 'allowed_tools') {
     const allowed = fieldsOf(given)
-    const names = new Set(listOf(allowed.tools).map((tool) => nameIn(fieldsOf(tool))))
-    const tools = list.filter(({ name }) => names.has(textOf(name)))
-    if (tools.length === 0) throw wrongChoice('none of the allowed tools is in "tools"')
-    return { tools, field: allowed.mode === 'required' ? required : auto }
+    const barred = barredBy(
+      listOf(allowed.tools).map((tool) => nameIn(fieldsOf(tool))),
+      list,
+    )
+    if (barred.size === list.length) throw wrongChoice('none of the allowed tools is in "tools"')
+    return { barred, field: allowed.mode === 'required' ? required : auto }
   }
   const name = nameIn(choice)
   if (!list.some((tool) => tool.name === name))
     throw wrongChoice(`there is no tool "${name.slice(0, 80)}" in "tools"`)
-  return { tools: list, field: { tool_choice: { type: 'tool', name, ...single } } }
+  return { field: { tool_choice: { type: 'tool', name, ...single } } }
 }
 
 function nameIn(tool: Fields): string {

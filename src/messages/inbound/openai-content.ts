@@ -14,6 +14,25 @@ export function refuseTooMany(field: 'messages' | 'input', count: number): void 
   throw refuseRequest(400, 'invalid_request_error', message)
 }
 
+/** A converted `tool_choice`. */
+export type ToolChoice = {
+  /** The request's `tool_choice`, if it needs one. */
+  readonly field: Fields
+  /** Names of tools that a list of allowed tools leaves out. */
+  readonly barred?: ReadonlySet<string> | undefined
+  /** The choice, if only the provider can follow it. */
+  readonly unconvertible?: string | undefined
+}
+
+/** Returns the names that a list of allowed tools leaves out. It cannot name deferred and search tools, which stay. */
+export function barredBy(allowed: readonly string[], tools: readonly Fields[]): ReadonlySet<string> {
+  const names = new Set(allowed)
+  const open = tools.filter(
+    ({ type, defer_loading: deferral }) => type === undefined && deferral === undefined,
+  )
+  return new Set(open.map(({ name }) => textOf(name)).filter((name) => !names.has(name)))
+}
+
 /** Reads a setting that must be a number; returns undefined if it is missing or null. */
 export function numberIn(body: Fields, field: 'temperature' | 'top_p'): number | undefined {
   const value = body[field] ?? undefined

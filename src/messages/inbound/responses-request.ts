@@ -2,12 +2,12 @@
 import { type Fields, fieldsOf, isFields, listOf, omitFields, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
 import type { ClientTerms } from '../types.ts'
-import { numberIn, refuseTooMany } from './openai-content.ts'
+import { numberIn, refuseTooMany, type ToolChoice } from './openai-content.ts'
 import { holdsResult } from './responses-blocks.ts'
 import { fromItems, startOf, typeOf } from './responses-items.ts'
 import { asksForSummary } from './responses-reasoning.ts'
 import { createResponsesWriter } from './responses-reply.ts'
-import { fromToolChoice, type ToolChoice } from './responses-tool-choice.ts'
+import { fromToolChoice } from './responses-tool-choice.ts'
 import { type ToolTable, toolTable } from './responses-tools.ts'
 import type { StoredItems } from './stored-items.ts'
 import { toThinking } from './thinking.ts'
@@ -31,12 +31,15 @@ export function readResponsesRequest(sent: Fields, stored?: StoredItems): Inboun
   const instructions = [textOf(body.instructions), ...system].filter((text) => text !== '').join('\n\n')
   return {
     request: { model, ...settingsOf(body, instructions, table, choice), messages },
-    terms: termsOf({ ...body, instructions: instructions === '' ? undefined : instructions }, table),
+    terms: {
+      ...termsOf({ ...body, instructions: instructions === '' ? undefined : instructions }, table),
+      barred: choice.barred,
+    },
     unconvertible: unconvertibleIn(body, items) ?? choice.unconvertible,
     needsOwnApi: ownPartIn(table, items),
     optional: [...table.hosted].filter((type) => OPTIONAL.test(type)).join(', '),
     hidesSearches: table.hidesSearches,
-    refersToStored: body !== sent,
+    cannotPass: body !== sent,
     reply: () => createResponsesWriter({ body, model, table, stored }),
   }
 }
@@ -169,7 +172,7 @@ function settingsOf(body: Fields, instructions: string, table: ToolTable, choice
     ...omitFields(thinking, 'output_config'),
     ...(Object.keys(outputConfig).length > 0 ? { output_config: outputConfig } : {}),
     ...(system === '' ? {} : { system }),
-    ...(choice.tools.length > 0 ? { tools: choice.tools, ...choice.field } : {}),
+    ...(table.list.length > 0 ? { tools: table.list, ...choice.field } : {}),
     ...(body.stream === true ? { stream: true } : {}),
   }
 }

@@ -1,17 +1,8 @@
 // Converts `tool_choice` and `parallel_tool_calls` of a Responses request.
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { refuseRequest } from '../errors.ts'
+import { barredBy, type ToolChoice } from './openai-content.ts'
 import type { ToolTable } from './responses-tools.ts'
-
-/** A converted choice. */
-export type ToolChoice = {
-  /** The tools that may be called, and all deferred ones. */
-  readonly tools: readonly Fields[]
-  /** The request's `tool_choice`, if it needs one. */
-  readonly field: Fields
-  /** The choice, if only OpenAI can follow it. */
-  readonly unconvertible?: string | undefined
-}
 
 /** Converts the two fields. */
 export function fromToolChoice(
@@ -21,24 +12,18 @@ export function fromToolChoice(
   const single = isParallel === false ? { disable_parallel_tool_use: true } : {}
   const auto: Fields = isParallel === false ? { tool_choice: { type: 'auto', ...single } } : {}
   const required = { tool_choice: { type: 'any', ...single } }
-  if (choice === undefined || choice === null || choice === 'auto') return { tools: table.list, field: auto }
-  if (choice === 'none') return { tools: table.list, field: { tool_choice: { type: 'none' } } }
-  if (choice === 'required') return { tools: table.list, field: required }
+  if (choice === undefined || choice === null || choice === 'auto') return { field: auto }
+  if (choice === 'none') return { field: { tool_choice: { type: 'none' } } }
+  if (choice === 'required') return { field: required }
   if (!isFields(choice)) throw wrong(`"${String(choice).slice(0, 40)}" is not known`)
   if (choice.type === 'allowed_tools') {
-    const names = new Set(listOf(choice.tools).map((tool) => nameIn(fieldsOf(tool), table)))
-    // A list of allowed tools hides the others. It cannot name deferred and search tools, which stay.
-    const isOpen = ({ type, defer_loading: isDeferred }: Fields) =>
-      type === undefined && isDeferred === undefined
-    const tools = table.list.filter((tool) => !isOpen(tool) || names.has(textOf(tool.name)))
-    return { tools, field: choice.mode === 'required' ? required : auto }
+    const allowed = listOf(choice.tools).map((tool) => nameIn(fieldsOf(tool), table))
+    return { barred: barredBy(allowed, table.list), field: choice.mode === 'required' ? required : auto }
   }
   const name = nameIn(choice, table)
-  if (table.tools.has(name))
-    return { tools: table.list, field: { tool_choice: { type: 'tool', name, ...single } } }
+  if (table.tools.has(name)) return { field: { tool_choice: { type: 'tool', name, ...single } } }
   if (table.hosted.has(textOf(choice.type)))
     return {
-      tools: table.list,
       field: {},
       unconvertible: `tool_choice: ${textOf(choice.type)}, which only OpenAI runs`,
     }

@@ -30,8 +30,8 @@ export type InboundRequest = {
   readonly optional?: string | undefined
   /** What to send instead of it; "Leave it out" if omitted. */
   readonly remedy?: string | undefined
-  /** The client refers to items that only this gateway knows, so that the upstream cannot read the client's own request. */
-  readonly refersToStored?: boolean | undefined
+  /** The upstream cannot take the client's own request, which for example refers to items that only this gateway knows. */
+  readonly cannotPass?: boolean | undefined
   /** The client defers tools and expects the gateway to search them, but its API cannot express searches. */
   readonly hidesSearches?: boolean | undefined
   /** Creates the writer for the reply. */

@@ -52,13 +52,15 @@ export type LiftOptions = {
   /** Replaces long results by previews; undefined if they stay whole. */
   readonly longResults: LongResults | undefined
   readonly slice?: Slice | undefined
+  /** Names of tools that no search may find. */
+  readonly barred?: ReadonlySet<string> | undefined
 }
 
 /** Prepares a request with its tools on the shelf. */
 export async function lift(
   request: MessagesRequest,
   { shelf: client, restoring }: RequestShelf,
-  { conversations, trace, longResults, slice }: LiftOptions,
+  { conversations, trace, longResults, slice, barred }: LiftOptions,
 ): Promise<Shelved> {
   const { own, deferred, shelf: tools } = client
   // A tool of the client with the same name is the client's own.
@@ -79,6 +81,9 @@ export async function lift(
   // on its messages alone.
   if (first.history.length === messages.length) conversations.keep(fork, place)
   for (const message of first.request.messages) Object.freeze(message)
+  const searchable = barred
+    ? tools.fork({ hide: { tool: ({ name }) => barred.has(name), server: () => false } })
+    : tools
   const contractOf = (prepared: { readonly request: unknown }) => prepared.request as MessagesRequest
   return {
     loaded: first.loaded,
@@ -87,7 +92,7 @@ export async function lift(
     // The extra turns belong to this request only, not to the kept conversation.
     prepare: async (extra) =>
       contractOf(extra.length === 0 ? first : await prepare(tools.fork({ isSubAgent: false }), extra)),
-    search: (input) => tools.search(input, { trace }),
+    search: (input) => searchable.search(input, { trace }),
     read: results && ((input, pause) => results.read(request.messages, input, pause)),
   }
 }

@@ -5,7 +5,7 @@ import type { ClientTerms, MessagesRequest } from '../types.ts'
 import { plainTool } from '../wire/index.ts'
 import { toMessages } from './chat-messages.ts'
 import type { Dialect } from './dialects.ts'
-import { type Names, namesOf } from './openai.ts'
+import { allowedTools, type Names, namesOf } from './openai.ts'
 import { fitSettings } from './settings.ts'
 import type { Thoughts } from './thoughts.ts'
 
@@ -24,7 +24,7 @@ export function toChatRequest(
     // A client that speaks Chat Completions itself knows best what its server takes.
     ...(terms?.api === 'chat' ? terms.settings : settingsOf(request, dialect)),
     ...(request.stream === true ? { stream: true, stream_options: { include_usage: true } } : {}),
-    ...(tools.length > 0 ? { ...toToolChoice(fieldsOf(request.tool_choice), names), tools } : {}),
+    ...(tools.length > 0 ? { ...toToolChoice(request, names, terms), tools } : {}),
     messages: toMessages(request, { ...dialect, names, thoughts }),
   }
 }
@@ -61,14 +61,25 @@ function toTool(tool: Fields, names: Names, native: ClientTerms['tools'] | undef
   return { ...own, type: 'function', function: definition }
 }
 
-function toToolChoice({ type, name, disable_parallel_tool_use }: Fields, names: Names): Fields {
+function toToolChoice(request: MessagesRequest, names: Names, terms: ClientTerms | undefined): Fields {
+  const { type, name, disable_parallel_tool_use } = fieldsOf(request.tool_choice)
+  const toFunction = (called: unknown) => ({
+    type: 'function',
+    function: { name: names.short(textOf(called)) },
+  })
+  const allowed = allowedTools(request, terms?.barred)
   const choices: Fields = {
     any: 'required',
     none: 'none',
-    tool: { type: 'function', function: { name: names.short(textOf(name)) } },
+    tool: toFunction(name),
   }
   return {
-    tool_choice: choices[textOf(type)],
+    tool_choice: allowed
+      ? {
+          type: 'allowed_tools',
+          allowed_tools: { mode: allowed.mode, tools: allowed.tools.map((tool) => toFunction(tool.name)) },
+        }
+      : choices[textOf(type)],
     ...(disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
   }
 }

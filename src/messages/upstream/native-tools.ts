@@ -22,6 +22,8 @@ export type NativeTools = {
   readonly hosted: readonly Fields[]
   /** Top-level fields of the client's request, which replace the converted ones. */
   readonly settings: Fields
+  /** Names of tools that may not be called now. */
+  readonly barred: ClientTerms['barred']
 }
 
 const NONE: NativeTools = {
@@ -32,6 +34,7 @@ const NONE: NativeTools = {
   searchName: undefined,
   hosted: [],
   settings: {},
+  barred: undefined,
 }
 
 /**
@@ -39,7 +42,7 @@ const NONE: NativeTools = {
  * OpenAI's search.
  */
 export function nativeTools(terms: ClientTerms | undefined, hasSearch = false): NativeTools {
-  if (terms?.api !== 'responses') return NONE
+  if (terms?.api !== 'responses') return terms?.barred ? { ...NONE, barred: terms.barred } : NONE
   const tools = new Map<string, NativeTool>()
   const names = new Map<string, string>()
   const hosted: Fields[] = []
@@ -60,6 +63,7 @@ export function nativeTools(terms: ClientTerms | undefined, hasSearch = false): 
     searchName: [...tools].find(([, { type }]) => type === 'tool_search')?.[0],
     hosted,
     settings: terms.settings,
+    barred: terms.barred,
   }
 }
 

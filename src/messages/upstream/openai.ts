@@ -2,7 +2,7 @@
 import { type Fields, fieldsOf, hash, isFields, listOf, textOf, toJson } from '../../lib/index.ts'
 import { traceIdOf } from '../../node/index.ts'
 import { isDeepJson } from '../json/index.ts'
-import type { Headers, HttpAnswer, UpstreamOrigin } from '../types.ts'
+import type { ClientTerms, Headers, HttpAnswer, MessagesRequest, UpstreamOrigin } from '../types.ts'
 
 /** Anthropic's error types by status. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -117,6 +117,20 @@ export function openaiOrigin(base: URL, key: string | undefined): UpstreamOrigin
       return { ...rest, ...bearer(headers, key) }
     },
   }
+}
+
+/** What `allowed_tools` says: whether the model must call one of the tools, and which they are. */
+type Allowed = { readonly mode: 'auto' | 'required'; readonly tools: readonly Fields[] }
+
+/** Returns the tools of a request that may be called now; undefined if all may, or the choice is another one. */
+export function allowedTools(
+  { tools = [], tool_choice: choice }: MessagesRequest,
+  barred: ClientTerms['barred'],
+): Allowed | undefined {
+  const { type = 'auto' } = fieldsOf(choice)
+  if (!barred || (type !== 'auto' && type !== 'any')) return undefined
+  const isAllowed = ({ name, defer_loading: deferral }: Fields) => !deferral && !barred.has(textOf(name))
+  return { mode: type === 'any' ? 'required' : 'auto', tools: tools.filter(isAllowed) }
 }
 
 /** Converts tool names to OpenAI's format and back. */

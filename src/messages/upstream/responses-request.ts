@@ -27,7 +27,7 @@ import {
 import { type CallItems, callItemsOf } from './call-items.ts'
 import type { Dialect } from './dialects.ts'
 import { type NativeTools, nativeTools, withJoinedNamespaces } from './native-tools.ts'
-import { jsonOf, type Names, namesOf, systemText } from './openai.ts'
+import { allowedTools, jsonOf, type Names, namesOf, systemText } from './openai.ts'
 import { reasoningIn, thinkingOf } from './responses-reasoning.ts'
 import { fitSettings } from './settings.ts'
 import type { Thoughts } from './thoughts.ts'
@@ -99,7 +99,10 @@ function isPassedOn(block: Fields): boolean {
   return TOLD.has(textOf(block.type)) || partsOf(block) !== undefined
 }
 
-/** Omits deferred tools except a forced one. OpenAI allows one search tool, so only the first is kept. */
+/**
+ * Omits deferred tools except a forced one. OpenAI allows one search tool, so only the first is kept. `allowed_tools` cannot
+ * name tools that a search loads, so beside deferred tools those that it leaves out are omitted.
+ */
 function toolsOf(
   { tools = [], tool_choice: choice }: MessagesRequest,
   spelling: Spelling,
@@ -107,7 +110,8 @@ function toolsOf(
   const forced = textOf(fieldsOf(choice).name)
   const variant = tools.map(variantOf).find(Boolean)
   const own = tools.filter((tool) => variantOf(tool) === undefined)
-  const open = own.filter((tool) => !isDeferred(tool))
+  const barred = own.some(isDeferred) ? spelling.native.barred : undefined
+  const open = own.filter((tool) => !isDeferred(tool) && !barred?.has(nameOf(tool)))
   const called = own.filter((tool) => isDeferred(tool) && nameOf(tool) === forced)
   const functions = withJoinedNamespaces([...open, ...called].map((tool) => toDefinition(tool, spelling)))
   const all = [...(variant ? [toolSearch(variant)] : []), ...functions, ...spelling.native.hosted]
@@ -159,16 +163,20 @@ function settingsOf(request: MessagesRequest, spelling: Spelling, dialect: Diale
   }
 }
 
-/** Converts `tool_choice`; a search tool cannot be forced by name. */
-function choiceOf(
-  { type, name }: Fields,
-  { tools = [] }: MessagesRequest,
-  { names, native }: Spelling,
-): unknown {
-  const isSearch = tools.some((tool) => variantOf(tool) && nameOf(tool) === name)
-  const own = type === 'tool' ? native.toolOf(textOf(name)) : undefined
-  if (own) return { type: own.type, ...(own.name === own.type ? {} : { name: own.name }) }
-  if (type === 'tool' && !isSearch) return { type: 'function', name: names.short(textOf(name)) }
+/** Converts `tool_choice`; a search tool cannot be forced or allowed by name. */
+function choiceOf({ type, name }: Fields, request: MessagesRequest, { names, native }: Spelling): unknown {
+  const searches = new Set(request.tools?.filter(variantOf).map(nameOf))
+  const named = (called: string) => {
+    const own = native.toolOf(called)
+    if (!own) return { type: 'function', name: names.short(called) }
+    return { type: own.type, ...(own.name === own.type ? {} : { name: own.name }) }
+  }
+  const allowed = request.tools?.some(isDeferred) ? undefined : allowedTools(request, native.barred)
+  if (allowed) {
+    const tools = allowed.tools.map(nameOf).filter((called) => !searches.has(called))
+    return { type: 'allowed_tools', mode: allowed.mode, tools: tools.map(named) }
+  }
+  if (type === 'tool' && !searches.has(textOf(name))) return named(textOf(name))
   if (type === 'tool' || type === 'any') return 'required'
   return type === 'none' ? 'none' : undefined
 }
