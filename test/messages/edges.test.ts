@@ -552,6 +552,17 @@ describe('a reply of Responses, which knows no stop sequences, ends at the first
   })
 })
 
+test('what a model thinks is shown, also if nobody can send it back', async () => {
+  const parts = [{ type: 'reasoning_text', text: 'Hm.' }]
+  const output = [
+    { type: 'reasoning', id: 'rs_1', summary: [], content: parts },
+    ...listOf(OK.responses.output),
+  ]
+  const ask = await between('responses', { reply: { ...OK.responses, output } })
+  const { answer } = await ask('messages', { thinking: { type: 'adaptive' } })
+  expect(answer.content).toMatchObject([{ type: 'thinking', thinking: 'Hm.' }, { type: 'text' }])
+})
+
 describe('a refusal is one for every client, and no content', () => {
   const message = { role: 'assistant', content: null, refusal: 'I will not.' }
   const part = { type: 'refusal', refusal: 'I will not.' }

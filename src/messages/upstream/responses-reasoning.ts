@@ -14,17 +14,19 @@ export function thinkingOf(request: MessagesRequest, dialect: Dialect, effort: s
   }
 }
 
-/** Returns the thinking block for a reasoning item that can be sent back; its text is the summary. */
+/** Returns the thinking block for a reasoning item: its text is the summary, or what an open model thought. */
 export function thoughtOf(item: Fields, thoughts: Thoughts): { text: string; signature: string } | undefined {
   const { id, encrypted_content: encrypted } = item
-  if (textOf(encrypted) === '') return undefined
-  const summary = listOf(item.summary).map((part) => textOf(fieldsOf(part).text))
-  return { text: summary.join('\n\n'), signature: thoughts.sign({ id, summary, encrypted }) }
+  const textsIn = (parts: unknown) => listOf(parts).map((part) => textOf(fieldsOf(part).text))
+  const summary = textsIn(item.summary)
+  const text = (summary.length > 0 ? summary : textsIn(item.content)).join('\n\n')
+  if (textOf(encrypted) === '' && text === '') return undefined
+  return { text, signature: thoughts.sign({ id, summary, encrypted }) }
 }
 
 /**
- * Returns the reasoning item in a thinking block, if it came from this model, or an item that the client has from
- * OpenAI.
+ * Returns the reasoning item in a thinking block, if it came from this model and can be sent back, or an item that the
+ * client has from OpenAI.
  */
 export function reasoningIn(block: Fields, thoughts: Thoughts): Fields[] {
   const item = itemIn(block)
