@@ -65,8 +65,10 @@ export type StdioConfig = {
   readonly command: string
   /** Its arguments; no shell interprets them. */
   readonly args: readonly string[]
-  /** Added to the few variables that every server inherits. */
+  /** Added to the variables that every server inherits: those that any program of its user needs. */
   readonly env: { readonly [name: string]: string }
+  /** Further variables that it inherits: all but Toolshelf's own, or those of these names. Default: none. */
+  readonly inheritEnv?: true | readonly string[]
   /** Its working folder. Default: that of this process. */
   readonly cwd: string | undefined
 }

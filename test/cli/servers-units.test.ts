@@ -53,6 +53,8 @@ test('applies and reports a changed configuration', async () => {
     configure,
     notify: (message) => void told.push(without(message)!),
   })
+  // Reads only when it is told to.
+  watch.stop()
   const steps = [
     () => {},
     () => write({ a: { command: 'c' }, d: b }),
@@ -72,7 +74,6 @@ test('applies and reports a changed configuration', async () => {
     step()
     await watch.reload()
   }
-  watch.stop()
   expect([told, taken]).toMatchInlineSnapshot(`
     [
       [

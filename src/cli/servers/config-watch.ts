@@ -66,9 +66,12 @@ export function watchConfig({ files, config, configure, notify }: ConfigWatchOpt
       )
       if (!isSame) void reload()
     })
+  // What was written after the configuration was read, and before the watch knew the files, is no change to it.
+  const first = setTimeout(() => watched.length === files.length && void reload(), INTERVAL_MS).unref()
   return {
     reload,
     stop() {
+      clearTimeout(first)
       for (const file of watched) unwatchFile(file)
     },
   }

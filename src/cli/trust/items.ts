@@ -105,12 +105,15 @@ function serverLines({ transport, description }: ServerConfig, folder: string): 
       ...about,
     ]
   }
-  const { command, args, cwd, env } = transport
+  const { command, args, cwd, env, inheritEnv } = transport
   return [
     `runs ${[command, ...args.map(shownArgument)].map(quoted).join(' ')}`,
     ...(cwd === undefined || cwd === folder ? [] : [`in ${cwd}`]),
     ...Object.entries(env).map(([name, value]) => `with ${name}=${shownVariable(name, value)}`),
     ...readsLine([command, ...args, cwd ?? '', ...Object.values(env)]),
+    ...(inheritEnv
+      ? [`inherits ${inheritEnv === true ? 'all' : inheritEnv.join(', ')} of your environment`]
+      : []),
     ...about,
   ]
 }

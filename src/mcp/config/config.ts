@@ -98,11 +98,16 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
   return {
     file: path,
     ...(folder ? { folder } : {}),
-    entries: found.entries,
+    entries: found.entries.map((entry) => withInherited(entry, gateway.inheritEnv)),
     settings: gateway.settings,
     lint: lint.settings,
     problems: problems.map((problem) => ({ file: path, ...problem })),
   }
+}
+
+/** What a file says about all servers is for its own: a folder's file gives the user's servers nothing. */
+function withInherited(entry: ServerEntry, inheritEnv: boolean | readonly string[] | undefined): ServerEntry {
+  return inheritEnv === undefined ? entry : { ...entry, fields: { inheritEnv, ...entry.fields } }
 }
 
 function folderSource({ folder, text }: ConfigText): FolderSource | undefined {

@@ -74,6 +74,12 @@ export const texts: FieldType<readonly string[]> = {
   read: (value) => (Array.isArray(value) && value.every(isWord) ? value.map(String) : undefined),
 }
 
+/** A boolean, or a list of names. */
+export const allOrNames: FieldType<boolean | readonly string[]> = {
+  is: 'true, false or a list of names',
+  read: (value) => flag.read(value) ?? texts.read(value),
+}
+
 /** An object of strings; converts numbers and booleans. */
 export const textsByName: FieldType<{ readonly [name: string]: string }> = {
   is: 'an object of texts',

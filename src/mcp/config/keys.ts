@@ -3,6 +3,7 @@
 import type { Fields } from '../../lib/index.ts'
 import type { LintSettings } from '../types.ts'
 import {
+  allOrNames,
   fieldsKind,
   flag,
   levelsByName,
@@ -24,6 +25,7 @@ export const serverKeys = {
   command: text,
   args: texts,
   env: textsByName,
+  inheritEnv: allOrNames,
   cwd: text,
   url: text,
   headers: textsByName,
@@ -64,6 +66,7 @@ export const gatewayKeys = {
   resultBudget: wholeNumber(0),
   batches: flag,
   scripts: flag,
+  inheritEnv: allOrNames,
 }
 
 /** Default timeouts of a server, in milliseconds. */
@@ -101,16 +104,22 @@ export const gatewayDefaults: GatewaySettings = {
   scripts: false,
 }
 
-/** Reads the gateway settings of a file, without the defaults. */
+/**
+ * Reads the gateway settings of a file, without the defaults.
+ *
+ * @returns Also which variables all servers of this file inherit.
+ */
 export function readGateway(value: unknown): {
   readonly settings: Partial<GatewaySettings>
+  readonly inheritEnv?: boolean | readonly string[] | undefined
   readonly problems: readonly string[]
 } {
   if (value === undefined) return { settings: {}, problems: [] }
   const fields = fieldsKind.read(value)
   if (!fields) return { settings: {}, problems: ['"gateway" must be an object; it is ignored.'] }
   const { values, problems } = readKeys(gatewayKeys, fields)
-  return { settings: values, problems: problems.map((problem) => `in "gateway", ${problem}`) }
+  const { inheritEnv, ...settings } = values
+  return { settings, inheritEnv, problems: problems.map((problem) => `in "gateway", ${problem}`) }
 }
 
 /** Reads what `toolshelf doctor --ci` checks, from a file, a server or a tool. */

@@ -1,5 +1,7 @@
 // Turns a configuration entry into a server that can be started, or into the reason why it cannot.
 import { isAbsolute, join, resolve } from 'node:path'
+import type { Environment } from '../../lib/index.ts'
+import { isSecretName } from '../redact/index.ts'
 import type { ConfigProblem, RemoteConfig, ServerConfig, StdioConfig, ToolConfig } from '../types.ts'
 import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
@@ -58,7 +60,8 @@ export function readServer(
   if (kind.problem !== undefined) allProblems.push(kind.problem)
   if (kind.name === undefined) return leaveOut()
 
-  const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill)
+  const inherited = kind.name === 'stdio' ? secretsInherited(values.inheritEnv, machine.environment) : []
+  const filled = fillIn(values, usedBy(kind.name), entry, values.disabled ? keepReferences : fill, inherited)
   if (filled.problems.length > 0) {
     const left = leaveOut(...filled.problems)
     return filled.unset.length === left.problems.length ? { ...left, unset: filled.unset } : left
@@ -137,6 +140,16 @@ function filling({ project }: ServerEntry, { folder, environment }: LocalMachine
   return (text) => expand(text, known)
 }
 
+/** Returns the variables whose values a server inherits and that must not be shown, as if its entry referred to them. */
+function secretsInherited(inheritEnv: ServerValues['inheritEnv'], environment: Environment): string[] {
+  const named = new Set(Array.isArray(inheritEnv) ? inheritEnv.map((name) => name.toUpperCase()) : [])
+  const isSecret = (name: string) => inheritEnv === true && isSecretName(name)
+  const hasPassword = (name: string) => /_proxy$/i.test(name) && environment[name]?.includes('@') === true
+  return Object.keys(environment).filter(
+    (name) => named.has(name.toUpperCase()) || isSecret(name) || hasPassword(name),
+  )
+}
+
 /** Leaves references as they are. */
 export const keepReferences: Fill = (text) => ({ text, missing: [], foreign: [], used: [] })
 
@@ -148,6 +161,7 @@ function fillIn(
   keys: readonly (keyof ServerValues)[],
   { inputs }: ServerEntry,
   fill: Fill,
+  inherited: readonly string[],
 ): Made<ServerValues> & {
   readonly variables: { readonly [name: string]: string }
   readonly unset: readonly string[]
@@ -163,6 +177,7 @@ function fillIn(
     return filled.text
   }
   const filled = keys.map((key) => [key, mapTexts(values[key], fillText)])
+  for (const name of inherited) fillText(`\${${name}:-}`)
   const problems = [
     ...[...missing].map((name) => unsetVariable(name, inputs[name])),
     ...[...foreign].map(
@@ -186,7 +201,15 @@ function unsetVariable(name: string, input: string | undefined): string {
 
 function makeTransport(
   kind: TransportKind,
-  { command = '', args = [], env = recordOf([]), cwd, url = '', headers = recordOf([]) }: ServerValues,
+  {
+    command = '',
+    args = [],
+    env = recordOf([]),
+    inheritEnv,
+    cwd,
+    url = '',
+    headers = recordOf([]),
+  }: ServerValues,
   { base, project }: ServerEntry,
   { home }: LocalMachine,
 ): StdioConfig | RemoteConfig {
@@ -196,6 +219,7 @@ function makeTransport(
     command: commandAt(command.trim(), base, home),
     args,
     env,
+    ...(inheritEnv ? { inheritEnv } : {}),
     cwd: cwd ? pathAt(cwd, base, home) : project,
   }
 }

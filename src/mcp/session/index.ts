@@ -1,6 +1,7 @@
 // Exports of mcp/session for other folders.
 
 export { boundedFetch } from './bounded-fetch.ts'
+export { serverEnvironment } from './environment.ts'
 export type { Listed } from './listing.ts'
 export { openServerSession, type ServerSession, type ServerSessionOptions } from './session.ts'
 export { isSilence } from './silence.ts'

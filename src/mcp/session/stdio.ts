@@ -4,11 +4,11 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import spawn from 'cross-spawn'
 import { watchdog } from '../../node/index.ts'
 import { DEPTH, depthOf } from '../config/index.ts'
 import type { StdioConfig } from '../types.ts'
+import { serverEnvironment } from './environment.ts'
 import { createLineReader, type LineReader } from './lines.ts'
 import { createTail, type Tail } from './tail.ts'
 import { createThrottle } from './throttle.ts'
@@ -99,11 +99,11 @@ class ServerProcess implements StdioTransport {
   }
 
   start(): Promise<void> {
-    const { command, args, env, cwd } = this.#config
+    const { command, args, cwd } = this.#config
     watchdog.prepare()
     return new Promise((resolve, reject) => {
       const child = spawn(command, [...args], {
-        env: { ...getDefaultEnvironment(), ...env, [DEPTH]: String(depthOf(process.env) + 1) },
+        env: { ...serverEnvironment(this.#config), [DEPTH]: String(depthOf(process.env) + 1) },
         cwd,
         stdio: ['pipe', 'pipe', 'pipe'],
         detached: process.platform !== 'win32',
