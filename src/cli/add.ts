@@ -60,7 +60,15 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine): Pro
   if (/\p{Cc}/u.test(name)) throw new UsageError('a name must not contain control characters.')
   const file = fileIn(input, machine)
   const fields = fieldsIn(input, words, machine)
-  const entry = { name, path: [], fields, base: machine.folder, project: undefined, inputs: {} }
+  const entry = {
+    name,
+    path: [],
+    source: fields,
+    fields,
+    base: machine.folder,
+    project: undefined,
+    inputs: {},
+  }
   const { server, problems } = readServer(entry, file, machine, keepReferences)
   if (!server || problems.length > 0)
     throw new UsageError(`the server cannot be added: ${problems.map(withoutConsequence).join(' ')}`)

@@ -18,7 +18,7 @@ import {
   type Project,
   questionText,
   readProject,
-  showQuestion,
+  screenSize,
   summaryOf,
   troublesOf,
   trustItemLines,
@@ -102,7 +102,8 @@ async function ask(call: Call): Promise<ExitCode> {
     isTrusting: false,
     ask: terminal.ask,
     notify,
-    show: (text) => showQuestion(terminal, text),
+    show: terminal.report,
+    screen: screenSize(),
   })
   terminal.print(stateOf(project, used === project))
   return 0
@@ -123,13 +124,10 @@ async function show(call: Call): Promise<ExitCode> {
     terminal.print(JSON.stringify({ folder, isTrusted: isKnown, items }))
     return 0
   }
-  for (const item of project.items)
-    for (const line of trustItemLines(item, MAX_TEXT_LENGTH)) terminal.print(line)
+  for (const item of project.items) for (const line of trustItemLines(item)) terminal.print(line)
   terminal.print(stateOf(project, isKnown))
   return 0
 }
-
-const MAX_TEXT_LENGTH = 10_000
 
 async function list({ input, terminal, store }: Call): Promise<ExitCode> {
   if (input.words.length > 1) throw new UsageError('unexpected argument; list shows all folders.')

@@ -125,7 +125,7 @@ export type UntrustedServer = {
   /** The configuration it came from. */
   readonly source: string
   /** What it would run or connect to, one per line. */
-  readonly does: readonly string[]
+  readonly does: string
 }
 
 /** Options of `makeReport`. */
@@ -231,7 +231,7 @@ function notStarted({ name, source, does }: UntrustedServer): ServerReport {
   return {
     name,
     state: 'untrusted',
-    reason: does.join('; '),
+    reason: does,
     stderr: '',
     startMilliseconds: null,
     transport: '',

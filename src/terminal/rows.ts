@@ -9,10 +9,15 @@ export function harmless(text: string): string {
   return marked(stripVTControlCharacters(text), /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu)
 }
 
-/** Shows everything in a text, even invisible characters, for requests for permission. */
+/** Spells out control characters, invisible ones and odd blanks as `\\u{200b}`, for requests for permission. */
 export function visible(text: string): string {
-  return marked(text, /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu)
+  return text
+    .replaceAll('\r\n', '\n')
+    .replaceAll('\t', '    ')
+    .replace(UNSEEN, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`)
 }
+
+const UNSEEN = /(?!\n)[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}/gu
 
 function marked(text: string, unseen: RegExp): string {
   return text
@@ -99,17 +104,18 @@ export function wrapLines(text: string, columns: number): string {
 }
 
 function wrapLine(line: string, columns: number): string[] {
-  const indent = `${/^ */.exec(line)?.[0] ?? ''}  `
+  const lead = Math.min(/^ */.exec(line)?.[0].length ?? 0, Math.floor(columns / 3))
   const rows: string[] = []
-  let rest = line
-  while (widthOf(rest) >= columns && indent.length + 10 < columns) {
-    const row = beginningOf(rest, columns - 1)
-    const space = row.lastIndexOf(' ')
-    const end = space > indent.length ? space : row.length
-    rows.push(row.slice(0, end))
-    rest = indent + rest.slice(end).trimStart()
+  for (let at = 0; at < line.length || rows.length === 0; ) {
+    const indent = rows.length > 0 ? ' '.repeat(lead + 2) : ''
+    const room = Math.max(10, columns - 1 - indent.length)
+    const part = beginningOf(line.slice(at, at + room), room)
+    const space = at + part.length < line.length ? part.lastIndexOf(' ') : -1
+    const taken = space >= (rows.length > 0 ? 0 : lead) ? part.slice(0, space + 1) : part
+    rows.push((indent + taken).trimEnd())
+    at += taken.length
   }
-  return [...rows, rest]
+  return rows
 }
 
 /** Returns the columns that count: a word that does not fit leaves the end of its row empty. */

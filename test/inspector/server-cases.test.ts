@@ -155,7 +155,7 @@ function open({ manage, ...more }: { manage?: object } & { [part: string]: unkno
       accept: async (...words: readonly unknown[]) => say('accept', ...words),
       hold: async (...words: readonly unknown[]) => say('hold', ...words),
     },
-    untrusted: [{ name: 'odd\u001b[1m', source: 'x.json', does: ['runs rm', 'connects'] }],
+    untrusted: [{ name: 'odd\u001b[1m', source: 'x.json', does: 'runs rm; connects' }],
     ...more,
   }
   return openTestInspector({ servers: servers as unknown as InspectedServers, home: '/home/ada' })

@@ -54,7 +54,7 @@ describe('a server', () => {
       env: { MAIL_TOKEN: 'k7Qp2mZx9Lw4Tn8v' },
     })
     const { json, ask } = await open([config], {
-      untrusted: [{ name: 'odd', source: 'x.json', does: ['rm -rf'] }],
+      untrusted: [{ name: 'odd', source: 'x.json', does: 'rm -rf' }],
     })
     const [view, odd] = await json(endpoints.servers)
     expect(view).toMatchObject({

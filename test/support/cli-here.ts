@@ -22,7 +22,14 @@ export async function runHere(
     piped,
     isInteractive = false,
     run = runCli,
-  }: { readonly piped?: string; readonly isInteractive?: boolean; readonly run?: typeof runCli } = {},
+    ask,
+  }: {
+    readonly piped?: string
+    readonly isInteractive?: boolean
+    readonly run?: typeof runCli
+    /** What the person answers; nobody is there if left out. */
+    readonly ask?: (question: string) => string
+  } = {},
 ): Promise<Ran> {
   const leave = enter(folder, environment)
   let out = ''
@@ -36,6 +43,7 @@ export async function runHere(
         told += `${text}\n`
       },
       isInteractive,
+      ...(ask ? { ask: async (question: string) => ask(question) } : {}),
       input: {
         stream: Readable.from(piped === undefined ? [] : [Buffer.from(piped)]),
         isPiped: piped !== undefined,

@@ -126,7 +126,9 @@ describe('rows', () => {
     expect(wrapLines(`  ${'x'.repeat(30)}`, 20)).toBe(`  ${'x'.repeat(17)}\n    ${'x'.repeat(13)}`)
     expect(wrapLines('x'.repeat(19), 20)).toBe('x'.repeat(19))
     expect(wrapLines('x'.repeat(20), 20)).toBe(`${'x'.repeat(19)}\n  x`)
-    expect(wrapLines('x'.repeat(30), 12)).toBe('x'.repeat(30))
+    expect(wrapLines(`${' '.repeat(30)}${'x'.repeat(30)}`, 30)).toBe(
+      `\n\n${' '.repeat(12)}${'x'.repeat(17)}\n${' '.repeat(12)}${'x'.repeat(13)}`,
+    )
     expect(wrapLines('x'.repeat(14), 13)).toBe(`${'x'.repeat(12)}\n  xx`)
   })
 })
@@ -202,7 +204,7 @@ describe('numbers and texts', () => {
     })
     expect(printable('a\tb\nc\u0007\u200b')).toBe('a\tb\nc??')
     expect(harmless('\u001b[31ma\r\nb\tc\u0007\u202e\u200bd')).toBe('a\nb    c??\u200bd')
-    expect(visible('a\u200b\u001b\u2028\tb\n')).toBe('a???    b\n')
+    expect(visible('a\u200b\u001b\u2028\tb\n')).toBe('a\\u{200b}\\u{1b}\\u{2028}    b\n')
   })
 
   it('have no colour with NO_COLOR', () => {

@@ -33,7 +33,7 @@ describe('H7 a chat in a folder that nobody trusts', () => {
     const place = folder()
     const first = openHere(place, chat, { columns: 120 })
     const asked = await first.shows('Trust this content?')
-    expect(asked).toMatch(/server every\?\[31mthing .*\n +runs node/)
+    expect(asked).toMatch(/server every\\u\{1b\}\[31mthing .*\n +"command": "node"/)
     expect(asked).toContain('server marking (.mcp.json)')
     expect(existsSync(join(place.folder, 'ran'))).toBe(false)
     await first.enter('y')

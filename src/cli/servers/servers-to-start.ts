@@ -9,6 +9,7 @@ import {
   readConfig,
   userConfigFiles,
 } from '../../mcp/config/index.ts'
+import { visible } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
 import { isTrusted, type Project, readProject, trustStore } from '../trust/index.ts'
 import { movedServersAdvice } from './moved-servers.ts'
@@ -75,7 +76,7 @@ function untrustedIn(
     notify(`${servers.length} servers of ${folder} are not trusted; ${MAX_UNTRUSTED} of them are shown.`)
   return servers
     .slice(0, MAX_UNTRUSTED)
-    .map(({ title, file, lines }) => ({ name: title, source: join(folder, file), does: lines }))
+    .map(({ title, file, effect }) => ({ name: visible(title), source: join(folder, file), does: effect }))
 }
 
 async function whatToDo(machine: LocalMachine, named: readonly string[] | undefined): Promise<string> {

@@ -3,11 +3,11 @@
 // Implements H7.
 import { join, resolve } from 'node:path'
 import { type LocalMachine, thisMachine } from '../../mcp/config/index.ts'
-import { wrapLines } from '../../terminal/index.ts'
 import { directoryIn, filesIn, type Input, type Option, type Terminal } from '../command.ts'
 import { dataFolder } from '../user-files/index.ts'
 import { decideTrust } from './decide.ts'
 import { type Project, type ProjectParts, readProject, troublesOf } from './project.ts'
+import type { ScreenSize } from './question.ts'
 import { openTrustStore, type TrustStore } from './store.ts'
 
 /** The option of commands that use a folder's files. */
@@ -32,14 +32,15 @@ export async function openProject(machine: LocalMachine, options: OpenProjectOpt
     store: trustStore(machine, notify),
     isTrusting,
     ask: terminal.ask,
-    show: (text) => showQuestion(terminal, text),
+    show: terminal.report,
+    screen: screenSize(),
     notify,
   })
 }
 
-/** Prints what the user decides about, wrapped to the terminal. */
-export function showQuestion(terminal: Terminal, text: string): void {
-  terminal.report(wrapLines(text, process.stderr.columns || Number.POSITIVE_INFINITY))
+/** Returns what fits on the terminal that the question is shown on. */
+export function screenSize({ rows, columns }: Partial<ScreenSize> = process.stderr): ScreenSize {
+  return { rows: rows || Number.POSITIVE_INFINITY, columns: columns || Number.POSITIVE_INFINITY }
 }
 
 /** Opens the project of an agent's session. `--config` replaces its servers. */

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
 import { writePrivately } from '../../mcp/config/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
+import { hashOf, type TrustItem } from './items.ts'
 import type { Project } from './project.ts'
 
 /** The user's decision about a folder. */
@@ -30,7 +31,7 @@ export type KnownItem = {
   readonly kind: string
   readonly title: string
   readonly file: string
-  readonly hash: string
+  /** The hash of each line. */
   readonly lines: readonly string[]
 }
 
@@ -47,8 +48,8 @@ export type TrustStore = {
 
 const VERSION = 1
 const MAX_BYTES = 4_000_000
-const MAX_ITEMS = 500
-const MAX_CHARACTERS = 300
+/** Lines kept to mark later changes; beyond it, changed content is shown as new. */
+const MAX_LINES = 20_000
 
 /** Opens the store in a folder. */
 export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
@@ -93,19 +94,22 @@ export function openTrustStore(place: string, notify: (message: string) => void)
  * Makes the record of a decision about a project in its current state. Files decided about earlier stay decided.
  */
 export function decidedNow(project: Project, before: Decided | undefined, at: Date): Decided {
-  const items = project.items.map(({ kind, title, file, hash, lines }) => ({
-    kind,
-    title: title.slice(0, MAX_CHARACTERS),
-    file,
-    hash,
-    lines: lines.map((line) => line.slice(0, MAX_CHARACTERS)),
-  }))
+  const items = project.items.map(knownItem)
   const others = (before?.items ?? []).filter(({ file }) => !project.files.has(file))
+  let kept = 0
   return {
     at: at.toISOString(),
     files: { ...before?.files, ...Object.fromEntries(project.files) },
-    items: [...items, ...others].slice(0, MAX_ITEMS),
+    items: [...items, ...others].filter((item) => {
+      kept += item.lines.length
+      return kept <= MAX_LINES
+    }),
   }
+}
+
+/** Returns what is remembered of an item. */
+export function knownItem({ kind, title, file, text }: TrustItem): KnownItem {
+  return { kind, title, file, lines: text.split('\n').map(hashOf) }
 }
 
 /** Returns whether every file of the project was decided about in its current state. */
@@ -144,12 +148,6 @@ function toDecided({ at, files, items }: Fields): Decided {
   }
 }
 
-function toItem({ kind, title, file, hash, lines }: Fields): KnownItem {
-  return {
-    kind: textOf(kind),
-    title: textOf(title),
-    file: textOf(file),
-    hash: textOf(hash),
-    lines: listOf(lines).map(textOf),
-  }
+function toItem({ kind, title, file, lines }: Fields): KnownItem {
+  return { kind: textOf(kind), title: textOf(title), file: textOf(file), lines: listOf(lines).map(textOf) }
 }

@@ -98,7 +98,7 @@ function untrustedView({ name, source, does }: ShownServer): ServerView {
   return {
     name: shown(name),
     state: 'untrusted',
-    reason: shown(does.join('; ')),
+    reason: shown(does),
     transport: '',
     source,
     software: null,

@@ -13,7 +13,7 @@ export type ShownServer = {
   /** The configuration it came from. */
   readonly source: string
   /** What it would run or connect to, one per line. */
-  readonly does: readonly string[]
+  readonly does: string
 }
 
 /** The servers that a reader sees. */

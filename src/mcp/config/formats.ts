@@ -16,6 +16,8 @@ export type ServerEntry = {
   /** The keys that lead to it in its file. */
   readonly path: readonly string[]
   readonly fields: Fields
+  /** The entry as the file has it. */
+  readonly source: Fields
   /** The folder that relative paths start from. */
   readonly base: string
   /** The project that the server belongs to, and its working directory by default. */
@@ -126,6 +128,7 @@ function readGroup(
       entries.push({
         name,
         path: [...path, given],
+        source: server,
         ...respellFields(
           vsCodeKeys.includes(key) ? leavingHttpOpen(translated.fields) : translated.fields,
           spelling,
