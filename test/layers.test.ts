@@ -121,7 +121,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/lists/plain-schema.ts',
     'mcp/host/content.ts',
     'mcp/pins/fingerprint.ts',
-    'mcp/redact/collect.ts',
     'mcp/session/lines.ts',
   ],
   'translations of one request or reply, which a gateway only shows as a whole': [

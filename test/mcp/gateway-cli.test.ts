@@ -291,8 +291,6 @@ describe('secrets', () => {
     header: 'sk-header-4714',
     query: 'sk-query-4715',
     password: 'sk-password-4716',
-    path: 'sk-path-4717',
-    line: 'sk-line-of-a-key-4718',
   }
 
   const leaky = (behaviour: string) => ({
@@ -300,7 +298,6 @@ describe('secrets', () => {
     args: [scriptPath('gateway-leaky'), behaviour, `--access-token=${words.flag}`, '--api-key', words.word],
     env: {
       ACME_KEY: words.environment,
-      ACME_PRIVATE_KEY: `-----BEGIN KEY-----\n${words.line}\n-----END KEY-----`,
     },
   })
 
@@ -350,7 +347,7 @@ describe('secrets', () => {
 
   it('of a configuration never appear: not to the user, not to the model, not in a file', async () => {
     const host = await refusing()
-    const url = `http://ann:${words.password}@${host}/${words.path}/mcp?api_key=${words.query}`
+    const url = `http://ann:${words.password}@${host}/mcp?api_key=${words.query}`
     const remote = { type: 'http', url, headers: { Authorization: `Bearer ${words.header}` } }
     const at = home({ stay: leaky('stay'), start: leaky('start'), remote })
     const desk = await startHere(at)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { doctorPage } from '../../src/cli/doctor/index.ts'
 import { makeReport, terminalView } from '../../src/doctor/index.ts'
+import { cleanText } from '../../src/lib/index.ts'
 import type { Progress, ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
 import { temporaryFolder } from './support/folder.ts'
@@ -15,7 +16,7 @@ import { local } from './support/servers.ts'
 const secrets = {
   assigned: 'ghp_assigned4711aB',
   header: 'header4712aBcDeF',
-  positional: 'sk-positional4713',
+  flag: 'sk-positional4713',
   password: 'p4ssw0rd4714xyz',
   json: 'json4715aBcDeF',
   environment: 'environment-value-4716',
@@ -24,26 +25,22 @@ const secrets = {
 
 function echo(behaviour: string): ServerConfig {
   const server = local('echo', `hostile-echo ${behaviour}`, {
-    env: { ACME: secrets.environment, AWS_REGION: 'us-east-1' },
+    env: { ACME: secrets.environment, MODE: 'debug' },
     variables: { THING: secrets.variable },
   })
   if (server.transport.kind !== 'stdio') throw new Error('it is local')
   const args = [
     ...server.transport.args,
     ...['-e', `TOKEN=${secrets.assigned}`, '--header', `Authorization: Bearer ${secrets.header}`],
-    ...[secrets.positional, `postgres://ann:${secrets.password}@db:5432/main`],
+    ...['--token', secrets.flag, `postgres://ann:${secrets.password}@db:5432/main`],
     ...[JSON.stringify({ apiKey: secrets.json }), secrets.variable],
   ]
   return { ...server, transport: { ...server.transport, args } }
 }
 
-/** What the server puts between the characters of a secret, as it is or as JSON writes it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const PARTINGS = /(?:\u001b|\\u001b)(?:\]0;x(?:\u0007|\\u0007)|\[0m)|(?:\n|\\n) {2}|\u{E0020}|\ufe0f/gu
-
 function expectHidden(said: readonly unknown[]): void {
   const all = said.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('\n')
-  const joined = all.replace(PARTINGS, '')
+  const joined = cleanText(all)
   for (const [kind, secret] of Object.entries(secrets)) {
     expect(all.includes(secret), kind).toBe(false)
     expect(joined.includes(secret), `${kind}, parted`).toBe(false)
@@ -62,7 +59,7 @@ describe('H8 a server that repeats its secrets', () => {
     await untilState(host, 'echo', 'failed')
     const status = statusOf(host, 'echo')
     const report = makeReport(host.status())
-    expect(status.stderr).toContain('us-east-1')
+    expect(status.stderr).toContain('debug')
     expect(status.stderr).toContain('postgres://ann:[hidden]@db:5432/main')
     expectHidden([
       status,

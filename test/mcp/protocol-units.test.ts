@@ -17,8 +17,6 @@ import {
   reasonFor,
   withErrorLine,
 } from '../../src/mcp/protocol/index.ts'
-import { collectSecrets } from '../../src/mcp/redact/collect.ts'
-import { createRedactor, redactLists } from '../../src/mcp/redact/index.ts'
 import { createLineReader } from '../../src/mcp/session/lines.ts'
 
 const configOf = (transport: StdioConfig | RemoteConfig, variables = {}): ServerConfig => ({
@@ -506,64 +504,5 @@ describe('what changed in a definition', () => {
     expect(lines(undefined, many.join('\n')).slice(11)).toEqual(['+ 11', '+ … 2 more lines'])
     const [long] = lines(`${'x'.repeat(200)}old`, `${'x'.repeat(200)}new`)
     expect(long).toBe(`- …${'x'.repeat(40)}old`)
-  })
-})
-
-describe('secrets of a configuration', () => {
-  const secretsOf = (transport: StdioConfig | RemoteConfig, variables = {}) =>
-    [...collectSecrets(configOf(transport, variables))].sort()
-  const basic = Buffer.from('ann:pass:word').toString('base64')
-
-  it.each<[string, StdioConfig | RemoteConfig, string[]]>([
-    [
-      'Basic',
-      remote({ headers: { Authorization: `Basic ${basic}` } }),
-      [basic, `Basic ${basic}`, 'pass:word'],
-    ],
-    [
-      'ApiKey with an id',
-      remote({ headers: { 'X-Acme': 'ApiKey ann:hunter22' } }),
-      ['ann:hunter22', 'hunter22'],
-    ],
-    ['a short password', remote({ headers: { 'X-Acme': 'ApiKey a:b' } }), []],
-    ['a port is no password', remote({ url: 'https://x.example:8080/mcp' }), []],
-    ['user and password', remote({ url: 'https://ann:s%40cret@x.example/mcp' }), ['s%40cret', 's@cret']],
-    ['a key in the path', remote({ url: 'https://x.example/sk-a1b2c3d4e5/mcp' }), ['sk-a1b2c3d4e5']],
-    ['a parameter', remote({ url: 'https://x.example/mcp?token=abcd&page=12' }), ['abcd']],
-    [
-      'a public header',
-      remote({ headers: { Accept: 'application/json', 'User-Agent': 'some agent 1.0' } }),
-      [],
-    ],
-    ['a flag that is a key', stdio({ args: ['x', '--sk-a1b2c3d4e5f6'] }), ['--sk-a1b2c3d4e5f6']],
-    ['the program is none', stdio({ args: ['-y', 'secrets-manager-mcp'] }), []],
-    [
-      'harmless settings',
-      stdio({ env: { REGION: 'eu-central-1', LOG: 'debug', PORT: '8080', MODEL: 'gpt-4o-mini' } }),
-      [],
-    ],
-    ['a number in JSON', stdio({ env: { CONFIG: '{"pin":123456,"port":123456}' } }), ['123456']],
-  ])('%s', (_, transport, secrets) => {
-    expect(secretsOf(transport)).toEqual([...secrets].sort())
-  })
-
-  it('are hidden in data, its keys too, and in lists only', () => {
-    const redactor = createRedactor(configOf(stdio({ env: { KEY: 'hunter2222' } })))
-    expect(redactor.data({ a: ['x hunter2222', 1, null], hunter2222: { b: 'hunter2222' } })).toEqual({
-      a: ['x [hidden]', 1, null],
-      '[hidden]': { b: '[hidden]' },
-    })
-    expect(redactor.data(undefined)).toBeUndefined()
-    expect(redactor.data('x'.repeat(999_998))).toHaveLength(999_998)
-    expect(redactor.data('x'.repeat(999_999))).toBeUndefined()
-    const circle: { self?: object } = {}
-    circle.self = circle
-    expect(redactor.data(circle)).toBeUndefined()
-    const result = { tools: [{ name: 'a', description: 'hunter2222', size: 3 }], next: 'hunter2222' }
-    expect(redactLists('tools/list', result, redactor)).toEqual({
-      tools: [{ name: 'a', description: '[hidden]', size: 3 }],
-      next: 'hunter2222',
-    })
-    expect(redactLists('tools/call', result, redactor)).toBe(result)
   })
 })

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { TraceRecord } from '../../core/index.ts'
 import { createEventRing, createFileFeed, type EventFeed } from '../../inspector/events/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
-import { createTextRedactor, isHarmless, isSecretName } from '../../mcp/redact/index.ts'
+import { createTextRedactor, isSecretName } from '../../mcp/redact/index.ts'
 import { createTraceStream, openAuditFile, type TraceStream } from '../../node/index.ts'
 import { version } from '../version.ts'
 import type { AuditSettings } from './audit-options.ts'
@@ -91,6 +91,6 @@ const MIN_SECRET_LENGTH = 8
 /** The values of environment variables whose names say that they are secret. */
 function secretsIn(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(environment).flatMap(([name, value = '']) =>
-    isSecretName(name) && value.length >= MIN_SECRET_LENGTH && !isHarmless(value) ? [value] : [],
+    isSecretName(name) && value.length >= MIN_SECRET_LENGTH ? [value] : [],
   )
 }

@@ -1,6 +1,5 @@
 // Describes a server in a few words, without anything that could be secret.
 import { basename } from 'node:path'
-import { isKeyLike } from '../redact/index.ts'
 import type { RemoteConfig, StdioConfig } from '../types.ts'
 
 /** Returns the program, with its first argument if that says more, or the host. */
@@ -8,7 +7,7 @@ export function describeTransport(transport: StdioConfig | RemoteConfig): string
   if (transport.kind !== 'stdio') return hostOf(transport.url)
   const program = basename(transport.command)
   const word = transport.args.find((argument) => !harmlessFlags.test(argument)) ?? ''
-  return launchers.test(program) && /^[@\w./\\]/.test(word) && !word.includes('://') && !isKeyLike(word)
+  return launchers.test(program) && /^[@\w./\\]/.test(word) && !word.includes('://')
     ? `${program} ${word}`
     : program
 }
@@ -21,7 +20,6 @@ export function pathArgument(transport: StdioConfig | RemoteConfig): string | un
     (word, index) =>
       /^(?:~|\.{0,2})[/\\]|^[a-z]:[/\\]/i.test(word) &&
       !word.includes('://') &&
-      !isKeyLike(word) &&
       (index === 0 || harmlessFlags.test(args[index - 1] ?? '') || !args[index - 1]?.startsWith('-')),
   )
 }

@@ -10,9 +10,9 @@ import {
   SessionError,
   withErrorLine,
 } from '../protocol/index.ts'
-import { createRedactor, type Redactor, redactLists, watchTokens } from '../redact/index.ts'
+import { createRedactor, type Redactor } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
-import type { CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
+import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
 import type { Connection, ConnectionOptions, ConnectionView } from './connection-types.ts'
 import { watchHealth } from './health.ts'
 import { createLifecycle } from './lifecycle.ts'
@@ -24,6 +24,9 @@ import { type Backoff, createBackoff, createTimers } from './timers.ts'
 
 /** Requests, besides tool calls, during which a server may ask its client questions. */
 const CALLS: ReadonlySet<string> = new Set(['prompts/get', 'resources/read', 'completion/complete'])
+
+/** Characters of JSON; longer notifications are dropped. */
+const MAX_NOTIFICATION = 1_000_000
 
 /** Creates the connection to a server, without connecting yet. */
 export function createConnection(options: ConnectionOptions): Connection {
@@ -63,8 +66,8 @@ class ServerConnection implements Connection {
       later: this.#timers.start,
       relist: (list) => this.#relist(list),
       deliver: (method, params, client) => {
-        const redacted = this.#redactor.data(params)
-        if (redacted) options.onNotification(method, redacted, client)
+        if (JSON.stringify(params).length <= MAX_NOTIFICATION)
+          options.onNotification(method, this.#redactor.data(params), client)
       },
     })
   }
@@ -134,7 +137,9 @@ class ServerConnection implements Connection {
       (session, questionHandler) =>
         withPacedProgress(rest, this.#redactor.text, async (paced) => {
           const all = { ...paced, timeoutMs, ...(questionHandler ? { questionHandler } : {}) }
-          return redactLists(method, await session.request(method, params, all), this.#redactor)
+          const result = await session.request(method, params, all)
+          // What a server answers to anything but a list is its own word.
+          return method.endsWith('/list') ? this.#redactor.list(result) : result
         }),
       CALLS.has(method),
     )
@@ -185,13 +190,24 @@ class ServerConnection implements Connection {
   }
 
   /** Returns the text without secrets and without characters that could control a terminal. */
-  readonly #printable = (text: string) => cleanText(this.#redactor.text(text))
+  readonly #printable = (text: string) => this.#redactor.text(cleanText(text))
 
   async #showCached(): Promise<void> {
     const cached = await this.#record.readCache()
     if (!cached || this.#lifecycle.isClosed()) return
     await this.#record.showCachedTools(cached)
     if (this.#config.lazy) this.#record.report({ state: 'idle' })
+  }
+
+  /** Adds each token of a provider to the secrets. */
+  #watched(provider: AuthProvider | undefined): AuthProvider | undefined {
+    const token = async () => {
+      const found = await provider?.token()
+      if (found !== undefined) this.#redactor.add(found)
+      return found
+    }
+    const onUnauthorized = provider?.onUnauthorized?.bind(provider)
+    return provider && { token, ...(onUnauthorized ? { onUnauthorized } : {}) }
   }
 
   /** Joins the attempt in progress, or starts one. */
@@ -223,7 +239,7 @@ class ServerConnection implements Connection {
       clientInfo,
       capabilities: this.#questions.allowed(capabilities()),
       isKnownLegacy: this.#record.isKnownLegacy(),
-      authProvider: watchTokens(await authorize(), this.#redactor),
+      authProvider: this.#watched(await authorize()),
       loginHint,
       limits,
       redact: this.#redactor.text,

@@ -1,6 +1,6 @@
 // Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
 // The last good list outlives every failure.
-import { type Redactor, redactEntries } from '../redact/index.ts'
+import type { Redactor } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
 import type { ToolProblem } from '../types.ts'
 import { type ConnectionOptions, type ConnectionView, emptyView } from './connection-types.ts'
@@ -28,7 +28,7 @@ export function createServerRecord(options: ServerRecordOptions) {
   const memory = createServerMemory({
     config,
     cache,
-    clean: (entries) => redactEntries(entries, redactor),
+    clean: redactor.list,
     onChange(list) {
       save()
       options.onList(list)
@@ -102,7 +102,7 @@ async function readToolList({ entries, isCut }: ToolList, options: ServerRecordO
   const { config, redactor, lifecycle } = options
   const read = await readListedTools(entries, {
     config,
-    clean: (entry) => redactEntries([entry], redactor)[0],
+    clean: (entry) => redactor.list([entry])[0],
     mirrorsArguments: lifecycle.session()?.mirrorsArguments,
   })
   return { ...read, problems: isCut ? [truncatedList(entries.length), ...read.problems] : read.problems }
@@ -114,8 +114,8 @@ function selfDescription(
   redactor: Redactor,
 ): Pick<ConnectionView, 'info' | 'capabilities' | 'instructions'> {
   return {
-    info: redactor.data(info),
-    capabilities: redactor.data(capabilities) ?? {},
+    info: info && redactor.data(info),
+    capabilities: redactor.data(capabilities),
     instructions: typeof instructions === 'string' ? redactor.text(instructions) : undefined,
   }
 }
