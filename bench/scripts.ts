@@ -30,7 +30,7 @@ const sums = Object.fromEntries(
   ]),
 )
 const config = join(folder, 'servers.json')
-const node = (...args: string[]) => ({ command: process.execPath, args, trustAnnotations: true })
+const node = (...args: string[]) => ({ command: process.execPath, args })
 writeFileSync(
   config,
   JSON.stringify({
@@ -191,7 +191,8 @@ async function open() {
     results: {},
     batches: true,
     scripts: true,
-    makeHost: (questionHandler) => createMcpHost({ shelf, servers, questionHandler, cacheFolder: false }),
+    makeHost: (questionHandler) =>
+      createMcpHost({ shelf, servers, questionHandler, cacheFolder: false, trustsAnnotations: () => true }),
   })
   const [near, far] = InMemoryTransport.createLinkedPair()
   await gateway.serve({ isStateless: false }).connect(near as never)

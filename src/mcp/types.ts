@@ -31,8 +31,6 @@ export type ServerConfig = {
   readonly connectTimeoutMs: number
   /** Milliseconds that a call may take without progress. `readConfig` sets 120,000 unless the file says otherwise. */
   readonly callTimeoutMs: number
-  /** Trusts the server's annotations: an agent runs its tools with `readOnlyHint` without asking. */
-  readonly trustAnnotations?: boolean
   /** What `toolshelf doctor --ci` checks. */
   readonly lint?: LintSettings
   /** Longest result of its tools, in characters, that is sent whole, in place of the general budget; 0 sends all whole. */

@@ -254,17 +254,20 @@ describe('toolshelf doctor', () => {
       await pins.judge('a', [first!, { ...second!, description: 'As it was.' }, ...rest])
       const folder = temporaryFolder()
       const mcpServers = { a: { command: 'a' }, b: { command: 'b' } }
-      writeFileSync(join(folder, 'toolshelf.json'), JSON.stringify({ mcpServers, gateway: { onChange } }))
+      const file = join(folder, 'toolshelf.json')
+      writeFileSync(file, JSON.stringify({ mcpServers, gateway: { onChange } }))
       const outcomes = {
         a: { state: 'connected', tools: fakeTools },
         b: { state: 'connected', tools: fakeTools },
       } as const
-      const { out } = await examine([], { folder, pins, outcomes })
+      const { out } = await examine(['--config', file], { folder, pins, outcomes })
       expect(out.replace(/\s+/g, ' ')).toContain(
         `a changed 1 text since first seen; ${outcome} by toolshelf mcp tool1`,
       )
       expect(out).toContain('toolshelf pins show <server>')
-      const { servers } = JSON.parse((await examine(['--json'], { folder, pins, outcomes })).out)
+      const { servers } = JSON.parse(
+        (await examine(['--json', '--config', file], { folder, pins, outcomes })).out,
+      )
       expect(servers[0]).toMatchObject({ changed: ['tool1'], held })
       expect(servers[1]).toMatchObject({ changed: [], held: [] })
       expect((await pins.list()).map(({ server }) => server)).toEqual(['a'])

@@ -89,7 +89,6 @@ describe('a server in a few words', () => {
     [stdio('node', '--token', 'x'), 'node'],
     [stdio('node'), 'node'],
     [stdio('node', 'https://user:secret@example.com'), 'node'],
-    [stdio('node', `key-${'a1B2c3D4'.repeat(4)}`), 'node'],
     [stdio('./my-server', 'secret'), 'my-server'],
     [
       { kind: 'http', url: 'https://user:secret@example.com:8443/mcp?key=x', headers: {} } as const,

@@ -37,16 +37,23 @@ it('H8 what references stood for is known, so that it can be hidden; folders and
   expect({ ...server?.variables }).toEqual({ KEY: 'k-1', INNER: 'i-1' })
 })
 
-it('H9 what only the user may decide does not count in a file that came with a folder', async () => {
-  const text = JSON.stringify({ mcpServers: { one: { command: 'x', trustAnnotations: true } } })
+it('H9 an entry cannot say whom the user trusts, and a folder not how changes are held', async () => {
+  const entry = { command: 'x', trustAnnotations: true }
+  const text = JSON.stringify({ mcpServers: { one: entry }, gateway: { onChange: 'report' } })
   const own = await readConfig([{ file: join(root, '.mcp.json'), text }], {}, { home })
-  expect(own.servers[0]?.trustAnnotations).toBe(true)
+  expect(own.servers[0]).not.toHaveProperty('trustAnnotations')
+  expect(own.problems[0]?.message).toContain('toolshelf permissions allow "readonly:<server>"')
+  const users = { file: join(root, 'mine.json'), text: '{"gateway":{"onChange":"hold"}}' }
   const project = await readConfig([{ file: join(root, '.mcp.json'), text, folder: root }], {}, { home })
   const hash = createHash('sha256').update(text).digest('hex')
   expect(project.servers[0]).toMatchObject({ name: 'one', folder: { path: root, hash } })
   expect(own.servers[0]).not.toHaveProperty('folder')
-  expect(project.servers[0]?.trustAnnotations).toBeUndefined()
-  expect(project.problems[0]?.message).toContain('works only in your own configuration')
+  expect(project.problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining('an entry cannot say whom you trust'),
+    expect.stringContaining('"onChange" counts only in your own configuration'),
+  ])
+  const folder = { file: join(root, '.mcp.json'), text, folder: root }
+  expect((await readConfig([folder, users], {}, { home })).settings.onChange).toBe('hold')
 })
 
 describe('our own file', () => {

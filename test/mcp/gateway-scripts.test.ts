@@ -10,8 +10,9 @@ import { type Era, eras, everyCapability, openDesk, shareDesk, textOf } from './
 import { here } from './support/server-here.ts'
 import { listed, tool } from './support/small-servers.ts'
 
-const tracker = (given: object = {}) =>
-  here('issues', 'issues', { trustAnnotations: true, deny: ['secret'], ...given })
+const tracker = (given: object = {}) => here('issues', 'issues', { deny: ['secret'], ...given })
+/** The user trusts what these servers say about their tools. */
+const trustsAnnotations = ({ name }: { readonly name: string }) => ['issues', 'shop'].includes(name)
 const texts = ({ content }: Loose): string[] => content.map(({ text }: Loose) => text)
 const count =
   'const pages = await Promise.all([1, 2, 3].map((page) => tools.issues.list({ page }))); const n = {}; for (const { label } of pages.flat()) n[label] = (n[label] ?? 0) + 1; return n'
@@ -35,6 +36,7 @@ describe.each(eras)('inner calls, %s', (era) => {
     mode: 'bridge',
     batches: true,
     scripts: true,
+    trustsAnnotations,
     results: { budget: 2000 },
     client: { era },
   })
@@ -136,6 +138,7 @@ describe.each(eras)('a script that writes, %s', (era) => {
   const open = (answer: Loose) =>
     openDesk([tracker()], {
       scripts: true,
+      trustsAnnotations,
       client: { era, capabilities: everyCapability, answer: () => answer },
     })
   const itOnce = onceIn(era)
@@ -179,7 +182,7 @@ describe('scripts', () => {
   })
 
   it('are stopped with their calls when the client cancels', async () => {
-    const { client, call } = await openDesk([tracker()], { scripts: true })
+    const { client, call } = await openDesk([tracker()], { scripts: true, trustsAnnotations })
     const stop = new AbortController()
     const script = 'return await tools.issues.slow({ milliseconds: 60000 })'
     const running = client.callTool({ name: 'RunScript', arguments: { script } }, { signal: stop.signal })
@@ -192,6 +195,7 @@ describe('scripts', () => {
     const events: Trace[] = []
     const { call } = await openDesk([tracker()], {
       scripts: true,
+      trustsAnnotations,
       openTrace: () => (event) => void events.push(event),
     })
     await call('RunScript', { script: count })
@@ -207,7 +211,12 @@ describe('scripts', () => {
   })
 
   it('report progress that only grows', async () => {
-    const { call } = await openDesk([tracker()], { scripts: true, mode: 'bridge', batches: true })
+    const { call } = await openDesk([tracker()], {
+      scripts: true,
+      trustsAnnotations,
+      mode: 'bridge',
+      batches: true,
+    })
     const seen: number[] = []
     const onprogress = ({ progress }: Loose) => void seen.push(progress)
     await call('RunScript', { script: count }, { onprogress })
@@ -223,7 +232,7 @@ describe('scripts', () => {
   })
 
   it('get the definition with an input that does not fit', async () => {
-    const { call } = await openDesk([tracker()], { scripts: true })
+    const { call } = await openDesk([tracker()], { scripts: true, trustsAnnotations })
     const output = await call('RunScript', { script: 'return await tools.issues.list({ page: "two" })' })
     expect(textOf(output)).toContain('The input of "issues__list" does not fit its schema')
     expect(textOf(output)).toContain('"input_schema"')
@@ -234,8 +243,8 @@ describe('scripts', () => {
     const { config, write: change } = listed('shop', [buy('Buys.')])
     const [folder, cacheFolder] = [join(temporaryFolder(), 'pins'), temporaryFolder()]
     const open = () =>
-      openDesk([{ ...config, trustAnnotations: true }], {
-        ...{ pins: openPins({ folder }), onChange: 'hold', cacheFolder, scripts: true },
+      openDesk([config], {
+        ...{ trustsAnnotations, pins: openPins({ folder }), onChange: 'hold', cacheFolder, scripts: true },
         client: {
           capabilities: everyCapability,
           answer: () => ({ action: 'accept', content: { allow: true } }),

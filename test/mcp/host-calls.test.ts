@@ -279,10 +279,9 @@ describe('H9 what a server says is read-only', () => {
   const call = (name: string) => ({ id: 'toolu_1', name: `mcp__${name}__look`, input: {} })
 
   it('counts only where the user trusts its annotations', async () => {
-    const { host } = openHost([
-      piped('plain', 'definitions hints'),
-      piped('trusted', 'definitions hints', { trustAnnotations: true }),
-    ])
+    const { host } = openHost([piped('plain', 'definitions hints'), piped('trusted', 'definitions hints')], {
+      trustsAnnotations: ({ name }) => name === 'trusted',
+    })
     await host.settled()
     expect(host.isReadOnly(call('plain'))).toBe(false)
     expect(host.isReadOnly(call('trusted'))).toBe(true)

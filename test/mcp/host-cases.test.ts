@@ -73,6 +73,7 @@ function story(options: Partial<McpHostOptions> = {}) {
       shelf,
       servers,
       cacheFolder: false,
+      trustsAnnotations: () => true,
       notify: (message) => heard.push(`! ${message}`),
       ...options,
     })
@@ -149,7 +150,7 @@ it('H2 H4 a server from its start to its end', async () => {
       'resources/list': () => ({ resources: [{ uri: 'a://b', description: secret }] }),
       'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'a://{b}' }] }),
     },
-    { deny: ['hidden'], trustAnnotations: true, description: 'Sells.', resultBudget: 7, secret },
+    { deny: ['hidden'], description: 'Sells.', resultBudget: 7, secret },
   )
   const host = begin([shop.config])
   await show('shop')

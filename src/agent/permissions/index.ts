@@ -9,4 +9,4 @@ export {
   type RuleEffect,
   type RuleScope,
 } from './permissions.ts'
-export { parseRule } from './rules.ts'
+export { parseRule, READ_ONLY, trustsAnnotations } from './rules.ts'

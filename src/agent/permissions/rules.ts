@@ -1,5 +1,7 @@
 // Parses permission rules such as `Bash(git status*)`, `Read(~/notes/**)`, `mcp__github__get_*` and `Edit`.
 
+import { matchesAny } from '../../lib/index.ts'
+
 /** What a rule does with a call that it matches. */
 export type RuleEffect = 'allow' | 'ask' | 'deny'
 
@@ -10,7 +12,10 @@ export type RuleScope = 'session' | 'project' | 'user'
 export type PermissionRule = {
   /** Whether matching calls run, need an answer, or never run. */
   readonly effect: RuleEffect
-  /** A tool's name, in which `*` matches anything; for some tools, with a pattern in parentheses. */
+  /**
+   * A tool's name, in which `*` matches anything; for some tools, with a pattern in parentheses. `readonly:<server>` allows
+   * what a server of the user says only reads.
+   */
   readonly rule: string
   /** Where the rule applies; `session` is not stored. */
   readonly scope: RuleScope
@@ -38,12 +43,28 @@ const PATTERN_OF: { readonly [tool: string]: 'command' | 'path' | 'url' } = {
 
 const MAX_RULE_LENGTH = 1000
 
+/** Begins the rules about what servers say of their own tools. */
+export const READ_ONLY = 'readonly:'
+
+/** Returns whether the rules trust a server to say which of its tools only read. */
+export function trustsAnnotations(rules: readonly PermissionRule[], server: string): boolean {
+  const patterns = rules.flatMap(({ rule }) =>
+    rule.startsWith(READ_ONLY) ? [rule.slice(READ_ONLY.length)] : [],
+  )
+  return matchesAny(patterns, server)
+}
+
 /** Parses a rule. Throws an error that says what is wrong with it. */
 export function parseRule(source: PermissionRule): ParsedRule {
   const rule = source.rule.trim()
   if (rule === '') throw new Error('the rule is empty; write a tool such as Bash, or Bash(git status*)')
   if (rule.length > MAX_RULE_LENGTH)
     throw new Error(`the rule ${short(rule)} has more than ${MAX_RULE_LENGTH} characters`)
+  if (rule.startsWith(READ_ONLY)) {
+    if (source.effect === 'allow' && rule !== READ_ONLY)
+      return { ...source, rule, tool: rule, pattern: undefined }
+    throw new Error(`the rule ${short(rule)} can only allow, and names a server, such as ${READ_ONLY}github`)
+  }
   const [, tool = '', pattern] = /^([^()\s]+)(?:\((.*)\))?$/s.exec(rule) ?? []
   if (tool === '')
     throw new Error(

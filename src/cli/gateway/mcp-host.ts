@@ -1,6 +1,7 @@
 // Creates the host and the gateway of `toolshelf mcp`; loaded after the client has got its first response.
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PermissionRule } from '../../agent/index.ts'
 import {
   createPureShelf,
   type FindRelated,
@@ -9,7 +10,7 @@ import {
   type TraceListener,
 } from '../../core/index.ts'
 import type { DefinitionCache } from '../../mcp/cache/index.ts'
-import type { LoadedConfig } from '../../mcp/config/index.ts'
+import { type LoadedConfig, thisMachine } from '../../mcp/config/index.ts'
 import type { GatewayResults, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
 import { gatewayShelfOptions } from '../../mcp/gateway/index.ts'
 import type { ListingMode } from '../../mcp/greeting/index.ts'
@@ -25,7 +26,7 @@ import type { UsageMeter } from '../../users/index.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
 import { loginHint, noServersHint, personalParts, pinsHint, storedLogins } from '../servers/index.ts'
-import { resultsFolder } from '../user-files/index.ts'
+import { annotationTrust, openUserRules, resultsFolder } from '../user-files/index.ts'
 import { version } from '../version.ts'
 import type { OpenedInspector } from './inspector.ts'
 import type { InspectedParts, McpInspectorOptions } from './mcp-inspector.ts'
@@ -81,8 +82,8 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
   audit?.setServers(configured)
   const parts = personalParts(hostOptions)
   const { servers } = parts.split(configured)
-  const isLearning = settings.learn && isOnePerson
   const related = relatedIn(knownTools, configured, notify)
+  const isLearning = settings.learn && isOnePerson
   const shelfParts = { ranker, isLearning, related, notify, trace: audit?.stream.trace }
   const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, notify)
@@ -189,6 +190,19 @@ function laterAsker(current: () => QuestionHandler | undefined): QuestionHandler
   }
 }
 
+/** Reads the user's permission rules in the background; until then, and if they cannot be read, there are none. */
+function userRules(notify: (message: string) => void): () => readonly PermissionRule[] {
+  let rules: readonly PermissionRule[] = []
+  const report = (error: Error) => notify(error.message)
+  openUserRules(thisMachine())
+    .read()
+    .then((read) => {
+      rules = read
+    })
+    .catch(report)
+  return () => rules
+}
+
 /** Returns the options of the shared host and of the hosts of users. */
 function commonOptions(
   { concurrency, onChange }: LoadedConfig['settings'],
@@ -197,6 +211,7 @@ function commonOptions(
 ) {
   return {
     concurrency,
+    trustsAnnotations: annotationTrust(userRules(notify)),
     onChange,
     acceptHint: pinsHint,
     loginHint,

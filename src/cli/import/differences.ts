@@ -145,7 +145,6 @@ const ownKeys = [
   'elicitation',
   'sampling',
   'maxTools',
-  'trustAnnotations',
   'lint',
   'resultBudget',
 ] as const

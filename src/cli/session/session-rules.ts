@@ -7,7 +7,7 @@ import {
   type PermissionsOptions,
   type RuleEffect,
 } from '../../agent/index.ts'
-import { parseRule } from '../../agent/permissions/index.ts'
+import { parseRule, READ_ONLY } from '../../agent/permissions/index.ts'
 import type { Shelf } from '../../core/index.ts'
 import { mcpName } from '../../core/tools/index.ts'
 import { matchesAny } from '../../lib/index.ts'
@@ -132,7 +132,7 @@ export function idlePermissionRules(
     !names.some((name) => matchesAny([tool], name)) &&
     !servers.some(({ prefix, isKnown }) => !isKnown && tool.startsWith(prefix))
   return rules.map(parseRule).flatMap(({ effect, rule, tool }) => {
-    if (!isIdle(tool)) return []
+    if (tool.startsWith(READ_ONLY) || !isIdle(tool)) return []
     const others = tool.includes('*') ? servers.map(({ prefix }) => `${prefix}*`) : []
     return [
       `--${effect} "${rule}" matches none of the tools${didYouMean(tool, [...others, ...names]) || '.'}`,

@@ -46,6 +46,7 @@ import { withStoredLogins } from '../servers/index.ts'
 import { openKnownTools } from '../tools/index.ts'
 import type { Project } from '../trust/index.ts'
 import {
+  annotationTrust,
   dataFolder,
   findSession,
   learnedFile,
@@ -124,6 +125,7 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     shelf,
     servers: using.withLearnedTools(config.servers),
     ...withStoredLogins(notify),
+    trustsAnnotations: annotationTrust(permissions.rules),
     notify,
     clientInfo: { name: 'toolshelf', version: version() },
   })

@@ -30,13 +30,9 @@ export function configItems(read: FileEntries, file: string, machine: LocalMachi
     const effect = `${verb} ${describeTransport(server.transport)}`
     return [{ kind: 'server', title: server.name, file, effect, text: keysOf(entry.source) }]
   })
-  const { settings } = read
-  return Object.keys(settings).length === 0
-    ? servers
-    : [
-        ...servers,
-        { kind: 'settings', title: 'gateway', file, effect: 'changes settings', text: keysOf(settings) },
-      ]
+  const text = keysOf(read.gateway)
+  const settings = { kind: 'settings', title: 'gateway', file, effect: 'changes settings', text } as const
+  return text === '' ? servers : [...servers, settings]
 }
 
 /** Writes a JSON object with a line for each key. */

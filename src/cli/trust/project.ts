@@ -3,6 +3,7 @@
 import { realpath } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import type { PermissionRule } from '../../agent/index.ts'
+import { READ_ONLY } from '../../agent/permissions/index.ts'
 import { projectSkillFolders, readSkillFiles, type SkillFile } from '../../agent/skills/index.ts'
 import { fieldsOf } from '../../lib/index.ts'
 import {
@@ -124,7 +125,10 @@ async function readRules(machine: LocalMachine, notify: (problem: string) => voi
   try {
     const { rules, problems } = rulesIn(fieldsOf(JSON.parse(text)), 'project')
     for (const problem of problems) notify(`${file}: ${problem}; ignored.`)
-    return { rules, text }
+    const isForeign = ({ rule }: PermissionRule) => rule.startsWith(READ_ONLY)
+    for (const { rule } of rules.filter(isForeign))
+      notify(`${file}: the rule ${JSON.stringify(rule)} counts only among your own; ignored.`)
+    return { rules: rules.filter((rule) => !isForeign(rule)), text }
   } catch {
     notify(`${file}: it is not valid JSON, so its rules are ignored.`)
     return { rules: [], text }

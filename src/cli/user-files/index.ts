@@ -1,6 +1,13 @@
 // Exports of cli/user-files for other folders: sessions, permission rules and learned searches in the user’s folder.
 export { forgetLearnedSearches, learnedFile, learnedUses, openLearnedSearch } from './learned-file.ts'
-export { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn, type UserRules } from './permission-file.ts'
+export {
+  annotationTrust,
+  MAX_RULE_BYTES,
+  openUserRules,
+  PROJECT_RULES,
+  rulesIn,
+  type UserRules,
+} from './permission-file.ts'
 export {
   dataFolder,
   findSession,

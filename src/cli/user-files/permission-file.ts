@@ -3,9 +3,10 @@ import { realpathSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
-import { parseRule } from '../../agent/permissions/index.ts'
+import { parseRule, trustsAnnotations } from '../../agent/permissions/index.ts'
 import { fieldsOf, isFields } from '../../lib/index.ts'
 import { type LocalMachine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
 import { lockFile, readBoundedFile } from '../../node/index.ts'
 
 /** Where a folder keeps rules for everyone who works in it. */
@@ -71,6 +72,14 @@ export function openUserRules(machine: LocalMachine): UserRules {
     },
     remove: (rule) => change((document) => removeFrom(document, rule, folder)),
   }
+}
+
+/**
+ * Returns which servers the rules trust to say what only reads. Never a server that came with a folder, whatever its name:
+ * the rules are about the user's own.
+ */
+export function annotationTrust(rules: () => readonly PermissionRule[]): (server: ServerConfig) => boolean {
+  return ({ name, folder }) => folder === undefined && trustsAnnotations(rules(), name)
 }
 
 type Document = { [key: string]: unknown }

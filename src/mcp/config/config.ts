@@ -5,10 +5,10 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { type Environment, fieldsOf, isFields } from '../../lib/index.ts'
+import { type Environment, type Fields, fieldsOf, isFields } from '../../lib/index.ts'
 import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import type { ConfigProblem, FolderSource, LintSettings, ServerConfig } from '../types.ts'
-import { type FoundServers, findServers, isOwnFile, type ServerEntry } from './formats.ts'
+import { findServers, isOwnFile, type ServerEntry } from './formats.ts'
 import { type Parsed, parseJson } from './json.ts'
 import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
 import { type LocalMachine, thisMachine } from './places.ts'
@@ -68,6 +68,8 @@ export type FileEntries = {
   readonly folder?: FolderSource
   readonly entries: readonly ServerEntry[]
   readonly settings: Partial<GatewaySettings>
+  /** The section `gateway` as the file has it. */
+  readonly gateway: Fields
   readonly lint?: LintSettings
   readonly problems: readonly ConfigProblem[]
 }
@@ -77,29 +79,38 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
   const path = resolve(machine.folder, typeof source === 'string' ? source : source.file)
   const document = typeof source === 'string' ? await readDocument(path) : documentIn(source.text, path)
   if (document.problem !== undefined)
-    return { file: path, entries: [], settings: {}, problems: [{ file: path, message: document.problem }] }
+    return {
+      file: path,
+      entries: [],
+      settings: {},
+      gateway: {},
+      problems: [{ file: path, message: document.problem }],
+    }
   const folder = typeof source === 'string' ? undefined : folderSource(source)
-  const found = folder
-    ? withoutUserKeys(findServers(document.value, path, machine))
-    : findServers(document.value, path, machine)
+  const found = findServers(document.value, path, machine)
   if (found.entries.length > MAX_SERVERS) {
     const message = `it has ${found.entries.length} servers; at most ${MAX_SERVERS} are allowed. Run several gateways with fewer servers each.`
-    return { file: path, entries: [], settings: {}, problems: [{ file: path, message }] }
+    return { file: path, entries: [], settings: {}, gateway: {}, problems: [{ file: path, message }] }
   }
   const gateway = readGateway(isFields(document.value) ? document.value.gateway : undefined)
+  const { onChange, ...others } = gateway.settings
+  // How changes are held is a matter of trust, about which a folder says nothing.
+  const isForeign = folder !== undefined && onChange !== undefined
   const root = fieldsOf(document.value)
   // Other clients' files may have a key of this name for something else.
   const isOwn = isOwnFile(root, path)
   const lint = readLint(isOwn ? fieldsOf(root.lint) : {})
   const { json } = document
   const repeated = json ? repeatedNames(json.text, json.parsed, found.entries, isOwn) : []
-  const messages = [...gateway.problems, ...lint.problems]
+  const foreign = isForeign ? ['"onChange" counts only in your own configuration; it is ignored here.'] : []
+  const messages = [...gateway.problems, ...foreign, ...lint.problems]
   const problems = [...found.problems, ...repeated, ...messages.map((message) => ({ message }))]
   return {
     file: path,
     ...(folder ? { folder } : {}),
     entries: found.entries.map((entry) => withInherited(entry, gateway.inheritEnv)),
-    settings: gateway.settings,
+    settings: isForeign ? others : gateway.settings,
+    gateway: fieldsOf(root.gateway),
     lint: lint.settings,
     problems: problems.map((problem) => ({ file: path, ...problem })),
   }
@@ -114,19 +125,6 @@ function folderSource({ folder, text }: ConfigText): FolderSource | undefined {
   return folder === undefined
     ? undefined
     : { path: folder, hash: createHash('sha256').update(text).digest('hex') }
-}
-
-/** Removes the settings that only the user may decide from a file that came with a folder. */
-function withoutUserKeys({ entries, problems }: FoundServers): FoundServers {
-  const isUsers = ({ fields }: ServerEntry) => Object.hasOwn(fields, 'trustAnnotations')
-  const message = '"trustAnnotations" works only in your own configuration; it is ignored here.'
-  return {
-    entries: entries.map((entry) => {
-      const { trustAnnotations: _, ...fields } = entry.fields
-      return { ...entry, fields }
-    }),
-    problems: [...problems, ...entries.filter(isUsers).map(({ name }) => ({ server: name, message }))],
-  }
 }
 
 function chooseServers(

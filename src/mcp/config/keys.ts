@@ -41,7 +41,6 @@ export const serverKeys = {
   connectTimeout: milliseconds,
   callTimeout: milliseconds,
   maxTools: wholeNumber(1),
-  trustAnnotations: flag,
   lint: fieldsKind,
   resultBudget: wholeNumber(0),
   credentials: oneOf('user'),

@@ -89,7 +89,6 @@ export function readServer(
     connectTimeoutMs: values.connectTimeout ?? serverDefaults.connectTimeout,
     callTimeoutMs: values.callTimeout ?? serverDefaults.callTimeout,
     ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
-    ...(values.trustAnnotations ? { trustAnnotations: true } : {}),
     ...(lint ? { lint: lint.settings } : {}),
     ...(values.resultBudget === undefined ? {} : { resultBudget: values.resultBudget }),
     source: file,

@@ -147,7 +147,7 @@ async function ask(
     const isAllowed = answer.action === 'accept' && fieldsOf(answer.content).allow === true
     return isAllowed ? undefined : `The user does not let this script call ${name}.`
   } catch (error) {
-    return `${name} may change something. Scripts run only tools that are known to read only: with "readOnlyHint", of a server that the user trusts ("trustAnnotations"). The user could not be asked: ${errorMessage(error)}. ${outside}`
+    return `${name} may change something. Scripts run only tools that are known to read only: with "readOnlyHint", of a server that the user trusts (rule "readonly:<server>"). The user could not be asked: ${errorMessage(error)}. ${outside}`
   }
 }
 

@@ -52,6 +52,11 @@ export type McpHostOptions = {
   readonly onChange?: 'report' | 'hold'
   /** Returns the sentence that says how to accept a server's changes, for messages. Default: names `pins.accept`. */
   readonly acceptHint?: (server: string) => string
+  /**
+   * Whether the user trusts what a server says about its own tools, such as that one only reads; see `isReadOnly`. A
+   * server's entry cannot say so. Default: none.
+   */
+  readonly trustsAnnotations?: (server: ServerConfig) => boolean
   /** Supplies the tokens for remote servers. */
   readonly authorize?: (config: ServerConfig) => AuthProvider | undefined | Promise<AuthProvider | undefined>
   /**
@@ -99,6 +104,7 @@ class ServerHost implements McpHost {
   readonly #members: Members
   readonly #listeners: Listeners
   readonly #acceptHint: (server: string) => string
+  readonly #trusts: (server: ServerConfig) => boolean
   readonly #closing = new AbortController()
   #capabilities: Fields = {}
   #isStarted = false
@@ -110,6 +116,7 @@ class ServerHost implements McpHost {
     this.#shelf = options.shelf
     this.#listeners = createListeners(notify)
     this.#acceptHint = acceptHint
+    this.#trusts = options.trustsAnnotations ?? (() => false)
     this.#members = new Members(options.servers, {
       ...options,
       notify,
@@ -176,7 +183,7 @@ class ServerHost implements McpHost {
     const { server = '', original } = this.#shelf.resolve(used)
     const member = this.#members.find(server)
     const listed = member?.connection.view().tools.find(({ name }) => name === original)
-    return member?.config.trustAnnotations === true && listed?.annotations?.readOnlyHint === true
+    return member !== undefined && this.#trusts(member.config) && listed?.annotations?.readOnlyHint === true
   }
 
   async call(server: string, tool: string, input: Fields, options: CallOptions = {}): Promise<CallOutput> {
