@@ -1,6 +1,6 @@
 // The package's main entry: core with a validator, a clock, the environment and a notifier.
 import { createPureShelf, type PureShelfOptions, type Rank, type Shelf, ShelfError } from './core/index.ts'
-import { startTimer } from './node/index.ts'
+import { startTimer, turns } from './node/index.ts'
 import { type ResultOptions, resultSettings } from './node/results/index.ts'
 import { type RankerName, rankers } from './rankers/index.ts'
 import { validateInput } from './validate/index.ts'
@@ -116,6 +116,7 @@ export function createShelf(options: ShelfOptions = {}): Shelf {
   return createPureShelf({
     validate: validateInput,
     timer: startTimer,
+    pause: turns.pause,
     environment: process.env,
     notify: (message) => console.warn(`toolshelf: ${message}`),
     ...given,

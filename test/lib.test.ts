@@ -1,5 +1,5 @@
 // The helpers that everything else builds on, by tables.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   byName,
   closestNames,
@@ -80,6 +80,12 @@ describe('names', () => {
     expect(closestNames('create_isue', names)).toHaveLength(3)
     expect(closestNames('xyz', names)).toEqual([])
     expect(closestNames('', ['', 'a'])).toEqual([''])
+    // The keys of a map are read once, however often names are compared with them.
+    const keyed = new Map(names.map((name) => [name, 1]))
+    const keys = vi.spyOn(keyed, 'keys')
+    for (const wanted of ['create_isue', 'snd'])
+      expect(closestNames(wanted, keyed)).toEqual(closestNames(wanted, names))
+    expect(keys).toHaveBeenCalledTimes(1)
     const [long, longer] = ['ab'.repeat(100), `${'ab'.repeat(100)}${'xy'.repeat(600)}`]
     expect([closestNames(longer, [long]), closestNames(long, [longer])]).toEqual([[long], [longer]])
   })

@@ -35,6 +35,17 @@ const LIST = 'mcp__slack__list_channels'
 const ISSUE = 'mcp__github__create_issue'
 const EMAIL = 'mcp__email__send_email'
 
+it('S4 H10 a search for required words over many tools lets other work run', async () => {
+  const tools = Array.from({ length: 3000 }, (_, index) => mcp('s', `tool${index}`))
+  let pauses = 0
+  const pause = async () => void pauses++
+  const shelf = quietShelf({ tools, rank: tiny, pause })
+  expect((await shelf.search({ query: '+tool1234 mcp' })).tools).toHaveLength(1)
+  expect(pauses).toBeGreaterThanOrEqual(5)
+  const failing = quietShelf({ tools, rank: tiny, pause: () => Promise.reject(new Error('no')) })
+  expect((await failing.search({ query: '+tool1234 mcp' })).tools).toHaveLength(1)
+})
+
 describe.each(everyRanker)('with the ranker: %s', (label, rank) => {
   const shelfOf = (tools: readonly Tool[], more: ShelfOptions = {}) => quietShelf({ tools, rank, ...more })
   const usual = () =>

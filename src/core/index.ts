@@ -37,7 +37,7 @@ export {
 } from './gate/index.ts'
 export type { BoundaryNote, DeltaNote } from './history/index.ts'
 export { type Facts, foldHistory } from './history/index.ts'
-export { type Options, resolveOptions, type Settings, type Timer } from './options.ts'
+export { type Options, type Pause, resolveOptions, type Settings, type Timer } from './options.ts'
 export { type BreakCause, explainBreak, type PrefixInput, prefixHash } from './prefix.ts'
 export { type Prepared, prepareRequest } from './prepare.ts'
 export {
@@ -63,7 +63,6 @@ export type { HiddenParts } from './restricted-shelf.ts'
 export {
   DEFAULT_BUDGET,
   idIn,
-  type Pause,
   pageSizeFor,
   previewOf,
   READ_TOOL,

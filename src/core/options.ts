@@ -31,11 +31,16 @@ export type Services = {
    * in the main entry: the clock.
    */
   readonly timer: ((milliseconds: number) => Timer) | undefined
+  /** Lets other work run during work over thousands of tools or values. Default in core: none; in the main entry: the event loop. */
+  readonly pause: Pause
   /** Receives warnings for the operator, each once. Default in core: none; in the main entry: `console.warn`. */
   readonly notify: (message: string) => void
   /** Receives the events of every conversation; without it none are built. Default: none. */
   readonly trace: TraceListener | undefined
 }
+
+/** Lets other work run; returns undefined if it is too early for that. */
+export type Pause = () => Promise<void> | undefined
 
 /** A running timer: `over` resolves when the time is up, `cancel` stops it. */
 export type Timer = { readonly over: Promise<void>; readonly cancel: () => void }
@@ -141,6 +146,7 @@ export type Options = Partial<Omit<Settings, 'capabilities'>> & {
 const defaults: Settings = {
   validate: () => [],
   timer: undefined,
+  pause: () => undefined,
   notify: () => {},
   trace: undefined,
   environment: {},
@@ -241,7 +247,7 @@ const ofType: Partial<Record<keyof Settings, string>> = {
 }
 
 const functions: readonly (keyof Settings)[] = [
-  ...(['validate', 'timer', 'notify', 'trace', 'countTokens', 'rank'] as const),
+  ...(['validate', 'timer', 'pause', 'notify', 'trace', 'countTokens', 'rank'] as const),
   ...(['isHidden', 'allowLoad', 'related', 'learn'] as const),
 ]
 

@@ -3,7 +3,7 @@
 import { dropOldest } from '../lib/index.ts'
 import { attempt, silencePromise, swallowErrors } from './attempt.ts'
 import { mergeCapabilities } from './gate/index.ts'
-import { badOption, type Settings, type Timer } from './options.ts'
+import { badOption, type Pause, type Settings, type Timer } from './options.ts'
 import type { Host } from './state.ts'
 import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
 import type { Pool, PoolTool, ServerDetails, Tool } from './types.ts'
@@ -190,6 +190,7 @@ function withoutFaults(settings: Settings): Settings {
     trace,
     notify,
     timer: settings.timer && safeTimer(settings.timer, notify),
+    pause: safePause(settings.pause),
     isHidden: settings.isHidden && requireSynchronous(settings.isHidden, notify),
   }
 }
@@ -201,6 +202,17 @@ function requireSynchronous(isHidden: (tool: Tool) => boolean, notify: (message:
     if (silencePromise(answer))
       notify('option "isHidden" returned a promise, so the tool is hidden; return true or false.')
     return Boolean(answer)
+  }
+}
+
+/** Lets other work run; if that fails, goes on. */
+function safePause(pause: Pause): Pause {
+  return () => {
+    try {
+      return pause()?.catch(() => {})
+    } catch {
+      return undefined
+    }
   }
 }
 

@@ -32,16 +32,33 @@ export function byName(a: { readonly name: string }, b: { readonly name: string 
 
 const MAX_WANTED_LENGTH = 200
 
+/** Names that may be compared with. The keys of a map are read once: it must not change afterwards. */
+type Names = Iterable<string> | ReadonlyMap<string, unknown>
+
 /** Returns the names most similar to `wanted`, best first. */
-export function closestNames(wanted: string, names: Iterable<string>, limit = 3): string[] {
+export function closestNames(wanted: string, names: Names, limit = 3): string[] {
   const wantedPairs = pairsOf(wanted.slice(0, MAX_WANTED_LENGTH))
   const scored: { name: string; score: number }[] = []
-  for (const name of names) {
-    const score = likeness(wantedPairs, pairsOf(name))
+  for (const [name, pairs] of names instanceof Map ? pairsOfKeys(names) : pairsOfAll(names as Iterable<string>)) {
+    const score = likeness(wantedPairs, pairs)
     if (score > 0.35) scored.push({ name, score })
   }
   scored.sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
   return scored.slice(0, limit).map(({ name }) => name)
+}
+
+type NamePairs = readonly (readonly [name: string, pairs: Int32Array])[]
+
+const readKeys = new WeakMap<object, NamePairs>()
+
+function pairsOfKeys(map: ReadonlyMap<string, unknown>): NamePairs {
+  const pairs = readKeys.get(map) ?? pairsOfAll(map.keys())
+  readKeys.set(map, pairs)
+  return pairs
+}
+
+function pairsOfAll(names: Iterable<string>): NamePairs {
+  return Array.from(names, (name) => [name, pairsOf(name)])
 }
 
 function withoutPrefix(name: string): string {

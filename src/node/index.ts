@@ -34,7 +34,7 @@ export { endOfJsonString, MAX_JSON_DEPTH, whyTooComplex } from './json-values.ts
 export { createKeyThrottle } from './key-throttle.ts'
 export { createLimiter, type Limiter } from './limiter.ts'
 export { OptionError } from './option-error.ts'
-export { createScheduler, pauseIn, type Slice, yieldIfOver } from './scheduler.ts'
+export { createScheduler, pauseIn, type Slice, turns, yieldIfOver } from './scheduler.ts'
 export { createSlots } from './slots.ts'
 export { startTimer } from './timer.ts'
 export {

@@ -108,6 +108,9 @@ export function createScheduler(options: SchedulerOptions = {}): Scheduler {
   }
 }
 
+/** There is one event loop, so all work of a process shares its turns. */
+export const turns = createScheduler()
+
 /** Yields if the slice is used up. */
 export async function yieldIfOver(slice: Slice | undefined): Promise<void> {
   if (slice?.isOver()) await slice.next()

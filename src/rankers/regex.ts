@@ -4,6 +4,7 @@
 // Implements wire 18, 19.
 import { RE2JS } from 're2js'
 import type { PoolTool, Rank } from '../core/index.ts'
+import { turns } from '../node/index.ts'
 import { SearchInputError, searchFields } from '../search/index.ts'
 
 const MAX_PATTERN_LENGTH = 200
@@ -11,11 +12,15 @@ const MAX_PATTERN_LENGTH = 200
 /** The score of a match per field: name, description, argument names, argument descriptions. */
 const FIELD_SCORES = [4, 3, 2, 1]
 
-/** Ranks matching tools by field score, then in pool order. Throws SearchInputError for an invalid pattern. */
-export const regex: Rank = (tools, pattern, limit) => {
+/** Tools to look at before other work may run: a pattern takes up to 0.1 ms for each. */
+const BETWEEN_PAUSES = 50
+
+/** Ranks matching tools by field score, then in pool order. Rejects with a SearchInputError for an invalid pattern. */
+export const regex: Rank = async (tools, pattern, limit) => {
   const compiled = compile(pattern)
   const found: { tool: PoolTool; score: number }[] = []
-  for (const tool of tools) {
+  for (const [index, tool] of tools.entries()) {
+    if (index > 0 && index % BETWEEN_PAUSES === 0) await turns.pause()
     const field = textsOf(tool).findIndex((texts) => texts.some((text) => compiled.test(text)))
     if (field >= 0) found.push({ tool, score: FIELD_SCORES[field] ?? 0 })
   }

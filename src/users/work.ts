@@ -2,7 +2,7 @@
 // of other clients.
 // Implements H10.
 import type { Trace } from '../core/index.ts'
-import { createScheduler, type Slice } from '../node/index.ts'
+import { type Slice, turns } from '../node/index.ts'
 import type { AccessRefusal, User } from './types.ts'
 import { isLimited, type UsageMeter } from './usage.ts'
 
@@ -56,9 +56,6 @@ export type ClientWorkOptions = {
   /** Counts what users with limits use. */
   readonly usage?: UsageMeter | undefined
 }
-
-/** There is one event loop, so all clients of a process share its turns. */
-const turns = createScheduler()
 
 const KINDS = { calls: 'requests', searches: 'searches', tokens: 'tokens' } as const
 

@@ -1,6 +1,6 @@
 // Long results on the shelf of the library: who gets which, how they are read, and what becomes of them.
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryResults, type ResultStore, type Trace } from '../../src/index.ts'
 import { runs } from '../support/runs.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from '../support/talk.ts'
@@ -26,6 +26,25 @@ async function readAll(shelf: Loose, handle: string): Promise<string> {
     if (!content[0].text.includes('Go on with page')) return text
   }
 }
+
+test('H10 a large result is parsed once, and a search in it lets other work run', async () => {
+  let pauses = 0
+  const shelf = shelfWith({}, { pause: async () => void pauses++ })
+  const many = JSON.stringify(Array.from({ length: 4000 }, (_, id) => ({ id, title: `Thing ${id}` })))
+  const parse = vi.spyOn(JSON, 'parse')
+  onTestFinished(() => parse.mockRestore())
+  const handle = handleIn(await run(shelf, many))
+  for (const input of [{ search: 'thing 3999' }, { path: '[7].id' }, { search: 'nowhere' }])
+    await read(shelf, { handle, ...input })
+  expect(parse.mock.calls.filter(([text]) => text === many)).toHaveLength(1)
+  // Two searches, each in 4,000 objects with two fields.
+  expect(pauses).toBeGreaterThanOrEqual(2 * 20)
+  const lines = handleIn(await run(shelf, 'words and words\n'.repeat(5000)))
+  pauses = 0
+  for (const input of [{ search: 'nowhere' }, { lines: '4999-5000' }])
+    await read(shelf, { handle: lines, ...input })
+  expect(pauses).toBeGreaterThanOrEqual(2 * 10)
+})
 
 describe('what is put on the shelf', () => {
   test('a result above the budget becomes a note with a handle and a preview', async () => {

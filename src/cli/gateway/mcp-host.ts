@@ -17,7 +17,7 @@ import type { ListingMode } from '../../mcp/greeting/index.ts'
 import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
 import type { McpHost, QuestionHandler, ServerConfig } from '../../mcp/index.ts'
 import { defaultPinsFolder, openPins, type Pins, watchPins } from '../../mcp/pins/index.ts'
-import { startTimer } from '../../node/index.ts'
+import { startTimer, turns } from '../../node/index.ts'
 import { createDiskResults } from '../../node/results/index.ts'
 import type { RankerName } from '../../rankers/index.ts'
 import type { LearnedSearch } from '../../search/index.ts'
@@ -298,6 +298,7 @@ function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
     notify,
     ...(trace ? { trace } : {}),
     timer: startTimer,
+    pause: turns.pause,
     rank: async (tools, query, limit) => {
       const chosen = (await searching()).rankers[ranker]
       const rank = learned ? (await learned()).rank(chosen) : chosen

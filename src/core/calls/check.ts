@@ -112,7 +112,7 @@ function unknownTool(
   if (kept.some(({ definition }) => definition.name === name)) {
     return `"${name}" is no longer available: it was removed. Do the task another way.`
   }
-  const near = closestNames(name, pool.byName.keys())
+  const near = closestNames(name, pool.byName)
   const hint = near.length > 0 ? ` Nearest: ${near.join(', ')}.` : ''
   const search = wire ? ` Search for it with ${wire.searchName}.` : ''
   const waiting = isConnecting(servers) ? ' Some servers are still connecting.' : ''

@@ -2,13 +2,18 @@
 // Implements S1, S2, S3, S4, S7, S10, S12.
 
 import { closestNames, splitName } from '../../lib/index.ts'
+import type { Pause } from '../options.ts'
 import type { PoolTool, ToolPartition } from '../types.ts'
 import { classicRank } from './classic.ts'
 import type { Rank, Ranking } from './rank.ts'
 import { fold, searchText, wordPattern } from './search-text.ts'
 
 /** What a search needs besides the query. */
-export type Search = { readonly rank: Rank; readonly notify: (message: string) => void }
+export type Search = {
+  readonly rank: Rank
+  readonly notify: (message: string) => void
+  readonly pause?: Pause | undefined
+}
 
 /** The tools that a query found. */
 export type QueryResult = {
@@ -28,6 +33,8 @@ export type QueryResult = {
 /** Characters of a query that are searched. */
 export const MAX_QUERY_LENGTH = 2000
 const MAX_SUGGESTIONS = 3
+/** Tools to look at before other work may run. */
+const BETWEEN_PAUSES = 500
 /** Of the tools with the required terms, this many are ranked; the rest keep the pool's order. */
 const MAX_RANKED = 500
 
@@ -80,7 +87,7 @@ function select(names: readonly string[], partition: ToolPartition): QueryResult
     else unknown.add(name)
   }
   const near = (name: string, index: number) =>
-    index < MAX_SUGGESTIONS ? closestNames(name, partition.pool.byName.keys()) : []
+    index < MAX_SUGGESTIONS ? closestNames(name, partition.pool.byName) : []
   return {
     tools: [...tools],
     matched: tools.size,
@@ -148,7 +155,7 @@ async function byKeywords(
     const tools = [...new Set([...named, ...ranked])]
     return { tools: tools.slice(0, limit), matched: Math.max(ranking.matched, tools.length), ...others }
   }
-  const allowed = new Set(partition.deferred.filter(requires(required)))
+  const allowed = await allRequiring(required, partition.deferred, search)
   const tools = [...new Set([...named, ...ranked].filter((tool) => allowed.has(tool)).concat(...allowed))]
   return { tools: tools.slice(0, limit), matched: tools.length, ...others }
 }
@@ -180,6 +187,20 @@ function byPastedName(word: string, partition: ToolPartition): PoolTool | undefi
   return entry && partition.deferredNames.has(entry.name) ? entry : undefined
 }
 
+async function allRequiring(
+  terms: readonly string[],
+  tools: readonly PoolTool[],
+  { pause = () => undefined }: Search,
+): Promise<Set<PoolTool>> {
+  const isWanted = requires(terms)
+  const wanted = new Set<PoolTool>()
+  for (const [index, tool] of tools.entries()) {
+    if (index > 0 && index % BETWEEN_PAUSES === 0) await pause()
+    if (isWanted(tool)) wanted.add(tool)
+  }
+  return wanted
+}
+
 /** Requires every term to occur in a part of the name, or as a word of the description or the hint (S4). */
 function requires(terms: readonly string[]): (entry: PoolTool) => boolean {
   const needs = terms.map((term) =>
@@ -202,5 +223,7 @@ function separated(term: string): string[] {
 
 function holds(entry: PoolTool, { text, pattern }: Word): boolean {
   const { parts, hint, description } = searchText(entry)
-  return parts.some((part) => part.includes(text)) || pattern.test(hint) || pattern.test(description)
+  // Few texts contain a term at all, and only these need the pattern, which takes much longer.
+  const has = (whole: string) => whole.includes(text) && pattern.test(whole)
+  return parts.some((part) => part.includes(text)) || has(hint) || has(description)
 }

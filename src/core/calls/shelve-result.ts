@@ -43,12 +43,12 @@ export async function shelveResult(
 
 /** Answers a call of the reading tool; returns undefined for any other call, or if results are not stored. */
 export async function answerRead(
-  { settings: { results } }: Host,
+  { settings: { results, pause } }: Host,
   { state }: Conversation,
   call: ToolUse,
 ): Promise<ToolResult | undefined> {
   if (!results || call.name !== READ_TOOL) return undefined
-  const part = await readShelved(results, state.results?.owner, call.input)
+  const part = await readShelved(results, state.results?.owner, call.input, pause)
   if ('problem' in part) return refuse(call, part.problem)
   const content = [part.heading, part.body].filter((text) => text !== '').map(textBlock)
   return { type: 'tool_result', tool_use_id: call.id, content }

@@ -14,4 +14,4 @@ export {
   replacementFor,
   unknownHandle,
 } from './shelve.ts'
-export type { Pause, ResultKind, ResultRecord, ResultSettings, ResultStore, ShelvedResult } from './types.ts'
+export type { ResultKind, ResultRecord, ResultSettings, ResultStore, ShelvedResult } from './types.ts'

@@ -1,9 +1,10 @@
 // Stores texts and reads them back through a store, for the library, the gateways and the agent.
 import { errorMessage } from '../../lib/index.ts'
+import type { Pause } from '../options.ts'
 import { idIn } from './handle.ts'
 import { type ReadInput, type ReadPart, readPart } from './read.ts'
 import { pageSizeFor, type Replacement, replacementFor, unknownHandle } from './shelve.ts'
-import type { Pause, ResultSettings } from './types.ts'
+import type { ResultSettings } from './types.ts'
 
 /** A text to store for an owner; at most `budget` characters are shown in its place. */
 export type TextToShelve = {

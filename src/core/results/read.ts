@@ -1,9 +1,9 @@
 // Reads a stored result: by page, by lines, by a search, or by a JSON path. All pages concatenate to the exact text.
 // Reading a large one pauses again and again, so that others are served meanwhile.
 import { cut, toJson, walkJson } from '../../lib/index.ts'
+import type { Pause } from '../options.ts'
 import { valueAtPath } from './json-path.ts'
 import { resultKindOf } from './kind.ts'
-import type { Pause } from './types.ts'
 
 /** The model's request, as it wrote it. */
 export type ReadInput = {

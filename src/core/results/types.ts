@@ -14,9 +14,6 @@ export type ResultStore = {
   drop(owner: string): Promise<void>
 }
 
-/** Lets other work run; returns undefined if it is too early for that. */
-export type Pause = () => Promise<void> | undefined
-
 /** How a shelf keeps long results out of the context. */
 export type ResultSettings = {
   /** Where to store them. */

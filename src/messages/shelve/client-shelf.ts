@@ -16,7 +16,7 @@ import {
 } from '../../core/index.ts'
 import { nameOf } from '../../core/oracle/index.ts'
 import { type Fields, fieldsOf, matchesAny, omitFields, oncePerFrozen } from '../../lib/index.ts'
-import { type Slice, yieldIfOver } from '../../node/index.ts'
+import { type Slice, turns, yieldIfOver } from '../../node/index.ts'
 import { createRecent } from '../recent.ts'
 import { type CodedNames, codeNames } from './carry.ts'
 
@@ -151,6 +151,7 @@ function shelfOptions(tools: readonly Fields[], options: ShelveOptions): PureShe
     contextWindow,
     rank,
     timer,
+    pause: turns.pause,
     notify,
   }
 }
