@@ -39,7 +39,9 @@ type Names = Iterable<string> | ReadonlyMap<string, unknown>
 export function closestNames(wanted: string, names: Names, limit = 3): string[] {
   const wantedPairs = pairsOf(wanted.slice(0, MAX_WANTED_LENGTH))
   const scored: { name: string; score: number }[] = []
-  for (const [name, pairs] of names instanceof Map ? pairsOfKeys(names) : pairsOfAll(names as Iterable<string>)) {
+  for (const [name, pairs] of names instanceof Map
+    ? pairsOfKeys(names)
+    : pairsOfAll(names as Iterable<string>)) {
     const score = likeness(wantedPairs, pairs)
     if (score > 0.35) scored.push({ name, score })
   }
