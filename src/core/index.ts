@@ -6,6 +6,7 @@ export {
   answerSearch,
   BATCH_TOOL,
   type BatchCall,
+  batchContent,
   type CallOutcome,
   type CallSubject,
   callToolsTool,

@@ -61,10 +61,13 @@ describe.each(eras)('inner calls, %s', (era) => {
       { name: 'issues__structured', arguments: {} },
     )
     expect(output.isError).toBeUndefined()
-    expect(texts(output)).toEqual([
-      ...['[1] issues__slow:', 'slept', '[2] issues__fail failed:', 'the tracker is down'],
-      ...['[3] issues__nothing failed:', expect.stringContaining('no tool named "issues__nothing"')],
-      ...['[4] far__list:', expect.stringContaining('{"id":4'), '[5] issues__structured:', 'three'],
+    const unknown = expect.stringContaining('no tool named "issues__nothing"')
+    expect(texts(output).map((json) => JSON.parse(json))).toEqual([
+      { call: 1, name: 'issues__slow', text: 'slept' },
+      { call: 2, name: 'issues__fail', failed: true, text: 'the tracker is down' },
+      { call: 3, name: 'issues__nothing', failed: true, text: unknown },
+      { call: 4, name: 'far__list', json: expect.arrayContaining([expect.objectContaining({ id: 4 })]) },
+      { call: 5, name: 'issues__structured', text: 'three' },
     ])
   })
 

@@ -3,6 +3,7 @@ import {
   BATCH_TOOL,
   type BatchCall,
   type Block,
+  batchContent,
   callToolsTool,
   readBatch,
   runBatch,
@@ -49,10 +50,10 @@ export function createBatchTool(): AgentTool {
           return callTool(use(one, index))
         },
       })
-      return results.flatMap(({ content, is_error }, index): Block[] => [
-        { type: 'text', text: `[${index + 1}] ${calls[index]?.name}${is_error ? ' failed:' : ':'}` },
-        ...(blocksOf(content) as Block[]),
-      ])
+      const named = results.map(({ content, is_error }, index) => ({
+        ...{ name: calls[index]?.name ?? '', content: blocksOf(content), isFailed: is_error === true },
+      }))
+      return batchContent(named) as Block[]
     },
   }
 }

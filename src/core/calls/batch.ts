@@ -1,5 +1,5 @@
 // Runs several calls that the model makes in one: concurrently where that is safe, with one result for each.
-import { type Fields, isFields, listOf, misnamesArguments } from '../../lib/index.ts'
+import { type Fields, isFields, listOf, misnamesArguments, textOf, toJson } from '../../lib/index.ts'
 
 /** The name of the tool that makes several calls. */
 export const BATCH_TOOL = 'CallTools'
@@ -11,7 +11,7 @@ const CONCURRENT_CALLS = 8
 /** The definition, without the field names that differ between the API and MCP. */
 export const callToolsTool = {
   name: BATCH_TOOL,
-  description: 'Makes several independent calls at once; each gets its own result or error.',
+  description: 'Makes several independent calls at once; each gets its own result or error, a line of JSON.',
   schema: {
     type: 'object',
     properties: {
@@ -100,6 +100,51 @@ export function runBatch<Result>(
     return result
   })
   return Promise.all(results)
+}
+
+/** What a call of a batch returned; the blocks are those of the API or of MCP. */
+export type BatchResult = {
+  readonly name: string
+  readonly content: readonly Fields[]
+  readonly structuredContent?: unknown
+  readonly isFailed: boolean
+}
+
+/** Blocks that no text can stand for. */
+const MEDIA: ReadonlySet<unknown> = new Set(['image', 'audio', 'document'])
+
+/**
+ * Returns one JSON object for each call, on a line of its own in a block of its own, so that no result can write what
+ * looks like another's; behind it the call's images, sounds and documents.
+ */
+export function batchContent(results: readonly BatchResult[]): Fields[] {
+  return results.flatMap(({ name, content, structuredContent, isFailed }, index) => {
+    const texts = content.filter(({ type }) => type === 'text').map(({ text }) => textOf(text))
+    const media = content.filter(({ type }) => MEDIA.has(type))
+    const others = content.filter((block) => block.type !== 'text' && !MEDIA.has(block.type))
+    const said = texts.join('\n')
+    const isJson = isJsonLine(said)
+    const text = toJson({
+      call: index + 1,
+      name,
+      ...(isFailed ? { failed: true } : {}),
+      ...(texts.length > 0 && !isJson ? { text: said } : {}),
+      ...(content.length === 0 && structuredContent !== undefined ? { json: structuredContent } : {}),
+      ...(others.length > 0 ? { content: others } : {}),
+      ...(media.length > 0 ? { media: `${media.length} in the next blocks` } : {}),
+    })
+    // JSON goes in as it was written: escaped it would take a quarter more tokens.
+    return [{ type: 'text', text: isJson ? `${text.slice(0, -1)},"json":${said}}` : text }, ...media]
+  })
+}
+
+function isJsonLine(text: string): boolean {
+  if (!/^[{[][^\r\n]*$/.test(text) || text.includes('\\ud')) return false
+  try {
+    return isFields(JSON.parse(text)) || Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
 }
 
 /** Returns a function that runs at most `maxRunning` tasks at once; the others wait in order. */

@@ -7,7 +7,16 @@ export {
   searchTools,
   type UnsearchedServer,
 } from './answer.ts'
-export { BATCH_TOOL, type BatchCall, type BatchSteps, callToolsTool, readBatch, runBatch } from './batch.ts'
+export {
+  BATCH_TOOL,
+  type BatchCall,
+  type BatchResult,
+  type BatchSteps,
+  batchContent,
+  callToolsTool,
+  readBatch,
+  runBatch,
+} from './batch.ts'
 export { type CallOutcome, type CallSubject, resultEvent } from './call-events.ts'
 export { checkCall, inputFault, type ResolvedCall, resolveCall } from './check.ts'
 export { classicRank } from './classic.ts'

@@ -1,7 +1,7 @@
 // Implements CallTools: several calls of servers' tools in one request of the client.
 import { setMaxListeners } from 'node:events'
-import { BATCH_TOOL, callToolsTool, readBatch, runBatch } from '../../core/index.ts'
-import { errorMessage, toJson } from '../../lib/index.ts'
+import { BATCH_TOOL, batchContent, callToolsTool, readBatch, runBatch } from '../../core/index.ts'
+import { errorMessage } from '../../lib/index.ts'
 import { ALWAYS_LOAD, type OwnTool } from '../greeting/index.ts'
 import type { CallOutput } from '../types.ts'
 import { type CountedCall, type InnerCalls, progressOf, refuseOwnTool } from './inner-calls.ts'
@@ -18,7 +18,7 @@ export const gatewayBatchTool: OwnTool = {
   _meta: ALWAYS_LOAD,
 }
 
-/** Makes the calls and returns one result: for each call a line with its number and name, then what it returned. */
+/** Makes the calls and returns one result: for each call a JSON object with what it returned. */
 export async function callInBatch(
   input: unknown,
   options: CountedCall,
@@ -42,8 +42,13 @@ export async function callInBatch(
       return output
     },
   })
-  const content = outputs.flatMap((output, index) => numbered(output, index, calls[index]?.name ?? ''))
-  return { content, ...(outputs.every(({ isError }) => isError === true) ? { isError: true } : {}) }
+  const results = outputs.map(({ content, structuredContent, isError }, index) => ({
+    ...{ name: calls[index]?.name ?? '', content, structuredContent, isFailed: isError === true },
+  }))
+  return {
+    content: batchContent(results) as unknown as CallOutput['content'],
+    ...(outputs.every(({ isError }) => isError === true) ? { isError: true } : {}),
+  }
 }
 
 async function callOne(name: string, call: () => Promise<CallOutput>): Promise<CallOutput> {
@@ -53,17 +58,4 @@ async function callOne(name: string, call: () => Promise<CallOutput>): Promise<C
   } catch (error) {
     return { content: [{ type: 'text', text: errorMessage(error) }], isError: true }
   }
-}
-
-function numbered(
-  { content, structuredContent, isError }: CallOutput,
-  index: number,
-  name: string,
-): CallOutput['content'] {
-  const heading = `[${index + 1}] ${name}${isError === true ? ' failed:' : ':'}`
-  const structured =
-    content.length === 0 && structuredContent !== undefined
-      ? [{ type: 'text', text: toJson(structuredContent) }]
-      : []
-  return [{ type: 'text', text: heading }, ...content, ...structured]
 }
