@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../mcp/support/processes.ts'
 import { initialized, serveHere, text } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
+import { runHere } from '../support/cli-here.ts'
 import { newPlace } from '../terminal/support.ts'
 import { call, openSession, said } from './requests.ts'
 import { startGateway, usersByHand } from './served-gateway.ts'
@@ -17,7 +18,8 @@ describe('H10 users take turns', () => {
       'tools/list': () => ({ tools }),
       'tools/call': ({ name }) => answer(name),
     }))
-    place.file('toolshelf.json', { mcpServers: { shop: { url, trustAnnotations: true } } })
+    place.file('toolshelf.json', { mcpServers: { shop: { url } } })
+    await runHere(place, ['permissions', 'allow', 'readonly:shop'])
     const words = ['mcp', '--http', '--scripts', '--mode', 'bridge', '--config', 'toolshelf.json']
     const gateway = await startGateway(place, [...words, '--users', 'users.json'])
     const [ada, bob] = [

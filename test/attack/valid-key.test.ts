@@ -6,6 +6,7 @@ import { endpoints } from '../../src/inspector/index.ts'
 import { until } from '../mcp/support/processes.ts'
 import { initialized, serveHere, text } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
+import { runHere } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'
 import { newPlace } from '../terminal/support.ts'
 import { call, openSession, type Posted, post, reply, said, startModel } from './requests.ts'
@@ -334,9 +335,10 @@ describe('H10 work is counted before it is done: mcp', () => {
       },
     }))
     place.file('toolshelf.json', {
-      ...{ mcpServers: { shop: { url, trustAnnotations: true } } },
+      ...{ mcpServers: { shop: { url } } },
       gateway: { batches: true },
     })
+    await runHere(place, ['permissions', 'allow', 'readonly:shop'])
     const words = ['mcp', '--http', '--scripts', '--mode', 'bridge', '--config', 'toolshelf.json']
     const gateway = await startGateway(place, [...words, '--users', 'users.json'])
     return { ...gateway, keys, calls }
