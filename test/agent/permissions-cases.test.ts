@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: shell text
 // Permissions by themselves, without an agent: what is decided, who is asked, and what is suggested.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +9,6 @@ import {
   type PermissionAnswer,
   type PermissionRule,
 } from '../../src/agent/index.ts'
-import { readShell } from '../../src/agent/permissions/shell.ts'
 
 type Effect = PermissionRule['effect']
 type Rules = readonly (readonly [Effect, string, PermissionRule['scope']?])[]
@@ -111,77 +109,6 @@ describe('who decides', () => {
   ])('the answer %j', async (answer, verdict) => {
     expect(await decide([], 'Bash', bash('ls'), { answer })).toEqual({ verdict, asked: [['Bash(ls)']] })
   })
-
-  test('what cannot be read for sure asks, if a rule is about commands', async () => {
-    const hidden = bash('ls $(cat x)')
-    expect((await decide([['allow', 'Bash']], 'Bash', hidden, { answer: 'no' })).asked).toEqual([])
-    expect(
-      (
-        await decide(
-          [
-            ['allow', 'Bash'],
-            ['deny', 'Bash(rm *)'],
-          ],
-          'Bash',
-          hidden,
-          { answer: 'no' },
-        )
-      ).asked,
-    ).toEqual([[]])
-    expect(
-      (
-        await decide(
-          [
-            ['allow', 'Bash'],
-            ['ask', 'Bash(rm *)'],
-          ],
-          'Bash',
-          hidden,
-          { answer: 'no' },
-        )
-      ).asked,
-    ).toHaveLength(1)
-    expect(
-      (
-        await decide(
-          [
-            ['allow', 'Bash'],
-            ['deny', 'Read(x)'],
-          ],
-          'Bash',
-          bash('ls $(date)'),
-          { answer: 'no' },
-        )
-      ).asked,
-    ).toEqual([])
-    const long = bash(`ls ${Array.from({ length: 501 }, (_, index) => `f${index}`).join(' ')}`)
-    expect(
-      (
-        await decide(
-          [
-            ['allow', 'Bash'],
-            ['deny', 'Read(x)'],
-          ],
-          'Bash',
-          long,
-          { answer: 'no' },
-        )
-      ).asked,
-    ).toHaveLength(1)
-    expect(
-      (
-        await decide(
-          [
-            ['allow', 'Bash'],
-            ['deny', 'Read'],
-          ],
-          'Bash',
-          long,
-          { answer: 'no' },
-        )
-      ).asked,
-    ).toEqual([])
-  })
 })
 
 describe("tools of servers are not the agent's own", () => {
@@ -220,8 +147,6 @@ describe('which calls a rule is about', () => {
     ['allow', 'Bash(ls*)', 'Bash', bash('LS -l'), false],
     ['allow', 'Bash(ls *)', 'Bash', bash('ls a; rm b'), false],
     ['allow', 'Bash(ls *)', 'Bash', bash('ls a > out'), false],
-    ['allow', 'Bash(ls *)', 'Bash', bash('ls a > /dev/null'), true],
-    ['allow', 'Bash(ls *)', 'Bash', bash('ls a < src/a.ts'), true],
     ['allow', 'Bash(ls *)', 'Bash', bash('ls a < ../home/x'), false],
     ['allow', 'Edit(src/**)', 'Bash', bash('ls'), false],
     ['allow', 'Fetch(https://example.com/*)', 'Fetch', { url: 'https://example.com/a' }, true],
@@ -239,7 +164,6 @@ describe('which calls a rule is about', () => {
     ['deny', 'Edit', 'Bash', bash('echo x'), false],
     ['deny', 'Bash(rm *)', 'Bash', bash('RM x'), true],
     ['deny', 'Bash(rm *)', 'Bash', bash('/bin/rm x'), true],
-    ['deny', 'Bash(rm *)', 'Bash', bash('echo rm x'), false],
     ['deny', 'Bash(rm *)', 'Bash', bash('env A=1 rm x'), true],
     ['deny', 'Fetch(https://EXAMPLE.com/*)', 'Fetch', { url: 'https://example.com/a' }, true],
     ['deny', 'Fetch(https://example.com/*)', 'Fetch', { url: 'https://other.test/' }, false],
@@ -256,38 +180,17 @@ describe('which calls a rule is about', () => {
     const { verdict } = await decide(rules, name, input, { answer: 'no' })
     expect(verdict !== true && typeof verdict === 'string').toBe(effect === 'deny' ? applies : !applies)
   })
-
-  test('after a change of folder, relative files that a command writes are unknown', async () => {
-    const allow = [
-      ['allow', 'Bash'],
-      ['allow', 'Edit'],
-    ] as const
-    const strict = [
-      ['allow', 'Bash(*)'],
-      ['allow', 'Edit(./**)'],
-    ] as const
-    const ask = async (rules: Rules, command: string) =>
-      (await decide(rules, 'Bash', bash(command), { answer: 'no' })).asked.length
-    expect(await ask(allow, 'cd src; echo > x')).toBe(0)
-    expect(await ask(strict, 'echo > x')).toBe(0)
-    for (const move of ['cd src', 'pushd src', 'popd'])
-      expect(await ask(strict, `${move}; echo > x`), move).toBe(1)
-    expect(await ask(strict, `cd src; echo > ${join(directory, 'x')}`)).toBe(0)
-    expect(await ask(strict, 'abcd src; echo > x')).toBe(0)
-    expect(await ask(strict, 'cdx src; echo > x')).toBe(0)
-  })
 })
 
 describe('what is suggested', () => {
   test.each<[string, object, string | undefined, string[]]>([
     ['Bash', bash('ls'), 'server', ['Bash']],
-    ['Bash', bash('ls; ls; a b'), undefined, ['Bash(ls)', 'Bash(a b)']],
-    ['Bash', bash('a; b; c; d; e'), undefined, ['Bash(a)', 'Bash(b)', 'Bash(c)', 'Bash(d)', 'Bash(e)']],
-    ['Bash', bash('a; b; c; d; e; f'), undefined, []],
+    ['Bash', bash('a  "b c" d'), undefined, ["Bash(a 'b c' d)"]],
+    ['Bash', bash('a; b'), undefined, []],
+    ['Bash', bash("grep 'a*b' x"), undefined, []],
     ['Bash', bash(`a ${'x'.repeat(198)}`), undefined, [`Bash(a ${'x'.repeat(198)})`]],
     ['Bash', bash(`a ${'x'.repeat(199)}`), undefined, []],
     ['Bash', bash('a < ../home/x'), undefined, []],
-    ['Bash', bash('a < src/a.ts'), undefined, ['Bash(a)']],
     ['Fetch', { url: 'https://example.com:8443/a?b' }, undefined, ['Fetch(https://example.com:8443/*)']],
     ['Fetch', { url: 'nonsense' }, undefined, []],
     ['Read', { path: '~/notes/x' }, undefined, []],
@@ -303,42 +206,5 @@ describe('what is suggested', () => {
     const { asked } = await decide([], name, input, { answer: 'no', ...(server ? { server } : {}) })
     if ((input as { path?: string }).path?.startsWith('~')) expect(asked).toHaveLength(1)
     else expect(asked).toEqual([rules])
-  })
-})
-
-describe('shell text', () => {
-  const reading = (text: string) => {
-    const { commands, suspects, isCertain } = readShell(text)
-    const joined = (list: typeof commands) => list.map(({ words }) => words.join(' '))
-    return [joined(commands), joined(suspects), isCertain]
-  }
-  test.each<[string, string[], boolean]>([
-    ['a $x_1y b', ['a $x_1y b'], false],
-    ['a "$x"; b', ['a $x', 'b'], false],
-    ['a ${x{y}z} b; c', ['a ${x{y}z} b', 'c'], false],
-    ['a ${x:-\\}} b', ['a ${x:-\\}} b'], false],
-    ['a ${x} b ${y} c', ['a ${x} b ${y} c'], false],
-    ['a ${x:-`b`}; c', ['b', 'a ${x:-`b`}', 'c'], false],
-    ['a $ b', ['a $ b'], true],
-    ['a "$" b', ['a $ b'], true],
-    ["a $'\\x41\\102\\u0043\\t'", ['a ABC\t'], true],
-    ["a $'\\x7e'", ['a ~'], true],
-    ["a $'\\x7f'", ['a ?'], false],
-    ["a $'\\0b'", ['a ?b'], false],
-    ["a $'\\q'", ['a \\q'], false],
-    ['cat <<E\nx\nE', ['cat'], true],
-    ['cat <<E\n\nE\nb', ['cat', 'b'], true],
-    ['cat <<E\nx', ['cat'], false],
-    ['cat <<E\n$x\nE\nb', ['cat', 'b'], false],
-    ['a `b \\`c\\``; d', ['c', 'b `', 'a `', 'd'], false],
-  ])('%j', (text, commands, isCertain) => {
-    const [found, , certain] = reading(text)
-    expect([found, certain]).toEqual([commands, isCertain])
-  })
-
-  test('what a program may run is suspected, code in it too', () => {
-    expect(reading("xargs -I{} 'a; b'")[0]).toContain('xargs -I{} a; b')
-    const [, suspects] = reading("unknown 'a; b' c")
-    expect(suspects).toEqual([])
   })
 })

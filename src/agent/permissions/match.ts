@@ -1,4 +1,4 @@
-// Decides which permission rules apply to a call, by tool name, path, URL or shell command.
+// Decides which permission rules apply to a call, by tool name, path, address or shell command.
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { RE2JS } from 're2js'
@@ -6,8 +6,9 @@ import { mcpName } from '../../core/tools/index.ts'
 import { matchesAny } from '../../lib/index.ts'
 import { type Access, isWithin, resolvePath } from '../accesses.ts'
 import { globExpression } from '../tools/index.ts'
+import { type Address, coversAddress, namesAddress } from './address.ts'
 import type { ParsedRule } from './rules.ts'
-import { programName, type ShellReading, type SimpleCommand } from './shell.ts'
+import { coversCommand, mayLeadTo, namesCommand, type PlainCommand } from './shell.ts'
 
 /** A call as rules see it. */
 export type SeenCall = {
@@ -15,14 +16,12 @@ export type SeenCall = {
   /** The tool's MCP server, if it has one. */
   readonly server: string | undefined
   readonly accesses: readonly Access[]
-  /** The parsed command of a Bash call. */
-  readonly shell: ShellReading | undefined
+  /** The command of a Bash call; `other` if it is not a plain simple command. */
+  readonly command: PlainCommand | 'other' | undefined
   /** Files that the command's words may refer to. */
   readonly mentioned: readonly Access[]
-  /** The command is too long to parse completely; the rest may contain what a rule forbids. */
-  readonly isTooLong: boolean
-  /** The URL of a Fetch call. */
-  readonly url: string | undefined
+  /** The address of a Fetch call. */
+  readonly address: Address | undefined
 }
 
 /** The folders that paths in rules are relative to. */
@@ -36,10 +35,19 @@ export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders):
   const { tool, pattern } = rule
   const accesses = accessesOf(rule, call)
   if (pattern === undefined) return accesses.length > 0 || namesLoosely(tool, call)
-  if (tool === 'Bash') return call.shell !== undefined && forbidsCommand(pattern, call.shell)
-  if (tool === 'Fetch') return call.url !== undefined && matchesText(pattern, call.url)
+  const { command, address } = call
+  if (tool === 'Bash') return typeof command === 'object' && namesCommand(pattern, command)
+  if (tool === 'Fetch') return address !== undefined && namesAddress(pattern, address)
   const named = tool === 'Read' || tool === 'Edit' ? call.mentioned : []
   return [...accesses, ...named].some((access) => forbidsPath(rule, access, folders))
+}
+
+/** Returns whether a deny or ask rule may be about what a command does, though it does not name it. */
+export function mayForbid({ tool, pattern }: ParsedRule, { command }: SeenCall): boolean {
+  if (command === undefined) return false
+  if (command === 'other')
+    return tool === 'Read' || tool === 'Edit' || (tool === 'Bash' && pattern !== undefined)
+  return tool === 'Bash' && pattern !== undefined && mayLeadTo(pattern, command)
 }
 
 /** Returns whether a rule forbids a path of an access, or a folder above it. */
@@ -56,39 +64,19 @@ export function forbidsPath(
 }
 
 /**
- * Returns whether allow rules cover every command, path or URL of the call; a call without any needs a rule for its
- * tool.
+ * Returns whether allow rules cover the command or the address of the call, or all its paths; a call without any needs a
+ * rule for its tool.
  */
 export function isAllowedBy(rules: readonly ParsedRule[], call: SeenCall, folders: RuleFolders): boolean {
   if (rules.some((rule) => rule.pattern === undefined && names(rule.tool, call))) return true
-  if (call.shell) return isShellAllowed(rules, call, call.shell, folders)
-  if (call.url !== undefined) {
-    const { url } = call
-    return rules.some((rule) => rule.tool === 'Fetch' && fitsText(rule.pattern ?? '', url))
-  }
+  const { command, address } = call
+  const patternsOf = (tool: string) =>
+    rules.flatMap((rule) => (rule.tool === tool ? (rule.pattern ?? []) : []))
+  if (command !== undefined)
+    return command !== 'other' && patternsOf('Bash').some((pattern) => coversCommand(pattern, command))
+  if (address) return patternsOf('Fetch').some((pattern) => coversAddress(pattern, address))
   const own = rules.filter((rule) => coversTool(rule.tool, call.tool))
   return call.accesses.length > 0 && call.accesses.every((access) => isPathAllowed(own, access, folders))
-}
-
-function isShellAllowed(
-  rules: readonly ParsedRule[],
-  { accesses }: SeenCall,
-  shell: ShellReading,
-  folders: RuleFolders,
-): boolean {
-  const ofShell = rules.filter(({ tool, pattern }) => tool === 'Bash' && pattern !== undefined)
-  const isAllowed = ({ words }: SimpleCommand) =>
-    ofShell.some(({ pattern = '' }) => fitsText(pattern, words.join(' ')))
-  if (!shell.isCertain || !shell.commands.every(isAllowed)) return false
-  // After `cd`, the base of relative paths is unknown.
-  const moves = shell.commands.some(({ words }) => /^(cd|pushd|popd)$/.test(words[0] ?? ''))
-  if (moves && shell.redirections.some(({ path }) => !/^[~/]/.test(path))) return false
-  return accesses.every((access) => {
-    if (access.path === '/dev/null') return true
-    if (access.kind === 'read' && access.isInside) return true
-    const own = rules.filter(({ tool }) => tool === (access.kind === 'read' ? 'Read' : 'Edit'))
-    return isPathAllowed(own, access, folders) || own.some(({ pattern }) => pattern === undefined)
-  })
 }
 
 function isPathAllowed(rules: readonly ParsedRule[], access: Access, folders: RuleFolders): boolean {
@@ -131,13 +119,6 @@ function accessesOf({ tool }: ParsedRule, call: SeenCall): readonly Access[] {
   return tool === call.tool ? call.accesses : []
 }
 
-function forbidsCommand(pattern: string, { commands, suspects }: ShellReading): boolean {
-  return [...commands, ...suspects].some(({ words }) => {
-    const [program = '', ...rest] = words
-    return [program, programName(program)].some((name) => matchesText(pattern, [name, ...rest].join(' ')))
-  })
-}
-
 /** Whether a rule's tool pattern matches the call's tool, or is `Read` or `Edit` and covers it. */
 function names(pattern: string, call: SeenCall): boolean {
   if (call.server === undefined) return matchesAny([pattern], call.tool) || coversTool(pattern, call.tool)
@@ -150,14 +131,6 @@ function names(pattern: string, call: SeenCall): boolean {
 
 function namesLoosely(pattern: string, call: SeenCall): boolean {
   return matchesAny([pattern.toLowerCase()], call.tool.toLowerCase()) || coversTool(pattern, call.tool)
-}
-
-function fitsText(pattern: string, text: string): boolean {
-  return matchesAny([pattern], text)
-}
-
-function matchesText(pattern: string, text: string): boolean {
-  return matchesAny([pattern.toLowerCase()], text.toLowerCase())
 }
 
 /** Returns paths that no file has, to test whether a pattern matches everything below a folder. */

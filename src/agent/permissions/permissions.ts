@@ -6,9 +6,10 @@ import { fieldsOf, textOf } from '../../lib/index.ts'
 import { accessTo } from '../accesses.ts'
 import { shellPath } from '../tools/index.ts'
 import type { PermissionCheck, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'
-import { forbids, forbidsPath, isAllowedBy, type RuleFolders, type SeenCall } from './match.ts'
+import { readAddress } from './address.ts'
+import { forbids, forbidsPath, isAllowedBy, mayForbid, type RuleFolders, type SeenCall } from './match.ts'
 import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
-import { readShell, type ShellReading } from './shell.ts'
+import { readPlain } from './shell.ts'
 import { suggestedRules } from './suggest.ts'
 
 export type { PermissionRule, RuleEffect, RuleScope } from './rules.ts'
@@ -112,7 +113,10 @@ export function createPermissions(options: PermissionsOptions): Permissions {
       isAllowed: () => isPlanned() || judge(call, request.isHarmless).effect === 'allow',
       ...(script && server !== undefined ? { script } : {}),
     }
-    if (!ask) return judged.rule ? `${refusedBy(judged.rule, call)} ${NOBODY}` : refusal(question)
+    if (!ask) {
+      const text = judged.rule ? `${refusedBy(judged.rule, call)} ${NOBODY}` : refusal(question)
+      return call.command === 'other' ? `${text} ${PLAIN_ONLY}` : text
+    }
     const answer = await ask(question)
     if (typeof answer === 'object') return answer.refusal
     if (answer === 'no') return REFUSED
@@ -139,6 +143,8 @@ export function createPermissions(options: PermissionsOptions): Permissions {
 
 const REFUSED = 'The user does not allow this call. Ask what to do instead.'
 const NOBODY = 'Nobody is there to ask.'
+const PLAIN_ONLY =
+  'Rules can decide only about one plain command: without operators, redirections, substitutions, variables, wildcards and "~".'
 
 function nobodyThere({ call, suggested }: PermissionQuestion): string {
   const rules = suggested.length > 0 ? suggested : [call.name]
@@ -165,10 +171,8 @@ function judgeBy(
   if (denying) return { effect: 'deny', rule: denying }
   const asking = having('ask').find((rule) => forbids(rule, call, folders))
   if (asking) return { effect: 'ask', rule: asking }
-  // An unparsed part of the command may contain what a rule forbids.
-  const guards = rules.filter(({ effect, pattern }) => effect !== 'allow' && pattern !== undefined)
-  const isHiding = call.shell?.isCertain === false && guards.some(({ tool }) => tool === 'Bash')
-  if (isHiding || (call.isTooLong && guards.length > 0)) return { effect: 'ask', rule: undefined }
+  const guarding = rules.find((rule) => rule.effect !== 'allow' && mayForbid(rule, call))
+  if (guarding) return { effect: 'ask', rule: guarding }
   const isAllowed = isHarmless || isAllowedBy(having('allow'), call, folders)
   return isAllowed ? { effect: 'allow' } : { effect: 'ask', rule: undefined }
 }
@@ -188,36 +192,22 @@ async function seen(request: PermissionRequest, directory: string, program: stri
   const { call, server, accesses } = request
   const { command, url } = fieldsOf(call.input)
   const isOwn = (tool: string) => server === undefined && call.name === tool
-  if (!isOwn('Bash')) {
-    const address = isOwn('Fetch') ? normalUrl(textOf(url)) : undefined
-    const plain = { shell: undefined, mentioned: [], isTooLong: false }
-    return { ...plain, tool: call.name, server, accesses, url: address }
-  }
-  const shell = readShell(textOf(command), program)
-  const files = await Promise.all(shell.redirections.map(({ path, kind }) => accessTo(directory, path, kind)))
-  const words = fileWords(shell)
-  const read = words.slice(0, MAX_WORDS)
-  const mentioned = await Promise.all(read.map((word) => accessTo(directory, word, 'read')))
+  const plain = isOwn('Bash') ? (readPlain(textOf(command), program) ?? 'other') : undefined
+  const words = typeof plain === 'object' ? fileWords(plain.words) : []
   return {
     tool: call.name,
     server,
-    accesses: [...accesses, ...files],
-    shell,
-    mentioned,
-    url: undefined,
-    isTooLong: words.length > MAX_WORDS || shell.commands.length === 0,
+    accesses,
+    command: plain,
+    mentioned: await Promise.all(words.map((word) => accessTo(directory, word, 'read'))),
+    address: isOwn('Fetch') ? readAddress(textOf(url)) : undefined,
   }
 }
 
-const MAX_WORDS = 500
-/** Longer than any valid path. */
-const MAX_PATH_LENGTH = 5000
-
-/** Words that may be paths, including values after `=` in options. */
-function fileWords({ commands, suspects }: ShellReading): string[] {
-  const words = [...commands, ...suspects].flatMap((command) => command.words.slice(1))
-  const values = words.flatMap((word) => [word, ...(word.includes('=') ? [word.replace(/^[^=]*=/, '')] : [])])
-  return [...new Set(values)].filter((word) => word !== '' && word.length < MAX_PATH_LENGTH)
+/** Words that may be paths, and parts of words: `--file=.env`, `host:.env`, `bash -c 'cat .env'`. */
+function fileWords([, ...words]: readonly string[]): string[] {
+  const parts = words.flatMap((word) => [word, ...word.split(/[^\w./@%+-]+/)])
+  return [...new Set(parts)].filter((word) => word !== '')
 }
 
 /** The suggested rules, if they actually allow the call. */
@@ -225,10 +215,6 @@ function workingRules(call: SeenCall, folders: RuleFolders): readonly string[] {
   const suggested = suggestedRules(call, folders)
   const parsed = suggested.map((rule) => parseRule({ effect: 'allow', rule, scope: 'session' }))
   return isAllowedBy(parsed, call, folders) ? suggested : []
-}
-
-function normalUrl(url: string): string {
-  return URL.canParse(url) ? new URL(url).href : url
 }
 
 function real(path: string): string {
