@@ -86,6 +86,16 @@ describe('remind', () => {
     expect(second).not.toContain(name)
   })
 
+  test('N5 leaves out what was sent openly and stays so', async () => {
+    const { shelf, using } = usingWith({ remind: 5 })
+    const message = 'send a message to a slack channel'
+    expect(String(await using.remind(message))).toContain('send_message')
+    shelf.setServer('slack', { alwaysLoad: true })
+    await shelf.prepare({ model: 'claude-opus-5-5', messages: [{ role: 'user', content: 'hello' }] })
+    shelf.setServer('slack', { alwaysLoad: false })
+    expect(String(await using.remind(message))).not.toContain('send_message')
+  })
+
   test('says nothing once tool search is off: everything is loaded', async () => {
     const { shelf, using } = usingWith({ remind: 3, preload: true }, { toolSearch: false })
     await shelf.prepare({ model: 'claude-opus-4-6', messages: [{ role: 'user', content: 'hello' }] })

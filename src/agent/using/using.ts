@@ -108,8 +108,7 @@ function waiting(shelf: Shelf, tools: readonly PoolTool[]): PoolTool[] {
 }
 
 function loadedNames(shelf: Shelf): Set<string> {
-  const loaded = shelf.state().kept.filter(({ place }) => place === 'deferred')
-  return new Set(loaded.map(({ definition }) => definition.name))
+  return new Set(shelf.state().kept.map(({ definition }) => definition.name))
 }
 
 /** Finds deferred tools by full name, or by an own name of at least two parts that only one tool has. */
