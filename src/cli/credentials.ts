@@ -2,6 +2,7 @@
 import { errorMessage, quote } from '../lib/index.ts'
 import { printable, table } from '../terminal/index.ts'
 import type { CredentialStore } from '../users/credentials/index.ts'
+import type { UserDirectory } from '../users/index.ts'
 import {
   type Command,
   CommandError,
@@ -11,7 +12,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeIn, storeOption } from './gateway/index.ts'
+import { storeOption, uidOf, userFileOption, withUsers } from './gateway/index.ts'
 import { credentialsIn } from './servers/index.ts'
 
 export const credentialsCommand: Command = {
@@ -20,6 +21,7 @@ export const credentialsCommand: Command = {
   words: '[set <user> <server> <name> | list [user] | remove <user> <server> [name] | rotate]',
   verbs: ['list', 'set', 'remove', 'rotate'],
   options: {
+    ...userFileOption,
     ...storeOption,
     json: { type: 'boolean', about: 'print {"credentials": […]}, names only; or what was done' },
   },
@@ -31,23 +33,25 @@ export const credentialsCommand: Command = {
   ],
   async run(input, terminal) {
     const { run, words } = chooseAction(actions, input.words)
-    const store = await storeIn(input)
-    if (!store)
-      throw new CommandError('credentials are kept in a store; pass --store, or set TOOLSHELF_STORE.')
-    try {
-      return await run({ credentials: credentialsIn(store), words, input, terminal })
-    } catch (error) {
-      const { name } = error as Error
-      const isForUser = name === 'CredentialError' || name === 'StoreError'
-      throw isForUser ? new CommandError(`${errorMessage(error)}.`) : error
-    } finally {
-      await store.close()
-    }
+    // Owners of tokens may have credentials where nobody has a key.
+    const mayCreate = input.text('users') === undefined
+    return withUsers(input, { mayCreate }, async (directory, store) => {
+      if (!store)
+        throw new CommandError('credentials are kept in a store; pass --store, or set TOOLSHELF_STORE.')
+      try {
+        return await run({ credentials: credentialsIn(store), directory, words, input, terminal })
+      } catch (error) {
+        throw (error as Error).name === 'CredentialError'
+          ? new CommandError(`${errorMessage(error)}.`)
+          : error
+      }
+    })
   },
 }
 
 type Call = {
   readonly credentials: CredentialStore
+  readonly directory: UserDirectory
   readonly words: readonly string[]
   readonly input: Input
   readonly terminal: Terminal
@@ -64,7 +68,8 @@ const actions: ReadonlyMap<string, (call: Call) => Promise<ExitCode>> = new Map(
 const NAME = /^[A-Za-z_]\w{0,99}$/
 const MAX_CHARACTERS = 50_000
 
-async function set({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+async function set(call: Call): Promise<ExitCode> {
+  const { words, input, terminal } = call
   const [user, server, name, ...others] = words
   if (!user || !server || !name || others.length > 0)
     throw new UsageError('set takes a user, a server and a name; it reads the value from standard input.')
@@ -73,7 +78,7 @@ async function set({ credentials, words, input, terminal }: Call): Promise<ExitC
       `the name is ${quote(name)}; use letters, digits and _, as in \${user:GITHUB_TOKEN}.`,
     )
   const value = await readValue(terminal)
-  await change(credentials, user, server, (before) => ({
+  await change(call, user, server, (before) => ({
     ...before,
     values: { ...before?.values, [name]: value },
   }))
@@ -84,15 +89,16 @@ async function set({ credentials, words, input, terminal }: Call): Promise<ExitC
 
 /** Changes a record; if it cannot be decrypted, says how to remove it. */
 async function change(
-  credentials: CredentialStore,
+  { credentials, directory }: Call,
   user: string,
   server: string,
   makeNext: Parameters<CredentialStore['update']>[2],
 ): Promise<void> {
+  const uid = await uidOf(directory, user)
   try {
-    await credentials.update(user, server, makeNext)
+    await credentials.update(uid, server, makeNext)
   } catch (error) {
-    const entries = await credentials.list(user).catch(() => [])
+    const entries = await credentials.list(uid).catch(() => [])
     if (entries.find((entry) => entry.server === server)?.problem === undefined) throw error
     throw new CommandError(
       printable(`${errorMessage(error)}. To remove it: toolshelf credentials remove ${user} ${server}`),
@@ -118,10 +124,12 @@ async function readValue({ input }: Terminal): Promise<string> {
   return value
 }
 
-async function list({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+async function list({ credentials, directory, words, input, terminal }: Call): Promise<ExitCode> {
   const [user, ...others] = words
   if (others.length > 0) throw new UsageError('list takes at most one user.')
-  const entries = await credentials.list(user)
+  const found = await credentials.list(user === undefined ? undefined : await uidOf(directory, user))
+  const ids = new Map([...(await directory.users())].map(([id, { uid }]) => [uid, id]))
+  const entries = found.map((entry) => ({ ...entry, user: ids.get(entry.user) ?? entry.user }))
   if (input.isSet('json')) terminal.print(JSON.stringify({ credentials: entries }))
   else if (entries.length === 0)
     terminal.print('No credentials yet. Set one with: toolshelf credentials set <user> <server> <name>')
@@ -135,11 +143,13 @@ async function list({ credentials, words, input, terminal }: Call): Promise<Exit
   return 0
 }
 
-async function remove({ credentials, words, input, terminal }: Call): Promise<ExitCode> {
+async function remove(call: Call): Promise<ExitCode> {
+  const { credentials, directory, words, input, terminal } = call
   const [user, server, name, ...others] = words
   if (!user || !server || others.length > 0)
     throw new UsageError('remove takes a user and a server, and the name of a value unless all are meant.')
-  const isThere = name === undefined ? await credentials.remove(user, server) : await forget()
+  const isThere =
+    name === undefined ? await credentials.remove(await uidOf(directory, user), server) : await forget()
   if (!isThere)
     throw new CommandError(
       `${user} has no such credential for ${server}; "toolshelf credentials" lists them.`,
@@ -150,7 +160,7 @@ async function remove({ credentials, words, input, terminal }: Call): Promise<Ex
 
   async function forget(): Promise<boolean> {
     let isKnown = false
-    await change(credentials, user ?? '', server ?? '', (before) => {
+    await change(call, user ?? '', server ?? '', (before) => {
       isKnown = before !== undefined && Object.hasOwn(before.values, name ?? '')
       const { [name ?? '']: _, ...values } = before?.values ?? {}
       const isEmpty = Object.keys(values).length === 0 && before?.login === undefined

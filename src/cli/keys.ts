@@ -150,7 +150,7 @@ async function list({ directory, words, input, terminal }: Call): Promise<ExitCo
   const { keys, users } = await directory.all()
   const uses = await directory.lastUses()
   const { hasExpired } = await import('../users/index.ts')
-  const shown = [...keys].map(([id, { hash: _, ...record }]) => ({
+  const shown = [...keys].map(([id, { hash: _, uid: __, ...record }]) => ({
     id,
     ...record,
     profile: users.get(record.user)?.profile ?? '',

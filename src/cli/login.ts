@@ -7,7 +7,7 @@ import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oau
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, type Input, type Option, UsageError, withFlags } from './command.ts'
-import { storeIn, storeOption } from './gateway/index.ts'
+import { openUsers, storeIn, storeOption, uidOf, userFileOption } from './gateway/index.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'
@@ -49,6 +49,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         about: 'scopes to request in addition to what the server demands',
       },
       user: userOption,
+      ...userFileOption,
       ...storeOption,
       json: { type: 'boolean', about: 'print {"server", "isLoggedIn", "tools"}' },
     },
@@ -79,7 +80,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         ...chosen,
       }
       const store = await storeIn(input, place.environment)
-      const file = await fileOfUser(input.text('user'), options.config, store, place.environment)
+      const file = await fileOfUser(input, options.config, store, place.environment)
       const { tools, isLoggedIn } = await login({ ...options, store, file })
         .catch((error: unknown) => {
           const { message } = withFlags(error, {
@@ -108,18 +109,21 @@ const userOption: Option = {
 
 /** Where the login of a user is kept; undefined for the login of the user who runs the command. */
 async function fileOfUser(
-  user: string | undefined,
+  input: Input,
   { name: server, transport }: ServerConfig,
   store: StateStore | undefined,
   environment: LocalMachine['environment'],
 ): Promise<LoginOptions['file']> {
+  const user = input.text('user')
   if (user === undefined || transport.kind === 'stdio') return undefined
   if (!store)
     throw new CommandError('logins of users are kept in a store; pass --store, or set TOOLSHELF_STORE.')
   const { credentialsIn } = await import('./servers/personal-servers.ts')
   const { loginFile } = await import('../mcp/personal/index.ts')
   try {
-    return loginFile(credentialsIn(store, environment), user, { server, url: transport.url })
+    const directory = await openUsers(input, store)
+    const uid = await uidOf(directory, user).finally(() => directory.close())
+    return loginFile(credentialsIn(store, environment), uid, { server, url: transport.url })
   } catch (error) {
     await store.close()
     throw error

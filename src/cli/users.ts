@@ -99,8 +99,9 @@ async function remove(call: Call): Promise<ExitCode> {
   const { directory, store, terminal } = call
   const user = userIn(call)
   const { removeUserCredentials } = await import('../users/credentials/index.ts')
-  const servers = store ? await removeUserCredentials(store, user) : 0
-  if (!(await directory.deleteUser(user)) && servers === 0)
+  const known = await directory.findUser(user)
+  const servers = store && known ? await removeUserCredentials(store, known.uid) : 0
+  if (!(await directory.deleteUser(user)))
     throw new CommandError(
       `there is no user ${quote(user)} in ${directory.place}; "toolshelf users" lists them.`,
     )
@@ -113,26 +114,27 @@ async function remove(call: Call): Promise<ExitCode> {
 async function importFile({ directory, words, terminal }: Call): Promise<ExitCode> {
   const [file, ...others] = words
   if (file === undefined || others.length > 0) throw new UsageError('import takes one file.')
-  const { openUserFile } = await import('../users/index.ts')
-  const source = await openUserFile(file)
-  try {
-    const { profiles, users, keys, oauth } = await source.all()
-    if (oauth !== undefined) await checkOAuth(oauth)
-    for (const profile of profiles.values()) await directory.saveProfile(profile)
-    for (const [id, user] of users) await directory.saveUser(id, user)
-    for (const [id, key] of keys) await directory.saveKey(id, key)
-    if (oauth !== undefined) await directory.saveOAuth(oauth)
-    const parts = [
-      counted(profiles.size, 'profile'),
-      counted(users.size, 'user'),
-      ...(oauth === undefined ? [] : ['the OAuth settings']),
-    ]
-    terminal.print(
-      printable(`Imported ${parts.join(', ')} and ${counted(keys.size, 'key')} into ${directory.place}.`),
+  const { readUserFile } = await import('../users/index.ts')
+  const before = await directory.users()
+  const { profiles, users, keys, oauth } = await readUserFile(file, before)
+  const other = [...users].find(([id, { uid }]) => (before.get(id)?.uid ?? uid) !== uid)
+  if (other)
+    throw new CommandError(
+      `the user ${quote(other[0])} of ${file} is another one than that of ${directory.place}; remove that one first ("toolshelf users remove"), or leave every "uid" out of ${file} if they are the same.`,
     )
-  } finally {
-    await source.close()
-  }
+  if (oauth !== undefined) await checkOAuth(oauth)
+  for (const profile of profiles.values()) await directory.saveProfile(profile)
+  for (const [id, user] of users) await directory.saveUser(id, user)
+  for (const [id, key] of keys) await directory.saveKey(id, key)
+  if (oauth !== undefined) await directory.saveOAuth(oauth)
+  const parts = [
+    counted(profiles.size, 'profile'),
+    counted(users.size, 'user'),
+    ...(oauth === undefined ? [] : ['the OAuth settings']),
+  ]
+  terminal.print(
+    printable(`Imported ${parts.join(', ')} and ${counted(keys.size, 'key')} into ${directory.place}.`),
+  )
   return 0
 }
 

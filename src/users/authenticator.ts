@@ -130,14 +130,21 @@ async function findUserOfKey(
   directory: UserDirectory,
   notify: (message: string) => void,
   keyId: string,
-  { user: id, expires }: KeyRecord,
+  { user: id, uid, expires }: KeyRecord,
 ): Promise<User | undefined> {
   const user = await directory.findUser(id)
-  const profile = user && (await directory.findProfile(user.profile))
-  if (user && !profile)
+  if (!user || uid !== user.uid) return undefined
+  const profile = await directory.findProfile(user.profile)
+  if (!profile)
     notify(`user "${id}" has the profile "${user.profile}", which does not exist; refusing the user's keys`)
   if (!profile) return undefined
-  return { id, profile, keyId, ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }) }
+  return {
+    id,
+    uid: user.uid,
+    profile,
+    keyId,
+    ...(expires === undefined ? {} : { expiresAt: Date.parse(expires) }),
+  }
 }
 
 /** A lookup of a key, which caches what it finds unless something changes meanwhile. */
@@ -196,7 +203,8 @@ function expired({ expires }: KeyRecord): AccessRefusal {
   return { ...WRONG, message: `the key expired at ${expires}; ask the operator for a new one` }
 }
 
-function failed(error: unknown, notify: (message: string) => void): AccessRefusal {
+/** Refuses a user because the directory does not answer or cannot be written. */
+export function failed(error: unknown, notify: (message: string) => void): AccessRefusal {
   if (!(error instanceof StoreError || error instanceof UsersError)) throw error
   notify(`a key cannot be checked: ${errorMessage(error)}`)
   const message =

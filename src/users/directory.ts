@@ -1,6 +1,6 @@
 // Defines the directory of profiles, users and keys: the interface that the file and the store implement.
 import type { KeyRecord } from './keys.ts'
-import type { UserRecord, UserRecords } from './records.ts'
+import type { UserFields, UserRecord, UserRecords } from './records.ts'
 import type { Profile } from './types.ts'
 
 /**
@@ -27,7 +27,11 @@ export type UserDirectory = {
   saveKey(id: string, record: KeyRecord): Promise<void>
   /** Deletes a key; returns false if there is none with this id. */
   deleteKey(id: string): Promise<boolean>
-  saveUser(id: string, record: UserRecord): Promise<void>
+  users(): Promise<ReadonlyMap<string, UserRecord>>
+  /** Changes a user; creates one who is new. */
+  saveUser(id: string, fields: UserFields): Promise<void>
+  /** Keeps the subject of a user's tokens unless there is one; returns the one that is kept. */
+  keepSubject(id: string, subject: string): Promise<string | undefined>
   /** Deletes a user and all of their keys; returns false if there is no such user. */
   deleteUser(id: string): Promise<boolean>
   saveProfile(profile: Profile): Promise<void>

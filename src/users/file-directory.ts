@@ -8,7 +8,17 @@ import { errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
 import { lockFile, readBoundedFile } from '../node/index.ts'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
 import type { KeyRecord } from './keys.ts'
-import { profileJson, readUserRecords, type UserRecords, UsersError } from './records.ts'
+import {
+  changedUser,
+  profileJson,
+  readUser,
+  readUserRecords,
+  type UserFields,
+  type UserRecord,
+  type UserRecords,
+  UsersError,
+  withUids,
+} from './records.ts'
 import type { Profile } from './types.ts'
 
 /** Options of `openUserFile`. */
@@ -41,6 +51,22 @@ export async function openUserFile(path: string, options: UserFileOptions = {}):
   return directory
 }
 
+/**
+ * Reads a users file once, without changing it.
+ * @param known - Users whose `uid` those have who have none in the file.
+ */
+export async function readUserFile(
+  path: string,
+  known: ReadonlyMap<string, UserRecord>,
+): Promise<UserRecords> {
+  try {
+    const file = parse((await readBoundedFile(path, MAX_BYTES)).toString('utf8')) as Fields
+    return readUserRecords(withUids(file, known))
+  } catch (error) {
+    throw unusable(path, error, (error as NodeJS.ErrnoException).code === 'ENOENT')
+  }
+}
+
 type Loaded = { readonly stamp: string; readonly records: UserRecords }
 
 class FileDirectory implements UserDirectory {
@@ -62,8 +88,7 @@ class FileDirectory implements UserDirectory {
 
   async open(): Promise<void> {
     try {
-      const stamp = await stampOf(this.place)
-      this.#loaded = { stamp, records: await this.#read() }
+      this.#loaded = await this.#read(await stampOf(this.place))
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
       if (!(isMissing && this.#options.mayCreate)) throw unusable(this.place, error, isMissing)
@@ -90,6 +115,7 @@ class FileDirectory implements UserDirectory {
 
   findKey = async (id: string) => this.#loaded.records.keys.get(id)
   findUser = async (id: string) => this.#loaded.records.users.get(id)
+  users = async () => this.#loaded.records.users
   findProfile = async (name: string) => this.#loaded.records.profiles.get(name)
   findOAuth = async () => this.#loaded.records.oauth
   all = async () => this.#loaded.records
@@ -113,8 +139,17 @@ class FileDirectory implements UserDirectory {
     )
   }
 
-  async saveUser(id: string, { profile }: { readonly profile: string }): Promise<void> {
-    await this.#edit((file) => withEntry(file, 'users', id, { profile }))
+  async saveUser(id: string, fields: UserFields): Promise<void> {
+    await this.#edit((file) => withEntry(file, 'users', id, changedUser(userIn(file, id), fields)))
+  }
+
+  async keepSubject(id: string, subject: string): Promise<string | undefined> {
+    await this.#edit((file) => {
+      const user = userIn(file, id)
+      if (!user?.token || user.token.subject !== undefined) return undefined
+      return withEntry(file, 'users', id, { ...user, token: { ...user.token, subject } })
+    })
+    return (await this.findUser(id))?.token?.subject
   }
 
   deleteUser(id: string): Promise<boolean> {
@@ -145,7 +180,8 @@ class FileDirectory implements UserDirectory {
     const stamp = await stampOf(this.place).catch((error: Error) => `unreadable: ${error.message}`)
     if (stamp === this.#loaded.stamp) return
     try {
-      this.#loaded = { stamp, records: kept(this.#loaded.records, await this.#read()) }
+      const { records, ...read } = await this.#read(stamp)
+      this.#loaded = { ...read, records: kept(this.#loaded.records, records) }
     } catch (error) {
       this.#loaded = { ...this.#loaded, stamp }
       const message = unusable(this.place, error).message
@@ -155,8 +191,21 @@ class FileDirectory implements UserDirectory {
     this.#changes.emit()
   }
 
-  async #read(): Promise<UserRecords> {
-    return readUserRecords(parse((await readBoundedFile(this.place, MAX_BYTES)).toString('utf8')))
+  /** Reads the file, which has this stamp; writes a `uid` for users who were added by hand. */
+  async #read(stamp: string): Promise<Loaded> {
+    const file = parse((await readBoundedFile(this.place, MAX_BYTES)).toString('utf8')) as Fields
+    const filled = withUids(file)
+    const records = readUserRecords(filled)
+    if (filled === file) return { stamp, records }
+    try {
+      return await this.#write((now) => now)
+    } catch (error) {
+      if (error instanceof UsersError) throw error
+      const remedy = 'run "toolshelf users" where it can be, or write 32 random hexadecimal digits for each'
+      throw new UsersError(
+        `users without "uid", and the file cannot be changed: ${errorMessage(error)}; ${remedy}`,
+      )
+    }
   }
 
   /**
@@ -165,33 +214,36 @@ class FileDirectory implements UserDirectory {
    * @param change - Returns the file's new content; undefined leaves it as it is.
    */
   async #edit(change: (file: Fields) => Fields | undefined): Promise<boolean> {
+    const { isChanged } = await this.#write(change).catch((error: unknown) => {
+      throw unusable(this.place, error)
+    })
+    await this.sync()
+    return isChanged
+  }
+
+  /** Changes the file under its lock. Every user has a `uid` then. */
+  async #write(
+    change: (file: Fields) => Fields | undefined,
+  ): Promise<Loaded & { readonly isChanged: boolean }> {
     const path = await realpath(this.place).catch(() => this.place)
-    const unlock = await this.#lock(path)
+    if (this.#options.mayCreate) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const unlock = await lockFile(`${path}.lock`, MAX_LOCK_MS)
     try {
       const text = await readBoundedFile(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return '{}'
         throw error
       })
       const file = parse(text.toString()) as Fields
-      const changed = change(file)
-      if (!changed) return false
-      readUserRecords(changed)
-      await writeWhole(path, `${JSON.stringify(changed, null, 2)}\n`)
-    } catch (error) {
-      throw unusable(this.place, error)
+      const filled = withUids(file)
+      const changed = change(filled)
+      const next = withUids(changed ?? filled)
+      const records = readUserRecords(next)
+      if (next === file) return { stamp: '', records, isChanged: false }
+      const { mode } = await stat(path).catch(() => ({ mode: 0o600 }))
+      await writeWhole(path, `${JSON.stringify(next, null, 2)}\n`, mode & 0o777)
+      return { stamp: await stampOf(path), records, isChanged: changed !== undefined }
     } finally {
       await unlock()
-    }
-    await this.sync()
-    return true
-  }
-
-  async #lock(path: string): Promise<() => Promise<void>> {
-    try {
-      if (this.#options.mayCreate) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      return await lockFile(`${path}.lock`, MAX_LOCK_MS)
-    } catch (error) {
-      throw unusable(this.place, error)
     }
   }
 
@@ -230,6 +282,11 @@ function kept(before: UserRecords, after: UserRecords): UserRecords {
   return { ...after, profiles: new Map(profiles) }
 }
 
+function userIn(file: Fields, id: string): UserRecord | undefined {
+  const users = fieldsOf(file.users)
+  return Object.hasOwn(users, id) ? readUser(id, users[id]) : undefined
+}
+
 function withEntry(file: Fields, part: string, name: string, value: unknown): Fields {
   const { [name]: _, ...others } = fieldsOf(file[part])
   return { ...file, [part]: value === undefined ? others : { ...others, [name]: value } }
@@ -249,12 +306,13 @@ async function readUses(path: string): Promise<Map<string, string>> {
   }
 }
 
-/** Replaces a file atomically; only its owner can read it. */
-async function writeWhole(path: string, text: string): Promise<void> {
+/** Replaces a file atomically; by default only its owner can read it. */
+async function writeWhole(path: string, text: string, mode = 0o600): Promise<void> {
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
   try {
     const file = await open(draft, 'wx', 0o600)
     try {
+      await file.chmod(mode)
       await file.writeFile(text)
       await file.sync()
     } finally {

@@ -2,9 +2,10 @@
 
 export { createKeyAuthenticator, type KeyAuthenticatorOptions } from './authenticator.ts'
 export type { UserDirectory } from './directory.ts'
-export { openUserFile, type UserFileOptions } from './file-directory.ts'
+export { openUserFile, readUserFile, type UserFileOptions } from './file-directory.ts'
 export { type CreatedKey, createKey, hasExpired, type KeyRecord } from './keys.ts'
-export { checkId, type UserRecord, type UserRecords, UsersError } from './records.ts'
+export { createPeople, type NamedUser, type People, type PersonOfToken } from './people.ts'
+export { checkId, type TokenOwner, type UserRecord, type UserRecords, UsersError } from './records.ts'
 export {
   createReplaceableAuthenticator,
   type ReplaceableAuthenticator,

@@ -10,6 +10,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 export type KeyRecord = {
   /** The id of the user it belongs to. */
   readonly user: string
+  /** The `uid` of that user: a later user of the same id has other keys. A directory fills it in. */
+  readonly uid?: string
   /** SHA-256 of the whole key, in hexadecimal. */
   readonly hash: string
   /** When it was created, in ISO 8601. */

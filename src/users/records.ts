@@ -1,11 +1,28 @@
 // Reads stored profiles, users and keys, from `users.json` or as JSON values of a store. Errors name the field, its
 // value and what is expected.
-import { type Fields, isFields, quote } from '../lib/index.ts'
+import { randomBytes } from 'node:crypto'
+import { type Fields, fieldsOf, isFields, quote } from '../lib/index.ts'
 import type { KeyRecord } from './keys.ts'
 import type { AccessRules, Profile, UsageLimits } from './types.ts'
 
 /** A user as stored. */
-export type UserRecord = { readonly profile: string }
+export type UserRecord = {
+  readonly profile: string
+  /** What is kept for the user belongs to this id, which is random and new for a user who is created again. */
+  readonly uid: string
+  /** Whose access tokens are this user's. */
+  readonly token?: TokenOwner
+}
+
+/** A person as their identity provider knows them: by the subject of their tokens, which it never gives to another. */
+export type TokenOwner = {
+  /** The provider, exactly as `iss` names it. */
+  readonly issuer: string
+  /** `sub` of their tokens. Kept from the first token that has the address, if the operator names only that. */
+  readonly subject?: string
+  /** Their mail address; it counts until there is a subject, because an address can be given to somebody else. */
+  readonly email?: string
+}
 
 /** Everything in `users.json`. */
 export type UserRecords = {
@@ -40,16 +57,21 @@ export function readUserRecords(value: unknown): UserRecords {
   const profiles = entriesOf('profiles', top.profiles, readProfile)
   const users = entriesOf('users', top.users, readUser)
   const keys = entriesOf('keys', top.keys, readKey)
+  refuseDuplicates(users)
   for (const [id, { profile }] of users)
     if (!profiles.has(profile))
       throw new UsersError(
         `users.${id}.profile is ${quote(profile)}, but profiles has ${namesOf(profiles)}; add the profile or name another`,
       )
-  for (const [id, { user }] of keys)
-    if (!users.has(user))
+  for (const [id, { user, uid }] of keys) {
+    const owner = users.get(user)
+    if (!owner)
       throw new UsersError(
         `keys.${id}.user is ${quote(user)}, but there is no such user; remove the key or add the user`,
       )
+    if (uid !== owner.uid)
+      throw new UsersError(`keys.${id} is of an earlier user ${quote(user)}; remove it and create a new one`)
+  }
   return { profiles, users, keys, ...(top.oauth === undefined ? {} : { oauth: top.oauth }) }
 }
 
@@ -81,17 +103,116 @@ export function readProfile(name: string, value: unknown): Profile {
 
 /** Reads one user. */
 export function readUser(id: string, value: unknown): UserRecord {
-  checkId(`users.${id}`, id)
-  const { profile } = objectAt(`users.${id}`, value, ['profile'])
-  if (typeof profile !== 'string') throw wrong(`users.${id}.profile`, profile, 'the name of a profile')
-  return { profile }
+  const place = `users.${id}`
+  checkId(place, id)
+  const { profile, uid, token } = objectAt(place, value, ['profile', 'uid', 'token'])
+  if (typeof profile !== 'string') throw wrong(`${place}.profile`, profile, 'the name of a profile')
+  return {
+    profile,
+    uid: readUid(place, uid),
+    ...(token === undefined ? {} : { token: readTokenOwner(`${place}.token`, token) }),
+  }
+}
+
+function readUid(place: string, uid: unknown): string {
+  if (typeof uid === 'string' && /^[0-9a-f]{32}$/.test(uid)) return uid
+  throw wrong(`${place}.uid`, uid, '32 hexadecimal digits; leave it out of a file, and it is written')
+}
+
+/** Creates the `uid` of a new user. */
+export function newUid(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/**
+ * Returns the content of a users file with a new `uid` for each user who has none, and that of its user for each key; the same
+ * object if nothing is missing.
+ *
+ * @param known - Users who have one elsewhere.
+ */
+export function withUids(file: Fields, known: ReadonlyMap<string, UserRecord> = NOBODY): Fields {
+  const users = withMissing(fieldsOf(file).users, (_, id) => known.get(id)?.uid ?? newUid())
+  const uids = new Map(Object.entries(fieldsOf(users)).map(([id, user]) => [id, fieldsOf(user).uid]))
+  const keys = withMissing(fieldsOf(file).keys, ({ user }) => uids.get(String(user)))
+  return users === file.users && keys === file.keys ? file : { ...file, users, keys }
+}
+
+const NOBODY: ReadonlyMap<string, UserRecord> = new Map()
+
+/** Gives each entry a `uid` that has none and for which one is found; returns the same object if nothing changes. */
+function withMissing(part: unknown, uidFor: (entry: Fields, name: string) => unknown): unknown {
+  let isChanged = false
+  const entries = Object.entries(fieldsOf(part)).map(([name, entry]) => {
+    const uid = isFields(entry) && entry.uid === undefined ? uidFor(entry, name) : undefined
+    if (uid === undefined) return [name, entry]
+    isChanged = true
+    return [name, { ...fieldsOf(entry), uid }]
+  })
+  return isChanged ? Object.fromEntries(entries) : part
+}
+
+/** Returns a user's record with these fields changed; a new user gets a `uid`. */
+export function changedUser(before: UserRecord | undefined, fields: UserFields): UserRecord {
+  const after = { uid: newUid(), ...before, ...fields }
+  const { token } = after
+  // The subject that an address was resolved to stays: it may be another person's now.
+  const isSame = token?.issuer === before?.token?.issuer && token?.email === before?.token?.email
+  return token && isSame ? { ...after, token: { ...before?.token, ...token } } : after
+}
+
+/** What can be changed of a user; what is left out stays. */
+export type UserFields = Partial<UserRecord> & Pick<UserRecord, 'profile'>
+
+function readTokenOwner(place: string, value: unknown): TokenOwner {
+  const { issuer, subject, email } = objectAt(place, value, ['issuer', 'subject', 'email'])
+  if (typeof issuer !== 'string' || issuer === '')
+    throw wrong(`${place}.issuer`, issuer, 'the URL of the identity provider, as "iss" of its tokens has it')
+  if (subject !== undefined && (typeof subject !== 'string' || subject === ''))
+    throw wrong(`${place}.subject`, subject, '"sub" of the tokens')
+  if (email !== undefined && !isMailAddress(email))
+    throw wrong(`${place}.email`, email, 'a mail address, in ASCII')
+  if (subject === undefined && email === undefined)
+    throw new UsersError(`${place} names nobody; add "email" or "subject"`)
+  return {
+    issuer,
+    ...(subject === undefined ? {} : { subject: subject as string }),
+    ...(email === undefined ? {} : { email }),
+  }
+}
+
+/** Returns whether a value can be compared as a mail address. Other alphabets have letters that only look the same. */
+export function isMailAddress(value: unknown): value is string {
+  return (
+    typeof value === 'string' && value.length <= MAX_ID_LENGTH && /^[\x21-\x7e]+@[\x21-\x7e]+$/.test(value)
+  )
+}
+
+/** Returns a text that identifies a person: by the subject if it is known. */
+export function keyOfOwner({ issuer, subject, email = '' }: TokenOwner): string {
+  return JSON.stringify(subject === undefined ? { issuer, email: email.toLowerCase() } : { issuer, subject })
+}
+
+/** Two users with the same `uid` would act as one, and a token that two have would be one or the other's. */
+function refuseDuplicates(users: ReadonlyMap<string, UserRecord>): void {
+  const owners = new Map<string, string>()
+  const claim = (id: string, field: string, value: string, remedy: string) => {
+    const owner = owners.get(`${field} ${value}`)
+    owners.set(`${field} ${value}`, id)
+    if (owner !== undefined)
+      throw new UsersError(`users.${id}.${field} is that of the user ${quote(owner)}; ${remedy}`)
+  }
+  for (const [id, { uid, token }] of users) {
+    claim(id, 'uid', uid, 'leave it out, and a new one is written')
+    if (token) claim(id, 'token', keyOfOwner(token), 'name another person')
+  }
 }
 
 /** Reads one key. */
 export function readKey(id: string, value: unknown): KeyRecord {
   const place = `keys.${id}`
-  const { user, hash, created, expires, label } = objectAt(place, value, [
+  const { user, uid, hash, created, expires, label } = objectAt(place, value, [
     'user',
+    'uid',
     'hash',
     'created',
     'expires',
@@ -110,6 +231,7 @@ export function readKey(id: string, value: unknown): KeyRecord {
   if (label !== undefined && typeof label !== 'string') throw wrong(`${place}.label`, label, 'a text')
   return {
     user,
+    ...(uid === undefined ? {} : { uid: readUid(place, uid) }),
     hash,
     created,
     ...(expires === undefined ? {} : { expires }),

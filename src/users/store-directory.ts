@@ -4,11 +4,11 @@ import { entriesIn, type StateStore } from '../store/index.ts'
 import { createChangeListeners, type UserDirectory } from './directory.ts'
 import type { KeyRecord } from './keys.ts'
 import {
+  changedUser,
   profileJson,
   readKey,
   readProfile,
   readUser,
-  type UserRecord,
   type UserRecords,
   UsersError,
 } from './records.ts'
@@ -20,6 +20,8 @@ const KEYS = 'key/'
 const USERS = 'user/'
 const PROFILES = 'profile/'
 const USES = 'key-use/'
+/** How often to change a record that others change meanwhile. */
+const MAX_TRIES = 10
 /** The section `oauth` of a users file. */
 const OAUTH = 'oauth'
 /** Milliseconds between two records that a key was used. */
@@ -46,7 +48,8 @@ export async function openUserStore(
   const changes = createChangeListeners()
   const stops = [store.onGap(changes.emit), await store.subscribe(CHANNEL, changes.emit)]
   const noted = new Map<string, number>()
-  const { save, find, list } = createRecordAccess(store)
+  const access = createRecordAccess(store)
+  const { save, find, list } = access
   const profiles = new Map<string, { readonly json: string; readonly profile: Profile }>()
 
   const findOAuth = () => find(OAUTH, '', (_, section) => section)
@@ -78,7 +81,7 @@ export async function openUserStore(
       const oauth = await findOAuth()
       return {
         profiles: await list(PROFILES, readProfile),
-        users: await list(USERS, readUser),
+        users: await directory.users(),
         keys: await list(KEYS, readKey),
         ...(oauth === undefined ? {} : { oauth }),
       }
@@ -92,9 +95,13 @@ export async function openUserStore(
       // Losing one record of a use does no harm.
       void store.set(USES + keyId, JSON.stringify(new Date(now()).toISOString())).catch(() => {})
     },
-    saveKey: (id, record: KeyRecord) => save(KEYS + id, record),
+    async saveKey(id, record: KeyRecord) {
+      const owner = await find(USERS, record.user, readUser)
+      if (!owner) throw new UsersError(`there is no user "${record.user}" to have a key`)
+      await save(KEYS + id, { uid: owner.uid, ...record })
+    },
     deleteKey,
-    saveUser: (id, record: UserRecord) => save(USERS + id, record),
+    ...userAccess(access),
     async deleteUser(id) {
       const isDeleted = await store.delete(USERS + id)
       await store.publish(CHANNEL, USERS + id)
@@ -112,12 +119,55 @@ export async function openUserStore(
   return directory
 }
 
+/** The part of the directory that changes users. */
+function userAccess({
+  change,
+  list,
+}: RecordAccess): Pick<UserDirectory, 'users' | 'saveUser' | 'keepSubject'> {
+  return {
+    users: () => list(USERS, readUser),
+    saveUser: async (id, fields) =>
+      void (await change(USERS, id, readUser, (user) => changedUser(user, fields))),
+    async keepSubject(id, subject) {
+      const kept = await change(USERS, id, readUser, (user) =>
+        user?.token && user.token.subject === undefined
+          ? { ...user, token: { ...user.token, subject } }
+          : undefined,
+      )
+      return kept?.token?.subject
+    },
+  }
+}
+
+type RecordAccess = ReturnType<typeof createRecordAccess>
+
 /** Reads and writes records as JSON, and notifies the replicas of each change. */
 function createRecordAccess(store: StateStore) {
   return {
     async save(key: string, value: unknown): Promise<void> {
       await store.set(key, JSON.stringify(value))
       await store.publish(CHANNEL, key)
+    },
+    /** Changes a record, unless `next` returns undefined; returns it as it is then. */
+    async change<Value>(
+      prefix: string,
+      name: string,
+      read: Read<Value>,
+      next: (before: Value | undefined) => Value | undefined,
+    ): Promise<Value | undefined> {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const found = await store.get(prefix + name)
+        const before = found && read(name, parse(prefix + name, found.value))
+        const after = next(before)
+        if (!after) return before
+        const isWritten = await store.set(prefix + name, JSON.stringify(after), {
+          ifVersion: found?.version ?? null,
+        })
+        if (isWritten === undefined) continue
+        await store.publish(CHANNEL, prefix + name)
+        return after
+      }
+      throw new UsersError(`"${prefix}${name}" is being changed by others; try again`)
     },
     async find<Value>(prefix: string, name: string, read: Read<Value>): Promise<Value | undefined> {
       const found = await store.get(prefix + name)

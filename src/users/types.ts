@@ -36,8 +36,13 @@ export type Profile = {
 
 /** The sender of a request. */
 export type User = {
-  /** The same for all of the user's keys and clients. */
+  /** The name of the user for people, in events and messages; a later user may have it too. */
   readonly id: string
+  /**
+   * Identifies the user wherever something is kept for them: the same for all of their keys and clients, and never given
+   * again, so that a later user of the same name inherits nothing.
+   */
+  readonly uid: string
   readonly profile: Profile
   /** The key that was used, by its public id; undefined for a token of an identity provider. */
   readonly keyId?: string

@@ -69,13 +69,13 @@ export function createUsageMeter({
 }: UsageMeterOptions): UsageMeter {
   const count = (user: User, kind: UsageKind, window: Window, amount: number) => {
     const index = Math.floor(now() / window.ms)
-    const key = `limit/${nameOf(user.id)}/${kind}/${window.name}-${index}`
+    const key = `limit/${nameOf(user.uid)}/${kind}/${window.name}-${index}`
     return store.add(key, amount, window.ms + SLACK_MS)
   }
 
   /** Adds to the estimates of use that began in a window; returns their sum. */
   const estimate = (user: User, kind: UsageKind, index: number, amount: number) =>
-    store.add(`limit/${nameOf(user.id)}/${kind}/begun-${index}`, amount, 2 * BEGUN_MS + SLACK_MS)
+    store.add(`limit/${nameOf(user.uid)}/${kind}/begun-${index}`, amount, 2 * BEGUN_MS + SLACK_MS)
 
   async function guarded<Value>(use: () => Promise<Value>): Promise<Value | AccessRefusal> {
     try {

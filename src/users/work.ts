@@ -67,7 +67,7 @@ const KINDS = { calls: 'requests', searches: 'searches', tokens: 'tokens' } as c
  * const { slice } = await work.use('searches')
  */
 export function createClientWork({ client, user, usage }: ClientWorkOptions): ClientWork {
-  const owner = user?.id ?? client
+  const owner = user?.uid ?? client
 
   async function count(kind: WorkKind, amount: number): Promise<StartedWork['settle']> {
     if (!user || !usage || amount === 0) return async () => {}

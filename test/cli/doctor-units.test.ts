@@ -287,6 +287,7 @@ test('the page says what the doctor found, and lets nobody change anything', asy
     {
       "about": {
         "can": {
+          "conversations": true,
           "manageServers": false,
           "saveHints": false,
           "search": false,

@@ -271,7 +271,7 @@ test('users come from the file or the store; their errors are those of a command
       "{"resource":"https://x.example/mcp","authorization_servers":["https://id.example"],"bearer_methods_supported":["header"],"resource_name":"Toolshelf"}",
       "{"resource":"https://x.example/mcp","authorization_servers":["https://id.example"],"bearer_methods_supported":["header"],"resource_name":"Toolshelf"}",
       ""UsageError: --oauth-audience requires --oauth-issuer."",
-      ""CommandError: oauth: the issuer \\"no url\\" cannot be used; use the https URL that its tokens have in \\"iss\\", without a query (http only on loopback)."",
+      ""CommandError: oauth: the issuer \\"no url\\" cannot be used; use the https URL that its tokens have in \\"iss\\", without a query and \\"|\\" (http only on loopback)."",
     ]
   `)
 })
@@ -279,7 +279,7 @@ test('users come from the file or the store; their errors are those of a command
 test('the use of users is counted in the store, or else in this process', async () => {
   const file = join(folder, 'limited.json')
   writeFileSync(file, '{"users":{}}')
-  const ada = { id: 'ada', profile: profileOf({ limits: { requestsPerDay: 1 } }) }
+  const ada = { id: 'ada', uid: 'ada', profile: profileOf({ limits: { requestsPerDay: 1 } }) }
   const store = createMemoryStore()
   const refused: boolean[] = []
   for (const shared of [store, store, undefined, undefined]) {

@@ -334,6 +334,17 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     expect(await textOf(one.page, '.pane.middle')).toContain('claude-cli')
   })
 
+  test('who may not read conversations is told so, and sees the rest', async () => {
+    const data = sampleData()
+    const can = { conversations: false, search: true, manageServers: false, saveHints: false }
+    const { page } = await visit('#/conversations', { data: { ...data, about: sampleAbout({ can }) } })
+    await page.getByRole('heading', { name: 'You cannot see what others did' }).waitFor()
+    await page.locator('.connection.hidden').waitFor()
+    await goTo(page, '#/servers/files')
+    await page.getByRole('link', { name: /read_file/ }).click()
+    await expect.poll(() => page.getByLabel('Expected tool').inputValue(), SOON).toBe('mcp__files__read_file')
+  })
+
   test('where there is nothing, each page says what to do next, and costs claim no savings without a request', async () => {
     const data = { about: sampleAbout(), servers: [], tools: [], events: [] }
     const { page, fixture } = await visit('#/conversations', { data })

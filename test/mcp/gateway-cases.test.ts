@@ -62,7 +62,7 @@ describe('calls', () => {
     )
     story.shelve('a', [paged('list'), paged('many'), odd, tool('plain', { description: 'Plain.\nMore.' })])
     story.shelve('e', [tool('always', { execution: { taskSupport: 'optional' }, title: 'Always' })], true)
-    const user: User = { id: 'ada', profile: profileOf({}) }
+    const user: User = { id: 'ada', uid: 'ada', profile: profileOf({}) }
     const desk = await story.connect({}, { user })
     const call = (name: string, input?: Loose) => story.call(desk, name, input)
     const wrapped = (name: unknown, input?: Loose) => call('CallTool', { name, arguments: input })
@@ -171,7 +171,7 @@ describe('long results', () => {
       await call(name, name, { give: outputs.both })
     await call('by CallTool', 'CallTool', { name: 'a__typed', arguments: { give: outputs.both } })
     await call('own budget', 'b__terse', { give: says('x'.repeat(650)) })
-    const user: User = { id: 'ada', profile: profileOf({ resultBudget: 100 }) }
+    const user: User = { id: 'ada', uid: 'ada', profile: profileOf({ resultBudget: 100 }) }
     await call('of a user', 'a__one', { give: says('x'.repeat(101)) }, await story.connect({}, { user }))
     await expect(story.text()).toMatchFileSnapshot(file(`results-${mode}`))
   })
@@ -200,7 +200,7 @@ describe('long results', () => {
     const handle = await handleOf(one)
     told.push(`plain ${await reads(one, handle)} ${await reads(two, handle)}`)
     await one.client.close()
-    const user: User = { id: 'ada', profile: profileOf({}) }
+    const user: User = { id: 'ada', uid: 'ada', profile: profileOf({}) }
     const [mine, also] = [await plain.connect({}, { user }), await plain.connect({}, { user })]
     const own = await handleOf(mine)
     await mine.client.close()

@@ -32,7 +32,9 @@ function createUsers(profiles: { [name: string]: Profile }) {
   const listeners = new Set<() => void>()
   const gone = new Set<string>()
   const find = (name: string): User | undefined =>
-    profiles[name] && !gone.has(name) ? { id: name, profile: profiles[name], keyId: name } : undefined
+    profiles[name] && !gone.has(name)
+      ? { id: name, uid: name, profile: profiles[name], keyId: name }
+      : undefined
   const users: Authenticator = {
     authenticate: async (token = '') => find(token) ?? { status: 401, message: `unknown key ${token}` },
     recall: find,

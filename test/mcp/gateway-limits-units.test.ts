@@ -9,7 +9,7 @@ import { until } from './support/processes.ts'
 import { tool } from './support/small-servers.ts'
 
 const messageOf = (work: Promise<unknown>) => work.then(String, (error: Error) => `! ${error.message}`)
-const user: User = { id: 'ada', profile: profileOf({}) } as never
+const user: User = { id: 'ada', uid: 'ada', profile: profileOf({}) } as never
 
 describe('questions outside of a call', () => {
   it('are for the only client, and only about roots', async () => {

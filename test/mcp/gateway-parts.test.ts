@@ -376,7 +376,7 @@ describe('traffic', () => {
   })
 })
 
-const user = (id: string, more: Partial<User> = {}): User => ({ id, profile: profileOf(), ...more })
+const user = (id: string, more: Partial<User> = {}): User => ({ id, uid: id, profile: profileOf(), ...more })
 
 describe('who has something open', () => {
   function open(refresh: (user: User) => Promise<User | undefined>) {

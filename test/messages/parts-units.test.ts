@@ -164,7 +164,7 @@ it('a forwarded request is counted without reading it, however it is cut', () =>
 })
 
 const asHeaders = (...list: { readonly [name: string]: string }[]) => list
-const ada: User = { id: 'ada', profile: profileOf({ name: 'ada' }) }
+const ada: User = { id: 'ada', uid: 'ada', profile: profileOf({ name: 'ada' }) }
 const refusalOf = (error: unknown): string => {
   const { answer } = error as { answer: { status: number; headers: Fields; body: string } }
   const { type, message } = JSON.parse(answer.body).error

@@ -10,7 +10,7 @@ import { openReplicas } from './support.ts'
 /** Tokens are names of users here. */
 const users: Authenticator = {
   authenticate: async (token) => users.recall(token ?? '') ?? { status: 401, message: 'who are you?' },
-  recall: (token) => (token === '' ? undefined : { id: token, profile: profileOf() }),
+  recall: (token) => (token === '' ? undefined : { id: token, uid: token, profile: profileOf() }),
   refresh: async (user) => user,
   onChange: () => () => {},
   close: async () => {},

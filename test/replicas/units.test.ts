@@ -422,7 +422,7 @@ describe('sessions', () => {
   test('are found by their user at any replica, and by nobody else', async () => {
     const { other, first, second, shared } = await openTwice()
     expect(second.initialize).toEqual(CLIENT)
-    expect([second.shared.owner, second.shared.userId, second.shared.id]).toEqual([
+    expect([second.shared.owner, second.shared.uid, second.shared.id]).toEqual([
       first.shared.owner,
       'ann',
       first.id,
@@ -437,7 +437,7 @@ describe('sessions', () => {
     ).toBeUndefined()
     for (const wrong of ['', '../replica/x', `${first.id}0`, `0${first.id}`, first.id.toUpperCase()])
       expect(await other.links.resume(wrong, 'ann')).toBeUndefined()
-    const record = { v: 1, initialize: {}, owner: 'x', userId: 'ann' }
+    const record = { v: 1, initialize: {}, owner: 'x', uid: 'ann' }
     await shared.set(`session/${first.id}`, JSON.stringify(record))
     expect(await other.links.resume(first.id, 'ann')).toBeDefined()
     for (const wrong of [{ v: 2 }, { initialize: undefined }, { initialize: [] }, { owner: 7 }, '{']) {

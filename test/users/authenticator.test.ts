@@ -74,7 +74,9 @@ describe.each([
     const directory = await open()
     const { id, token } = await withAda(directory)
     const users = authenticatorOf(directory)
-    expect(await users.authenticate(token)).toEqual({ id: 'ada', profile: developer, keyId: id })
+    expect(await users.authenticate(token)).toEqual({
+      ...{ id: 'ada', uid: expect.stringMatching(/^[0-9a-f]{32}$/), profile: developer, keyId: id },
+    })
     expect(users.recall(token)).toMatchObject({ id: 'ada' })
     expect(await directory.lastUses()).toMatchObject(new Map([[id, expect.any(String)]]))
   })
@@ -176,7 +178,7 @@ describe('a file', () => {
     closing.push(() => directory.close())
     await writeFile(path, '{ "profiles": ')
     await directory.sync()
-    expect(await directory.findUser('ada')).toEqual({ profile: 'p' })
+    expect(await directory.findUser('ada')).toMatchObject({ profile: 'p' })
     expect(notices).toEqual([expect.stringContaining('its last good content stays in use')])
   })
 
@@ -201,7 +203,7 @@ describe('a file', () => {
     expect(changes).toBe(0)
     await writeFile(path, JSON.stringify({ ...content, users: { bob: { profile: 'p' } } }))
     await directory.sync()
-    expect(await directory.findUser('bob')).toEqual({ profile: 'p' })
+    expect(await directory.findUser('bob')).toMatchObject({ profile: 'p' })
     expect(changes).toBe(1)
     await directory.sync()
     expect([changes, notices.length]).toEqual([1, 2])
@@ -265,7 +267,7 @@ describe('a file', () => {
     await linked.saveUser('ada', { profile: 'developer' })
     expect((await lstat(link)).isSymbolicLink()).toBe(true)
     await directory.sync()
-    expect(await directory.findUser('ada')).toEqual({ profile: 'developer' })
+    expect(await directory.findUser('ada')).toMatchObject({ profile: 'developer' })
     const nowhere = await openUserFile(join(folder, 'none', 'users.json'), { mayCreate: true })
     closing.push(() => nowhere.close())
     expect((await nowhere.all()).users.size).toBe(0)
@@ -475,7 +477,7 @@ describe('a store', () => {
     expect(said).toEqual([
       'user "ada" has the profile "gone", which does not exist; refusing the user\'s keys',
     ])
-    expect(await users.refresh({ id: 'ada', profile: developer, keyId: id })).toBeUndefined()
+    expect(await users.refresh({ id: 'ada', uid: 'ada', profile: developer, keyId: id })).toBeUndefined()
     await store.delete('user/ada')
     expect(await users.authenticate(token)).toMatchObject({ status: 401 })
     expect(said).toHaveLength(2)
@@ -514,7 +516,7 @@ describe('a store', () => {
     await directory.saveProfile({ ...developer, name: 'guest' })
     await directory.saveUser('ada', { profile: 'guest' })
     expect((await users.refresh(user))?.profile.name).toBe('guest')
-    expect(await users.refresh({ id: 'ada', profile: developer })).toBeUndefined()
+    expect(await users.refresh({ id: 'ada', uid: 'ada', profile: developer })).toBeUndefined()
     now += 1000
     expect(await users.refresh(user)).toBeUndefined()
   })

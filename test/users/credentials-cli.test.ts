@@ -31,7 +31,8 @@ function place() {
 
 describe('toolshelf credentials', () => {
   test('sets from standard input, lists names only, rotates and removes', async () => {
-    const { credentials, environment } = place()
+    const { credentials, environment, folder } = place()
+    await runHere({ folder, environment }, ['keys', 'create', 'ada'])
     const set = await credentials('set ada github TOKEN', { piped: 'the-value-of-ada\n' })
     expect(set).toMatchObject({ code: 0, out: 'Set TOKEN of ada for github; gateways use it from now on.\n' })
     await credentials('set ada github OTHER', { piped: 'another-value' })
@@ -96,6 +97,7 @@ describe('toolshelf login --user', () => {
   test('keeps the login among the encrypted credentials of the user', async () => {
     const server = await startAuthServer()
     const { folder, store: url, environment } = place()
+    await runHere({ folder, environment }, ['keys', 'create', 'ada'])
     const config = join(folder, 'servers.json')
     writeFileSync(config, JSON.stringify({ mcpServers: { notes: { url: server.url, credentials: 'user' } } }))
     const machine = () => ({ ...thisMachine(), environment, home: folder, folder })
@@ -110,11 +112,12 @@ describe('toolshelf login --user', () => {
     onTestFinished(() => store.close())
     const keyring = openKeyring(environment.TOOLSHELF_SECRET_KEY)
     const credentials = openCredentialStore(store, keyring)
-    expect(await credentials.list()).toEqual([{ user: 'ada', server: 'notes', names: [], hasLogin: true }])
-    const found = await loginFile(credentials, 'ada', { server: 'notes', url: server.url }).read()
+    const [{ user } = { user: '' }, ...others] = await credentials.list()
+    expect([user, others]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), []])
+    const found = await loginFile(credentials, user, { server: 'notes', url: server.url }).read()
     expect(server.secrets.has(found?.tokens.access_token ?? '')).toBe(true)
     const elsewhere = { server: 'notes', url: 'http://127.0.0.1:1/other' }
-    expect(await loginFile(credentials, 'ada', elsewhere).read()).toBeUndefined()
+    expect(await loginFile(credentials, user, elsewhere).read()).toBeUndefined()
     expect(await loginFile(credentials, 'bob', { server: 'notes', url: server.url }).read()).toBeUndefined()
     const stored = JSON.stringify(await store.list(''))
     for (const secret of server.secrets) expect(stored + said.join()).not.toContain(secret)

@@ -86,7 +86,8 @@ describe('settings', () => {
     [{ issuer: ISSUER }, { issuer: [ISSUER, 7] }],
     [{ issuer: ISSUER }, { issuer: [] }],
     [{ profile: 'p'.repeat(400) }, { profile: 'p'.repeat(401) }],
-    [{ userClaim: 'email' }, { userClaim: ['email'] }],
+    [{ issuer: ISSUER }, { issuer: `${ISSUER}/a|b` }],
+    [{ issuer: ISSUER }, { userClaim: 'email' }],
     [{ scopes: scopes(100) }, { scopes: scopes(101) }],
     [{ scopes: { ['s'.repeat(200)]: 'p' } }, { scopes: { ['s'.repeat(201)]: 'p' } }],
     [{ scopes: { '!': 'p', a: 'q' } }, { scopes: { '!': 'p', 'a"': 'q' } }],
@@ -102,7 +103,7 @@ describe('settings', () => {
   })
 
   test('are read from the users file; the command line comes first', () => {
-    const rest = { audience: 'tools', scopes: { 'tools:read': 'reader' }, userClaim: 'email' }
+    const rest = { audience: 'tools', scopes: { 'tools:read': 'reader' } }
     const section = { ...rest, issuer: ISSUER }
     expect(readOAuthSettings(section)).toEqual({ ...rest, issuers: [ISSUER] })
     const given = { issuers: ['http://localhost:9/a', `${ISSUER}/b`], audience: 'other' }
@@ -132,18 +133,18 @@ describe('a token', () => {
   const scopes = { write: 'writer', read: 'reader' }
   const UNNAMED = '401 the token does not name its user as this gateway expects'
   test.each<[what: string, claims: object, given: Partial<TokenAccessOptions>, expected: string]>([
-    ['of a gateway without scopes', {}, {}, 'id.example.com|ann as everything'],
-    ['of a gateway with one profile', {}, { profile: 'p' }, 'id.example.com|ann as p'],
-    ['with a scope', { scope: 'x read' }, { scopes }, 'id.example.com|ann as reader'],
-    ['with both scopes', { scope: 'read write' }, { scopes }, 'id.example.com|ann as writer'],
-    ['with scopes as a list', { scp: ['read'] }, { scopes }, 'id.example.com|ann as reader'],
+    ['of a gateway without scopes', {}, {}, 'https://id.example.com|ann as everything'],
+    ['of a gateway with one profile', {}, { profile: 'p' }, 'https://id.example.com|ann as p'],
+    ['with a scope', { scope: 'x read' }, { scopes }, 'https://id.example.com|ann as reader'],
+    ['with both scopes', { scope: 'read write' }, { scopes }, 'https://id.example.com|ann as writer'],
+    ['with scopes as a list', { scp: ['read'] }, { scopes }, 'https://id.example.com|ann as reader'],
     [
       'with a scope beside the profile',
       { scope: 'read' },
       { scopes, profile: 'p' },
-      'id.example.com|ann as reader',
+      'https://id.example.com|ann as reader',
     ],
-    ['without a scope', { scope: '' }, { scopes, profile: 'p' }, 'id.example.com|ann as p'],
+    ['without a scope', { scope: '' }, { scopes, profile: 'p' }, 'https://id.example.com|ann as p'],
     [
       'with no such scope',
       { scope: 'reader' },
@@ -167,27 +168,23 @@ describe('a token', () => {
       'with the audience of the settings',
       { aud: 'tools' },
       { audience: 'tools' },
-      'id.example.com|ann as everything',
+      'https://id.example.com|ann as everything',
     ],
-    ['whose gateway is known late', {}, { resource: () => RESOURCE }, 'id.example.com|ann as everything'],
-    ['named by its subject', {}, { userClaim: 'sub' }, 'id.example.com|ann as everything'],
-    ['named by another claim', { name: 'Ann' }, { userClaim: 'name' }, 'Ann as everything'],
     [
-      'named by a verified address',
-      { email: 'a@b', email_verified: true },
-      { userClaim: 'email' },
-      'a@b as everything',
+      'whose gateway is known late',
+      {},
+      { resource: () => RESOURCE },
+      'https://id.example.com|ann as everything',
     ],
-    ['with an address that nobody needs', { email_verified: false }, {}, 'id.example.com|ann as everything'],
     [
-      'with the longest name',
-      { name: 'a'.repeat(200) },
-      { userClaim: 'name' },
-      `${'a'.repeat(200)} as everything`,
+      'with an address that nobody needs',
+      { email_verified: false },
+      {},
+      'https://id.example.com|ann as everything',
     ],
-    ['with a longer name', { name: 'a'.repeat(201) }, { userClaim: 'name' }, UNNAMED],
-    ['with an empty name', { name: '' }, { userClaim: 'name' }, UNNAMED],
-    ['without a name', {}, { userClaim: 'name' }, UNNAMED],
+    ['with the longest name', { sub: 'a'.repeat(200) }, {}, `${ISSUER}|${'a'.repeat(200)} as everything`],
+    ['with a longer name', { sub: 'a'.repeat(201) }, {}, UNNAMED],
+    ['with an empty name', { sub: '' }, {}, UNNAMED],
     ['without a subject', { sub: undefined }, {}, '401 the claim "sub" of the token is missing or wrong'],
     [
       'that begins later',
@@ -196,16 +193,21 @@ describe('a token', () => {
       '401 the claim "nbf" of the token is missing or wrong',
     ],
     ['without an end', { exp: undefined }, {}, '401 the claim "exp" of the token is missing or wrong'],
-    ['that ended within the leeway', { exp: START / 1000 - 29 }, {}, 'id.example.com|ann as everything'],
+    [
+      'that ended within the leeway',
+      { exp: START / 1000 - 29 },
+      {},
+      'https://id.example.com|ann as everything',
+    ],
     ['that ended', { exp: START / 1000 - 31 }, {}, '401 the token has expired'],
   ])('%s', async (_, claims, given, expected) => {
     expect(await outcome(await sign({ ...claims }), given)).toBe(expected)
   })
 
   test.each([
-    ['at+jwt', 'id.example.com|ann as everything'],
-    ['application/AT+JWT', 'id.example.com|ann as everything'],
-    ['JWT', 'id.example.com|ann as everything'],
+    ['at+jwt', 'https://id.example.com|ann as everything'],
+    ['application/AT+JWT', 'https://id.example.com|ann as everything'],
+    ['JWT', 'https://id.example.com|ann as everything'],
     ['id+jwt', '401 the token is not an access token'],
   ])('of the type %s', async (typ, expected) => {
     expect(await outcome(await sign({}, { typ }))).toBe(expected)
@@ -229,7 +231,7 @@ describe('a token', () => {
 
   test('of another realm of the same host is another’s', async () => {
     const issuers = [`${ISSUER}/a/`, `${ISSUER}/b`]
-    for (const [index, id] of ['id.example.com/a|ann', 'id.example.com/b|ann'].entries()) {
+    for (const [index, id] of [`${ISSUER}/a/|ann`, `${ISSUER}/b|ann`].entries()) {
       const issuer = issuers[index] ?? ''
       const { fetch, asked } = providerOf([publicKey], issuer)
       expect(await outcome(await sign({}, { issuer }), { issuers, fetch })).toBe(`${id} as everything`)
@@ -305,7 +307,8 @@ describe('keys', () => {
       found.push(access.authenticate(token))
       await undefined
     }
-    for (const user of await Promise.all(found)) expect(user).toMatchObject({ id: 'id.example.com|ann' })
+    for (const user of await Promise.all(found))
+      expect(user).toMatchObject({ id: 'https://id.example.com|ann' })
   })
 
   test('a token without a key id is tried with five keys', async () => {
@@ -389,10 +392,10 @@ describe('keys', () => {
     clock.now += 9_999
     expect(await access.authenticate(token)).toMatchObject({ status: 503 })
     clock.now++
-    expect(await access.authenticate(token)).toMatchObject({ id: 'id.example.com|ann' })
+    expect(await access.authenticate(token)).toMatchObject({ id: 'https://id.example.com|ann' })
     answers['/openid-configuration'] = answer
     clock.now += 600_001
-    expect(await access.authenticate(token)).toMatchObject({ id: 'id.example.com|ann' })
+    expect(await access.authenticate(token)).toMatchObject({ id: 'https://id.example.com|ann' })
     await vi.waitFor(() => expect(said).toHaveLength(2), 60_000)
   })
 
@@ -458,6 +461,7 @@ test('keys and tokens together: each is asked for its own, and who has neither l
   const asked: string[] = []
   const user = (id: string): User => ({
     id,
+    uid: id,
     profile: { name: 'p', servers: everything, tools: everything, limits: {} },
   })
   const fake = (name: string, challenge?: string) => ({

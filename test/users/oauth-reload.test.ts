@@ -108,7 +108,7 @@ test('a file is read anew on request, also if it looks as before', async () => {
 })
 
 test('who is accepted by settings that are replaced meanwhile is asked again', async () => {
-  const user: User = { id: 'ada', profile: profileOf() }
+  const user: User = { id: 'ada', uid: 'ada', profile: profileOf() }
   const nothing = { onChange: () => () => {}, close: async () => {}, recall: () => undefined }
   const former = {
     ...nothing,

@@ -47,9 +47,9 @@ describe('tokens', () => {
   test('a token of the provider for this gateway gives its user and the profile of the first scope that it has', async () => {
     const provider = await startIdentityProvider()
     const { authenticate } = open(provider)
-    const { host } = new URL(provider.issuer)
+    const id = `${provider.issuer}|service`
     const writer = asUser(await authenticate(await provider.token(RESOURCE)))
-    expect(writer).toEqual({ id: `${host}|service`, profile: profiles.writer })
+    expect(writer).toEqual({ id, uid: id, profile: profiles.writer })
     const reader = asUser(await authenticate(await provider.token(RESOURCE, 'tools:read')))
     expect(reader.profile.name).toBe('reader')
     expect(provider.asked(KEYS)).toBe(1)

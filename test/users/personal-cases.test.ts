@@ -23,6 +23,7 @@ const server = (
 })
 const user = (id: string, deny: readonly string[] = []): User => ({
   id,
+  uid: id,
   profile: profileOf({ servers: { allow: [], deny } }),
 })
 

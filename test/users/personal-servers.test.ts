@@ -40,6 +40,7 @@ const userNamed = (id: string): User => {
   const denied = DENIED[id]
   return {
     id,
+    uid: id,
     profile: denied === undefined ? profile : { ...profile, servers: { allow: [], deny: [denied] } },
   }
 }

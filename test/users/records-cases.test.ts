@@ -34,8 +34,13 @@ const profile = {
   },
   operator: true,
 }
+const uid = '0123456789abcdef0123456789abcdef'
+const user = {
+  ...{ profile: 'p', uid },
+  token: { issuer: 'https://id.example.com', email: 'ada@example.com', subject: 'a' },
+}
 const key = {
-  user: 'ada',
+  ...{ user: 'ada', uid },
   hash: 'ab'.repeat(32),
   created: '2026-01-01T00:00:00Z',
   expires: '2027-01-01T00:00:00Z',
@@ -45,7 +50,7 @@ const key = {
 test('a record is what was written, and each wrong part is named', async () => {
   const lines = await Promise.all([
     effects(profile, async (value) => [JSON.stringify(await read('profile', 'p', value), null, 1)]),
-    effects({ profile: 'p' }, async (value) => [JSON.stringify(await read('user', 'ada', value))]),
+    effects(user, async (value) => [JSON.stringify(await read('user', 'ada', value))]),
     effects(key, async (value) => [JSON.stringify(await read('key', KEY_ID, value), null, 1)]),
   ])
   await expect(lines.join('\n')).toMatchFileSnapshot('./records.txt')
@@ -80,8 +85,16 @@ test.each<[kind: 'profile' | 'user' | 'key', name: string, right: unknown, wrong
   ['profile', 'p', { tools: { deny: ['a'.repeat(300)] } }, { tools: { deny: ['a'.repeat(301)] } }],
   ['profile', 'p', { tools: { deny: ['a', 'b'] } }, { tools: { deny: ['a', ''] } }],
   ['profile', 'p', {}, null],
-  ['user', 'ada', { profile: 'p' }, { profile: 'p', name: 'Ada' }],
-  ['user', 'ada', { profile: '' }, {}],
+  ['user', 'ada', user, { ...user, name: 'Ada' }],
+  ['user', 'ada', { profile: '', uid }, { uid }],
+  ['user', 'ada', { profile: 'p', uid }, { profile: 'p' }],
+  ['user', 'ada', user, { ...user, uid: uid.toUpperCase() }],
+  ['user', 'ada', user, { ...user, uid: `${uid}0` }],
+  ['user', 'ada', user, { ...user, token: { issuer: 'https://id.example.com' } }],
+  ['user', 'ada', user, { ...user, token: { email: 'ada@example.com' } }],
+  ['user', 'ada', user, { ...user, token: { ...user.token, email: '\u212ate@example.com' } }],
+  ['user', 'ada', user, { ...user, token: { ...user.token, email: 'ada' } }],
+  ['key', KEY_ID, key, { ...key, uid: 'ada' }],
   ['key', KEY_ID, key, { ...key, hash: `${key.hash}a` }],
   ['key', KEY_ID, key, { ...key, hash: `x${key.hash}` }],
   ['key', KEY_ID, key, { ...key, hash: key.hash.toUpperCase() }],
@@ -102,7 +115,7 @@ test.each([
   ['a-b', 'a\nb'],
   ['語', 'a\u2028b'],
 ])('what can be a name, and what cannot: case %#', async (right, wrong) => {
-  for (const [kind, value] of [['profile', {}] as const, ['user', { profile: 'p' }] as const]) {
+  for (const [kind, value] of [['profile', {}] as const, ['user', { profile: 'p', uid }] as const]) {
     expect(await read(kind, right, value)).toBeDefined()
     await expect(read(kind, wrong, value)).rejects.toThrow('cannot be a name')
   }
@@ -136,10 +149,10 @@ test('two profiles with the same rules have the same rights; one with others doe
   expect(rightsOf(one)).toBe(rightsOf(one))
   expect(rightsOf(one).id).toBe(rightsOf(same).id)
   expect(rightsOf(one).id).not.toBe(rightsOf(other).id)
-  const user = (profile: typeof one) => ({ id: 'ada', profile })
-  expect(hasSameRights(user(one), user(one))).toBe(true)
-  expect(hasSameRights(user(one), user(same))).toBe(true)
-  expect(hasSameRights(user(one), user(other))).toBe(false)
-  expect(hasSameRights(user(one), undefined)).toBe(false)
+  const userOf = (profile: typeof one) => ({ id: 'ada', uid: 'ada', profile })
+  expect(hasSameRights(userOf(one), userOf(one))).toBe(true)
+  expect(hasSameRights(userOf(one), userOf(same))).toBe(true)
+  expect(hasSameRights(userOf(one), userOf(other))).toBe(false)
+  expect(hasSameRights(userOf(one), undefined)).toBe(false)
   expect(hasSameRights(undefined, undefined)).toBe(true)
 })

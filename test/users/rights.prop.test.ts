@@ -116,7 +116,7 @@ test('nothing hidden appears in any answer or can be used; everything allowed ca
         open.host.start({})
         await open.host.settled()
         await open.host.refreshStaleLists({ timeoutMs: 60_000 })
-        const user = { id: 'ada', profile }
+        const user = { id: 'ada', uid: 'ada', profile }
         const { client } = await open.connect({ era: isModern ? 'modern' : 'legacy', user, atEnd })
         await checkClient(client, { catalogue, profile, calls: running.calls, mode })
       } finally {

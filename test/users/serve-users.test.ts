@@ -117,7 +117,8 @@ async function openServe(profiles: { readonly [user: string]: Partial<Profile> }
   /** Waits until so many tokens are counted and nothing is in progress, which follows the end of the response. */
   const counted = async (sum: number) => {
     const tokens = async () => {
-      const counters = await store.list('limit/ada/tokens/')
+      const { uid = '' } = (await directory.findUser('ada')) ?? {}
+      const counters = await store.list(`limit/${uid}/tokens/`)
       const of = (kind: string) => counters.find(({ key }) => key.includes(`/${kind}-`))?.value ?? '0'
       return `${of('day')} used, ${of('begun')} in progress`
     }

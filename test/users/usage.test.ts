@@ -10,7 +10,7 @@ import {
 } from '../../src/users/index.ts'
 import { profileOf } from './support.ts'
 
-const userWith = (limits: UsageLimits, id = 'ada'): User => ({ id, profile: profileOf({ limits }) })
+const userWith = (limits: UsageLimits, id = 'ada'): User => ({ id, uid: id, profile: profileOf({ limits }) })
 
 function open(given: Partial<StateStore> = {}) {
   let now = Date.parse('2026-01-01T10:00:30Z')

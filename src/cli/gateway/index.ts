@@ -17,4 +17,12 @@ export { drainDelayIn, serviceIn, serviceOptions, serviceRemedies } from './serv
 export { storeIn, storeOption } from './store-option.ts'
 export { DRAIN_MS, nextSignal, untilSignalled } from './until-signalled.ts'
 export { openUpstream } from './upstreams.ts'
-export { type GatewayUsers, gatewayUsersIn, userFileOption, usersOption, withUsers } from './users-option.ts'
+export {
+  type GatewayUsers,
+  gatewayUsersIn,
+  openUsers,
+  uidOf,
+  userFileOption,
+  usersOption,
+  withUsers,
+} from './users-option.ts'

@@ -1,6 +1,6 @@
 // The options of `mcp --http` for access tokens of identity providers.
 import { LOOPBACK, OptionError } from '../../node/index.ts'
-import type { Profile } from '../../users/index.ts'
+import type { People, Profile } from '../../users/index.ts'
 import type { TokenAccess } from '../../users/oauth/index.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from '../command.ts'
 
@@ -29,6 +29,8 @@ export type TokenSources = {
   /** The section `oauth` of the users file; undefined if there is none. */
   readonly section: unknown
   readonly profileNamed: (name: string) => Promise<Profile | undefined>
+  /** The users whom the operator named as owners of tokens. */
+  readonly people: People | undefined
   /** The URL at which the gateway listens, known once it does. */
   readonly servedUrl: () => string
   /** Where the gateway listens. */
@@ -52,10 +54,10 @@ export async function openTokens(input: Input, sources: TokenSources): Promise<T
       'access tokens are bound to the URL of the gateway; pass the URL that clients use with --public-url.',
     )
   const { createTokenAccess, readOAuthSettings } = await import('../../users/oauth/index.ts')
-  const { profileNamed, servedUrl, notify } = sources
+  const { profileNamed, people, servedUrl, notify } = sources
   const settings = readSettings(() => readOAuthSettings(sources.section, { issuers, audience }))
   const resource = publicUrl === undefined ? servedUrl : endpointAt(publicUrl)
-  return createTokenAccess({ ...settings, resource, profileNamed, notify })
+  return createTokenAccess({ ...settings, resource, profileNamed, people, notify })
 }
 
 function readSettings<Settings>(read: () => Settings): Settings {

@@ -1,7 +1,7 @@
 // The option `--users`: who may use a gateway, and what they may do. Loaded only if it is given.
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { errorMessage } from '../../lib/index.ts'
+import { errorMessage, quote } from '../../lib/index.ts'
 import { ownConfigFile, thisMachine } from '../../mcp/config/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import type { Authenticator, UsageMeter, UserDirectory } from '../../users/index.ts'
@@ -51,8 +51,21 @@ export async function withUsers<Value>(
   }
 }
 
+/**
+ * Returns the `uid` of a user as commands name them: by their id, or as `<issuer>|<subject>` if they have tokens and no name.
+ * What is left of a user who was removed by hand goes by its `uid`.
+ */
+export async function uidOf(directory: UserDirectory, user: string): Promise<string> {
+  const known = await directory.findUser(user)
+  if (known) return known.uid
+  if (user.includes('|') || /^[0-9a-f]{32}$/.test(user)) return user
+  throw new CommandError(
+    `there is no user ${quote(user)} in ${directory.place}; "toolshelf users" lists them. The owner of a token is <issuer>|<subject>.`,
+  )
+}
+
 /** Opens the users that the options name; the caller closes them, and the store. */
-async function openUsers(
+export async function openUsers(
   input: Input,
   store: StateStore | undefined,
   options: { readonly mayCreate?: boolean; readonly notify?: (message: string) => void } = {},
@@ -101,6 +114,8 @@ export async function gatewayUsersIn(
 ): Promise<GatewayUsers | undefined> {
   const hasDirectory = input.text('users') !== undefined || input.isSet('users')
   const directory = hasDirectory ? await openUsers(input, store, { notify }) : undefined
+  const { createKeyAuthenticator, createPeople, createUsageMeter } = await import('../../users/index.ts')
+  const people = directory && createPeople(directory)
   let servedUrl = ''
   const openWith = (section: unknown) =>
     openTokens(input, {
@@ -108,9 +123,9 @@ export async function gatewayUsersIn(
       notify,
       servedUrl: () => servedUrl,
       profileNamed: async (name) => directory?.findProfile(name),
+      people,
       address: input.text('address') || '127.0.0.1',
     })
-  const { createKeyAuthenticator, createUsageMeter } = await import('../../users/index.ts')
   const keys = directory && createKeyAuthenticator({ directory, notify })
   const tokenOptions = acceptsTokens ? { openWith } : {}
   const access = await openAccess({ directory, keys, notify, ...tokenOptions }).catch(
@@ -136,6 +151,7 @@ export async function gatewayUsersIn(
     },
     async close() {
       await access.close()
+      people?.close()
       await directory?.close()
       await own?.close()
     },

@@ -42,7 +42,7 @@ export function createFindReader(options: InspectorOptions): FindReader {
     if (!outcome.profile.isOperator)
       throw new InspectorFailure(
         403,
-        `the inspector is for operators; the profile "${outcome.profile.name}" is none`,
+        `the inspector is for operators, and the profile "${outcome.profile.name}" makes nobody one`,
       )
     return outcome
   }

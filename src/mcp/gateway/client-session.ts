@@ -327,7 +327,7 @@ class GatewayClientSession implements ClientSession {
     return {
       client: questionHandler?.client ?? this,
       clientName: identity()?.name ?? '',
-      userId: this.userId,
+      uid: this.#options.user?.uid,
     }
   }
 

@@ -160,7 +160,7 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     serve: (client) => serveClient(parts, client),
     onChange: (listener, user) => onViewChange(viewOf(user), listener),
     viewOf,
-    workOf: (user) => createClientWork({ client: user.id, user, usage: options.usage }),
+    workOf: (user) => createClientWork({ client: user.uid, user, usage: options.usage }),
     uriFor: addresses.uri,
     clients: () => clients.all().length,
     peers,
@@ -287,7 +287,7 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     return origin === undefined ? server : identities.of(origin, envelope)
   }
   const request = { server, isStateless, clientOf, clientSession, work, relisting, ready, shared, refresh }
-  answerRequests({ ...parts, ...view, ...request, userId: user?.id })
+  answerRequests({ ...parts, ...view, ...request, uid: user?.uid })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 

@@ -25,8 +25,8 @@ type Request = ServerContext['mcpReq']
 export type RequestOptions = {
   readonly server: Server
   readonly isStateless: boolean
-  /** The user that the client acts for; undefined if the gateway has no users. */
-  readonly userId: string | undefined
+  /** The `uid` of the user that the client acts for; undefined if the gateway has no users. */
+  readonly uid: string | undefined
   /** Returns the client that makes this request; the same object for all requests of one client. */
   readonly clientOf: (envelope: Fields | undefined) => object
   readonly host: McpHost
@@ -71,7 +71,7 @@ type RequestContext = {
 function createRequestContext({
   server,
   isStateless,
-  userId,
+  uid,
   clientOf,
   host,
   exchanges,
@@ -84,7 +84,7 @@ function createRequestContext({
     const capabilities = capabilitiesOf(server, request.envelope)
     const caller = {
       client: clientOf(request.envelope as Fields | undefined),
-      owner: JSON.stringify([userId ?? null, clientInfoIn(request.envelope as Fields | undefined) ?? null]),
+      owner: JSON.stringify([uid ?? null, clientInfoIn(request.envelope as Fields | undefined) ?? null]),
       isStateless,
       capabilities,
       canAnswer: (method: string) => canAnswer(capabilities, method),

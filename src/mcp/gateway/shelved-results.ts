@@ -42,8 +42,8 @@ export type ResultClient = {
   readonly client: object
   /** The client's own name. */
   readonly clientName: string
-  /** The user that the client acts for: results belong to the user, whatever client and replica they use. */
-  readonly userId?: string | undefined
+  /** The `uid` of the user that the client acts for: results belong to the user, whatever client and replica they use. */
+  readonly uid?: string | undefined
 }
 
 /** The call that a result answers. */
@@ -72,8 +72,8 @@ export function createShelvedResults(
   const adopted = new WeakSet<object>()
   const drop = (owner: string) => void results.store.drop(owner).catch(() => {})
 
-  function ownerOf({ client, clientName, userId }: ResultClient): string {
-    if (userId !== undefined) return JSON.stringify({ user: userId })
+  function ownerOf({ client, clientName, uid }: ResultClient): string {
+    if (uid !== undefined) return JSON.stringify({ user: uid })
     const fixed = fixedOwner === undefined ? undefined : JSON.stringify([fixedOwner, clientName])
     const owner = owners.get(client) ?? fixed ?? results.newOwner()
     owners.set(client, owner)

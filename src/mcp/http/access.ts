@@ -90,6 +90,6 @@ function atExpiry({ expiresAt }: User, expire: () => void): () => void {
 }
 
 /** Returns a key for user and key: sessions of one user may have been opened with different keys. */
-function keyOf({ id, keyId }: User): string {
-  return JSON.stringify([id, keyId ?? null])
+function keyOf({ uid, keyId }: User): string {
+  return JSON.stringify([uid, keyId ?? null])
 }

@@ -117,7 +117,7 @@ class HttpSessions implements Sessions {
 
   async find(id: string, client: SessionClient): Promise<Session | NoSession> {
     const live = this.#byId.get(id)
-    if (live && live.user?.id !== client.user?.id) return 'ended'
+    if (live && live.user?.uid !== client.user?.uid) return 'ended'
     // A session keeps the rights of its user at the time; if they have changed, it is reopened.
     if (live && !hasSameRights(live.user, client.user)) await this.end(live)
     if (live && (await live.link?.isCurrent()) === false) await this.end(live)
@@ -125,7 +125,7 @@ class HttpSessions implements Sessions {
     current?.link?.used()
     if (current || !this.#links) return current ?? 'ended'
     // Keyed by user, so that another user's request for the session does not affect its owner.
-    const key = JSON.stringify([id, client.user?.id])
+    const key = JSON.stringify([id, client.user?.uid])
     const resumed =
       this.#resuming.get(key) ??
       this.#resume(this.#links, id, client).finally(() => this.#resuming.delete(key))
@@ -138,7 +138,7 @@ class HttpSessions implements Sessions {
     if (!this.#links) return this.#connect(client)
     const [message] = [initialize].flat()
     try {
-      return await this.#connect(client, await this.#links.open(initializeParams(message), client.user?.id))
+      return await this.#connect(client, await this.#links.open(initializeParams(message), client.user?.uid))
     } catch (error) {
       return error instanceof RangeError ? 'large' : 'unavailable'
     }
@@ -184,7 +184,7 @@ class HttpSessions implements Sessions {
   #hasRoom({ address, user }: SessionClient): boolean {
     const { maxSessions } = this.#options
     // Behind a proxy all users share one address.
-    const own = this.all().filter((one) => (user ? one.user?.id === user.id : one.address === address))
+    const own = this.all().filter((one) => (user ? one.user?.uid === user.uid : one.address === address))
     const share = LOOPBACK.has(address) && !user ? 1 : SHARE_OF_ADDRESS
     if (this.#all.size < maxSessions && own.length < Math.ceil(maxSessions * share)) return true
     const idle = own.filter(({ open }) => open === 0).sort((a, b) => a.seenAt - b.seenAt)
@@ -212,7 +212,7 @@ class HttpSessions implements Sessions {
 
   /** Continues a session that another replica opened. */
   async #resume(links: SessionLinks, id: string, client: SessionClient): Promise<Session | NoSession> {
-    const link = await links.resume(id, client.user?.id).catch(() => 'unavailable' as const)
+    const link = await links.resume(id, client.user?.uid).catch(() => 'unavailable' as const)
     if (link === undefined) return links.isRestoring() ? 'unavailable' : 'ended'
     if (link === 'unavailable') return link
     if (!this.#hasRoom(client)) {

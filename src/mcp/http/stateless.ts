@@ -85,7 +85,7 @@ function notifyClients(gateway: McpGateway, { notify }: McpHttpHandler, user: Us
 
 /** Passes the user to our server through the SDK; the key is not passed on. */
 function authInfoOf(user: User) {
-  return { token: '', clientId: user.id, scopes: [], extra: { user } }
+  return { token: '', clientId: user.uid, scopes: [], extra: { user } }
 }
 
 /** Headers set by proxies that serve many users. */
@@ -101,6 +101,6 @@ function originOf(request: Request | undefined): string | undefined {
 }
 
 /** Returns an id for a user's client: a key proves who sends a request, wherever it comes from. */
-function originOfUser(request: Request | undefined, { id }: User): string {
-  return JSON.stringify({ user: id, agent: request?.headers.get('user-agent') ?? null })
+function originOfUser(request: Request | undefined, { uid }: User): string {
+  return JSON.stringify({ user: uid, agent: request?.headers.get('user-agent') ?? null })
 }

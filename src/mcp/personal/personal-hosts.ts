@@ -89,7 +89,7 @@ export function createPersonalHosts(options: PersonalHostsOptions): PersonalHost
   const watching = credentials
     .watch((user) => {
       for (const layer of layers.values())
-        if (user === undefined || layer.user.id === user) void layer.refill()
+        if (user === undefined || layer.user.uid === user) void layer.refill()
     })
     .catch((error: unknown) => {
       options.notify?.(`cannot watch for changed credentials: ${errorMessage(error)}`)
@@ -102,7 +102,7 @@ export function createPersonalHosts(options: PersonalHostsOptions): PersonalHost
       const rights = rightsOf(user.profile)
       const own = servers.filter(({ name, disabled }) => !disabled && rights.seesServer(name))
       if (own.length === 0) return undefined
-      const key = JSON.stringify([user.id, rights.id])
+      const key = JSON.stringify([user.uid, rights.id])
       let layer = layers.get(key)
       layers.delete(key)
       layer ??= new Layer(options, {
@@ -176,7 +176,7 @@ class Layer implements UserLayer {
     this.own = options.makeHost({
       shelf: this.shelf,
       servers: servers.map((config) => ({ ...config, blocked: 'its credentials are being read' })),
-      authorize: (config) => storedLogin(config, user.id, credentials),
+      authorize: (config) => storedLogin(config, user, credentials),
     })
     this.#stops = [
       shared.listen((event) => this.#follow(event)),
@@ -238,7 +238,7 @@ class Layer implements UserLayer {
 
   async #read(): Promise<(server: string) => FoundCredentials> {
     try {
-      const all = await this.#options.credentials.readAll(this.user.id)
+      const all = await this.#options.credentials.readAll(this.user.uid)
       return (server) => all.get(server)
     } catch (error) {
       clearTimeout(this.#retry)

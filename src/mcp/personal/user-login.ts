@@ -1,5 +1,6 @@
 // Reads and writes the login of one user to a remote server, stored among the user's encrypted credentials.
 import type { CredentialStore } from '../../users/credentials/index.ts'
+import type { User } from '../../users/index.ts'
 import { type CredentialFile, createOAuth, readCredentials } from '../oauth/index.ts'
 import type { AuthProvider, ServerConfig } from '../types.ts'
 import { shellWord } from './fill.ts'
@@ -7,7 +8,7 @@ import { shellWord } from './fill.ts'
 /** Returns a provider that authorizes a user's requests; undefined for a server that needs no login. */
 export function storedLogin(
   { name, transport }: ServerConfig,
-  user: string,
+  { id, uid }: Pick<User, 'id' | 'uid'>,
   credentials: CredentialStore,
 ): AuthProvider | undefined {
   if (transport.kind === 'stdio') return undefined
@@ -15,12 +16,12 @@ export function storedLogin(
     return undefined
   return createOAuth({
     server: name,
-    file: loginFile(credentials, user, { server: name, url: transport.url }, true),
-    command: `toolshelf login ${shellWord(name)} --user ${shellWord(user)}`,
+    file: loginFile(credentials, uid, { server: name, url: transport.url }, true),
+    command: `toolshelf login ${shellWord(name)} --user ${shellWord(id)}`,
   })
 }
 
-/** Opens the stored login of a user to a server. */
+/** Opens the stored login of a user, by their `uid`, to a server. */
 export function loginFile(
   credentials: CredentialStore,
   user: string,

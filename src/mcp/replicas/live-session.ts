@@ -87,7 +87,7 @@ export class LiveSession implements SessionLink {
     this.shared = {
       id,
       owner: stored.record().owner,
-      userId: stored.record().userId,
+      uid: stored.record().uid,
       state: () => stored.state(),
       refresh: () => stored.refresh(),
       change: async (edit) => {

@@ -13,12 +13,12 @@ import { createStoredSession, type StoredRecord } from './shared-session.ts'
 /** The sessions of a replica, linked with other replicas. */
 export type SessionLinks = {
   /** Stores a new session. Rejects while the store is unreachable. */
-  open(initialize: Fields, userId?: string): Promise<SessionLink>
+  open(initialize: Fields, uid?: string): Promise<SessionLink>
   /**
    * Finds a user's session that another replica opened; undefined if they have none. Rejects while the store is
    * unreachable.
    */
-  resume(id: string, userId?: string): Promise<SessionLink | undefined>
+  resume(id: string, uid?: string): Promise<SessionLink | undefined>
   /** Returns whether the store was emptied a moment ago, and replicas are writing their sessions to it again. */
   isRestoring(): boolean
   close(): void
@@ -71,10 +71,10 @@ class Links implements SessionLinks {
     })
   }
 
-  async open(initialize: Fields, userId?: string): Promise<SessionLink> {
+  async open(initialize: Fields, uid?: string): Promise<SessionLink> {
     const { replica, idleMs } = this.#options
     const id = randomUUID()
-    const record = { initialize, owner: randomUUID(), userId, state: newSessionState }
+    const record = { initialize, owner: randomUUID(), uid, state: newSessionState }
     const text = writeRecord(record)
     if (text.length > MAX_NEW_RECORD)
       throw new RangeError(
@@ -85,7 +85,7 @@ class Links implements SessionLinks {
     return this.#join(id, { record, version })
   }
 
-  async resume(id: string, userId?: string): Promise<SessionLink | undefined> {
+  async resume(id: string, uid?: string): Promise<SessionLink | undefined> {
     if (!SESSION_ID.test(id)) return undefined
     const stored = await this.#options.replica.store.get(sessionKey(id))
     const record = stored && readRecord(stored.value)
@@ -94,7 +94,7 @@ class Links implements SessionLinks {
       return undefined
     }
     // Another user's request must neither prolong it nor replace it among the sessions that are live here.
-    if (record.userId !== userId) return undefined
+    if (record.uid !== uid) return undefined
     const link = await this.#join(id, { record, version: stored.version })
     link.used()
     return link

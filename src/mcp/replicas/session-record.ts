@@ -19,7 +19,7 @@ export type SessionRecord = {
   /** Parameters of the client's `initialize` request. */
   readonly initialize: Fields
   /** The user of the session; undefined if the gateway has no users. */
-  readonly userId?: string | undefined
+  readonly uid?: string | undefined
   /** The owner of the session's long results. */
   readonly owner: string
   /** The replica that changed the list of tools last; it waits until the client has fetched the list. */
@@ -47,12 +47,12 @@ export function writeRecord(record: SessionRecord): string {
 
 /** Parses a record; returns undefined if the text is not one, or is of a newer version. */
 export function readRecord(text: string): SessionRecord | undefined {
-  const { v, initialize, userId, owner, changedBy, state } = parse(text)
+  const { v, initialize, uid, owner, changedBy, state } = parse(text)
   if (v !== VERSION || !isFields(initialize) || typeof owner !== 'string') return undefined
   return {
     initialize,
     owner,
-    ...(typeof userId === 'string' ? { userId } : {}),
+    ...(typeof uid === 'string' ? { uid } : {}),
     ...(typeof changedBy === 'string' ? { changedBy } : {}),
     state: readState(state),
   }

@@ -14,7 +14,7 @@ export type SharedSession = {
   readonly id: string
   /** The owner of the session's long results. */
   readonly owner: string
-  readonly userId: string | undefined
+  readonly uid: string | undefined
   /** Returns the last known state. */
   state(): SessionState
   /** Reads the newest state; returns the last known one while the store is unreachable. */

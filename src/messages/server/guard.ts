@@ -140,7 +140,7 @@ function unlock(headers: Headers, keys: readonly ClientKey[]): KnownClient {
 }
 
 function ownerOf({ headers, key, user }: KnownClient): string {
-  const credentials = [user ? { user: user.id } : key?.secret, headers['x-api-key'], headers.authorization]
+  const credentials = [user ? { user: user.uid } : key?.secret, headers['x-api-key'], headers.authorization]
   return hash('sha256', JSON.stringify(credentials), 'base64')
 }
 

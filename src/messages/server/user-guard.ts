@@ -47,10 +47,10 @@ export function refuseUser({ status, message, isWrongKey, retryAfter = 5 }: Acce
 }
 
 /** The user's mode, as a key has one. */
-function keyFor({ id, profile }: User): KnownClient['key'] {
+function keyFor({ uid, profile }: User): KnownClient['key'] {
   if (profile.mode === undefined) return undefined
   const setting = parseModeSetting(profile.mode)
-  if (setting) return { secret: id, setting }
+  if (setting) return { secret: uid, setting }
   throw refuseRequest(
     403,
     'permission_error',

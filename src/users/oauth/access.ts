@@ -3,6 +3,8 @@
 import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { bindMethods, dropOldest } from '../../lib/index.ts'
+import { failed } from '../authenticator.ts'
+import type { NamedUser, People, PersonOfToken } from '../people.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type Profile, type User } from '../types.ts'
 import type { OAuthSettings } from './settings.ts'
 import { createTokenCheck, type VerifiedToken } from './token.ts'
@@ -13,6 +15,8 @@ export type TokenAccessOptions = OAuthSettings & {
   readonly resource: string | (() => string)
   /** Finds a profile by its name. */
   readonly profileNamed: (name: string) => Promise<Profile | undefined>
+  /** The users whom the operator named; the others are known by issuer and subject. */
+  readonly people?: People | undefined
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch
   /** The clock in milliseconds; replaceable in tests. */
@@ -63,8 +67,8 @@ class OAuthAccess implements TokenAccess {
   readonly #now: () => number
   readonly #check: (token: string) => Promise<VerifiedToken>
   readonly #recalled = new Map<string, Recalled>()
-  /** When the latest token of each user expires, in milliseconds, by the user's id. */
-  readonly #expiries = new Map<string, number>()
+  /** Whose tokens each user has, and when the latest expires, in milliseconds, by the user's `uid`. */
+  readonly #known = new Map<string, { readonly owner: PersonOfToken; readonly until: number }>()
 
   constructor(options: TokenAccessOptions) {
     const { issuers, audience, now = Date.now, notify = () => {} } = options
@@ -95,14 +99,16 @@ class OAuthAccess implements TokenAccess {
         ? { status: 503, message: checked.problem, retryAfter: RETRY_AFTER_SECONDS }
         : this.#refusal(401, checked.problem, 'invalid_token')
     const { claims, issuer } = checked
-    const id = userIdOf(claims, issuer, this.#options.userClaim)
-    if (id === undefined)
+    const { sub: subject, email, email_verified: isVerified } = claims
+    if (!isName(subject))
       return this.#refusal(401, 'the token does not name its user as this gateway expects', 'invalid_token')
-    const profile = await this.#profileFor(claims)
-    if ('status' in profile) return profile
-    const user = { id, profile }
-    this.#remember(token, user, (claims.exp ?? 0) * 1000)
-    return user
+    const owner = { issuer, subject }
+    const mail = isVerified === true && typeof email === 'string' ? { email } : {}
+    const outcome = await this.#userOf({ ...owner, ...mail }, claims).catch((error: unknown) =>
+      failed(error, this.#options.notify ?? (() => {})),
+    )
+    if (!isRefusal(outcome)) this.#remember(token, outcome, owner, (claims.exp ?? 0) * 1000)
+    return outcome
   }
 
   recall(token: string): User | undefined {
@@ -111,9 +117,14 @@ class OAuthAccess implements TokenAccess {
   }
 
   async refresh(user: User): Promise<User | undefined> {
-    if ((this.#expiries.get(user.id) ?? 0) <= this.#now()) return undefined
-    const profile =
-      user.profile === EVERYTHING ? EVERYTHING : await this.#options.profileNamed(user.profile.name)
+    const { profileNamed, people } = this.#options
+    const known = this.#known.get(user.uid)
+    if (!known || known.until <= this.#now()) return undefined
+    const named = await people?.find(known.owner)
+    // Named now, or no longer: then the owner of the token is another user.
+    if ((named?.record.uid ?? idOf(known.owner)) !== user.uid) return undefined
+    if (!named && user.profile === EVERYTHING) return (await people?.isEmpty()) === false ? undefined : user
+    const profile = await profileNamed(named?.record.profile ?? user.profile.name)
     return profile && { ...user, profile }
   }
 
@@ -130,7 +141,7 @@ class OAuthAccess implements TokenAccess {
 
   async close(): Promise<void> {
     this.#recalled.clear()
-    this.#expiries.clear()
+    this.#known.clear()
   }
 
   #resource(): string {
@@ -154,9 +165,24 @@ class OAuthAccess implements TokenAccess {
     return { status, message, challenge: `Bearer ${challenge.join(', ')}` }
   }
 
-  async #profileFor(claims: JWTPayload): Promise<Profile | AccessRefusal> {
-    const { scopes, profile: otherwise, profileNamed, notify } = this.#options
-    if (!scopes && otherwise === undefined) return EVERYTHING
+  async #userOf(owner: PersonOfToken, claims: JWTPayload): Promise<User | AccessRefusal> {
+    const named = await this.#options.people?.find(owner)
+    const profile = await this.#profileFor(claims, named)
+    if ('status' in profile) return profile
+    const id = named?.id ?? idOf(owner)
+    return { id, uid: named?.record.uid ?? id, profile }
+  }
+
+  async #profileFor(claims: JWTPayload, named: NamedUser | undefined): Promise<Profile | AccessRefusal> {
+    const { scopes, profile: otherwise, people } = this.#options
+    if (named) return this.#profileNamed(named.record.profile)
+    if (!scopes && otherwise === undefined) {
+      if (!people || (await people.isEmpty())) return EVERYTHING
+      return this.#refusal(
+        403,
+        'the users of this gateway are named, and the owner of the token is none of them',
+      )
+    }
     const granted = scopesOf(claims)
     const scope = this.#scopes.find((one) => granted.has(one))
     const name = scope === undefined ? otherwise : scopes?.[scope]
@@ -164,19 +190,25 @@ class OAuthAccess implements TokenAccess {
       const message = `the token has none of the scopes ${this.#scopes.join(', ')}`
       return this.#refusal(403, message, 'insufficient_scope')
     }
+    return this.#profileNamed(name)
+  }
+
+  async #profileNamed(name: string): Promise<Profile | AccessRefusal> {
+    const { profileNamed, notify } = this.#options
     const profile = await profileNamed(name)
     if (profile) return profile
-    notify?.(`the profile "${name}" of the OAuth settings does not exist`)
+    notify?.(`the profile "${name}" of a token does not exist`)
     return {
       status: 403,
       message: 'the profile of this token does not exist; tell the operator of the gateway',
     }
   }
 
-  #remember(token: string, user: User, expiry: number): void {
+  #remember(token: string, user: User, owner: PersonOfToken, expiry: number): void {
     const until = Math.min(expiry, this.#now() + RECALLED_MS)
     rememberLast(this.#recalled, hashOfToken(token), { user, until })
-    rememberLast(this.#expiries, user.id, Math.max(expiry, this.#expiries.get(user.id) ?? 0))
+    const latest = Math.max(expiry, this.#known.get(user.uid)?.until ?? 0)
+    rememberLast(this.#known, user.uid, { owner, until: latest })
   }
 }
 
@@ -223,21 +255,17 @@ function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
   return new Set(texts.flatMap((text) => text.split(' ')).filter(Boolean))
 }
 
-/**
- * Returns the user's id, which includes the issuer's path: one host may serve several realms, each with its own users.
- */
-function userIdOf(claims: JWTPayload, issuer: string, claim: string | undefined): string | undefined {
-  // Some providers write booleans as strings.
-  if (claim === 'email' && String(claims.email_verified ?? true) !== 'true') return undefined
-  const value = claims[claim ?? 'sub']
-  if (
-    typeof value !== 'string' ||
-    value === '' ||
-    value.length > MAX_ID ||
-    /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)
+/** Returns the id of a user whom the operator did not name. No issuer contains a `|`, so no two have the same. */
+function idOf({ issuer, subject }: PersonOfToken): string {
+  return `${issuer}|${subject}`
+}
+
+/** Returns whether a claim can be a part of an id. */
+function isName(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= MAX_ID &&
+    !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value)
   )
-    return undefined
-  if (claim !== undefined && claim !== 'sub') return value
-  const { host, pathname } = new URL(issuer)
-  return `${host}${pathname.replace(/\/$/, '')}|${value}`
 }

@@ -12,11 +12,6 @@ export type OAuthSettings = {
   readonly scopes?: { readonly [scope: string]: string }
   /** Profile of a token that has none of the `scopes`; without it such a token is refused. */
   readonly profile?: string
-  /**
-   * The claim that identifies the user. Default: `<issuer>|<sub>`. Its value must be unique, and not one that users can
-   * choose.
-   */
-  readonly userClaim?: string
 }
 
 const MAX_ISSUERS = 20
@@ -45,17 +40,15 @@ export function readOAuthSettings(
     throw problem(`oauth names ${issuers.length} issuers`, `name 1 to ${MAX_ISSUERS} in "issuer"`)
   const audience = overrides.audience ?? textIn(section, 'audience')
   const profile = textIn(section, 'profile')
-  const userClaim = textIn(section, 'userClaim')
   return {
     issuers: [...new Set(issuers)],
     ...(audience === undefined ? {} : { audience }),
     ...(section.scopes === undefined ? {} : { scopes: scopesIn(section.scopes) }),
     ...(profile === undefined ? {} : { profile }),
-    ...(userClaim === undefined ? {} : { userClaim }),
   }
 }
 
-const KEYS = ['issuer', 'audience', 'scopes', 'profile', 'userClaim']
+const KEYS = ['issuer', 'audience', 'scopes', 'profile']
 
 /** Returns whether a URL may be fetched: https, or http on this machine. */
 export function isSafeUrl(text: string): boolean {
@@ -90,10 +83,11 @@ function issuersIn(value: unknown): readonly string[] {
 
 function checkIssuer(issuer: string): void {
   const { search = '', hash = '' } = URL.canParse(issuer) ? new URL(issuer) : {}
-  if (!isSafeUrl(issuer) || search !== '' || hash !== '')
+  // A user's id is the issuer, "|" and the subject.
+  if (!isSafeUrl(issuer) || search !== '' || hash !== '' || issuer.includes('|'))
     throw problem(
       `oauth: the issuer ${JSON.stringify(issuer.slice(0, MAX_NAME))} cannot be used`,
-      'use the https URL that its tokens have in "iss", without a query (http only on loopback)',
+      'use the https URL that its tokens have in "iss", without a query and "|" (http only on loopback)',
     )
 }
 

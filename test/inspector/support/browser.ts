@@ -44,7 +44,7 @@ export async function openPage(
 ): Promise<Opened> {
   const { page, errors, strangers } = await nextPage(browser, url)
   await page.goto(key === '' ? `${url}${hash}` : `${url}#key=${key}`)
-  if (key !== '') await page.locator('.connection.live, .connection.ended').waitFor()
+  if (key !== '') await page.locator('.connection.live, .connection.ended, .connection.hidden').waitFor()
   if (key !== '' && hash !== '') await goTo(page, hash)
   return { page, errors, strangers, close: () => leave(page) }
 }
