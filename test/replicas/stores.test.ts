@@ -164,10 +164,8 @@ async function openWithUser(url: string, limit: number) {
   const now = () => Date.parse('2026-01-01T12:00:00Z')
   const { gateways } = await openReplicas(() => [], {
     storeOf: (index) => stores[index] as StateStore,
-    httpOf: (index) => ({
-      users: createKeyAuthenticator({ directory: directories[index]! }),
-      usage: createUsageMeter({ store: stores[index] as StateStore, now }),
-    }),
+    httpOf: (index) => ({ users: createKeyAuthenticator({ directory: directories[index]! }) }),
+    openOf: (index) => ({ usage: createUsageMeter({ store: stores[index] as StateStore, now }) }),
   })
   onTestFinished(async () => {
     await Promise.all(stores.map((store) => store.close()))

@@ -20,6 +20,7 @@ export type ReplicasOptions = {
   /** Options of each replica, in addition. */
   readonly httpOf?: (index: number) => Partial<McpHttpOptions>
   readonly open?: Parameters<typeof openGateway>[1]
+  readonly openOf?: (index: number) => Parameters<typeof openGateway>[1]
   /** The store of each replica; the shared one if left out. */
   readonly storeOf?: (index: number) => StateStore
 }
@@ -34,7 +35,11 @@ export async function openReplicas(
   onTestFinished(() => store.close())
   const gateways = await Promise.all(
     Array.from({ length: count }, async (_, index) => {
-      const own = openGateway(servers(index), { ...open, store: options.storeOf?.(index) ?? store })
+      const own = openGateway(servers(index), {
+        ...open,
+        ...options.openOf?.(index),
+        store: options.storeOf?.(index) ?? store,
+      })
       const served = await serveMcpGatewayOnHttp(own.gateway, {
         port: 0,
         ...http,
