@@ -228,10 +228,11 @@ const isRepeatable: Check = async (sent, talk) => {
 
 const foldsAgree: Check = (sent) => {
   if (!isOpen(sent) || wireOf(sent) === 'append') return
+  const open = namesOf(sent.request.tools.filter((tool: Loose) => tool.defer_loading !== true))
   const known = (messages: Loose[]) =>
     sorted(
       [...foldHistory(messages, 'ToolSearch').loaded].filter(
-        (name) => sent.deferred.has(name) && sent.pool.has(name),
+        (name) => sent.deferred.has(name) && sent.pool.has(name) && !open.includes(name),
       ),
     )
   expect(known(sent.request.messages)).toEqual(known(sent.prepared.history as Loose[]))
