@@ -320,7 +320,7 @@ describe('A7 over a conversation', () => {
     const tools = toolsOf([server, 'alpha'], 40)
     for (const [step, contextWindow] of [
       ['names', 200_000],
-      ['grouped', 61_000],
+      ['grouped', 45_000],
       ['servers', 10_000],
     ] as const) {
       const { content, ...delta } = lastDelta(await first({ tools, contextWindow }))

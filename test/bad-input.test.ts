@@ -1,5 +1,6 @@
 // Wrong configuration throws once, early, with a code, the value and the remedy. Odd tools and odd calls never throw.
 import { describe, expect, it } from 'vitest'
+import { mcpName } from '../src/entries/core.ts'
 import { type Shelf, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
 import { sizeOf } from './support/runs.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
@@ -200,7 +201,7 @@ describe.each(prototypeNames)('the name %s', (name) => {
   it('H3 works as a built-in, as a tool and as a server', async () => {
     const servers = JSON.parse(`{ "${name}": { "instructions": "Mind this." } }`)
     const tools = [read, builtIn(name, { shouldDefer: true }), mcp(name, name), mcp('a', name)]
-    const full = [name, `mcp__${name}__${name}`, `mcp__a__${name}`]
+    const full = [name, mcpName(name, name), `mcp__a__${name}`]
     for (const wire of ['reference', 'append', 'bridge', 'addition'] as const) {
       const talk = new Talk(quietShelf({ tools, servers, wire })).user()
       const { history: messages }: Loose = await talk.prepare()

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildPool } from '../src/core/tools/index.ts'
 import { mcpName } from '../src/entries/core.ts'
-import type { Shelf, Tool } from '../src/index.ts'
+import type { Tool } from '../src/index.ts'
+import { splitToolName } from '../src/lib/index.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const poolOf = (tools: readonly Tool[]) =>
@@ -27,7 +28,10 @@ describe('H3 the form of a name', () => {
     ['chrome-devtools', 'take-screenshot', 'mcp__chrome-devtools__take-screenshot'],
     ['my server', 'do.it/now!', 'mcp__my_server__do_it_now_'],
     ['büro', 'öffnen', 'mcp__b_ro___ffnen'],
-    ['日本', '検索', 'mcp________'],
+    ['日本', '検索', 'mcp__server____'],
+    ['_my__server_', 'do__it', 'mcp__my_server__do__it'],
+    [`${'a'.repeat(29)} b`, 'c', `mcp__${'a'.repeat(29)}__c`],
+    ['mcp', 'x', 'mcp__mcp_server__x'],
     ['a', '😀', 'mcp__a___'],
   ])('H3 %s / %s → %s', (server, tool, name) => {
     expect(mcpName(server, tool)).toBe(name)
@@ -68,6 +72,7 @@ const clashes: [string, Tool[]][] = [
   ['replaced characters', [mcp('s', 'a.b'), mcp('s', 'a/b'), mcp('s', 'a b')]],
   ['one that is spelled so', [mcp('s', 'a_b'), mcp('s', 'a.b')]],
   ['servers', [mcp('my server', 'x'), mcp('my_server', 'x'), mcp('my.server', 'x')]],
+  ['servers that differ in case', [mcp('Git', 'x'), mcp('git', 'x'), mcp('GIT', 'y')]],
   ['where the server ends', [mcp('my__server', 'x'), mcp('my', 'server__x')]],
   ['a tool that brings its prefix', [mcp('s', 'x'), mcp('s', 'mcp__s__x')]],
   ['long names', [mcp('s', `${'y'.repeat(80)}.`), mcp('s', `${'y'.repeat(80)}/`), mcp('s', 'y'.repeat(81))]],
@@ -115,23 +120,33 @@ describe('H3 clashes', () => {
     expect(back.sort()).toEqual(tools.map(key).sort())
   })
 
-  it('H3 any tools of any servers: legal, unique, independent of order, and back again', () => {
+  it('H3 any tools of any servers: legal, unique, independent of order, split at the first __, and back again', () => {
     const part = fc.oneof(
-      fc.constantFrom('a', 'a_b', 'a.b', 'a__b', '_', 'b'),
-      fc.string({ minLength: 1, maxLength: 70 }),
+      fc.constantFrom('a', 'A', 'a_b', 'a.b', 'A_B', 'a__b', '_', 'b', 'mcp', 'mcp__a__b', 'x'.repeat(40)),
+      fc.string({ minLength: 1, maxLength: 70, unit: 'binary' }),
+      fc.string({ minLength: 1, maxLength: 70, unit: fc.constantFrom('a', 'B', '_', '.', '-', 'é', '語') }),
     )
     const tool = fc.record({ server: part, name: part }).map(({ server, name }) => mcp(server, name))
     const tools = fc.uniqueArray(tool, { selector: key, maxLength: 12 })
     fc.assert(
-      fc.property(tools, (given) => {
-        const { tools: entries } = poolOf(given)
+      fc.property(tools, fc.constantFrom('', 'mcp__'), (given, namePrefix) => {
+        const shelf = quietShelf({ tools: given, namePrefix })
+        const entries = shelf.tools()
         expect(entries).toHaveLength(given.length)
         for (const entry of entries) expect(entry.name).toMatch(LEGAL)
         expect(new Set(entries.map(({ name }) => name)).size).toBe(given.length)
-        expect(naming([...given].reverse())).toEqual(naming(given))
-        const shelf = quietShelf({ tools: given })
+        const named = new Map(entries.map(({ name, tool: own }) => [key(own), name]))
+        const turned = quietShelf({ tools: [...given].reverse(), namePrefix }).tools()
+        expect(new Map(turned.map(({ name, tool: own }) => [key(own), name]))).toEqual(named)
+        /** The first `__` splits: each server has a part of its own, without case. */
+        const parts = new Map<string, string>()
         for (const { name, tool: own } of entries) {
           expect(shelf.resolve({ id: '1', name })).toMatchObject({ server: own.server, original: own.name })
+          const slug = splitToolName(name)?.server ?? ''
+          expect(slug).toMatch(/^(?!_)(?!.*__)[A-Za-z0-9_-]{1,30}(?<!_)$/)
+          const owner = parts.get(slug.toLowerCase()) ?? own.server
+          expect(owner).toBe(own.server)
+          parts.set(slug.toLowerCase(), own.server ?? '')
         }
       }),
     )
@@ -169,33 +184,10 @@ describe('H3 along a conversation', () => {
   })
 })
 
-describe('H6 names of tools that are gone', () => {
-  const named = (shelf: Shelf) => shelf.partition().deferred.map(({ name }) => name)
-
-  it('H3 H6 are held for them, but not for ever: a server with ever new names must not fill the memory', () => {
-    const shelf = quietShelf()
-    const come = (server: string, ...names: string[]) =>
-      shelf.replace(
-        server,
-        names.map((name) => mcp(server, name)),
-      )
-    come('a b', 'c')
-    come('a b')
-    come('a_b', 'c')
-    expect(named(shelf)).not.toContain('mcp__a_b__c')
-    come('a_b')
-    for (let time = 0; time < 3; time++)
-      come('z', ...Array.from({ length: 4000 }, (_, index) => `t_${time}_${index}`))
-    come('z')
-    come('a_b', 'c')
-    expect(named(shelf)).toEqual(['mcp__a_b__c'])
-  })
-
-  it('a tool that was read ahead is the same in the pool', () => {
-    const shelf = quietShelf()
-    const tool = mcp('a', 'b')
-    shelf.readAhead(tool)
-    shelf.replace('a', [tool])
-    expect(shelf.partition().deferred).toMatchObject([{ name: 'mcp__a__b', tool }])
-  })
+it('a tool that was read ahead is the same in the pool', () => {
+  const shelf = quietShelf()
+  const tool = mcp('a', 'b')
+  shelf.readAhead(tool)
+  shelf.replace('a', [tool])
+  expect(shelf.partition().deferred).toMatchObject([{ name: 'mcp__a__b', tool }])
 })

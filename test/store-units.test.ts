@@ -71,30 +71,6 @@ it('keeps tools and servers through every kind of change', async () => {
   await expect(text()).toMatchFileSnapshot('./tables/store.txt')
 })
 
-it('keeps a name for the tool that first had it, while that is away', () => {
-  const { shelf } = observed({ tools: [of('a', 'x.y')] })
-  const names = () => shelf.tools().map(({ name, original }) => `${original} is ${name}`)
-  const first = names()
-  shelf.remove({ server: 'a' })
-  shelf.add(of('a', 'x_y'))
-  const meanwhile = names()
-  shelf.add(of('a', 'x.y'))
-  expect({ first, meanwhile, again: names() }).toMatchInlineSnapshot(`
-    {
-      "again": [
-        "x_y is mcp__a__x_y_35oq2vi9",
-        "x.y is mcp__a__x_y",
-      ],
-      "first": [
-        "x.y is mcp__a__x_y",
-      ],
-      "meanwhile": [
-        "x_y is mcp__a__x_y_35oq2vi9",
-      ],
-    }
-  `)
-})
-
 it('reports each message once, to the operator and as an event, whatever the listeners do', async () => {
   const odd = (name: string) => plain(name, 'd', { alwaysLoad: 'yes' })
   const { shelf, notices, events } = observed({ tools: [odd('one')], provider: 'unheard' })
@@ -247,32 +223,6 @@ it('does not wait for a timer that fails, and cancels one that is not needed any
       "expires:  ",
       "cancelled 70",
       "waits: mcp__later__fax ",
-    ]
-  `)
-})
-
-it('reserves the names of ten thousand removed tools, and then forgets the oldest', () => {
-  const { shelf } = observed({ tools: [of('a', 'x.y'), of('b', 'x.y')] })
-  const names = () => {
-    shelf.add(of('a', 'x_y'))
-    const shown = shelf.tools().map(({ name }) => name)
-    shelf.remove({ server: 'a' })
-    return shown
-  }
-  shelf.remove({ server: 'a' })
-  const many = Array.from({ length: 9_999 }, (_, index) => ({ name: `t${index}`, server: 'big' }))
-  shelf.replace('big', many)
-  shelf.replace('big', [])
-  expect([names(), names()]).toMatchInlineSnapshot(`
-    [
-      [
-        "mcp__b__x_y",
-        "mcp__a__x_y_35oq2vi9",
-      ],
-      [
-        "mcp__b__x_y",
-        "mcp__a__x_y",
-      ],
     ]
   `)
 })

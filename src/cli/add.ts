@@ -1,7 +1,6 @@
 // `toolshelf add`: adds a server to our own configuration without an editor.
 import { isAbsolute, resolve } from 'node:path'
-import { mcpName } from '../core/index.ts'
-import type { Fields } from '../lib/index.ts'
+import { type Fields, MAX_SLUG_LENGTH, slugOf } from '../lib/index.ts'
 import {
   addServers,
   describeTransport,
@@ -82,11 +81,11 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine): Pro
     return addServers(text, [[name, fields]])
   })
   terminal.print(printable(`Added ${name} (${describeTransport(server.transport)}) to ${file}.`))
-  const example = mcpName(name, 'list', '')
-  if (!example.startsWith(`${name}__`))
+  const slug = slugOf(name)
+  if (slug !== name)
     terminal.report(
       printable(
-        `The model sees its tools as ${example} and so on: characters other than letters, digits, "_" and "-" become "_".`,
+        `Everywhere else it is called ${slug}, as in ${slug}__list: a server's name has at most ${MAX_SLUG_LENGTH} letters, digits, "_" and "-", and no "__".`,
       ),
     )
   if (isFirst) {

@@ -1,5 +1,5 @@
 // `toolshelf credentials`: sets, lists and removes what users have for their personal servers, encrypted in the store.
-import { errorMessage, quote } from '../lib/index.ts'
+import { errorMessage, quote, slugOf } from '../lib/index.ts'
 import { printable, table } from '../terminal/index.ts'
 import type { CredentialStore } from '../users/credentials/index.ts'
 import type { UserDirectory } from '../users/index.ts'
@@ -70,7 +70,8 @@ const MAX_CHARACTERS = 50_000
 
 async function set(call: Call): Promise<ExitCode> {
   const { words, input, terminal } = call
-  const [user, server, name, ...others] = words
+  const [user, given, name, ...others] = words
+  const server = given && slugOf(given)
   if (!user || !server || !name || others.length > 0)
     throw new UsageError('set takes a user, a server and a name; it reads the value from standard input.')
   if (!NAME.test(name))
@@ -145,7 +146,8 @@ async function list({ credentials, directory, words, input, terminal }: Call): P
 
 async function remove(call: Call): Promise<ExitCode> {
   const { credentials, directory, words, input, terminal } = call
-  const [user, server, name, ...others] = words
+  const [user, given, name, ...others] = words
+  const server = given && slugOf(given)
   if (!user || !server || others.length > 0)
     throw new UsageError('remove takes a user and a server, and the name of a value unless all are meant.')
   const isThere =

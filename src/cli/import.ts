@@ -11,6 +11,7 @@ import {
   addServers,
   describeTransport,
   type LocalMachine,
+  originalName,
   ownConfigFile,
   readConfig,
   thisMachine,
@@ -131,7 +132,7 @@ async function startable(
   const { servers, problems } = await readConfig([file], machine.environment, machine)
   const started: ServerConfig[] = []
   for (const { name } of added) {
-    const server = servers.find((one) => one.name === name)
+    const server = servers.find((one) => originalName(one) === name)
     const problem = problems.findLast((one) => one.server === name)
     const reason = server ? reasonNotToStart(server) : problem ? reasonOf(problem) : 'it cannot be read'
     if (server && reason === undefined) started.push(server)

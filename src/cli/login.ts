@@ -1,7 +1,14 @@
 // `toolshelf login` and `toolshelf logout`: manage the user's stored login to a remote server.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { type LocalMachine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
+import { slugOf } from '../lib/index.ts'
+import {
+  type LocalMachine,
+  originalName,
+  readConfig,
+  thisMachine,
+  userConfigFiles,
+} from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
 import type { StateStore } from '../store/index.ts'
@@ -139,7 +146,7 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
     options: { ...storeOption, json: { type: 'boolean', about: 'print {"server", "wasLoggedIn"}' } },
     examples: ['toolshelf logout linear'],
     async run(input, terminal) {
-      const server = readServer(input, 'logout')
+      const server = slugOf(readServer(input, 'logout'))
       const { environment } = machine()
       const folder = defaultTokenFolder(environment)
       const store = await storeIn(input, environment)
@@ -187,11 +194,12 @@ async function findServer(
 ): Promise<ServerConfig> {
   const own = file ? [file] : userConfigFiles(machine).filter(existsSync)
   const read = await readConfig(own, machine.environment, machine)
-  const mine = read.servers.find((server) => server.name === name)
+  const isMeant = (server: ServerConfig) => server.name === name || originalName(server) === name
+  const mine = read.servers.find(isMeant)
   if (mine) return mine
   const project = file ? [] : (await open(machine)).configs
   const { servers, problems } = await readConfig([...own, ...project], machine.environment, machine)
-  const found = servers.find((server) => server.name === name)
+  const found = servers.find(isMeant)
   if (found) return found
   const reasons = problems.filter(({ server }) => server === name)
   if (reasons.length > 0)

@@ -1,4 +1,5 @@
 // `toolshelf remove`: takes a server out of our own configuration without an editor.
+import { slugOf } from '../lib/index.ts'
 import { type LocalMachine, removeServer, thisMachine } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, didYouMean, UsageError } from './command.ts'
@@ -20,7 +21,8 @@ export function removeCommand(machine: () => LocalMachine): Command {
       if (name === undefined || others.length > 0) throw new UsageError('name one server.')
       const file = fileIn(input, machine())
       await editFile(file, ({ text, names }) => {
-        if (names.includes(name)) return removeServer(text, name)
+        const [own, ...rivals] = names.includes(name) ? [name] : names.filter((one) => slugOf(one) === name)
+        if (own !== undefined && rivals.length === 0) return removeServer(text, own)
         const known = names.length === 0 ? 'It has none.' : `It has ${names.join(', ')}.`
         const near = didYouMean(name, names) || '.'
         throw new CommandError(`${file} has no server named ${JSON.stringify(name)}${near} ${known}`)

@@ -239,7 +239,6 @@ const ofType: Partial<Record<keyof Settings, string>> = {
   exactNames: 'boolean',
   provider: 'string',
   baseURL: 'string',
-  namePrefix: 'string',
   searchTool: 'string',
   callTool: 'string',
   cacheControl: 'object',
@@ -267,6 +266,8 @@ function check(name: keyof Settings, value: unknown): void {
   if (name === 'toolSearch' && typeof value !== 'string' && typeof value !== 'boolean') {
     throw badOption(name, value, "true, false, 'auto' or 'auto:N'")
   }
+  if (name === 'namePrefix' && !(typeof value === 'string' && /^[A-Za-z0-9_-]{0,16}$/.test(value)))
+    throw badOption(name, value, 'at most 16 letters, digits, "_" and "-"')
   if ((name === 'searchTool' || name === 'callTool') && !/^[A-Za-z0-9_-]{1,64}$/.test(String(value))) {
     throw badOption(name, value, 'a tool name of letters, digits, "_" and "-"')
   }

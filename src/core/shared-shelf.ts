@@ -6,7 +6,7 @@ import { mergeCapabilities } from './gate/index.ts'
 import { badOption, type Pause, type Settings, type Timer } from './options.ts'
 import type { Host } from './state.ts'
 import { buildPool, checkTool, oddMark, type PoolOptions, readAhead, serverOf } from './tools/index.ts'
-import type { Pool, PoolTool, ServerDetails, Tool } from './types.ts'
+import type { Pool, ServerDetails, Tool } from './types.ts'
 import { PLACEHOLDER } from './wire/index.ts'
 
 /** What a shelf and its forks share. */
@@ -31,11 +31,11 @@ export type SharedShelf = {
 export function createSharedShelf(unguarded: Settings, initial: readonly Tool[]): SharedShelf {
   const settings = withoutFaults(unguarded)
   const servers = new Map<string, ServerDetails>()
+  const slugs = new Map<string, string>()
   const rejected = new Set<string>()
   let waiting: (() => void)[] = []
-  let host: Host = { settings, pool: poolOf([], settings, new Map()), servers, rejected, counts: new Map() }
+  let host: Host = { settings, pool: poolOf([], settings, slugs), servers, rejected, counts: new Map() }
   let tools: readonly Tool[] = []
-  const holders = new Map<string, PoolTool>()
 
   const change = () => {
     const woken = waiting
@@ -43,10 +43,7 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
     for (const wake of woken) wake()
   }
   const setTools = (next: readonly Tool[]) => {
-    host = { ...host, pool: poolOf(next, host.settings, holders) }
-    for (const entry of host.pool.tools)
-      if (entry.server !== undefined && !holders.has(entry.name)) holders.set(entry.name, entry)
-    forgetGone(holders, host.pool)
+    host = { ...host, pool: poolOf(next, host.settings, slugs) }
     tools = next
     change()
   }
@@ -78,7 +75,7 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
       const owned = replacements.map((tool) => (tool.server === server ? tool : { ...tool, server }))
       setTools([...tools.filter((tool) => serverOf(tool) !== server), ...owned])
     },
-    readAhead: (tool) => readAhead(tool, poolOptions(settings)),
+    readAhead: (tool) => readAhead(tool, { ...poolOptions(settings), slugs }),
     setServer(name, details) {
       servers.set(name, withDetails(name, servers.get(name), details))
       change()
@@ -108,25 +105,13 @@ export function createSharedShelf(unguarded: Settings, initial: readonly Tool[])
   return shared
 }
 
-/** Most names to reserve for tools that were removed. */
-const MAX_NAMES_HELD = 10_000
-
-/** Releases the oldest reserved names, because a server that lists new names each time must not fill the memory. */
-function forgetGone(holders: Map<string, PoolTool>, { byName }: Pool): void {
-  let excess = holders.size - byName.size - MAX_NAMES_HELD
-  for (const name of holders.keys()) {
-    if (excess <= 0) return
-    if (!byName.has(name) && holders.delete(name)) excess--
-  }
-}
-
-function poolOf(tools: readonly Tool[], settings: Settings, holders: ReadonlyMap<string, PoolTool>): Pool {
+function poolOf(tools: readonly Tool[], settings: Settings, slugs: Map<string, string>): Pool {
   for (const tool of tools) {
     checkTool(tool)
     const warning = oddMark(tool)
     if (warning) settings.notify(warning)
   }
-  return buildPool(tools, { ...poolOptions(settings), holders })
+  return buildPool(tools, { ...poolOptions(settings), slugs })
 }
 
 function poolOptions(settings: Settings): PoolOptions {

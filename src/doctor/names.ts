@@ -19,32 +19,20 @@ const MAX_NAME_LENGTH = 64
 
 /** Returns the tools whose names clash, are too long, or have characters that the API does not allow. */
 export function nameProblems(tools: readonly MeasuredTool[]): readonly NameProblem[] {
-  const wishes = groupBy(tools, ({ server, tool }) => mcpName(server, tool))
-  return tools.flatMap((one) => {
-    const wish = mcpName(one.server, one.tool)
-    const rivals = (wishes.get(wish) ?? []).filter((other) => other !== one)
-    return problemOf(one, wish, rivals) ?? []
-  })
+  return tools.flatMap((one) => problemOf(one) ?? [])
 }
 
-function problemOf(
-  { server, tool, name }: MeasuredTool,
-  wish: string,
-  rivals: readonly MeasuredTool[],
-): NameProblem | undefined {
+function problemOf({ server, tool, name }: MeasuredTool): NameProblem | undefined {
   const plain = `${MCP_PREFIX}${server}__${tool}`
-  if (name !== wish) {
-    const others = rivals.map((rival) => `"${rival.tool}" of ${rival.server}`).join(', ')
-    const message = `it would have the same name as ${others || 'a tool of ours'}; the model calls it ${name}`
-    return { server, tool, kind: 'clash', message }
+  if (name === plain || name === tool) return undefined
+  const problem = (kind: NameProblem['kind'], why: string): NameProblem => {
+    return { server, tool, kind, message: `${why}; the model calls it ${name}` }
   }
-  if (wish === plain || wish === tool) return undefined
-  if (plain.length > MAX_NAME_LENGTH) {
-    const message = `${plain} has ${plain.length} characters, ${MAX_NAME_LENGTH} are allowed; the model calls it ${name}`
-    return { server, tool, kind: 'long-name', message }
-  }
-  const message = `a name may have only letters, digits, "_" and "-"; the model calls it ${name}`
-  return { server, tool, kind: 'characters', message }
+  if (plain.length > MAX_NAME_LENGTH)
+    return problem('long-name', `${plain} has ${plain.length} characters, ${MAX_NAME_LENGTH} are allowed`)
+  return name === mcpName(server, tool)
+    ? problem('characters', 'a name may have only letters, digits, "_" and "-"')
+    : problem('clash', 'another tool of its server would have the same name')
 }
 
 /**

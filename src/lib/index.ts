@@ -21,9 +21,26 @@ export {
   withoutCacheControl,
 } from './json.ts'
 export { literalRanges, replaceLiterals } from './literals.ts'
-export { byName, closestNames, editDistance, fullName, MCP_PREFIX, splitName } from './names.ts'
+export {
+  byName,
+  closestNames,
+  editDistance,
+  fullName,
+  MAX_SLUG_LENGTH,
+  MCP_PREFIX,
+  slugOf,
+  splitName,
+  splitToolName,
+} from './names.ts'
 export { oncePerFrozen } from './once-per-frozen.ts'
 export { CALL_THESE, CALL_TOOL, callToolInput, misnamesArguments, SEARCH_TOOL } from './own-tools.ts'
 export { cut, errorMessage, oneLine, quote, spellOutInvisible } from './text.ts'
+export {
+  matchesServer,
+  matchesTool,
+  readServerPattern,
+  readToolPattern,
+  type ToolPattern,
+} from './tool-pattern.ts'
 export { isContainer, walkJson } from './walk-json.ts'
 export { matchesAny } from './wildcard.ts'

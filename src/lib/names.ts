@@ -1,8 +1,32 @@
-// Splits names into words (S5), orders them, and finds names that are nearly the same.
-// Implements S5.
+// Splits names into words (S5) and into server and tool (H3), orders them, and finds names that are nearly the same.
+// Implements H3, S5.
 
 /** The prefix of the names of MCP tools: `mcp__<server>__<tool>`. */
 export const MCP_PREFIX = 'mcp__'
+
+/** Characters of a server's part of its tools' names. */
+export const MAX_SLUG_LENGTH = 30
+
+/**
+ * Returns a server's part of its tools' names, as long as no other server has it: only letters, digits, `_` and `-`, without
+ * `__` and without `_` at its ends, so that the first `__` ends it.
+ */
+export function slugOf(server: string): string {
+  const slug = server
+    .replace(/[^A-Za-z0-9-]+/g, '_')
+    .replace(/^_/, '')
+    .slice(0, MAX_SLUG_LENGTH)
+    .replace(/_$/, '')
+  // In a name without the prefix, the server `mcp` would look like the prefix.
+  return slug.toLowerCase() === 'mcp' ? `${slug}_server` : slug || 'server'
+}
+
+/** Splits the name of an MCP tool, with or without `mcp__`, at the first `__`; undefined if it names no server. */
+export function splitToolName(name: string): { readonly server: string; readonly tool: string } | undefined {
+  const start = /^mcp__/i.test(name) ? MCP_PREFIX.length : 0
+  const end = name.indexOf('__', start)
+  return end > start ? { server: name.slice(start, end), tool: name.slice(end + 2) } : undefined
+}
 
 /** Splits a name into lower-case words at separators, digits and camelCase; drops the `mcp__` prefix. */
 export function splitName(name: string): string[] {

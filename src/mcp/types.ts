@@ -3,8 +3,13 @@ import type { ToolResult, ToolUse } from '../core/index.ts'
 
 /** A configured server, in the same form for all file formats; environment references are expanded. */
 export type ServerConfig = {
-  /** Unique among the servers of a host; part of its tools' names. */
+  /**
+   * Its part of its tools' names: at most 30 letters, digits, `_` and `-`, without `__`, unique without case. A name in a file
+   * that is not so is changed by `readConfig` and `createMcpHost`.
+   */
   readonly name: string
+  /** Its name in the file, if that is not `name`. */
+  readonly original?: string
   /** How to reach it: a process, or a URL. */
   readonly transport: StdioConfig | RemoteConfig
   /** It is listed, and never started. */
@@ -358,6 +363,8 @@ export type McpHost = {
   run(call: ToolUse, options?: CallOptions): Promise<ToolResult>
   /** Returns whether the tool only reads, according to a server whose annotations the user trusts. */
   isReadOnly(call: ToolUse): boolean
+  /** Returns the folder that brought a server; undefined for the user's own. */
+  folderOf(server: string): string | undefined
   /** Calls a tool by its server's name and its own. Rejects with an error that says what to do. */
   call(
     server: string,

@@ -4,6 +4,7 @@
 // acceptable ones. Going down the list, every gold or acceptable tool counts until n of them have counted.
 import type { Hit, Rank } from '../core/calls/index.ts'
 import type { PoolTool, Tool } from '../core/index.ts'
+import { serverOf } from '../core/tools/index.ts'
 import { SearchInputError } from './input-error.ts'
 
 /** A query with its expected tools. */
@@ -141,7 +142,7 @@ export function poolTools(tools: readonly Tool[]): PoolTool[] {
     const schema = tool.input_schema ?? tool.inputSchema
     const definition = { name: tool.name, description: tool.description, input_schema: schema }
     const hint = typeof tool.searchHint === 'string' ? tool.searchHint : ''
-    const server = tool.server ?? /^mcp__(.+?)__/.exec(tool.name)?.[1]
+    const server = serverOf(tool)
     return { name: tool.name, tool, server, original: tool.name, hint, definition, json: '' }
   })
 }

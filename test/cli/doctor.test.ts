@@ -58,6 +58,7 @@ function fakeHost(
     },
     status: () => [...statuses.values()],
     run: none,
+    folderOf: () => undefined,
     isReadOnly: () => false,
     call: none,
     request: none,

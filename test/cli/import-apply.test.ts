@@ -62,7 +62,7 @@ describe.each(clientFiles)('$client, $path', ({ client, path, text, servers, kep
       machine.machine,
     )
     expect(own.problems).toEqual([])
-    expect(own.servers.map(({ name }) => name).sort()).toEqual([...servers].sort())
+    expect(own.servers.map(({ name, original = name }) => original).sort()).toEqual([...servers].sort())
     expect(modeOf(machine.own)).toBe(0o600)
 
     // A second time there is nothing to do.

@@ -81,7 +81,7 @@ describe('toolshelf add', () => {
   it('says how the model sees the tools of a name that tool names cannot hold', async () => {
     const cli = start()
     expect((await cli.add('bad name!', '--', 'node')).told).toContain(
-      'The model sees its tools as bad_name___list and so on: characters other than letters, digits, "_" and "-" become "_".',
+      "Everywhere else it is called bad_name, as in bad_name__list: a server's name has at most 30 letters,",
     )
     expect((await cli.add('good-name_2', '--', 'node')).told).toBe('')
   })

@@ -300,10 +300,6 @@ describe('names', () => {
       ['a.b', 'characters'],
     ])
     expect(kinds(status('a', { tools: [tool('a_b'), tool('a.b')] }))).toEqual([['a.b', 'clash']])
-    const clash = makeReport([status('a b', { tools: [tool('t')] }), status('a.b', { tools: [tool('t')] })])
-    expect(clash.servers.flatMap(({ problems }) => problems.map(({ message }) => message)).join()).toContain(
-      '"t" of a.b',
-    )
   })
 
   it('lists names that several servers have', () => {

@@ -397,9 +397,8 @@ describe("the gateway's tables", () => {
   })
 
   it('lead every name and address back to its server', async () => {
-    const addresses = createAddresses(['GitHub', 'git hub', '123', 'git-hub', 'GitHub'])
-    addresses.add(['late', 'GITHUB'])
-    const servers = ['GitHub', 'git hub', '123', 'git-hub', 'late', 'GITHUB']
+    const servers = ['GitHub', 'git_hub', '123', 'git-hub', 'gh_123', '-a_1']
+    const addresses = createAddresses(() => servers)
     const uris = ['repo://x', 'ui://page', 'a+b', '']
     const lines = servers.flatMap((server) =>
       uris.map((uri) => {

@@ -68,6 +68,7 @@ function fakeHost(name: string, servers: readonly ServerConfig[] = []) {
       void noted('isReadOnly')(call.name)
       return true
     },
+    folderOf: () => undefined,
     async configure(next) {
       configs = next
     },
@@ -380,13 +381,14 @@ describe('the joined host', () => {
     await host.run(use('nobody__knows'))
     expect(host.isReadOnly(use(nameOf(layer.shelf, 'a', 'own')))).toBe(true)
     expect(host.isReadOnly(use(nameOf(layer.shelf, 'common', 'write')))).toBe(true)
-    expect(host.isReadOnly(use('nobody__knows'))).toBe(false)
+    expect(host.isReadOnly(use('nobody__knows'))).toBe(true)
     const ran = (name: string) => `run ${JSON.stringify(use(name))}`
     expect(logs()).toEqual([
       [
         ran(nameOf(sharedShelf, 'common', 'read')),
         ran('nobody__knows'),
         `isReadOnly "${nameOf(sharedShelf, 'common', 'write')}"`,
+        'isReadOnly "nobody__knows"',
       ],
       [ran(nameOf(layer.shelf, 'a', 'own')), `isReadOnly "${nameOf(layer.shelf, 'a', 'own')}"`],
     ])

@@ -10,6 +10,7 @@ import {
   type ToolUse,
 } from '../../core/index.ts'
 import { blocksOf } from '../../core/oracle/index.ts'
+import { splitToolName } from '../../lib/index.ts'
 import { SCRIPT_TOOL } from '../../sandbox/index.ts'
 import type { AgentTool, ToolContext } from '../types.ts'
 
@@ -39,7 +40,7 @@ export function createBatchTool(): AgentTool {
         input: own,
       })
       const results = await runBatch(calls, {
-        scopeOf: ({ name }) => /^mcp__(.+?)__/.exec(name)?.[1] ?? '',
+        scopeOf: ({ name }) => splitToolName(name)?.server ?? '',
         isReadOnly: (one) => isReadOnly(use(one, 0)),
         run: async (one, index) => {
           if (!callTool || isOnlyForModel(one.name, context))

@@ -1,11 +1,11 @@
 // Builds the pool: all current tools, with unique names, in a stable order.
 // Implements D3, D4, D10, S15, H3.
 
-import { MCP_PREFIX, quote } from '../../lib/index.ts'
+import { MCP_PREFIX, quote, slugOf } from '../../lib/index.ts'
 import { ShelfError } from '../errors.ts'
 import type { Pool, PoolTool, Tool } from '../types.ts'
 import { buildDefinition, type DefinitionLimits } from './definition.ts'
-import { clashName, isExact, mcpName, serverOfName } from './names.ts'
+import { nameApart, serverOfName, slugsOf, toolWish, type Wish } from './names.ts'
 
 /** Options of `buildPool`. */
 export type PoolOptions = Partial<DefinitionLimits> & {
@@ -16,14 +16,17 @@ export type PoolOptions = Partial<DefinitionLimits> & {
   readonly namePrefix?: string
   /** Sends names and fields unchanged; throws for a name that no back-end accepts. */
   readonly exactNames?: boolean
-  /** The tool that first got each name; it keeps the name, even while it is removed. */
-  readonly holders?: ReadonlyMap<string, PoolTool>
+  /** Each known server's part of its tools' names, which it keeps; parts of new ones are added. */
+  readonly slugs?: Map<string, string>
 }
 
 /** Builds the pool of these tools. */
 export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
+  tools.forEach(checkTool)
+  const { slugs = new Map<string, string>(), exactNames } = options
+  if (!exactNames) addSlugs(slugs, tools)
   const owned = dropRepeats(
-    tools.map((tool) => ownerOf(tool, options)),
+    tools.map((tool) => ownerOf(tool, slugs, options)),
     options,
   )
   const names = nameAll(owned, options)
@@ -35,10 +38,25 @@ export function buildPool(tools: readonly Tool[], options: PoolOptions): Pool {
   return { tools: [...byName.values()], byName }
 }
 
+/** A server that comes later never changes the names of another's tools, of which some may be loaded. */
+function addSlugs(slugs: Map<string, string>, tools: readonly Tool[]): void {
+  const fresh = new Set<string>()
+  for (const tool of tools) {
+    const server = serverOf(tool)
+    if (server !== undefined && !slugs.has(server)) fresh.add(server)
+  }
+  const servers = [...fresh].map((name) => ({ name }))
+  const added = slugsOf(servers, slugs.values())
+  servers.forEach(({ name }, index) => void slugs.set(name, added[index] ?? name))
+}
+
 /** Builds a tool's definition in advance of `buildPool`. */
 export function readAhead(tool: Tool, options: PoolOptions): void {
-  const owned = ownerOf(tool, options)
-  if (owned.server !== undefined || options.exactNames) enter(owned, owned.wish, options)
+  checkTool(tool)
+  const server = serverOf(tool) ?? ''
+  const owned = ownerOf(tool, new Map([[server, options.slugs?.get(server) ?? slugOf(server)]]), options)
+  if (owned.server !== undefined || options.exactNames)
+    enter(owned, owned.wish?.wish ?? owned.original, options)
 }
 
 /** Returns a tool's server, which may come from its full name. */
@@ -50,28 +68,34 @@ type Owned = {
   readonly tool: Tool
   readonly server: string | undefined
   readonly original: string
-  /** The prefix in front of its server; undefined if the name stays as it is. */
-  readonly prefix: string | undefined
-  /** Its name, unless another tool has it. */
-  readonly wish: string
-  /** Identifies the tool by its server and own name. */
-  readonly key: string
+  /** Its server's part of its name. */
+  readonly slug: string | undefined
+  readonly prefix: string
+  /** Undefined if its name stays as it is. */
+  readonly wish: Wish | undefined
 }
 
 const owners = new WeakMap<Tool, Owned>()
 
 /** Computed once per tool, because a pool is rebuilt whenever a server changes. */
-function ownerOf(tool: Tool, { namePrefix = MCP_PREFIX, exactNames = false }: PoolOptions): Owned {
-  checkTool(tool)
+function ownerOf(
+  tool: Tool,
+  slugs: ReadonlyMap<string, string>,
+  { namePrefix: prefix = MCP_PREFIX, exactNames }: PoolOptions,
+): Owned {
   const server = serverOf(tool)
-  const isRenamed = server !== undefined && !exactNames
-  const prefix = isRenamed ? namePrefix : undefined
+  const { name: original } = tool
+  const slug = server === undefined || exactNames ? undefined : slugs.get(server)
   const known = owners.get(tool)
-  if (known && known.server === server && known.original === tool.name && known.prefix === prefix)
+  if (
+    known?.original === original &&
+    known.slug === slug &&
+    known.prefix === prefix &&
+    known.server === server
+  )
     return known
-  const wish = isRenamed ? mcpName(server, tool.name, namePrefix) : tool.name
-  const key = JSON.stringify([server ?? null, tool.name])
-  const owned = { tool, server, original: tool.name, prefix, wish, key }
+  const wish = slug === undefined ? undefined : toolWish(slug, original, prefix)
+  const owned = { tool, server, original, slug, prefix, wish }
   owners.set(tool, owned)
   return owned
 }
@@ -86,10 +110,12 @@ export function checkTool(tool: Tool): void {
 
 /** Keeps the first of two equal tools of a server; throws for two built-ins with one name (D10). */
 function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
-  const seen = new Map<string, number>()
-  return owned.filter(({ server, original, key }, index) => {
-    const first = seen.get(key)
-    if (first === undefined) return Boolean(seen.set(key, index))
+  const seen = new Map<string | undefined, Map<string, number>>()
+  return owned.filter(({ server, original }, index) => {
+    const ofServer = seen.get(server) ?? new Map<string, number>()
+    seen.set(server, ofServer)
+    const first = ofServer.get(original)
+    if (first === undefined) return Boolean(ofServer.set(original, index))
     if (server !== undefined)
       options.warn(`server "${server}" lists "${original}" twice; the first one is kept.`)
     else throw duplicate(original, `built-in number ${first + 1}`, `built-in number ${index + 1}`)
@@ -97,61 +123,13 @@ function dropRepeats(owned: readonly Owned[], options: PoolOptions): Owned[] {
   })
 }
 
-/**
- * Names all tools. Built-ins keep their names; among MCP tools whose names clash, the one with exactly this name keeps
- * it.
- */
+/** Names all tools; built-ins keep their names. */
 function nameAll(owned: readonly Owned[], options: PoolOptions): string[] {
-  if (options.exactNames) return owned.map((one) => hostName(one, options))
-  const taken = new Set(
-    owned.filter(({ server }) => server === undefined).map((one) => hostName(one, options)),
-  )
-  for (const name of options.reserved) taken.add(name)
-  const { namePrefix: prefix = MCP_PREFIX, holders: known = new Map<string, PoolTool>() } = options
-  const wishes = countWishes(owned)
-  const holders = holdersOf(owned, taken, known, prefix)
-  return owned.map((one) => {
-    const { wish: name } = one
-    if (one.server === undefined) return name
-    const holder = holders.get(name)
-    const isFree = !taken.has(name) && wishes.get(name) === 1 && !known.has(name)
-    return holder === one || (isFree && holder === undefined)
-      ? name
-      : clashName(one.server, one.original, prefix, (taken) => wishes.has(taken))
-  })
-}
-
-/** Returns the tools that keep their plain names: the previous holder, else the tool with exactly this name. */
-function holdersOf(
-  owned: readonly Owned[],
-  taken: ReadonlySet<string>,
-  previous: ReadonlyMap<string, PoolTool>,
-  prefix: string,
-): Map<string, Owned> {
-  const holders = new Map<string, Owned>()
-  for (const one of owned) {
-    if (one.server === undefined) continue
-    const before = previous.get(one.wish)
-    if (before && before.server === one.server && before.original === one.original) holders.set(one.wish, one)
-  }
-  for (const one of owned) {
-    if (one.server === undefined) continue
-    const { wish: name } = one
-    if (previous.has(name) || taken.has(name) || !isExact(name, one.server, one.original, prefix)) continue
-    if (comesFirst(one, holders.get(name))) holders.set(name, one)
-  }
-  return holders
-}
-
-function countWishes(owned: readonly Owned[]): Map<string, number> {
-  const wishes = new Map<string, number>()
-  for (const { server, wish } of owned)
-    if (server !== undefined) wishes.set(wish, (wishes.get(wish) ?? 0) + 1)
-  return wishes
-}
-
-function comesFirst(one: Owned, other: Owned | undefined): boolean {
-  return other === undefined || `${one.server}\n${one.original}` < `${other.server}\n${other.original}`
+  const kept = owned.filter(({ wish }) => wish === undefined).map((one) => hostName(one, options))
+  const wishes = owned.map(({ wish }) => wish).filter((wish) => wish !== undefined)
+  const names = nameApart(wishes, new Set([...kept, ...options.reserved]))
+  let next = 0
+  return owned.map(({ wish, original }) => (wish ? (names[next++] ?? original) : original))
 }
 
 /** Returns the host's own name for a tool. Throws if it cannot be sent. */

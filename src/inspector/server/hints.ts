@@ -2,7 +2,7 @@
 // of the file.
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { cut, errorMessage, type Fields } from '../../lib/index.ts'
-import { readEntries, replaceFile, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
+import { originalName, readEntries, replaceFile, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
 import { lockFile } from '../../node/index.ts'
@@ -47,12 +47,9 @@ export async function saveHint(servers: ManagedServers, input: Fields): Promise<
   }
 }
 
-async function withHint(
-  text: string,
-  { name, source }: ServerConfig,
-  tool: string,
-  hint: string,
-): Promise<string> {
+async function withHint(text: string, config: ServerConfig, tool: string, hint: string): Promise<string> {
+  const { source } = config
+  const name = originalName(config)
   if (source.endsWith('.toml')) throw new Error('hints are saved in JSON files only')
   const machine = thisMachine()
   const placeIn = async (content: string) => {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { type Environment, type Fields, fieldsOf, isFields } from '../../lib/index.ts'
+import { type Environment, type Fields, fieldsOf, isFields, quote, slugOf } from '../../lib/index.ts'
 import { readNamedText, UnreadableFile } from '../../node/index.ts'
 import type { ConfigProblem, FolderSource, LintSettings, ServerConfig } from '../types.ts'
 import { findServers, isOwnFile, type ServerEntry } from './formats.ts'
@@ -14,6 +14,7 @@ import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './
 import { type LocalMachine, thisMachine } from './places.ts'
 import { repeatedNames } from './repeated-names.ts'
 import { configProblems, readServer } from './server.ts'
+import { nameServers } from './slugs.ts'
 
 /** The result of `readConfig`: the servers, the gateway's settings, and problems. */
 export type LoadedConfig = {
@@ -39,7 +40,7 @@ export type ConfigText = {
 
 /**
  * Reads configuration files of any client and expands the environment references in them. If several files configure
- * the same server or setting, the first file wins. Never rejects.
+ * the same server or setting, the first file wins; a folder's server of the same name as the user's gets another name. Never rejects.
  *
  * @example
  * const { servers, problems } = await readConfig(['.mcp.json'])
@@ -132,20 +133,27 @@ function chooseServers(
   machine: LocalMachine,
   report: (problem: ConfigProblem) => void,
 ): readonly ServerConfig[] {
+  /** By what brought them and their name: a folder's server is another one than the user's of the same name. */
   const chosen = new Map<string, { readonly server: ServerConfig; readonly definition: object }>()
   for (const { file, folder, entries } of files) {
     for (const entry of entries) {
       const read = readServer(entry, file, machine)
       const server = read.server && { ...read.server, ...(folder ? { folder } : {}) }
-      const first = chosen.get(entry.name)
+      const key = JSON.stringify([folder?.path ?? null, entry.name])
+      const first = chosen.get(key)
+      const own = chosen.get(JSON.stringify([null, entry.name]))
       const definition = server && definitionOf(entry, server)
-      if (first && isDeepStrictEqual(first.definition, definition)) continue
+      if (definition && [first, own].some((one) => isDeepStrictEqual(one?.definition, definition))) continue
       for (const problem of configProblems(read, file, entry.name)) report(problem)
       if (server && first) report({ file, server: entry.name, message: secondOf(first.server.source, file) })
-      else if (server && definition) chosen.set(entry.name, { server, definition })
+      else if (server && definition) chosen.set(key, { server, definition })
     }
   }
-  return [...chosen.values()].map(({ server }) => server)
+  const named = nameServers([...chosen.values()].map(({ server }) => server))
+  for (const { name, original, source } of named)
+    if (original !== undefined && name !== slugOf(original))
+      report({ file: source, server: original, message: clashOf(original, name) })
+  return named
 }
 
 /**
@@ -167,6 +175,11 @@ export function programOf(entry: ServerEntry, { transport }: ServerConfig): obje
 function secondOf(first: string, file: string): string {
   const where = first === file ? 'earlier in this file' : `in ${first}`
   return `another server has this name ${where} and is used instead. Rename one to have both.`
+}
+
+function clashOf(original: string, name: string): string {
+  const plain = quote(slugOf(original))
+  return `another server's tools are named with ${plain} too, so this one's are named with ${quote(name)}. Rename one to choose its name.`
 }
 
 type Document = {

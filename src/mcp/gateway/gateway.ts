@@ -207,9 +207,10 @@ function createSharedParts(
   clients: ConnectedClients,
   peers: ReplicaPeers | undefined,
 ) {
-  const named = () => [...enabledServers(options.shelf), ...(options.personal?.names() ?? [])]
-  const addresses = createAddresses(named())
-  host.listen((event) => event.type === 'servers' && addresses.add(named()))
+  const addresses = createAddresses(() => [
+    ...enabledServers(options.shelf),
+    ...(options.personal?.names() ?? []),
+  ])
   const { metrics = createMcpMetrics() } = options
   reportServers(metrics, host)
   return {

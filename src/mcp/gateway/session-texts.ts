@@ -1,6 +1,14 @@
 // Writes the texts of a client session: what searches found, which tools are held back, and why a call failed.
 import { mcpName, type PoolTool, type SearchOutcome } from '../../core/index.ts'
-import { CALL_THESE, cut, type Fields, fieldsOf, misnamesArguments, SEARCH_TOOL } from '../../lib/index.ts'
+import {
+  CALL_THESE,
+  cut,
+  type Fields,
+  fieldsOf,
+  misnamesArguments,
+  SEARCH_TOOL,
+  splitToolName,
+} from '../../lib/index.ts'
 import type { CallOutput, McpHost } from '../types.ts'
 
 type Held = { readonly name: string; readonly server: string; readonly tool: string }
@@ -91,11 +99,9 @@ export function failWith(text: string): CallOutput {
 
 /** Returns why the server that a name begins with has no tools; undefined if there is none, or it has some. */
 export function aboutFailed(host: McpHost, name: string): string | undefined {
+  const named = splitToolName(name)?.server
   const failed = host
     .status()
-    .find(
-      ({ name: server, state, tools }) =>
-        state === 'failed' && tools.length === 0 && name.startsWith(mcpName(server, 'x', '').slice(0, -1)),
-    )
+    .find(({ name: server, state, tools }) => server === named && state === 'failed' && tools.length === 0)
   return failed && `The server "${failed.name}" failed: ${failed.reason ?? 'no reason is known'}`
 }

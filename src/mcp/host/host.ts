@@ -6,6 +6,7 @@ import type { Shelf, ToolResult, ToolUse } from '../../core/index.ts'
 import { bindMethods, type Fields } from '../../lib/index.ts'
 import { createLimiter, withTimeout } from '../../node/index.ts'
 import { type DefinitionCache, defaultCacheFolder, openDefinitionCache } from '../cache/index.ts'
+import { nameServers } from '../config/index.ts'
 import type { StdioLimits } from '../session/index.ts'
 import type {
   AuthProvider,
@@ -117,7 +118,7 @@ class ServerHost implements McpHost {
     this.#listeners = createListeners(notify)
     this.#acceptHint = acceptHint
     this.#trusts = options.trustsAnnotations ?? (() => false)
-    this.#members = new Members(options.servers, {
+    this.#members = new Members(nameServers(options.servers), {
       ...options,
       notify,
       acceptHint,
@@ -152,7 +153,7 @@ class ServerHost implements McpHost {
   }
 
   async configure(servers: readonly ServerConfig[]): Promise<void> {
-    const joined = await this.#members.replace(servers)
+    const joined = await this.#members.replace(nameServers(servers))
     this.#listeners.emit({ type: 'servers' })
     for (const member of joined.filter(this.#members.isHere)) {
       const status = this.#members.lists.status(member)
@@ -184,6 +185,10 @@ class ServerHost implements McpHost {
     const member = this.#members.find(server)
     const listed = member?.connection.view().tools.find(({ name }) => name === original)
     return member !== undefined && this.#trusts(member.config) && listed?.annotations?.readOnlyHint === true
+  }
+
+  folderOf(server: string): string | undefined {
+    return this.#members.find(server)?.config.folder?.path
   }
 
   async call(server: string, tool: string, input: Fields, options: CallOptions = {}): Promise<CallOutput> {

@@ -45,7 +45,7 @@ export class Members {
   constructor(servers: readonly ServerConfig[], options: MembersOptions) {
     this.#options = options
     this.lists = new MemberLists(servers, { ...options, find: (server) => this.find(server) })
-    for (const config of servers) if (!this.#members.has(config.name)) this.#admit(config)
+    for (const config of servers) this.#admit(config)
   }
 
   all(): Member[] {
@@ -73,7 +73,6 @@ export class Members {
     this.#members.clear()
     for (const config of servers) {
       const known = before.get(config.name)
-      if (this.#members.has(config.name)) continue
       if (known && isDeepStrictEqual(known.config, config)) this.#members.set(config.name, known)
       else this.#admit(config)
     }

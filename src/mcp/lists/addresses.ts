@@ -1,52 +1,46 @@
 // Makes names and URIs of many servers unique for one client, and translates them back.
 
-import { mcpName } from '../../core/index.ts'
-import { clashName } from '../../core/tools/index.ts'
+import { toolNames } from '../../core/tools/index.ts'
 import type { Fields } from '../../lib/index.ts'
 import type { CallOutput } from '../types.ts'
 
 /** Maps URIs of servers to those that clients see, and back. */
 export type Addresses = {
-  /** Adds servers. Known servers keep their prefix, so that a URI never leads to a different server. */
-  readonly add: (servers: readonly string[]) => void
   /** Prefixes a URI with its server: `github+repo://x`, or `ui://github+x` for a page of an MCP App. */
   readonly uri: (server: string, uri: string) => string
   /** Returns the server and its own URI; undefined if the URI names no server. */
   readonly uriBack: (uri: string) => { readonly server: string; readonly uri: string } | undefined
 }
 
-/** Creates the addresses of these servers. */
-export function createAddresses(servers: readonly string[]): Addresses {
-  const schemes = new Map<string, string>()
+/** Creates the addresses of the servers that there are at each time. A URI of one that is gone leads to no other one. */
+export function createAddresses(servers: () => readonly string[]): Addresses {
   const owners = new Map<string, string>()
-
-  function add(server: string): void {
-    if (schemes.has(server)) return
-    const plain =
-      server
-        .toLowerCase()
-        .replace(/[^a-z0-9.-]+/g, '-')
-        .replace(/^[^a-z]+/, '') || 'server'
-    let scheme = plain
-    for (let count = 2; owners.has(scheme); count++) scheme = `${plain}-${count}`
-    schemes.set(server, scheme)
-    owners.set(scheme, server)
+  const learn = () => {
+    for (const server of servers()) owners.set(schemeOf(server), server)
   }
-
-  servers.forEach(add)
+  learn()
   return {
-    add: (more) => more.forEach(add),
     uri(server, uri) {
       const { start, rest } = split(uri)
-      return `${start}${schemes.get(server)}+${rest}`
+      return `${start}${schemeOf(server)}+${rest}`
     },
     uriBack(uri) {
+      learn()
       const { start, rest } = split(uri)
       const end = rest.indexOf('+')
       const server = end > 0 ? owners.get(rest.slice(0, end)) : undefined
       return server === undefined ? undefined : { server, uri: start + rest.slice(end + 1) }
     },
   }
+}
+
+/**
+ * Returns a server's part of its URIs: different for different servers, as a server's name has neither `.` nor `__`. A
+ * scheme is without case and `_`, and begins with a letter.
+ */
+function schemeOf(server: string): string {
+  const plain = server.toLowerCase().replaceAll('_', '.')
+  return /^[a-z]/.test(plain) ? plain : `s..${plain}`
 }
 
 /** Clients of MCP Apps recognise a page by the `ui://` at the start of its URI, so it must stay in front. */
@@ -56,21 +50,33 @@ function split(uri: string): { start: string; rest: string } {
   return uri.startsWith(APP) ? { start: APP, rest: uri.slice(APP.length) } : { start: '', rest: uri }
 }
 
-/** Names entries `<server>__<prompt>`, unique among all servers. If a server lists a prompt twice, the first is used. */
+/** Names entries `<server>__<prompt>`. If a server lists one twice, the first is used. */
 export function nameAll<Item extends { readonly server: string; readonly own: string }>(
   items: readonly Item[],
 ): Map<string, Item> {
   const named = new Map<string, Item>()
-  const seen = new Set<string>()
-  for (const item of items) {
-    const key = JSON.stringify([item.server, item.own])
-    if (seen.has(key)) continue
-    seen.add(key)
-    const plain = mcpName(item.server, item.own, '')
-    const name = named.has(plain) ? clashName(item.server, item.own, '', (taken) => named.has(taken)) : plain
-    named.set(name, item)
+  for (const [server, entries] of byServer(items)) {
+    const names = toolNames(
+      server,
+      entries.map(({ own }) => own),
+      '',
+    )
+    for (const item of entries) {
+      const name = names.get(item.own) ?? item.own
+      if (!named.has(name)) named.set(name, item)
+    }
   }
   return named
+}
+
+function byServer<Item extends { readonly server: string }>(items: readonly Item[]): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>()
+  for (const item of items) {
+    const group = groups.get(item.server)
+    if (group) group.push(item)
+    else groups.set(item.server, [item])
+  }
+  return groups
 }
 
 /** Rewrites the URIs in a result so that the client can read them through the gateway. */

@@ -1,11 +1,10 @@
 // Joins the host that all users share with the host of one user's own servers, so that the gateway sees one host.
-import type { Shelf, ToolUse } from '../../core/index.ts'
+import type { Shelf } from '../../core/index.ts'
 import type { CallOptions, HostEvent, McpHost } from '../types.ts'
 
 /** Options of `joinHosts`. */
 export type JoinedHostOptions = {
   readonly shared: McpHost
-  readonly sharedShelf: Shelf
   readonly own: McpHost
   /** The shelf with the tools of both. */
   readonly shelf: Shelf
@@ -58,16 +57,13 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
     status: () => both.flatMap((one) => one.status()),
     async run(call, callOptions) {
       const { server = '' } = shelf.resolve(call)
-      if (isOwn(server)) return using(server, (one) => one.run(call, callOptions))
-      const name = sharedName(options, call)
-      return shared.run(name === undefined ? call : { ...call, name }, callOptions)
+      return using(server, (one) => one.run(call, callOptions))
     },
     isReadOnly(call) {
       const { server = '' } = shelf.resolve(call)
-      if (isOwn(server)) return own.isReadOnly(call)
-      const name = sharedName(options, call)
-      return name !== undefined && shared.isReadOnly({ ...call, name })
+      return (isOwn(server) ? own : shared).isReadOnly(call)
     },
+    folderOf: (server) => (isOwn(server) ? own : shared).folderOf(server),
     call: (server, tool, input, callOptions?: CallOptions) =>
       using(server, (one) => one.call(server, tool, input, callOptions)),
     request: (server, method, params, callOptions) =>
@@ -101,10 +97,4 @@ export function joinHosts(options: JoinedHostOptions): JoinedHost {
     close: () => own.close(),
   }
   return { host, isInUse: () => calls > 0 || listeners > 0, inFlight: () => calls }
-}
-
-/** Returns the name of a called tool on the shared shelf; if names clash, it may differ on the user's shelf. */
-function sharedName({ shelf, sharedShelf }: JoinedHostOptions, call: ToolUse): string | undefined {
-  const { server, original } = shelf.resolve(call)
-  return sharedShelf.tools().find((tool) => tool.server === server && tool.original === original)?.name
 }

@@ -4,6 +4,7 @@ import type { Shelf } from '../../core/index.ts'
 import { errorMessage } from '../../lib/index.ts'
 import type { CredentialStore } from '../../users/credentials/index.ts'
 import { rightsOf, type User } from '../../users/index.ts'
+import { nameServers } from '../config/index.ts'
 import type { AuthProvider, HostEvent, McpHost, ServerConfig } from '../types.ts'
 import { type FoundCredentials, serverForUser } from './fill.ts'
 import { type JoinedHost, joinHosts } from './joined-host.ts'
@@ -60,7 +61,7 @@ export type PersonalHosts = {
 export function createPersonalHosts(options: PersonalHostsOptions): PersonalHosts {
   const { maxUsers = 200, maxConnections = 200, credentials } = options
   const layers = new Map<string, Layer>()
-  let servers = options.servers
+  let servers = nameServers(options.servers)
   let uses = 0
 
   /** Closes layers that nobody uses, the least recently used first. */
@@ -118,10 +119,10 @@ export function createPersonalHosts(options: PersonalHostsOptions): PersonalHost
       return layer
     },
     configure(next) {
-      servers = next
+      servers = nameServers(next)
       for (const layer of layers.values()) {
         const rights = rightsOf(layer.user.profile)
-        layer.servers = next.filter(({ name, disabled }) => !disabled && rights.seesServer(name))
+        layer.servers = servers.filter(({ name, disabled }) => !disabled && rights.seesServer(name))
         void layer.refill()
       }
     },
@@ -186,7 +187,6 @@ class Layer implements UserLayer {
     ]
     this.joined = joinHosts({
       shared,
-      sharedShelf,
       own: this.own,
       shelf: this.shelf,
       isOwn,
