@@ -234,6 +234,7 @@ async function verdictOn(
   return decide({
     call: { ...call, name, input },
     server,
+    folder: server === undefined ? undefined : running.runner?.folderOf?.(server),
     signal,
     accesses,
     isHarmless: isReadOnlyCall(call, running) && accesses.every(({ isInside }) => isInside),

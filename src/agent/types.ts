@@ -85,6 +85,8 @@ export type ToolRunner = {
   ): Promise<ToolResult>
   /** Whether a tool only reads, according to a server that the user trusts. */
   isReadOnly?(call: ToolUse): boolean
+  /** Returns the folder that brought a server; undefined for the user's own. */
+  folderOf?(server: string): string | undefined
 }
 
 /** A request for permission to run a call. */
@@ -93,6 +95,8 @@ export type PermissionRequest = {
   readonly call: ToolUse
   /** The MCP server whose tool it is. */
   readonly server: string | undefined
+  /** The folder that brought this server; undefined for the user's own. */
+  readonly folder?: string | undefined
   /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal
   /** The `Agent` call of the sub-agent that makes it, if any. */

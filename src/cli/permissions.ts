@@ -88,7 +88,12 @@ async function list({ input, terminal, machine, rules }: Call): Promise<ExitCode
 }
 
 function ruleLines(rules: readonly ListedRule[]): string[] {
-  const where = { session: 'this session', project: 'this folder', user: 'everywhere' }
+  const where = {
+    session: 'this session',
+    project: 'this folder',
+    user: 'everywhere',
+    folder: 'of this folder',
+  }
   return rules.map(
     ({ effect, rule, scope, source, counts }) =>
       `${effect.padEnd(5)}  ${rule}  (${where[scope]}, ${source}${counts ? '' : '; applies once you trust the folder'})`,

@@ -1,6 +1,6 @@
 // Defines users: who a request belongs to, and what they may see, call and use.
 
-/** Name patterns with `*`. Names that match `deny` are hidden; an empty `allow` allows all others. */
+/** Patterns with `*`. What matches `deny` is hidden; an empty `allow` allows all the rest. */
 export type AccessRules = {
   readonly allow: readonly string[]
   readonly deny: readonly string[]
@@ -21,7 +21,7 @@ export type Profile = {
   readonly name: string
   /** Rules for names of servers. */
   readonly servers: AccessRules
-  /** Rules for `<server>/<tool>`, with the tools' names on the server. */
+  /** Rules for tools by the names that users see: `<server>__<tool>`, with or without `mcp__`. */
   readonly tools: AccessRules
   /** How an MCP client gets tools: `list`, `bridge` or `auto`. Default: the gateway's own mode. */
   readonly listing?: 'auto' | 'list' | 'bridge'

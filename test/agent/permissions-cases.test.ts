@@ -77,7 +77,7 @@ describe('who decides', () => {
 
   test.each<[PermissionRule['scope'], string]>([
     ['user', 'Refused by the permission rule "deny Read" of the user.'],
-    ['project', 'Refused by a permission rule of this folder (deny, about Read).'],
+    ['folder', 'Refused by a permission rule of this folder (deny, about Read).'],
   ])('the refusal by a rule of the %s', async (scope, words) => {
     const { verdict } = await decide([['deny', 'Read', scope]], 'Read', read, { answer: 'once' })
     expect(verdict).toContain(words)
@@ -117,7 +117,8 @@ describe("tools of servers are not the agent's own", () => {
     ['Bash(ls)', 'Bash', 'server', false],
     ['Fetch(https://example.com/*)', 'Fetch', undefined, true],
     ['Fetch(https://example.com/*)', 'Fetch', 'server', false],
-    ['Bash', 'Bash', 'server', true],
+    ['Bash', 'Bash', 'server', false],
+    ['server__Bash', 'mcp__server__Bash', 'server', true],
   ])('allow %s, %s of %s: %j', async (rule, name, server, isAllowed) => {
     const input = { command: 'ls', url: 'https://example.com/a' }
     const { verdict } = await decide([['allow', rule]], name, input, {
@@ -184,7 +185,7 @@ describe('which calls a rule is about', () => {
 
 describe('what is suggested', () => {
   test.each<[string, object, string | undefined, string[]]>([
-    ['Bash', bash('ls'), 'server', ['Bash']],
+    ['mcp__server__Bash', bash('ls'), 'server', ['mcp__server__Bash']],
     ['Bash', bash('a  "b c" d'), undefined, ["Bash(a 'b c' d)"]],
     ['Bash', bash('a; b'), undefined, []],
     ['Bash', bash("grep 'a*b' x"), undefined, []],

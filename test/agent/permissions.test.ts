@@ -289,7 +289,7 @@ describe('rules with paths', () => {
 
 describe('rules with names', () => {
   const github = serverTools('github', 'get_issue', 'delete_issue')
-  const imitating = serverTools('github__get', 'x')
+  const imitating = [...serverTools('github__get', 'x'), ...serverTools('gitlab', 'hub__x')]
 
   test.each([
     ['mcp__github__get_*', 'mcp__github__get_issue', true],
@@ -297,11 +297,14 @@ describe('rules with names', () => {
     ['mcp__github__get_issue', 'mcp__github__get_issue', true],
     ['mcp__*', 'mcp__github__delete_issue', true],
     ['mcp__github__get_*', 'mcp__github__delete_issue', false],
-    ['github', 'mcp__github__get_issue', false],
+    ['github__get_*', 'mcp__github__get_issue', true],
+    ['*__get_issue', 'mcp__github__get_issue', true],
     ['Bash', 'mcp__github__get_issue', false],
-    ['mcp__github__*', 'mcp__github__get__x', false],
-    ['mcp__github__get__*', 'mcp__github__get__x', true],
-  ])('allow %s, %s: %s', async (rule, name, isAllowed) => {
+    ['mcp__github__*', 'mcp__github_get__x', false],
+    ['mcp__github_get__*', 'mcp__github_get__x', true],
+    ['mcp__gitlab__hub__*', 'mcp__gitlab__hub__x', true],
+    ['mcp__gitlab_hub__*', 'mcp__gitlab__hub__x', false],
+  ])('H3 allow %s, %s: %s', async (rule, name, isAllowed) => {
     const { text } = await scene({ allow: [rule] }, undefined, { tools: [...github, ...imitating] }).call(
       name,
       {
@@ -311,10 +314,10 @@ describe('rules with names', () => {
     expect(text.includes('ran')).toBe(isAllowed)
   })
 
-  test('a rule that denies covers look-alikes too', async () => {
-    const { text } = await scene({ allow: ['*'], deny: ['MCP__github__*'] }, undefined, {
-      tools: imitating,
-    }).call('mcp__github__get__x', { city: 'x' })
+  test('a rule that denies matches letters in any case', async () => {
+    const { text } = await scene({ allow: ['*'], deny: ['MCP__GitHub__GET_*'] }, undefined, {
+      tools: github,
+    }).call('mcp__github__get_issue', { city: 'x' })
     expect(text).toContain('Refused by the permission rule')
   })
 
@@ -332,6 +335,18 @@ describe('rules with names', () => {
   })
 
   test.each([
+    [
+      'raise',
+      'the rule "raise" names no server; put its name in front, as in "server__raise", or write "*__raise"',
+    ],
+    ['*_raise', 'the rule "*_raise" names no server'],
+    ['*edit*', 'the rule "*edit*" names no server'],
+    ['mcp__github', 'the rule "mcp__github" names no tool; write "github__*" for every tool of a server'],
+    [
+      'mcp__my.db__*',
+      'the rule "mcp__my.db__*" matches no tool, because of how tools are named; write "my_db__*"',
+    ],
+    ['folder:a__*', 'is about servers of one folder; make it a rule for that folder'],
     ['', 'the rule is empty'],
     ['Bash(', 'is not a tool'],
     ['Bash()', 'empty pattern'],

@@ -137,6 +137,9 @@ test('parses rules of options, and reports those that match nothing', async () =
     ]
   `)
   expect(await outcomeOf(() => rulesFromFlags(inputOf({ deny: '(' })))).toContain('UsageError: --deny: ')
+  expect(await outcomeOf(() => rulesFromFlags(inputOf({ allow: 'Bsh' })))).toContain(
+    'UsageError: --allow: the rule "Bsh" names no server; put its name in front, as in "server__Bsh", or write "*__Bsh" for every server; the nearest tool of the agent\'s own is Bash.',
+  )
   const shelf = quietShelf({ tools: [mcp('github', 'create_issue'), { name: 'Bash' }], toolSearch: true })
   const status = (name: string, state: string, tools: readonly unknown[] = []) => ({ name, state, tools })
   const host = {
@@ -150,14 +153,12 @@ test('parses rules of options, and reports those that match nothing', async () =
     'mcp__slow__x',
     'mcp__kept__x',
     '*',
-    'Bsh',
   ].map((rule) => ({ effect: 'allow', rule, scope: 'session' }) as const)
   expect(idlePermissionRules(rules, { shelf, host: host as never })).toMatchInlineSnapshot(`
     [
       "--allow "mcp__github__create_isue" matches none of the tools; did you mean mcp__github__create_issue?",
       "--allow "mcp__githib__*" matches none of the tools; did you mean mcp__github__*?",
       "--allow "mcp__kept__x" matches none of the tools.",
-      "--allow "Bsh" matches none of the tools; did you mean Bash?",
     ]
   `)
   const told: string[] = []

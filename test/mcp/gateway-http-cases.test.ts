@@ -241,7 +241,7 @@ describe('a gateway with users', () => {
 
   it('lets each see what is theirs, in sessions of their own', async () => {
     const { users, change, gone, profiles, listening } = createUsers({
-      ...{ ada: profileOf({}), bob: profileOf({ tools: { allow: [], deny: ['a/one'] } }) },
+      ...{ ada: profileOf({}), bob: profileOf({ tools: { allow: [], deny: ['a__one'] } }) },
       ...{ eve: profileOf({}), root: operator },
     })
     const taken: unknown[] = []
@@ -293,7 +293,7 @@ describe('a gateway with users', () => {
     await send('ada again', { key: 'ada', session: ada, body: ping })
     const [cat, dog] = [await open('eve'), await open('eve')]
     note('sessions', sessions())
-    profiles.eve = profileOf({ tools: { allow: [], deny: ['a/two'] } })
+    profiles.eve = profileOf({ tools: { allow: [], deny: ['a__two'] } })
     await send('eve with other rights', { key: 'eve', session: cat, body: ping })
     await send('eve begins anew', { key: 'eve', body: initialize })
     note('sessions', sessions())
@@ -318,7 +318,7 @@ describe('a gateway with users', () => {
   ])('recognises clients without sessions: %s', async (title, { users: hasUsers, http }) => {
     const { users } = createUsers({
       ...{ ada: profileOf({}), eve: profileOf({}) },
-      bob: profileOf({ tools: { allow: [], deny: ['a/one'] } }),
+      bob: profileOf({ tools: { allow: [], deny: ['a__one'] } }),
     })
     const { send, text, shelve, url } = await serve({
       host: { call: async () => says('x'.repeat(200)) },
@@ -428,7 +428,7 @@ describe('two replicas', () => {
       params: { ...initialize.params, capabilities: { experimental: { x: { y: 'z'.repeat(100_000) } } } },
     }
     await one.send('too much to share', { key, body: large })
-    profiles.ada = profileOf({ tools: { allow: [], deny: ['a/two'] } })
+    profiles.ada = profileOf({ tools: { allow: [], deny: ['a__two'] } })
     await at(one, 'other rights at 0', rpc('tools/list'))
     one.note('sessions', one.sessions(), two.sessions())
     await two.send('ends at 1', { key, session, method: 'DELETE' })

@@ -697,7 +697,7 @@ describe('lists of all servers', () => {
 
 describe('what a user sees of the host', () => {
   const rights = rightsOf(
-    profileOf({ servers: { allow: [], deny: ['hidden'] }, tools: { allow: [], deny: ['a/secret'] } }),
+    profileOf({ servers: { allow: [], deny: ['hidden'] }, tools: { allow: [], deny: ['a__secret'] } }),
   )
   const tools = [{ name: 'read' }, { name: 'secret' }]
   const allowed = [{ name: 'read' }]
@@ -712,7 +712,7 @@ describe('what a user sees of the host', () => {
     problems: [{ tool: 'secret' }, { tool: 'read' }],
   })
   const shelf = {
-    partition: () => ({ pool: { byName: new Map([['a__read', {}]]) } }),
+    partition: () => ({ pool: { tools: [], byName: new Map([['a__read', {}]]) } }),
     resolve: ({ name }: { name: string }) => ({ name }),
     result: (_: unknown, text: string, more: object) => ({ text, ...more }),
   }

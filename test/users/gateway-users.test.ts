@@ -13,7 +13,7 @@ import { openWithUsers, shareWithUsers } from './with-users.ts'
 const shared = shareWithUsers({
   profiles: {
     ...{ ada: {}, bob: {} },
-    barred: { servers: { allow: [], deny: ['payroll'] }, tools: { allow: [], deny: ['*/github_two'] } },
+    barred: { servers: { allow: [], deny: ['payroll'] }, tools: { allow: [], deny: ['*__github_two'] } },
     listing: { listing: 'list', resultBudget: 8 },
     ...{ reader: { resultBudget: 8 }, stranger: { resultBudget: 8 } },
     ...Object.fromEntries(eras.map((era) => [`revoked-${era}`, {}])),

@@ -24,7 +24,7 @@ async function read(kind: 'profile' | 'user' | 'key', name: string, value: unkno
 
 const profile = {
   servers: { allow: ['a*'], deny: ['b'] },
-  tools: { allow: ['a/*'], deny: ['a/x'] },
+  tools: { allow: ['a__*'], deny: ['a__x'] },
   listing: 'bridge',
   mode: 'auto',
   resultBudget: 0,
@@ -82,8 +82,13 @@ test.each<[kind: 'profile' | 'user' | 'key', name: string, right: unknown, wrong
   ['profile', 'p', { operator: false }, { operator: 'yes' }],
   ['profile', 'p', { servers: null }, { servers: [] }],
   ['profile', 'p', { servers: { allow: patterns(1000) } }, { servers: { allow: patterns(1001) } }],
-  ['profile', 'p', { tools: { deny: ['a'.repeat(300)] } }, { tools: { deny: ['a'.repeat(301)] } }],
-  ['profile', 'p', { tools: { deny: ['a', 'b'] } }, { tools: { deny: ['a', ''] } }],
+  [
+    'profile',
+    'p',
+    { tools: { deny: [`a__${'a'.repeat(297)}`] } },
+    { tools: { deny: [`a__${'a'.repeat(298)}`] } },
+  ],
+  ['profile', 'p', { tools: { deny: ['*', 'a__b'] } }, { tools: { deny: ['*', ''] } }],
   ['profile', 'p', {}, null],
   ['user', 'ada', user, { ...user, name: 'Ada' }],
   ['user', 'ada', { profile: '', uid }, { uid }],
@@ -128,24 +133,56 @@ test.each([`${KEY_ID}0`, `x${KEY_ID}`, KEY_ID.toUpperCase(), ''])('%j is no id o
 const rules = (allow: readonly string[], deny: readonly string[] = []) => ({ allow, deny })
 
 test.each([
-  [{}, ['a/x', 'a/y', 'b/x']],
-  [{ servers: rules(['a']) }, ['a/x', 'a/y']],
-  [{ servers: rules([], ['a']) }, ['b/x']],
-  [{ servers: rules(['*'], ['b']) }, ['a/x', 'a/y']],
-  [{ tools: rules(['*/x']) }, ['a/x', 'b/x']],
-  [{ tools: rules([], ['a/*']) }, ['b/x']],
-  [{ servers: rules(['a']), tools: rules(['b/x', 'a/y']) }, ['a/y']],
-])('the profile %j shows %j', (given, seen) => {
+  [{}, ['a__x', 'a__y', 'b__x']],
+  [{ servers: rules(['a']) }, ['a__x', 'a__y']],
+  [{ servers: rules([], ['A']) }, ['b__x']],
+  [{ servers: rules(['*'], ['b']) }, ['a__x', 'a__y']],
+  [{ tools: rules(['*__x']) }, ['a__x', 'b__x']],
+  [{ tools: rules(['*']) }, ['a__x', 'a__y', 'b__x']],
+  [{ tools: rules([], ['mcp__a__*']) }, ['b__x']],
+  [{ servers: rules(['a']), tools: rules(['b__x', 'mcp__a__y']) }, ['a__y']],
+])('H3 the profile %j shows %j', (given, seen) => {
   const rights = rightsOf(profileOf(given))
-  const tools = ['a/x', 'a/y', 'b/x'].filter((name) => {
-    const [server = '', tool = ''] = name.split('/')
-    return rights.seesTool(server, tool)
-  })
-  expect(tools).toEqual(seen)
+  expect(['a__x', 'a__y', 'b__x', 'x'].filter((name) => rights.seesTool(name))).toEqual(seen)
+})
+
+test.each([
+  ['raise', '"raise" names no server; put its name in front, as in "server__raise", or write "*__raise" for'],
+  [
+    '*_raise',
+    '"*_raise" names no server; put its name in front, as in "server__*_raise", or write "*__*_raise"',
+  ],
+  ['payroll/raise', '"payroll/raise" names no server'],
+  ['mcp__payroll', '"mcp__payroll" names no tool; write "payroll__*" for every tool of a server'],
+  [
+    'pay.roll__raise',
+    '"pay.roll__raise" matches no tool, because of how tools are named; write "pay_roll__raise"',
+  ],
+  ['payroll__raise.all', 'write "payroll__raise_all"'],
+  ['payroll__', 'write "payroll__*"'],
+])('H3 the pattern %j of tools is refused with what to write', async (pattern, message) => {
+  for (const side of ['allow', 'deny'])
+    await expect(read('profile', 'p', { tools: { [side]: [pattern] } })).rejects.toThrow(
+      `profiles.p.tools.${side}: ${message.startsWith('"') ? message : ''}`,
+    )
+  await expect(read('profile', 'p', { tools: { deny: [pattern] } })).rejects.toThrow(message)
+})
+
+test.each([
+  ['my db', 'my_db'],
+  ['git__hub', 'git_hub'],
+  ['a'.repeat(31), 'a'.repeat(30)],
+  ['mcp', 'mcp_server'],
+  ['_x*', 'x*'],
+])('H3 the pattern %j of servers is refused; %j can match', async (pattern, right) => {
+  await expect(read('profile', 'p', { servers: { deny: [pattern] } })).rejects.toThrow(
+    `profiles.p.servers.deny: "${pattern}" matches no server, because of how servers are named; write "${right}"`,
+  )
+  await expect(read('profile', 'p', { servers: { deny: [right] } })).resolves.toBeDefined()
 })
 
 test('two profiles with the same rules have the same rights; one with others does not', () => {
-  const [one, same, other] = [profileOf(), profileOf(), profileOf({ tools: rules(['x']) })]
+  const [one, same, other] = [profileOf(), profileOf(), profileOf({ tools: rules(['a__x']) })]
   expect(rightsOf(one)).toBe(rightsOf(one))
   expect(rightsOf(one).id).toBe(rightsOf(same).id)
   expect(rightsOf(one).id).not.toBe(rightsOf(other).id)

@@ -46,12 +46,19 @@ const catalogues = fc
   })
 
 /** Rules of names that exist, of patterns that match some, and of some that match nothing. */
-function rulesOver(names: readonly string[]): fc.Arbitrary<AccessRules> {
+function rulesOver(names: readonly string[], start = ''): fc.Arbitrary<AccessRules> {
   const pattern = fc.oneof(
     { weight: 4, arbitrary: fc.constantFrom(...names) },
     { weight: 1, arbitrary: fc.constantFrom(...names).map((name) => `${name.slice(0, -3)}*`) },
-    { weight: 1, arbitrary: fc.constantFrom(...names).map((name) => `*${name.slice(-4)}`) },
-    { weight: 1, arbitrary: fc.constantFrom('nothing', '*nothing*', 'server1*') },
+    { weight: 1, arbitrary: fc.constantFrom(...names).map((name) => `${start}*${name.slice(-4)}`) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        `${start}nothing`,
+        `${start}*nothing*`,
+        start === '' ? 'server1*' : 'server1*__*',
+      ),
+    },
   )
   return fc.record({
     allow: fc.oneof(fc.constant([]), fc.array(pattern, { maxLength: 3 })),
@@ -63,7 +70,10 @@ const cases = catalogues.chain((catalogue) =>
   fc.record({
     catalogue: fc.constant(catalogue),
     servers: rulesOver(catalogue.map(({ name }) => name)),
-    tools: rulesOver(catalogue.flatMap(({ name, tools }) => tools.map((tool) => `${name}/${tool}`))),
+    tools: rulesOver(
+      catalogue.flatMap(({ name, tools }) => tools.map((tool) => `${name}__${tool}`)),
+      '*__',
+    ),
     isModern: fc.boolean(),
     mode: fc.constantFrom('list' as const, 'bridge' as const),
   }),
@@ -139,7 +149,7 @@ async function checkClient(client: Client, checked: Checked): Promise<void> {
   const { ask, log } = listenTo(client)
   const seesServer = ({ name }: CatalogueServer) => says(profile.servers, name)
   const seesTool = (server: CatalogueServer, tool: string) =>
-    seesServer(server) && says(profile.tools, `${server.name}/${tool}`)
+    seesServer(server) && says(profile.tools, `${server.name}__${tool}`)
   const everyTool = catalogue.flatMap((server) => server.tools.map((tool) => ({ server, tool })))
   const hiddenServers = catalogue.filter((server) => !seesServer(server))
   const hidden = [

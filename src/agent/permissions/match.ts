@@ -2,8 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { RE2JS } from 're2js'
-import { mcpName } from '../../core/tools/index.ts'
-import { matchesAny } from '../../lib/index.ts'
+import { matchesAny, matchesTool, slugOf, splitToolName, type ToolPattern } from '../../lib/index.ts'
 import { type Access, isWithin, resolvePath } from '../accesses.ts'
 import { globExpression } from '../tools/index.ts'
 import { type Address, coversAddress, namesAddress } from './address.ts'
@@ -15,6 +14,8 @@ export type SeenCall = {
   readonly tool: string
   /** The tool's MCP server, if it has one. */
   readonly server: string | undefined
+  /** Whose this server is; undefined if it came with another folder than the working folder. */
+  readonly owner: 'own' | 'folder' | undefined
   readonly accesses: readonly Access[]
   /** The command of a Bash call; `other` if it is not a plain simple command. */
   readonly command: PlainCommand | 'other' | undefined
@@ -34,7 +35,7 @@ const CHANGING = ['Edit', 'Write']
 export function forbids(rule: ParsedRule, call: SeenCall, folders: RuleFolders): boolean {
   const { tool, pattern } = rule
   const accesses = accessesOf(rule, call)
-  if (pattern === undefined) return accesses.length > 0 || namesLoosely(tool, call)
+  if (pattern === undefined) return accesses.length > 0 || namesLoosely(rule, call)
   const { command, address } = call
   if (tool === 'Bash') return typeof command === 'object' && namesCommand(pattern, command)
   if (tool === 'Fetch') return address !== undefined && namesAddress(pattern, address)
@@ -68,7 +69,7 @@ export function forbidsPath(
  * rule for its tool.
  */
 export function isAllowedBy(rules: readonly ParsedRule[], call: SeenCall, folders: RuleFolders): boolean {
-  if (rules.some((rule) => rule.pattern === undefined && names(rule.tool, call))) return true
+  if (rules.some((rule) => rule.pattern === undefined && names(rule, call))) return true
   const { command, address } = call
   const patternsOf = (tool: string) =>
     rules.flatMap((rule) => (rule.tool === tool ? (rule.pattern ?? []) : []))
@@ -119,18 +120,25 @@ function accessesOf({ tool }: ParsedRule, call: SeenCall): readonly Access[] {
   return tool === call.tool ? call.accesses : []
 }
 
-/** Whether a rule's tool pattern matches the call's tool, or is `Read` or `Edit` and covers it. */
-function names(pattern: string, call: SeenCall): boolean {
-  if (call.server === undefined) return matchesAny([pattern], call.tool) || coversTool(pattern, call.tool)
-  if (!matchesAny([pattern], call.tool)) return false
-  // `mcp__a__*` refers to the server `a`, not to one named `a__b`.
-  const [head = ''] = pattern.split('*')
-  const hasServer = /^mcp__.+?__/.test(head)
-  return !hasServer || head.startsWith(mcpName(call.server, ''))
+/** Whether an allow rule matches the call's tool, or is `Read` or `Edit` and covers it. */
+function names({ tool, tools, isOfFolder }: ParsedRule, call: SeenCall): boolean {
+  if (call.server === undefined) return matchesAny([tool], call.tool) || coversTool(tool, call.tool)
+  const isCovered = call.owner === (isOfFolder ? 'folder' : 'own')
+  return isCovered && tools !== undefined && matchesTool(tools, nameParts(call.server, call.tool))
 }
 
-function namesLoosely(pattern: string, call: SeenCall): boolean {
-  return matchesAny([pattern.toLowerCase()], call.tool.toLowerCase()) || coversTool(pattern, call.tool)
+/** Whether a rule that denies or asks matches; letters match in any case, and servers whoever brought them. */
+function namesLoosely({ tool, tools }: ParsedRule, call: SeenCall): boolean {
+  const [wanted, name] = [tool.toLowerCase(), call.tool.toLowerCase()]
+  if (call.server === undefined) return matchesAny([wanted], name) || coversTool(tool, call.tool)
+  return (
+    tools !== undefined &&
+    matchesTool({ ...tools, tool: tools.tool.toLowerCase() }, nameParts(call.server, name))
+  )
+}
+
+function nameParts(server: string, tool: string): ToolPattern {
+  return splitToolName(tool) ?? { server: slugOf(server), tool }
 }
 
 /** Returns paths that no file has, to test whether a pattern matches everything below a folder. */

@@ -8,7 +8,7 @@ import { shellPath } from '../tools/index.ts'
 import type { PermissionCheck, PermissionRequest, PermissionVerdict, ScriptPlan } from '../types.ts'
 import { readAddress } from './address.ts'
 import { forbids, forbidsPath, isAllowedBy, mayForbid, type RuleFolders, type SeenCall } from './match.ts'
-import { type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
+import { OWN_TOOLS, type ParsedRule, type PermissionRule, parseRule, type RuleScope } from './rules.ts'
 import { readPlain } from './shell.ts'
 import { suggestedRules } from './suggest.ts'
 
@@ -23,7 +23,7 @@ export type PermissionQuestion = Omit<PermissionRequest, 'isHarmless'> & {
 }
 
 /** Allow once, allow by the suggested rules in a scope, or refuse, optionally with a reason. */
-export type PermissionAnswer = 'once' | RuleScope | 'no' | { readonly refusal: string }
+export type PermissionAnswer = 'once' | Exclude<RuleScope, 'folder'> | 'no' | { readonly refusal: string }
 
 /** Options of `createPermissions`. */
 export type PermissionsOptions = {
@@ -35,6 +35,8 @@ export type PermissionsOptions = {
   readonly shell?: string
   /** The rules to start with; throws for an invalid one. Default: none. */
   readonly rules?: readonly PermissionRule[]
+  /** Names of the host's own tools, which rules may name besides the agent's. Default: none. */
+  readonly tools?: readonly string[]
   /** Asks a person. Without it, only harmless calls and those allowed by rules run. */
   readonly ask?: (question: PermissionQuestion) => Promise<PermissionAnswer>
   /** Persists rules whose scope outlives the session. */
@@ -76,9 +78,11 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     directory: real(resolve(options.directory)),
     home: real(options.home ?? homedir()),
   }
-  let rules: readonly ParsedRule[] = (options.rules ?? []).map(parseRule)
+  const ownTools = new Set([...OWN_TOOLS, ...(options.tools ?? [])])
+  const parse = (rule: PermissionRule) => parseRule(rule, ownTools)
+  let rules: readonly ParsedRule[] = (options.rules ?? []).map(parse)
   const add = (rule: PermissionRule) => {
-    const parsed = parseRule(rule)
+    const parsed = parse(rule)
     if (!rules.some((one) => isSame(one, parsed))) rules = [...rules, parsed]
   }
   const judge = (call: SeenCall, isHarmless: boolean) => judgeBy(rules, call, folders, isHarmless)
@@ -89,10 +93,17 @@ export function createPermissions(options: PermissionsOptions): Permissions {
       hiding.some((rule) => forbidsPath(rule, { path, requestedPath: path, isRecursive: false }, folders))
     return { isHidden }
   }
+  /** The suggested rules, if they actually allow the call. */
+  const workingRules = (call: SeenCall): readonly string[] => {
+    const suggested = suggestedRules(call, folders)
+    const parsed = suggested.map((rule) => parse({ effect: 'allow', rule, scope: 'session' }))
+    return isAllowedBy(parsed, call, folders) ? suggested : []
+  }
   /** The tools that each script may call without asking again. */
   const approved = new WeakMap<ScriptPlan, Set<string>>()
   const permission = async (request: PermissionRequest): Promise<PermissionVerdict> => {
-    const call = await seen(request, options.directory, shell)
+    const call = await seen(request, options.directory, { program: shell, folders })
+    if (call.server === undefined) ownTools.add(call.tool)
     const judged = judge(call, request.isHarmless)
     if (judged.effect === 'allow') return allowed(call)
     if (judged.effect === 'deny') return refusedBy(judged.rule, call)
@@ -101,10 +112,11 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     const isPlanned = () =>
       script !== undefined && server !== undefined && approved.get(script)?.has(call.tool) === true
     if (judged.rule === undefined && isPlanned()) return allowed(call)
-    const suggested = judged.rule ? [] : workingRules(call, folders)
+    const suggested = judged.rule ? [] : workingRules(call)
     const question: PermissionQuestion = {
       call: request.call,
       server: request.server,
+      folder: request.folder,
       agent: request.agent,
       signal: request.signal,
       accesses: call.accesses,
@@ -123,7 +135,9 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     if (answer === 'once' && judged.rule === undefined && question.script)
       approved.set(question.script, new Set(approved.get(question.script)).add(call.tool))
     if (answer !== 'once') {
-      const wanted = suggested.map((rule) => ({ effect: 'allow', rule, scope: answer }) as const)
+      // A folder's server is there in its folder alone.
+      const scope = call.owner === 'folder' && answer === 'user' ? 'project' : answer
+      const wanted = suggested.map((rule) => ({ effect: 'allow', rule, scope }) as const)
       for (const rule of wanted) add(rule)
       if (answer !== 'session') await save(wanted)
     }
@@ -177,19 +191,24 @@ function judgeBy(
   return isAllowed ? { effect: 'allow' } : { effect: 'ask', rule: undefined }
 }
 
-/** The refusal for the model. Does not quote project rules, which are untrusted text. */
+/** The refusal for the model. Does not quote rules of the folder, which are untrusted text. */
 function refusedBy({ effect, rule, scope }: PermissionRule, { tool }: SeenCall): string {
   const whose = scope === 'session' ? 'this session' : 'the user'
   const which =
-    scope === 'project'
+    scope === 'folder'
       ? `a permission rule of this folder (${effect}, about ${tool})`
       : `the permission rule "${effect} ${rule}" of ${whose}`
   return `Refused by ${which}. Do not try to do the same in another way; say what you need it for.`
 }
 
 /** Collects everything about a call that rules check. */
-async function seen(request: PermissionRequest, directory: string, program: string): Promise<SeenCall> {
-  const { call, server, accesses } = request
+async function seen(
+  request: PermissionRequest,
+  directory: string,
+  { program, folders }: { readonly program: string; readonly folders: RuleFolders },
+): Promise<SeenCall> {
+  const { call, server, folder, accesses } = request
+  const owner = folder === undefined ? 'own' : folder === folders.directory ? 'folder' : undefined
   const { command, url } = fieldsOf(call.input)
   const isOwn = (tool: string) => server === undefined && call.name === tool
   const plain = isOwn('Bash') ? (readPlain(textOf(command), program) ?? 'other') : undefined
@@ -197,6 +216,7 @@ async function seen(request: PermissionRequest, directory: string, program: stri
   return {
     tool: call.name,
     server,
+    owner,
     accesses,
     command: plain,
     mentioned: await Promise.all(words.map((word) => accessTo(directory, word, 'read'))),
@@ -208,13 +228,6 @@ async function seen(request: PermissionRequest, directory: string, program: stri
 function fileWords([, ...words]: readonly string[]): string[] {
   const parts = words.flatMap((word) => [word, ...word.split(/[^\w./@%+-]+/)])
   return [...new Set(parts)].filter((word) => word !== '')
-}
-
-/** The suggested rules, if they actually allow the call. */
-function workingRules(call: SeenCall, folders: RuleFolders): readonly string[] {
-  const suggested = suggestedRules(call, folders)
-  const parsed = suggested.map((rule) => parseRule({ effect: 'allow', rule, scope: 'session' }))
-  return isAllowedBy(parsed, call, folders) ? suggested : []
 }
 
 function real(path: string): string {

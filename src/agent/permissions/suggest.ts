@@ -1,6 +1,7 @@
 // Suggests rules that would allow a call, for users who do not want to be asked again.
 import { dirname } from 'node:path'
 import { type RuleFolders, type SeenCall, shortPath } from './match.ts'
+import { OF_FOLDER } from './rules.ts'
 import type { PlainCommand } from './shell.ts'
 
 const MAX_PATTERN_LENGTH = 200
@@ -10,7 +11,7 @@ const MAX_PATTERN_LENGTH = 200
  * the tool. Empty if no rule can allow it, so that it can only be allowed once.
  */
 export function suggestedRules(call: SeenCall, folders: RuleFolders): readonly string[] {
-  if (call.server !== undefined) return [call.tool]
+  if (call.server !== undefined) return call.owner === 'folder' ? [OF_FOLDER + call.tool] : [call.tool]
   if (call.command) return call.command === 'other' ? [] : commandRules(call.command)
   if (call.address)
     return /^https?:\/\/[^/]+\//.exec(call.address.text)?.map((origin) => `Fetch(${origin}*)`) ?? []

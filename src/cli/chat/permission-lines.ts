@@ -8,7 +8,12 @@ const USAGE =
   'To change: /permissions allow Bash(git status*) · deny Read(.env) · ask mcp__github__* · remove <rule>; add "project" or "user" in front of the rule to save it.'
 const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 const SCOPES: readonly RuleScope[] = ['session', 'project', 'user']
-const WHERE = { session: 'in this session', project: 'in this folder', user: 'everywhere' }
+const WHERE = {
+  session: 'in this session',
+  project: 'in this folder',
+  user: 'everywhere',
+  folder: 'from a file of this folder',
+}
 
 /** Runs the command and returns its output. */
 export async function permissionLines(words: string, { permissions }: AgentSession): Promise<OutputLine[]> {
@@ -40,7 +45,7 @@ function ruleIn(effect: RuleEffect, words: string): PermissionRule {
 async function removed(rule: string, { forget }: AgentSession['permissions']): Promise<OutputLine[]> {
   const gone: string[] = []
   for (const effect of EFFECTS)
-    for (const scope of SCOPES)
+    for (const scope of [...SCOPES, 'folder'] as const)
       if (await forget({ effect, rule, scope })) gone.push(`${effect} ${rule} ${WHERE[scope]}`)
   if (gone.length === 0) return [`No such rule: ${rule}. /permissions lists all rules.`]
   return gone.map((one) => `Removed: ${one}.`)

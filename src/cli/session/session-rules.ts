@@ -9,8 +9,7 @@ import {
 } from '../../agent/index.ts'
 import { parseRule, READ_ONLY } from '../../agent/permissions/index.ts'
 import type { Shelf } from '../../core/index.ts'
-import { mcpName } from '../../core/tools/index.ts'
-import { matchesAny } from '../../lib/index.ts'
+import { MCP_PREFIX, matchesAny, matchesServer, matchesTool, splitToolName } from '../../lib/index.ts'
 import type { LocalMachine } from '../../mcp/config/index.ts'
 import type { McpHost } from '../../mcp/index.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from '../command.ts'
@@ -86,14 +85,17 @@ export async function openPermissions(options: OpenPermissionsOptions): Promise<
     ...permissions,
     async keep(rule) {
       permissions.add(rule)
-      if (rule.scope !== 'session') await own.add([rule])
+      if (isStored(rule)) await own.add([rule])
     },
     async forget(rule) {
-      const wasKept = rule.scope !== 'session' && (await own.remove(rule))
+      const wasKept = isStored(rule) && (await own.remove(rule))
       return permissions.remove(rule) || wasKept
     },
   }
 }
+
+/** Whether a rule belongs to the user's own file. */
+const isStored = ({ scope }: PermissionRule) => scope === 'project' || scope === 'user'
 
 /**
  * Returns the refusal for sessions in which nobody can be asked; reports once per tool which rule would have allowed
@@ -125,15 +127,21 @@ export function idlePermissionRules(
 ): string[] {
   const names = shelf.tools().map(({ name }) => name)
   const servers = host.status().map(({ name, state, tools }) => ({
-    prefix: mcpName(name, ''),
+    name,
     isKnown: state === 'connected' || tools.length > 0,
   }))
-  const isIdle = (tool: string) =>
-    !names.some((name) => matchesAny([tool], name)) &&
-    !servers.some(({ prefix, isKnown }) => !isKnown && tool.startsWith(prefix))
-  return rules.map(parseRule).flatMap(({ effect, rule, tool }) => {
-    if (tool.startsWith(READ_ONLY) || !isIdle(tool)) return []
-    const others = tool.includes('*') ? servers.map(({ prefix }) => `${prefix}*`) : []
+  const isIdle = ({ tool, tools }: ReturnType<typeof parseRule>) => {
+    if (names.some((name) => matchesAny([tool], name))) return false
+    if (!tools) return true
+    const parts = names.flatMap((name) => splitToolName(name) ?? [])
+    const isExpected = servers.some(({ name, isKnown }) => !isKnown && matchesServer(tools.server, name))
+    return !isExpected && !parts.some((name) => matchesTool(tools, name))
+  }
+  return rules.flatMap((one) => {
+    const parsed = parseRule(one)
+    if (parsed.rule.startsWith(READ_ONLY) || !isIdle(parsed)) return []
+    const { effect, rule, tool } = parsed
+    const others = tool.includes('*') ? servers.map(({ name }) => `${MCP_PREFIX}${name}__*`) : []
     return [
       `--${effect} "${rule}" matches none of the tools${didYouMean(tool, [...others, ...names]) || '.'}`,
     ]

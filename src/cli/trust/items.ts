@@ -4,8 +4,10 @@ import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { PermissionRule } from '../../agent/index.ts'
 import { isWithin } from '../../agent/index.ts'
+import { parseRule, READ_ONLY } from '../../agent/permissions/index.ts'
 import type { SkillFile } from '../../agent/skills/index.ts'
 import { readSkillText } from '../../agent/skills/index.ts'
+import { matchesServer, slugOf } from '../../lib/index.ts'
 import type { FileEntries, LocalMachine } from '../../mcp/config/index.ts'
 import { describeTransport, keepReferences, readServer } from '../../mcp/config/index.ts'
 
@@ -22,12 +24,17 @@ export type TrustItem = {
 }
 
 /** Describes the enabled servers of a file and its settings. */
-export function configItems(read: FileEntries, file: string, machine: LocalMachine): TrustItem[] {
+export function configItems(
+  read: FileEntries,
+  file: string,
+  machine: LocalMachine,
+  userRules: readonly PermissionRule[],
+): TrustItem[] {
   const servers = read.entries.flatMap((entry): TrustItem[] => {
     const { server } = readServer(entry, read.file, machine, keepReferences)
     if (!server || server.disabled) return []
     const verb = server.transport.kind === 'stdio' ? 'runs' : 'connects to'
-    const effect = `${verb} ${describeTransport(server.transport)}`
+    const effect = `${verb} ${describeTransport(server.transport)}${aboutRules(server.name, userRules)}`
     return [{ kind: 'server', title: server.name, file, effect, text: keysOf(entry.source) }]
   })
   const text = keysOf(read.gateway)
@@ -76,4 +83,16 @@ export function ruleItems(rules: readonly PermissionRule[], file: string): Trust
 /** Returns the hash of a file's content. */
 export function hashOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex')
+}
+
+/** Says which rules of the user do not cover a server of the folder, though they name it. */
+function aboutRules(server: string, userRules: readonly PermissionRule[]): string {
+  const named = userRules
+    .map((rule) => parseRule(rule))
+    .filter(({ effect, rule, tools, isOfFolder }) => {
+      const pattern = rule.startsWith(READ_ONLY) ? rule.slice(READ_ONLY.length) : (tools?.server ?? '*')
+      return effect === 'allow' && !isOfFolder && pattern !== '*' && matchesServer(pattern, slugOf(server))
+    })
+  const rules = named.map(({ rule }) => `allow ${rule}`).join(', ')
+  return rules === '' ? '' : `; your rules for your own server of this name do not cover it: ${rules}`
 }

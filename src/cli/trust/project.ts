@@ -14,7 +14,7 @@ import {
 } from '../../mcp/config/index.ts'
 import type { ConfigProblem } from '../../mcp/index.ts'
 import { readBoundedFile } from '../../node/index.ts'
-import { MAX_RULE_BYTES, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
+import { MAX_RULE_BYTES, openUserRules, PROJECT_RULES, rulesIn } from '../user-files/index.ts'
 import { configItems, hashOf, ruleItems, skillItems, type TrustItem } from './items.ts'
 
 /** The contents of a folder. They are used as read here, whatever happens to the files meanwhile. */
@@ -60,12 +60,19 @@ export async function readProject(machine: LocalMachine, parts: ProjectParts = {
     items.push(...found)
   }
   const configs: ConfigText[] = []
+  // What opens the user's rules reports that they cannot be read.
+  const userRules =
+    given.length > 0
+      ? await openUserRules(machine)
+          .read()
+          .catch(() => [])
+      : []
   for (const file of given) {
     const text = await readText(file, MAX_CONFIG_BYTES, (message) => problems.push({ file, message }))
     if (text === undefined) continue
     const config = { file, text, folder }
     const read = await readEntries(config, machine)
-    const found = configItems(read, below(file), machine)
+    const found = configItems(read, below(file), machine, userRules)
     add(file, text, found)
     if (found.length > 0) configs.push(config)
     else problems.push(...read.problems)
@@ -123,7 +130,7 @@ async function readRules(machine: LocalMachine, notify: (problem: string) => voi
   const file = join(machine.folder, PROJECT_RULES)
   const text = (await readText(file, MAX_RULE_BYTES, (message) => notify(`${file}: ${message}`))) ?? '{}'
   try {
-    const { rules, problems } = rulesIn(fieldsOf(JSON.parse(text)), 'project')
+    const { rules, problems } = rulesIn(fieldsOf(JSON.parse(text)), 'folder')
     for (const problem of problems) notify(`${file}: ${problem}; ignored.`)
     const isForeign = ({ rule }: PermissionRule) => rule.startsWith(READ_ONLY)
     for (const { rule } of rules.filter(isForeign))

@@ -1,7 +1,7 @@
 // Creates what a client sees of the gateway: everything, or what its user has the right to see. Users with the same
 // rights share one view, with one search index.
 
-import type { Shelf } from '../../core/index.ts'
+import type { PoolTool, Shelf } from '../../core/index.ts'
 import { dropOldest } from '../../lib/index.ts'
 import { type Rights, rightsOf, type User } from '../../users/index.ts'
 import type { Addresses } from '../lists/index.ts'
@@ -55,8 +55,8 @@ export function createViews(options: ViewOptions): (user: User | undefined) => C
   function restricted(rights: Rights, { id, shelf, host }: Base): ClientView {
     const hide = {
       server: (name: string) => !rights.seesServer(name),
-      tool: ({ server, original }: { readonly server: string | undefined; readonly original: string }) =>
-        server !== undefined && !rights.seesTool(server, original),
+      tool: ({ server, name }: Pick<PoolTool, 'server' | 'name'>) =>
+        server !== undefined && !rights.seesTool(name),
     }
     const own = shelf.fork({ isSubAgent: false, hide })
     const has = (one: Shelf, name: string) => one.partition().pool.byName.has(name)

@@ -1,6 +1,7 @@
 // Wraps the host for one user: servers and tools that their rights hide do not exist there. Everything that answers a
 // client uses this view, so that no other code needs to check rights.
 import { mcpName, type Shelf } from '../../core/index.ts'
+import { toolNames } from '../../core/tools/index.ts'
 import type { Rights } from '../../users/index.ts'
 import type { HostEvent, ListedTool, McpHost, ServerStatus } from '../types.ts'
 import type { Addresses } from './addresses.ts'
@@ -14,6 +15,7 @@ export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHos
   const statusOf = createStatusView(rights)
   const status = () => host.status().flatMap((one) => (rights.seesServer(one.name) ? [statusOf(one)] : []))
   const isVisible = (name: string) => shelf.partition().pool.byName.has(name)
+  const isOnShelf = createShelfLookup(shelf)
 
   /**
    * Uses a server; rejects as the host does for one that is not configured. The host's own error would name all servers,
@@ -35,8 +37,9 @@ export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHos
     status,
     call: (server, tool, input, options) =>
       using(server, async () => {
-        if (!rights.seesTool(server, tool))
-          throw new Error(`there is no tool named "${mcpName(server, tool, '')}"`)
+        const name = mcpName(server, tool, '')
+        if (!isOnShelf(server, tool) && !rights.seesTool(name))
+          throw new Error(`there is no tool named "${name}"`)
         return host.call(server, tool, input, options)
       }),
     request: (server, method, params, options) =>
@@ -68,6 +71,18 @@ export function visibleAddresses(addresses: Addresses, rights: Rights): Addresse
   }
 }
 
+/** Returns a function that finds tools by their names on their servers. */
+function createShelfLookup(shelf: Shelf): (server: string, tool: string) => boolean {
+  const keys = new WeakMap<object, ReadonlySet<string>>()
+  const keyOf = (server: string | undefined, tool: string) => `${server}/${tool}`
+  return (server, tool) => {
+    const { pool } = shelf.partition()
+    const known = keys.get(pool) ?? new Set(pool.tools.map((one) => keyOf(one.server, one.original)))
+    keys.set(pool, known)
+    return known.has(keyOf(server, tool))
+  }
+}
+
 /** Returns a function that removes the hidden tools from a status. Lists without any stay the same objects. */
 function createStatusView(rights: Rights): (status: ServerStatus) => ServerStatus {
   const lists = new WeakMap<readonly ListedTool[], readonly ListedTool[]>()
@@ -75,7 +90,9 @@ function createStatusView(rights: Rights): (status: ServerStatus) => ServerStatu
   function visible(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
     let shown = lists.get(tools)
     if (!shown) {
-      shown = tools.filter(({ name }) => rights.seesTool(server, name))
+      const own = tools.map(({ name }) => name)
+      const names = toolNames(server, own, '')
+      shown = tools.filter(({ name }) => rights.seesTool(names.get(name) ?? name))
       if (shown.length === tools.length) shown = tools
       lists.set(tools, shown)
     }
@@ -84,7 +101,7 @@ function createStatusView(rights: Rights): (status: ServerStatus) => ServerStatu
 
   return (status) => {
     const { name } = status
-    const sees = (tool: string) => rights.seesTool(name, tool)
+    const sees = (tool: string) => rights.seesTool(mcpName(name, tool, ''))
     return {
       ...status,
       tools: visible(name, status.tools),
@@ -105,6 +122,6 @@ function visibleEvent(
   if (!rights.seesServer(event.server)) return undefined
   if (event.type === 'state' || event.type === 'tools') return { ...event, status: statusOf(event.status) }
   if (event.type !== 'pins' || event.kind !== 'tool') return event
-  const names = event.names.filter((name) => rights.seesTool(event.server, name))
+  const names = event.names.filter((name) => rights.seesTool(mcpName(event.server, name, '')))
   return names.length > 0 || event.names.length === 0 ? { ...event, names } : undefined
 }
