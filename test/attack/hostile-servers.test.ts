@@ -234,11 +234,12 @@ describe('H7 a cloned folder with a server of a name that the user has rules for
     expect(calls).toEqual(['mine/push', 'gh/push', 'gh/push'])
   })
 
-  test('H7 the question says that the rule does not cover it', async () => {
-    const { place } = await cloned(false)
+  test('H7 the question says that the rules do not cover it', async () => {
+    const { place, put } = await cloned(false)
+    put('home/.config/toolshelf/permissions.json', { allow: ['mcp__gh__*', 'readonly:gh', '*', 'Bash'] })
     const { out } = await runHere(place, ['trust', 'show'])
-    expect(out).toContain(
-      'your rule "allow mcp__gh__*" is about your own servers; it does not cover this one',
+    expect(out).toMatch(
+      /server gh \(.*; your rules for your own server of this name do not cover it: allow mcp__gh__\*, allow readonly:gh$/m,
     )
   })
 })
