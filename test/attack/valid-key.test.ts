@@ -24,7 +24,7 @@ describe('the inspector is a door like any other', () => {
       },
     }))
 
-  const hiding = { servers: { deny: ['payroll'] }, tools: { deny: ['mail/mail_raise'] } }
+  const hiding = { servers: { deny: ['payroll'] }, tools: { deny: ['mail__mail_raise'] } }
   const { file, keys } = usersByHand({
     user: {},
     operator: { operator: true },
