@@ -146,7 +146,7 @@ test.each(['payroll__raise', 'mcp__payroll__raise'])(
   async (rule) => {
     const { configs, calls } = await running({ name: 'payroll', tools: ['raise', 'show'] })
     const open = openGateway(configs)
-    const user = { id: 'bob', profile: profileOf({ tools: { allow: [], deny: [rule] } }) }
+    const user = { id: 'bob', uid: 'bob', profile: profileOf({ tools: { allow: [], deny: [rule] } }) }
     const { search, run } = await open.connect({ user })
     await open.host.settled()
     expect(await search('payroll')).not.toContain('payroll__raise')
