@@ -93,12 +93,6 @@ export function createPermissions(options: PermissionsOptions): Permissions {
       hiding.some((rule) => forbidsPath(rule, { path, requestedPath: path, isRecursive: false }, folders))
     return { isHidden }
   }
-  /** The suggested rules, if they actually allow the call. */
-  const workingRules = (call: SeenCall): readonly string[] => {
-    const suggested = suggestedRules(call, folders)
-    const parsed = suggested.map((rule) => parse({ effect: 'allow', rule, scope: 'session' }))
-    return isAllowedBy(parsed, call, folders) ? suggested : []
-  }
   /** The tools that each script may call without asking again. */
   const approved = new WeakMap<ScriptPlan, Set<string>>()
   const permission = async (request: PermissionRequest): Promise<PermissionVerdict> => {
@@ -112,7 +106,7 @@ export function createPermissions(options: PermissionsOptions): Permissions {
     const isPlanned = () =>
       script !== undefined && server !== undefined && approved.get(script)?.has(call.tool) === true
     if (judged.rule === undefined && isPlanned()) return allowed(call)
-    const suggested = judged.rule ? [] : workingRules(call)
+    const suggested = judged.rule ? [] : workingRules(call, folders, parse)
     const question: PermissionQuestion = {
       call: request.call,
       server: request.server,
@@ -228,6 +222,17 @@ async function seen(
 function fileWords([, ...words]: readonly string[]): string[] {
   const parts = words.flatMap((word) => [word, ...word.split(/[^\w./@%+-]+/)])
   return [...new Set(parts)].filter((word) => word !== '')
+}
+
+/** The suggested rules, if they actually allow the call. */
+function workingRules(
+  call: SeenCall,
+  folders: RuleFolders,
+  parse: (rule: PermissionRule) => ParsedRule,
+): readonly string[] {
+  const suggested = suggestedRules(call, folders)
+  const parsed = suggested.map((rule) => parse({ effect: 'allow', rule, scope: 'session' }))
+  return isAllowedBy(parsed, call, folders) ? suggested : []
 }
 
 function real(path: string): string {
