@@ -12,6 +12,7 @@ export {
   callToolsTool,
   checkCall,
   classicRank,
+  createQueue,
   type FindRelated,
   type RelatedItem,
   type ResolvedCall,

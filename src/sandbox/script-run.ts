@@ -2,8 +2,8 @@
 // limit, whatever the worker does.
 import { type EventEmitter, setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { createQueue } from '../core/index.ts'
 import { errorMessage, isFields } from '../lib/index.ts'
-import { createLimiter, type Limiter } from '../node/index.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import type {
   CallForScript,
@@ -69,7 +69,7 @@ class ScriptRun {
   readonly #worker: ScriptWorker
   readonly #calling = new AbortController()
   readonly #records: CallRecord[] = []
-  readonly #limiter: Limiter
+  readonly #queue: ReturnType<typeof createQueue>
   /** Measures the time in which the script may compute. */
   readonly #computing: Stopwatch
   /** Measures the total time, except while a person is asked. */
@@ -81,7 +81,7 @@ class ScriptRun {
     this.#options = options
     // Each call adds a listener, and Node warns about more than ten.
     setMaxListeners(0, this.#calling.signal)
-    this.#limiter = createLimiter(limits.concurrentCalls, limits.totalMs)
+    this.#queue = createQueue(limits.concurrentCalls)
     this.ended = new Promise((resolve) => {
       this.#finish = resolve
     })
@@ -130,9 +130,9 @@ class ScriptRun {
     try {
       const input: unknown = JSON.parse(json)
       if (!isFields(input)) throw new Error('a tool takes one object')
-      const value = await this.#limiter(async () => {
+      const value = await this.#queue(async () => {
         signal.throwIfAborted()
-        // A call that ignores the signal must release its slot, whose timer would keep the process alive.
+        // A call that ignores the signal must not keep the others waiting.
         return Promise.race([call({ path, input }, { signal, askPerson }), aborted(signal)])
       })
       const result = JSON.stringify(value) ?? 'null'

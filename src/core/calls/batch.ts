@@ -84,7 +84,7 @@ export function runBatch<Result>(
   { scopeOf, isReadOnly, run }: BatchSteps<Result>,
 ): Promise<Result[]> {
   const scopes = new Map<string, { lastChange: Promise<unknown>; reads: Promise<unknown>[] }>()
-  const withSlot = slots(CONCURRENT_CALLS)
+  const withSlot = createQueue(CONCURRENT_CALLS)
   const results = calls.map((call, index) => {
     const name = scopeOf(call)
     const scope = scopes.get(name) ?? { lastChange: Promise.resolve(), reads: [] }
@@ -148,7 +148,7 @@ function isJsonLine(text: string): boolean {
 }
 
 /** Returns a function that runs at most `maxRunning` tasks at once; the others wait in order. */
-function slots(maxRunning: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
+export function createQueue(maxRunning: number): <Value>(task: () => Promise<Value>) => Promise<Value> {
   let free = maxRunning
   const waiting: (() => void)[] = []
   return async (task) => {

@@ -14,6 +14,7 @@ export {
   type BatchSteps,
   batchContent,
   callToolsTool,
+  createQueue,
   readBatch,
   runBatch,
 } from './batch.ts'
