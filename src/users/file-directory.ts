@@ -17,6 +17,7 @@ import {
   type UserRecord,
   type UserRecords,
   UsersError,
+  withSubject,
   withUids,
 } from './records.ts'
 import type { Profile } from './types.ts'
@@ -145,9 +146,8 @@ class FileDirectory implements UserDirectory {
 
   async keepSubject(id: string, subject: string): Promise<string | undefined> {
     await this.#edit((file) => {
-      const user = userIn(file, id)
-      if (!user?.token || user.token.subject !== undefined) return undefined
-      return withEntry(file, 'users', id, { ...user, token: { ...user.token, subject } })
+      const user = withSubject(userIn(file, id), subject)
+      return user && withEntry(file, 'users', id, user)
     })
     return (await this.findUser(id))?.token?.subject
   }

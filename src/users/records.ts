@@ -168,6 +168,12 @@ export function changedUser(before: UserRecord | undefined, fields: UserFields):
   return token && isSame ? { ...after, token: { ...before?.token, ...token } } : after
 }
 
+/** Returns a user's record with the subject of their tokens; undefined if they have one already, or no tokens. */
+export function withSubject(user: UserRecord | undefined, subject: string): UserRecord | undefined {
+  if (!user?.token || user.token.subject !== undefined) return undefined
+  return { ...user, token: { ...user.token, subject } }
+}
+
 /** What can be changed of a user; what is left out stays. */
 export type UserFields = Partial<UserRecord> & Pick<UserRecord, 'profile'>
 

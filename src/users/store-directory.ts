@@ -11,6 +11,7 @@ import {
   readUser,
   type UserRecords,
   UsersError,
+  withSubject,
 } from './records.ts'
 import type { Profile } from './types.ts'
 
@@ -129,11 +130,7 @@ function userAccess({
     saveUser: async (id, fields) =>
       void (await change(USERS, id, readUser, (user) => changedUser(user, fields))),
     async keepSubject(id, subject) {
-      const kept = await change(USERS, id, readUser, (user) =>
-        user?.token && user.token.subject === undefined
-          ? { ...user, token: { ...user.token, subject } }
-          : undefined,
-      )
+      const kept = await change(USERS, id, readUser, (user) => withSubject(user, subject))
       return kept?.token?.subject
     },
   }
