@@ -1,5 +1,4 @@
 // Iterates over all values in a JSON value without recursion: untrusted definitions may be deep, huge or cyclic.
-import type { Fields } from './json.ts'
 
 /** A value inside a JSON value, and where it is. */
 export type JsonNode = {
@@ -10,23 +9,24 @@ export type JsonNode = {
   readonly value: unknown
 }
 
-/**
- * Yields values in reading order, each container before its content; does not descend into those that are `whole`. No two
- * have the same path, so that a diff cannot confuse them.
- */
+/** Yields values in reading order, each container before its content; does not descend into those that are `whole`. */
 export function* walkJson(
   value: unknown,
   path: string,
   isWhole: (value: object) => boolean = () => false,
 ): Generator<JsonNode> {
   const opened = new Set<object>()
-  const open: Opened[] = []
-  for (let place: Place | undefined = new Place(path, value, path); place; place = nextIn(open)) {
-    yield place
-    const inside = place.value
-    if (!isContainer(inside) || opened.has(inside) || isWhole(inside)) continue
-    opened.add(inside)
-    open.push({ place, inside, keys: Array.isArray(inside) ? undefined : Object.keys(inside), at: 0 })
+  const open: Iterator<JsonNode>[] = [[{ path, key: path, value }].values()]
+  for (let last = open.at(-1); last; last = open.at(-1)) {
+    const { value: node, done } = last.next()
+    if (done) {
+      open.pop()
+      continue
+    }
+    yield node
+    if (!isContainer(node.value) || opened.has(node.value) || isWhole(node.value)) continue
+    opened.add(node.value)
+    open.push(nodesIn(node.path, node.value))
   }
 }
 
@@ -35,57 +35,11 @@ export function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** A container whose values from `at` on are still to come. */
-type Opened = {
-  readonly place: Place
-  readonly inside: object
-  /** Undefined for an array. */
-  readonly keys: readonly string[] | undefined
-  at: number
-}
-
-function nextIn(open: Opened[]): Place | undefined {
-  for (let last = open.at(-1); last; last = open.at(-1)) {
-    const { place, inside, keys } = last
-    const index = last.at++
-    const name = keys ? keys[index] : index
-    if (name !== undefined && index < (keys ?? (inside as readonly unknown[])).length)
-      return new Place(keys ? String(name) : '', (inside as Fields)[name], name, place)
-    open.pop()
-  }
-  return undefined
-}
-
-/** A value whose path is only written if somebody reads it: there may be millions. */
-class Place implements JsonNode {
-  readonly key: string
-  readonly value: unknown
-  readonly #name: string | number
-  readonly #inside: Place | undefined
-  #path: string | undefined
-
-  constructor(key: string, value: unknown, name: string | number, inside?: Place) {
-    this.key = key
-    this.value = value
-    this.#name = name
-    this.#inside = inside
-    if (!inside) this.#path = key
-  }
-
-  get path(): string {
-    const unwritten: Place[] = []
-    let place: Place = this
-    for (; place.#path === undefined && place.#inside; place = place.#inside) unwritten.push(place)
-    let path = place.#path ?? ''
-    for (const one of unwritten.reverse()) {
-      path += step(one.#name)
-      one.#path = path
-    }
-    return path
-  }
-}
-
-function step(name: string | number): string {
-  if (typeof name === 'number') return `[${name}]`
-  return /^[\w$-]+$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
+/** Yields the values in a container, of which there may be millions. No two have the same path, so that a diff cannot confuse them. */
+function* nodesIn(path: string, inside: object): Generator<JsonNode> {
+  if (Array.isArray(inside))
+    for (const [index, value] of inside.entries()) yield { path: `${path}[${index}]`, key: '', value }
+  else
+    for (const [key, value] of Object.entries(inside))
+      yield { path: /^[\w$-]+$/.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`, key, value }
 }
