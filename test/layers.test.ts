@@ -18,7 +18,7 @@ const LAYERS: Record<string, readonly string[]> = {
   operate: ['lib', 'node', 'store'],
   sandbox: ['lib', 'core', 'node'],
   terminal: ['lib'],
-  otel: ['lib', 'core'],
+  otel: ['lib', 'core', 'node'],
   embed: ['lib', 'node'],
   rankers: ['lib', 'core', 'search', 'embed', 'node', 'validate'],
   mcp: ['lib', 'core', 'node', 'operate', 'sandbox', 'store', 'users'],

@@ -3,6 +3,7 @@
 // the process.
 import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { proxyProblems } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
 import {
   type Command,
@@ -214,6 +215,7 @@ async function runCommand(command: Command, words: readonly string[], terminal: 
       terminal.print(helpFor(command))
       return 0
     }
+    for (const problem of proxyProblems()) terminal.report(`toolshelf ${command.name}: ${problem}`)
     return await command.run(input, terminal)
   } catch (error) {
     if (error instanceof UsageError) {

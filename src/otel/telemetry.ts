@@ -12,6 +12,7 @@ import {
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { BatchSpanProcessor, SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { TraceRecord } from '../core/index.ts'
+import { agentFor } from '../node/index.ts'
 import { createMetricsReader } from './metrics.ts'
 import { samplerIn } from './sampler.ts'
 import { createSpansReader, type NextIds } from './spans.ts'
@@ -55,7 +56,11 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
       resource,
       sampler,
       idGenerator: { generateTraceId: () => ids.traceId, generateSpanId: () => ids.spanId },
-      spanProcessors: [new BatchSpanProcessor({ exporter: watch.exporter(new OTLPTraceExporter()) })],
+      spanProcessors: [
+        new BatchSpanProcessor({
+          exporter: watch.exporter(new OTLPTraceExporter({ httpAgentOptions: agentFor })),
+        }),
+      ],
     })
     const hasContent = environment.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT === 'true'
     readers.push(
@@ -67,7 +72,7 @@ export function openTelemetry({ version, environment, redact, notify }: Telemetr
     const interval = Number(environment.OTEL_METRIC_EXPORT_INTERVAL ?? METRICS_INTERVAL_MS)
     const exportIntervalMillis = interval > 0 ? interval : METRICS_INTERVAL_MS
     const reader = new PeriodicExportingMetricReader({
-      exporter: watch.exporter(new OTLPMetricExporter()),
+      exporter: watch.exporter(new OTLPMetricExporter({ httpAgentOptions: agentFor })),
       exportIntervalMillis,
       exportTimeoutMillis: Math.min(exportIntervalMillis, 30_000),
     })

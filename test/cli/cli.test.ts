@@ -96,7 +96,7 @@ describe('toolshelf search', () => {
       /client\.json starts Toolshelf; its servers are in .*toolshelf\.json\. Leave out --config\.$/,
     )
     const apart = file('apart.json', [entry('mcp', '--config', '/x/cursor.json')])
-    for (const command of [['search', 'x'], ['doctor'], ['mcp']]) {
+    for (const command of [['search', 'x'], ['doctor']]) {
       const { told } = await cli(...command, '--config', apart)
       expect(told).toContain('its servers are in /x/cursor.json. Pass --config /x/cursor.json instead.')
     }

@@ -32,11 +32,14 @@ async function sessions(...words: string[]) {
   const told: string[] = []
   const print = (text: string) => void out.push(text)
   const report = (text: string) => void told.push(text)
-  const code = await runCli(['sessions', '--directory', work, ...words], {
-    print,
-    report,
-    isInteractive: false,
-  })
+  const code = await runCli(
+    ['sessions', ...(words[0] === '--directory' ? [] : ['--directory', work]), ...words],
+    {
+      print,
+      report,
+      isInteractive: false,
+    },
+  )
   return { code, out: out.join('\n'), told: told.join('\n') }
 }
 

@@ -208,6 +208,15 @@ describe('what it refuses', () => {
 })
 
 describe('without servers', () => {
+  it('a file that starts Toolshelf alone: it says where the servers are', async () => {
+    const folder = temporaryFolder()
+    const entry = { command: 'toolshelf', args: ['mcp', '--config', '/x/cursor.json'] }
+    const config = join(folder, 'client.json')
+    writeFileSync(config, JSON.stringify({ mcpServers: { toolshelf: entry } }))
+    const { told } = await startMcpHere({ folder, environment: { HOME: folder } }, ['--config', config])
+    expect(told()).toContain('its servers are in /x/cursor.json. Pass --config /x/cursor.json instead.')
+  })
+
   it('what a file is called cannot steer the terminal', async () => {
     const folder = temporaryFolder()
     const { told } = await startMcpHere({ folder, environment: { HOME: folder } }, [

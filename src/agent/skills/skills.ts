@@ -1,6 +1,7 @@
 // Manages the skills of one conversation: offers with each message, and the tools DiscoverSkills and Skill (U2, U3).
 // Implements U2.
 import type { FindRelated, Message, Rank, Shelf } from '../../core/index.ts'
+import { proxiedFetch } from '../../node/index.ts'
 import { rankers } from '../../rankers/index.ts'
 import { createRelatedSearch } from '../../search/index.ts'
 import type { AgentTool } from '../types.ts'
@@ -15,7 +16,7 @@ import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 export type SkillsOptions = {
   /** URL of a remote skill index. Default: none. */
   readonly indexUrl?: URL | string
-  /** Fetches the remote index. Default: the global `fetch`. */
+  /** Fetches the remote index. Default: `fetch`, through the proxy that the environment names. */
   readonly fetch?: typeof fetch
   /** Receives problems, such as an index that cannot be fetched. */
   readonly notify?: Notify
@@ -69,7 +70,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   const remote =
     options.indexUrl === undefined
       ? undefined
-      : remoteSkills(options.indexUrl, options.fetch ?? fetch, notify)
+      : remoteSkills(options.indexUrl, options.fetch ?? proxiedFetch, notify)
   const known = () => own
   const complete = async () => {
     const found = (await remote?.()) ?? []

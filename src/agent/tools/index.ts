@@ -1,6 +1,7 @@
 // The agent's built-in tools. Rarely needed ones are deferred until the model searches for them.
 import { resolve } from 'node:path'
 import { type CallKind, describeReads, describeSearches } from '../../core/index.ts'
+import { proxiedFetch } from '../../node/index.ts'
 import type { AgentTool } from '../types.ts'
 import { bashTool } from './bash.ts'
 import { fetchTool } from './fetch.ts'
@@ -26,7 +27,7 @@ export type BuiltInOptions = {
  * const agent = createAgent({ client, model, shelf, tools: createBuiltInTools({ directory: process.cwd() }) })
  */
 export function createBuiltInTools(options: BuiltInOptions): AgentTool[] {
-  const { fetch: get = fetch, environment = process.env } = options
+  const { fetch: get = proxiedFetch, environment = process.env } = options
   const directory = resolve(options.directory)
   const files = createFiles(directory)
   return [

@@ -3,6 +3,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { createMessagesGateway, createMessagesMetrics, serveMessagesGateway } from '../../messages/index.ts'
 import type { ModelScript } from '../../messages/upstream/index.ts'
 import { createScriptUpstream } from '../../messages/upstream/index.ts'
+import { proxiedFetch } from '../../node/index.ts'
 import { rankers } from '../../rankers/index.ts'
 import { CommandError, type Input, type Option, UsageError, urlIn } from '../command.ts'
 import { readScriptNamed } from '../script-option.ts'
@@ -55,6 +56,7 @@ export async function openClient(
     ...(authToken ? { apiKey: null, authToken } : { apiKey: apiKey || 'none' }),
     ...(baseURL ? { baseURL } : {}),
     maxRetries: 0,
+    fetch: proxiedFetch,
     // We report errors ourselves: the SDK would print the API's response to the terminal unfiltered.
     logLevel: (environment.ANTHROPIC_LOG as 'debug' | undefined) ?? 'off',
   })

@@ -142,7 +142,7 @@ export const briefFetch: typeof fetch = (input, init) => {
  * @internal
  */
 export function describeOAuthError(error: unknown, stored?: Credentials): string {
-  const { message, cause } = error as { message?: string; cause?: { code?: string } }
+  const { message, cause } = error as { message?: string; cause?: { code?: string; message?: string } }
   const { tokens, client } = stored ?? {}
   const secrets = [
     tokens?.access_token,
@@ -150,7 +150,8 @@ export function describeOAuthError(error: unknown, stored?: Credentials): string
     tokens?.id_token,
     client?.client_secret,
   ].flatMap((secret) => secret ?? [])
-  const text = (message === 'fetch failed' ? cause?.code : undefined) ?? message ?? String(error)
+  const text =
+    (message === 'fetch failed' ? (cause?.code ?? cause?.message) : undefined) ?? message ?? String(error)
   return oneLine(
     replaceLiterals(text, secrets, () => '[hidden]'),
     400,

@@ -2,6 +2,7 @@
 // reconnecting streams.
 // Implements H6.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { proxiedFetch } from '../../node/index.ts'
 import { createBudget } from './throttle.ts'
 
 /** The clock; replaceable in tests. */
@@ -22,7 +23,7 @@ export function boundedFetch(maxBytes: number, clock: FetchClock = realClock): t
   return async (input, init) => {
     const pause = isStream(init) ? pauseOf() : 0
     if (pause > 0) await clock.sleep(pause, init?.signal ?? undefined)
-    const response = await fetch(input, init)
+    const response = await proxiedFetch(input, init)
     if (!response.body) return response
     const isEvents = response.headers.get('content-type')?.includes('text/event-stream') ?? false
     const { status, statusText, headers } = response

@@ -1,7 +1,8 @@
-// The HTTP client for upstreams: keeps connections alive, follows no redirects, streams responses.
-import { type IncomingMessage, Agent as PlainAgent, request as plain, type RequestOptions } from 'node:http'
-import { Agent as SecureAgent, request as secure } from 'node:https'
+// The HTTP client for upstreams: keeps connections alive, uses proxies, follows no redirects, streams responses.
+import { type IncomingMessage, request as plain, type RequestOptions } from 'node:http'
+import { request as secure } from 'node:https'
 import type { Writable } from 'node:stream'
+import { agentFor, nameProxy } from '../../node/index.ts'
 import type { Headers, HttpAnswer } from '../types.ts'
 
 /** A request to an upstream. */
@@ -29,18 +30,13 @@ export type Flow = {
 /** Thrown if the upstream could not be reached, or its response could not be read. */
 export class UpstreamError extends Error {}
 
-const agents = {
-  'http:': new PlainAgent({ keepAlive: true, maxSockets: 4096 }),
-  'https:': new SecureAgent({ keepAlive: true, maxSockets: 4096 }),
-}
-
 /** Sends a request and resolves with the response once its headers have arrived. */
 export function openRequest(url: URL, request: Outgoing): Promise<IncomingMessage> {
   const { method, headers, body, signal } = request
   const options: RequestOptions = {
     method,
     headers: { ...headers, ...lengthOf(body) },
-    agent: agents[url.protocol as keyof typeof agents],
+    agent: agentFor(url.protocol),
   }
   return new Promise((resolve, reject) => {
     let isAnswered = false
@@ -185,7 +181,8 @@ function pick(headers: IncomingMessage['headers'], isPicked: (name: string) => b
 }
 
 function unreachable(url: URL, error: NodeJS.ErrnoException): UpstreamError {
-  const why = error.code ?? error.message
+  const named = nameProxy(url, error)
+  const why = named === error ? (error.code ?? error.message) : (named as Error).message
   return new UpstreamError(
     `the upstream ${url.origin} cannot be reached (${why}). Check that it is running and that its URL is right.`,
     { cause: error },

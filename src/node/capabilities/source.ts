@@ -2,6 +2,7 @@
 // Implements G3.
 import { readFile } from 'node:fs/promises'
 import type { Shelf } from '../../core/index.ts'
+import { proxiedFetch } from '../proxied-fetch.ts'
 
 const MAX_BYTES = 1_000_000
 
@@ -11,7 +12,10 @@ export function capabilitiesFromFile(path: string): () => Promise<unknown> {
 }
 
 /** Loads a capability table as JSON from a URL, within 10 seconds and 1 MB. */
-export function capabilitiesFromUrl(url: string, fetchUrl: typeof fetch = fetch): () => Promise<unknown> {
+export function capabilitiesFromUrl(
+  url: string,
+  fetchUrl: typeof fetch = proxiedFetch,
+): () => Promise<unknown> {
   return async () => {
     const response = await fetchUrl(url, { signal: AbortSignal.timeout(10_000) })
     if (!response.ok) throw new Error(`${url} answered ${response.status}`)

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { bindMethods, dropOldest } from '../../lib/index.ts'
+import { proxiedFetch } from '../../node/index.ts'
 import { failed } from '../authenticator.ts'
 import type { NamedUser, People, PersonOfToken } from '../people.ts'
 import { type AccessRefusal, type Authenticator, isRefusal, type Profile, type User } from '../types.ts'
@@ -17,7 +18,7 @@ export type TokenAccessOptions = OAuthSettings & {
   readonly profileNamed: (name: string) => Promise<Profile | undefined>
   /** The users whom the operator named; the others are known by issuer and subject. */
   readonly people?: People | undefined
-  /** Replaces the global `fetch`. */
+  /** Default: `fetch`, through the proxy that the environment names. */
   readonly fetch?: typeof fetch
   /** The clock in milliseconds; replaceable in tests. */
   readonly now?: () => number
@@ -75,7 +76,7 @@ class OAuthAccess implements TokenAccess {
     this.#options = options
     this.#now = now
     this.#scopes = Object.keys(options.scopes ?? {})
-    const checked = { issuers, now, notify, fetch: options.fetch ?? fetch }
+    const checked = { issuers, now, notify, fetch: options.fetch ?? proxiedFetch }
     this.#check = createTokenCheck({ ...checked, audience: () => audience ?? this.#resource() })
   }
 

@@ -134,7 +134,8 @@ async function fetchJson(address: string, fetch: typeof globalThis.fetch): Promi
     redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((error: Error) => {
-    throw new Error(`${address}: ${(error.cause as { code?: string } | undefined)?.code ?? error.message}`)
+    const { code, message = error.message } = (error.cause ?? {}) as NodeJS.ErrnoException
+    throw new Error(`${address}: ${code ?? message}`)
   })
   if (!response.ok) {
     await response.body?.cancel()
