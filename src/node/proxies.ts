@@ -3,7 +3,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /** A proxy that the environment names. */
-export type Proxy = {
+export type HttpProxy = {
   readonly url: URL
   /** Its URL without user and password, for messages. */
   readonly name: string
@@ -15,7 +15,7 @@ export type Proxy = {
 export class ProxyError extends Error {}
 
 /** Returns the proxy for a URL; undefined if it is reached directly, as everything on this machine is. */
-export function proxyFor(url: URL, environment: NodeJS.ProcessEnv = process.env): Proxy | undefined {
+export function proxyFor(url: URL, environment: NodeJS.ProcessEnv = process.env): HttpProxy | undefined {
   const settings = settingsIn(environment)
   const proxy = url.protocol === 'https:' ? settings?.https : settings?.http
   return proxy && !isLoopback(url.hostname) && !settings?.isExcepted(url) ? proxy : undefined
@@ -46,8 +46,8 @@ const UNREACHED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|ETIMEDOUT|E(?:HOST|NET)(?:UNREACH|DOWN)|UND_ERR_CONNECT_TIMEOUT)$/
 
 type Settings = {
-  readonly http: Proxy | undefined
-  readonly https: Proxy | undefined
+  readonly http: HttpProxy | undefined
+  readonly https: HttpProxy | undefined
   readonly isExcepted: (url: URL) => boolean
   readonly problems: readonly string[]
 }
@@ -83,7 +83,7 @@ function parseSettings([http = '', https = '', all = '', none = '']: readonly st
   }
 }
 
-function parseProxy(value: string): Proxy | undefined {
+function parseProxy(value: string): HttpProxy | undefined {
   const text = /^[a-z][\w+.-]*:\/\//i.test(value) ? value : `http://${value}`
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined

@@ -5,7 +5,7 @@ import { Agent as SecureAgent, request as secure } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectSecurely } from 'node:tls'
-import { namesProxy, type Proxy, ProxyError, proxyFor } from './proxies.ts'
+import { type HttpProxy, namesProxy, ProxyError, proxyFor } from './proxies.ts'
 
 /** A host and a port. */
 type Target = { readonly host: string; readonly port: number | string }
@@ -26,7 +26,10 @@ class ProxiedPlainAgent extends PlainAgent {
     const proxy = namesProxy() ? proxyFor(urlOf('http:', options)) : undefined
     const hand = (given: AgentRequest) =>
       (PlainAgent.prototype as unknown as HandsRequest).addRequest.call(this, request, given)
-    if (!proxy) return hand(options)
+    if (!proxy) {
+      hand(options)
+      return
+    }
     request.path = `${urlOf('http:', options).origin}${request.path}`
     if (proxy.authorization !== undefined) request.setHeader('proxy-authorization', proxy.authorization)
     hand({ ...options, ...placeOf(proxy), isSecureProxy: proxy.url.protocol === 'https:' } as AgentRequest)
@@ -55,7 +58,7 @@ class ProxiedSecureAgent extends SecureAgent {
   }
 }
 
-function placeOf({ url }: Proxy): { readonly host: string; readonly port: number } {
+function placeOf({ url }: HttpProxy): { readonly host: string; readonly port: number } {
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port }
 }

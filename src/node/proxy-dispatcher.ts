@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import Agent from 'undici/lib/dispatcher/agent.js'
-import { nameProxy, type Proxy, proxyFor } from './proxies.ts'
+import { type HttpProxy, nameProxy, proxyFor } from './proxies.ts'
 import { openTunnel } from './proxy-agents.ts'
 
 const direct = new Agent()
@@ -23,7 +23,11 @@ export const proxyDispatcher = {
 }
 
 /** Asks the proxy for the whole URL, as it is done for plain HTTP: many allow tunnels to port 443 alone. */
-function askedOf(proxy: Proxy, url: URL, options: Dispatcher.DispatchOptions): Dispatcher.DispatchOptions {
+function askedOf(
+  proxy: HttpProxy,
+  url: URL,
+  options: Dispatcher.DispatchOptions,
+): Dispatcher.DispatchOptions {
   const { headers } = options
   const given = Array.isArray(headers) ? (headers as string[]) : Object.entries(headers ?? {}).flat(2)
   const names = new Set(given.filter((_, index) => index % 2 === 0).map((name) => String(name).toLowerCase()))
