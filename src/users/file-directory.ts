@@ -4,23 +4,16 @@ import { randomBytes } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
+import { bindMethods, errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
 import { lockFile, readBoundedFile } from '../node/index.ts'
-import { createChangeListeners, type UserDirectory } from './directory.ts'
-import type { KeyRecord } from './keys.ts'
 import {
-  changedUser,
-  profileJson,
-  readUser,
-  readUserRecords,
-  type UserFields,
-  type UserRecord,
-  type UserRecords,
-  UsersError,
-  withSubject,
-  withUids,
-} from './records.ts'
-import type { Profile } from './types.ts'
+  createChangeListeners,
+  createDirectory,
+  type RecordPart,
+  type RecordPlace,
+  type UserDirectory,
+} from './directory.ts'
+import { readUserRecords, type UserRecord, type UserRecords, UsersError, withUids } from './records.ts'
 
 /** Options of `openUserFile`. */
 export type UserFileOptions = {
@@ -38,8 +31,6 @@ const MAX_LOCK_MS = 10_000
 /** Milliseconds between two writes of the keys' last uses. */
 const USES_MS = 60_000
 
-const EMPTY = readUserRecords({})
-
 /**
  * Opens `users.json`. Rejects with a `UsersError` if it cannot be read or is invalid.
  *
@@ -47,9 +38,9 @@ const EMPTY = readUserRecords({})
  * const directory = await openUserFile('users.json')
  */
 export async function openUserFile(path: string, options: UserFileOptions = {}): Promise<UserDirectory> {
-  const directory = new FileDirectory(path, options)
-  await directory.open()
-  return directory
+  const file = new UserFile(path, options)
+  await file.open()
+  return createDirectory(bindMethods(file))
 }
 
 /**
@@ -68,14 +59,15 @@ export async function readUserFile(
   }
 }
 
-type Loaded = { readonly stamp: string; readonly records: UserRecords }
+/** The content of the file as it was with this stamp; every user has a `uid`. */
+type Loaded = { readonly stamp: string; readonly file: Fields }
 
-class FileDirectory implements UserDirectory {
+class UserFile implements RecordPlace {
   readonly place: string
   readonly #options: UserFileOptions
   readonly #changes = createChangeListeners()
   readonly #uses = new Map<string, string>()
-  #loaded: Loaded = { stamp: '', records: EMPTY }
+  #loaded: Loaded = { stamp: '', file: {} }
   /** The check in progress, which requests share. */
   #looking: Promise<void> | undefined
   #flushing: Promise<void> = Promise.resolve()
@@ -114,13 +106,26 @@ class FileDirectory implements UserDirectory {
     await this.sync()
   }
 
-  findKey = async (id: string) => this.#loaded.records.keys.get(id)
-  findUser = async (id: string) => this.#loaded.records.users.get(id)
-  users = async () => this.#loaded.records.users
-  findProfile = async (name: string) => this.#loaded.records.profiles.get(name)
-  findOAuth = async () => this.#loaded.records.oauth
-  all = async () => this.#loaded.records
   onChange = this.#changes.add
+
+  async get(part: RecordPart, name: string): Promise<unknown> {
+    return entryIn(this.#loaded.file, part, name)
+  }
+
+  async list(part: RecordPart): Promise<ReadonlyMap<string, unknown>> {
+    return new Map(Object.entries(fieldsOf(this.#loaded.file[part])))
+  }
+
+  async change(part: RecordPart, name: string, next: (before: unknown) => unknown): Promise<boolean> {
+    const { isChanged } = await this.#write((file) => {
+      const after = next(entryIn(file, part, name))
+      return after === undefined ? undefined : withEntry(file, part, name, after)
+    }).catch((error: unknown) => {
+      throw unusable(this.place, error)
+    })
+    await this.sync()
+    return isChanged
+  }
 
   async lastUses(): Promise<ReadonlyMap<string, string>> {
     return new Map([...(await readUses(this.#usesPath())), ...this.#uses])
@@ -128,44 +133,6 @@ class FileDirectory implements UserDirectory {
 
   noteUse(keyId: string): void {
     this.#uses.set(keyId, new Date().toISOString())
-  }
-
-  async saveKey(id: string, record: KeyRecord): Promise<void> {
-    await this.#edit((file) => withEntry(file, 'keys', id, record))
-  }
-
-  deleteKey(id: string): Promise<boolean> {
-    return this.#edit((file) =>
-      Object.hasOwn(fieldsOf(file.keys), id) ? withEntry(file, 'keys', id, undefined) : undefined,
-    )
-  }
-
-  async saveUser(id: string, fields: UserFields): Promise<void> {
-    await this.#edit((file) => withEntry(file, 'users', id, changedUser(userIn(file, id), fields)))
-  }
-
-  async keepSubject(id: string, subject: string): Promise<string | undefined> {
-    await this.#edit((file) => {
-      const user = withSubject(userIn(file, id), subject)
-      return user && withEntry(file, 'users', id, user)
-    })
-    return (await this.findUser(id))?.token?.subject
-  }
-
-  deleteUser(id: string): Promise<boolean> {
-    return this.#edit((file) => {
-      if (!Object.hasOwn(fieldsOf(file.users), id)) return undefined
-      const others = Object.entries(fieldsOf(file.keys)).filter(([, key]) => fieldsOf(key).user !== id)
-      return { ...withEntry(file, 'users', id, undefined), keys: Object.fromEntries(others) }
-    })
-  }
-
-  async saveProfile(profile: Profile): Promise<void> {
-    await this.#edit((file) => withEntry(file, 'profiles', profile.name, profileJson(profile)))
-  }
-
-  async saveOAuth(section: unknown): Promise<void> {
-    await this.#edit((file) => ({ ...file, oauth: section }))
   }
 
   async close(): Promise<void> {
@@ -180,8 +147,7 @@ class FileDirectory implements UserDirectory {
     const stamp = await stampOf(this.place).catch((error: Error) => `unreadable: ${error.message}`)
     if (stamp === this.#loaded.stamp) return
     try {
-      const { records, ...read } = await this.#read(stamp)
-      this.#loaded = { ...read, records: kept(this.#loaded.records, records) }
+      this.#loaded = await this.#read(stamp)
     } catch (error) {
       this.#loaded = { ...this.#loaded, stamp }
       const message = unusable(this.place, error).message
@@ -195,8 +161,8 @@ class FileDirectory implements UserDirectory {
   async #read(stamp: string): Promise<Loaded> {
     const file = parse((await readBoundedFile(this.place, MAX_BYTES)).toString('utf8')) as Fields
     const filled = withUids(file)
-    const records = readUserRecords(filled)
-    if (filled === file) return { stamp, records }
+    readUserRecords(filled)
+    if (filled === file) return { stamp, file }
     try {
       return await this.#write((now) => now)
     } catch (error) {
@@ -209,19 +175,10 @@ class FileDirectory implements UserDirectory {
   }
 
   /**
-   * Returns false if there was nothing to change.
+   * Changes the file under its lock. Every user has a `uid` then.
    *
    * @param change - Returns the file's new content; undefined leaves it as it is.
    */
-  async #edit(change: (file: Fields) => Fields | undefined): Promise<boolean> {
-    const { isChanged } = await this.#write(change).catch((error: unknown) => {
-      throw unusable(this.place, error)
-    })
-    await this.sync()
-    return isChanged
-  }
-
-  /** Changes the file under its lock. Every user has a `uid` then. */
   async #write(
     change: (file: Fields) => Fields | undefined,
   ): Promise<Loaded & { readonly isChanged: boolean }> {
@@ -236,12 +193,12 @@ class FileDirectory implements UserDirectory {
       const file = parse(text.toString()) as Fields
       const filled = withUids(file)
       const changed = change(filled)
-      const next = withUids(changed ?? filled)
-      const records = readUserRecords(next)
-      if (next === file) return { stamp: '', records, isChanged: false }
+      const next = changed ?? filled
+      readUserRecords(next)
+      if (next === file) return { stamp: '', file, isChanged: false }
       const { mode } = await stat(path).catch(() => ({ mode: 0o600 }))
       await writeWhole(path, `${JSON.stringify(next, null, 2)}\n`, mode & 0o777)
-      return { stamp: await stampOf(path), records, isChanged: changed !== undefined }
+      return { stamp: await stampOf(path), file: next, isChanged: changed !== undefined }
     } finally {
       await unlock()
     }
@@ -260,9 +217,9 @@ class FileDirectory implements UserDirectory {
       const path = this.#usesPath()
       const unlock = await lockFile(`${path}.lock`, MAX_LOCK_MS)
       try {
-        const { keys } = this.#loaded.records
+        const keys = fieldsOf(this.#loaded.file.keys)
         const uses = new Map([...(await readUses(path)), ...noted])
-        const known = [...uses].filter(([id]) => keys.has(id))
+        const known = [...uses].filter(([id]) => Object.hasOwn(keys, id))
         await writeWhole(path, `${JSON.stringify(Object.fromEntries(known))}\n`)
       } finally {
         await unlock()
@@ -273,23 +230,16 @@ class FileDirectory implements UserDirectory {
   }
 }
 
-/** Keeps the objects of profiles that did not change, so that values derived from them can be reused. */
-function kept(before: UserRecords, after: UserRecords): UserRecords {
-  const profiles = [...after.profiles].map(([name, profile]): [string, Profile] => {
-    const known = before.profiles.get(name)
-    return [name, known && JSON.stringify(known) === JSON.stringify(profile) ? known : profile]
-  })
-  return { ...after, profiles: new Map(profiles) }
+function entryIn(file: Fields, part: RecordPart, name: string): unknown {
+  const entries = fieldsOf(file[part])
+  return part === 'oauth' ? file.oauth : Object.hasOwn(entries, name) ? entries[name] : undefined
 }
 
-function userIn(file: Fields, id: string): UserRecord | undefined {
-  const users = fieldsOf(file.users)
-  return Object.hasOwn(users, id) ? readUser(id, users[id]) : undefined
-}
-
-function withEntry(file: Fields, part: string, name: string, value: unknown): Fields {
+/** Returns the file with a changed value; null deletes it. */
+function withEntry(file: Fields, part: RecordPart, name: string, value: unknown): Fields {
+  if (part === 'oauth') return { ...file, oauth: value }
   const { [name]: _, ...others } = fieldsOf(file[part])
-  return { ...file, [part]: value === undefined ? others : { ...others, [name]: value } }
+  return { ...file, [part]: value === null ? others : { ...others, [name]: value } }
 }
 
 async function stampOf(path: string): Promise<string> {
