@@ -5,6 +5,8 @@ import { buildPool } from '../src/core/tools/index.ts'
 import { mcpName } from '../src/entries/core.ts'
 import type { Tool } from '../src/index.ts'
 import { splitToolName } from '../src/lib/index.ts'
+import { type ConfigText, readConfig } from '../src/mcp/config/index.ts'
+import { runs } from './support/runs.ts'
 import { builtIn, exampleTools, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const poolOf = (tools: readonly Tool[]) =>
@@ -150,6 +152,88 @@ describe('H3 clashes', () => {
         }
       }),
     )
+  })
+})
+
+describe('H3 servers of files', () => {
+  const spelled = fc.constantFrom(
+    'gh',
+    'GH',
+    'my.db',
+    'my db',
+    'my_db',
+    '_x',
+    'x',
+    'mcp',
+    'mcp_server',
+    '語',
+    '!',
+    'y'.repeat(31),
+  )
+  const odd = fc
+    .string({ minLength: 1, maxLength: 40, unit: 'binary' })
+    .filter((name) => name.trim() === name)
+  const names = fc.uniqueArray(fc.oneof(spelled, odd), { maxLength: 8 })
+  const fileOf = (file: string, given: readonly string[], folder?: string): ConfigText => {
+    const entries = given.map((name) => [name, { command: `${file} ${name}` }] as const)
+    const text = JSON.stringify({ mcpServers: Object.fromEntries(entries) })
+    return { file, text, ...(folder === undefined ? {} : { folder }) }
+  }
+  /** What is configured → its name. */
+  async function read(...files: ConfigText[]): Promise<Map<string, string>> {
+    const { servers } = await readConfig(files, {})
+    return new Map(
+      servers.map(({ name, original = name, folder }) => [`${folder?.path ?? 'own'} ${original}`, name]),
+    )
+  }
+
+  it('H3 have names that split, unique without case, whatever the order; no folder changes those of the user', async () => {
+    await fc.assert(
+      fc.asyncProperty(names, names, names, async (own, one, two) => {
+        const files = [
+          fileOf('/own.json', own),
+          fileOf('/one/.mcp.json', one, '/one'),
+          fileOf('/two/.mcp.json', two, '/two'),
+        ] as const
+        const all = await read(...files)
+        const slugs = [...all.values()]
+        for (const slug of slugs) expect(slug).toMatch(/^(?!_)(?!.*__)[A-Za-z0-9_-]{1,30}(?<!_)$/)
+        expect(new Set(slugs.map((slug) => slug.toLowerCase())).size).toBe(slugs.length)
+        expect(new Set(slugs).has('mcp')).toBe(false)
+        const turned = await read(
+          fileOf('/two/.mcp.json', two.toReversed(), '/two'),
+          fileOf('/own.json', own.toReversed()),
+          fileOf('/one/.mcp.json', one.toReversed(), '/one'),
+        )
+        expect(turned).toEqual(all)
+        for (const [server, name] of await read(files[0])) expect(all.get(server)).toBe(name)
+      }),
+      { numRuns: runs(50) },
+    )
+  })
+
+  it('H3 the user’s own keeps the name, and the other is told which one it has', async () => {
+    const given = [fileOf('/f/.mcp.json', ['gh'], '/f'), fileOf('/own.json', ['gh'])]
+    const { servers, problems } = await readConfig(given, {})
+    const other = servers.find(({ folder }) => folder)
+    expect(servers.find(({ folder }) => !folder)?.name).toBe('gh')
+    expect(other).toMatchObject({ name: expect.stringMatching(/^gh_[a-z0-9]{8}$/), original: 'gh' })
+    expect(problems).toMatchObject([
+      { file: '/f/.mcp.json', server: 'gh', message: expect.stringContaining(`"${other?.name}"`) },
+    ])
+  })
+
+  it('H3 the same server in both is the user’s', async () => {
+    const same = { mcpServers: { gh: { command: 'x' } } }
+    const text = JSON.stringify(same)
+    const { servers, problems } = await readConfig(
+      [
+        { file: '/own.json', text },
+        { file: '/f/.mcp.json', text, folder: '/f' },
+      ],
+      {},
+    )
+    expect([servers.length, servers[0]?.folder, problems]).toEqual([1, undefined, []])
   })
 })
 

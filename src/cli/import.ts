@@ -11,7 +11,6 @@ import {
   addServers,
   describeTransport,
   type LocalMachine,
-  originalName,
   ownConfigFile,
   readConfig,
   thisMachine,
@@ -132,7 +131,7 @@ async function startable(
   const { servers, problems } = await readConfig([file], machine.environment, machine)
   const started: ServerConfig[] = []
   for (const { name } of added) {
-    const server = servers.find((one) => originalName(one) === name)
+    const server = servers.find((one) => (one.original ?? one.name) === name)
     const problem = problems.findLast((one) => one.server === name)
     const reason = server ? reasonNotToStart(server) : problem ? reasonOf(problem) : 'it cannot be read'
     if (server && reason === undefined) started.push(server)

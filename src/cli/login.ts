@@ -2,13 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { slugOf } from '../lib/index.ts'
-import {
-  type LocalMachine,
-  originalName,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../mcp/config/index.ts'
+import { type LocalMachine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
 import type { StateStore } from '../store/index.ts'
@@ -194,7 +188,7 @@ async function findServer(
 ): Promise<ServerConfig> {
   const own = file ? [file] : userConfigFiles(machine).filter(existsSync)
   const read = await readConfig(own, machine.environment, machine)
-  const isMeant = (server: ServerConfig) => server.name === name || originalName(server) === name
+  const isMeant = (server: ServerConfig) => server.name === name || server.original === name
   const mine = read.servers.find(isMeant)
   if (mine) return mine
   const project = file ? [] : (await open(machine)).configs

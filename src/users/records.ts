@@ -1,16 +1,9 @@
 // Reads stored profiles, users and keys, from `users.json` or as JSON values of a store. Errors name the field, its
 // value and what is expected.
 import { randomBytes } from 'node:crypto'
-import {
-  errorMessage,
-  type Fields,
-  fieldsOf,
-  isFields,
-  quote,
-  readServerPattern,
-  readToolPattern,
-} from '../lib/index.ts'
+import { errorMessage, type Fields, fieldsOf, isFields, quote } from '../lib/index.ts'
 import type { KeyRecord } from './keys.ts'
+import { rightsOf } from './rights.ts'
 import type { AccessRules, Profile, UsageLimits } from './types.ts'
 
 /** A user as stored. */
@@ -97,16 +90,22 @@ export function readProfile(name: string, value: unknown): Profile {
     throw wrong(`${place}.resultBudget`, resultBudget, 'a number of characters; 0 sends every result whole')
   if (operator !== undefined && typeof operator !== 'boolean')
     throw wrong(`${place}.operator`, operator, 'true or false')
-  return {
+  const profile: Profile = {
     name,
-    servers: readRules(`${place}.servers`, servers, readServerPattern),
-    tools: readRules(`${place}.tools`, tools, readToolPattern),
+    servers: readRules(`${place}.servers`, servers),
+    tools: readRules(`${place}.tools`, tools),
     ...(listing === undefined ? {} : { listing: listing as (typeof LISTINGS)[number] }),
     ...(mode === undefined ? {} : { mode: mode as string }),
     ...(resultBudget === undefined ? {} : { resultBudget: resultBudget as number }),
     limits: readLimits(`${place}.limits`, limits),
     ...(operator === true ? { isOperator: true } : {}),
   }
+  try {
+    rightsOf(profile)
+  } catch (error) {
+    throw new UsersError(`${place}: ${errorMessage(error)}`)
+  }
+  return profile
 }
 
 /** Reads one user. */
@@ -284,31 +283,17 @@ export function checkId(place: string, id: string): void {
     )
 }
 
-function readRules(place: string, value: unknown, check: (pattern: string) => unknown): AccessRules {
+function readRules(place: string, value: unknown): AccessRules {
   const { allow, deny } = objectAt(place, value ?? {}, ['allow', 'deny'])
-  return {
-    allow: readPatterns(`${place}.allow`, allow, check),
-    deny: readPatterns(`${place}.deny`, deny, check),
-  }
+  return { allow: readPatterns(`${place}.allow`, allow), deny: readPatterns(`${place}.deny`, deny) }
 }
 
-function readPatterns(
-  place: string,
-  value: unknown = [],
-  check: (pattern: string) => unknown,
-): readonly string[] {
+function readPatterns(place: string, value: unknown = []): readonly string[] {
   const isGood =
     Array.isArray(value) &&
     value.length <= MAX_PATTERNS &&
     value.every((one) => typeof one === 'string' && one.length > 0 && one.length <= MAX_PATTERN_LENGTH)
   if (!isGood) throw wrong(place, value, 'a list of names, in which * stands for anything')
-  for (const pattern of value) {
-    try {
-      check(pattern)
-    } catch (error) {
-      throw new UsersError(`${place}: ${errorMessage(error)}`)
-    }
-  }
   return value
 }
 

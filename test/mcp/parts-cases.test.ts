@@ -414,7 +414,7 @@ describe("the gateway's tables", () => {
         [
           ['a', 'b'],
           ['a', 'b'],
-          ['a__b', 'c'],
+          ['a_b', 'c'],
           ['a', 'b__c'],
           ['A', 'b'],
           ['a', 'B'],

@@ -163,7 +163,7 @@ test.each([
 ])('H3 the pattern %j of tools is refused with what to write', async (pattern, message) => {
   for (const side of ['allow', 'deny'])
     await expect(read('profile', 'p', { tools: { [side]: [pattern] } })).rejects.toThrow(
-      `profiles.p.tools.${side}: ${message.startsWith('"') ? message : ''}`,
+      `profiles.p: ${message.startsWith('"') ? message : ''}`,
     )
   await expect(read('profile', 'p', { tools: { deny: [pattern] } })).rejects.toThrow(message)
 })
@@ -176,7 +176,7 @@ test.each([
   ['_x*', 'x*'],
 ])('H3 the pattern %j of servers is refused; %j can match', async (pattern, right) => {
   await expect(read('profile', 'p', { servers: { deny: [pattern] } })).rejects.toThrow(
-    `profiles.p.servers.deny: "${pattern}" matches no server, because of how servers are named; write "${right}"`,
+    `profiles.p: "${pattern}" matches no server, because of how servers are named; write "${right}"`,
   )
   await expect(read('profile', 'p', { servers: { deny: [right] } })).resolves.toBeDefined()
 })

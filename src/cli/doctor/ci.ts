@@ -12,7 +12,6 @@ import {
   toJunit,
   toSarif,
 } from '../../lint/index.ts'
-import { originalName } from '../../mcp/config/index.ts'
 import type { LintSettings, ListedTool, LoadedConfig, ServerConfig, ServerStatus } from '../../mcp/index.ts'
 import { rankers, whenIndexed } from '../../rankers/index.ts'
 import { printableLine } from '../../terminal/index.ts'
@@ -121,7 +120,7 @@ export async function checkServers(
           instructions,
           failure,
           source: own.source,
-          line: lineOf(originalName(own), texts.get(own.source) ?? ''),
+          line: lineOf(own.original ?? name, texts.get(own.source) ?? ''),
         },
         ...settingsOf(own),
         changed: changed.get(name) ?? [],

@@ -3,7 +3,7 @@
 export { cleanTexts } from './clean-definition.ts'
 export { compactDefinition } from './compact.ts'
 export { fitTools } from './fit.ts'
-export { mcpName, type NamedServer, serverOfName, slugsOf, toolNames } from './names.ts'
+export { listedNames, mcpName, serverOfName, slugsOf } from './names.ts'
 export {
   applyPolicy,
   codingAgentPolicy,

@@ -29,79 +29,49 @@ export function nameApart(
   taken: ReadonlySet<string>,
   fold: (name: string) => string = (name) => name,
 ): string[] {
-  /** Who gets each wish; `CONTESTED` if several wish it and not exactly one of them is spelled so. */
-  const holders = new Map<string, number>()
-  const contested = new Set<string>()
-  wishes.forEach(({ wish }, index) => {
-    const name = fold(wish)
-    if (holders.has(name)) contested.add(name)
-    holders.set(name, index)
-  })
-  for (const name of contested) holders.set(name, CONTESTED)
-  if (contested.size > 0)
-    wishes.forEach(({ wish, isExact }, index) => {
-      const name = fold(wish)
-      if (isExact && contested.has(name))
-        holders.set(name, holders.get(name) === CONTESTED ? index : SEVERAL_EXACT)
-    })
+  const claims = new Map<string, { all: number; exact: number }>()
+  for (const { wish, isExact } of wishes) {
+    const claim = claims.get(fold(wish)) ?? { all: 0, exact: 0 }
+    claim.all++
+    if (isExact) claim.exact++
+    claims.set(fold(wish), claim)
+  }
   const left: number[] = []
-  const names = wishes.map(({ wish }, index) => {
-    const name = fold(wish)
-    if (holders.get(name) !== index || taken.has(name)) left.push(index)
-    return wish
+  const names = wishes.map(({ wish, isExact }, index) => {
+    const claim = claims.get(fold(wish))
+    const isFree = !taken.has(fold(wish)) && (claim?.all === 1 || (isExact && claim?.exact === 1))
+    if (!isFree) left.push(index)
+    return isFree ? wish : ''
   })
   if (left.length === 0) return names
-  const isLeft = new Set(left)
-  const used = new Set([...taken, ...names.filter((_, index) => !isLeft.has(index)).map(fold)])
+  const used = new Set([...taken, ...names.map(fold)])
   const keyAt = (index: number) => wishes[index]?.key ?? ''
   for (const index of left.sort((a, b) => (keyAt(a) < keyAt(b) ? -1 : 1))) {
-    const one = wishes[index]
-    if (!one) continue
-    let name = one.otherName('')
-    for (let salt = '+'; used.has(fold(name)); salt += '+') name = one.otherName(salt)
-    used.add(fold(name))
-    names[index] = name
+    for (let salt = ''; !names[index] || used.has(fold(names[index])); salt += '+')
+      names[index] = wishes[index]?.otherName(salt) ?? ''
+    used.add(fold(names[index] ?? ''))
   }
   return names
 }
 
-const CONTESTED = -1
-const SEVERAL_EXACT = -2
-
-/** A server to name. */
-export type NamedServer = {
-  readonly name: string
-  /** Identifies what brought it; undefined for the user's own. */
-  readonly source?: string | undefined
-}
-
 /**
- * Returns each server's part of its tools' names: unique without case. The user's own servers are named as if there were no
- * others, so that nothing else can take or change their names.
+ * Returns each server's part of its tools' names: unique without case.
  *
+ * @param servers - With what brought them, if not the user.
  * @param taken - Parts that other servers have already.
  */
-export function slugsOf(servers: readonly NamedServer[], taken: Iterable<string> = []): string[] {
+export function slugsOf(
+  servers: readonly { readonly name: string; readonly source?: string | undefined }[],
+  taken: Iterable<string> = [],
+): string[] {
   const fold = (name: string) => name.toLowerCase()
-  const own = servers.filter(({ source }) => source === undefined)
-  const others = servers.filter(({ source }) => source !== undefined)
-  const used = new Set([...taken].map(fold))
-  const first = nameApart(own.map(serverWish), used, fold)
-  const second = nameApart(others.map(serverWish), new Set([...used, ...first.map(fold)]), fold)
-  const names = [...first, ...second]
-  const slugs = new Map([...own, ...others].map((server, index) => [server, names[index]]))
-  return servers.map((server) => slugs.get(server) ?? server.name)
-}
-
-function serverWish({ name, source }: NamedServer): Wish {
-  const wish = slugOf(name)
-  const start = wish.slice(0, MAX_SLUG_LENGTH - HASH_LENGTH).replace(/_$/, '')
-  return {
-    wish,
-    isExact: wish === name,
-    key: JSON.stringify([source ?? null, name]),
-    otherName: (salt) => start + hashOf(source ?? null, name + salt),
-  }
+  const wishes = servers.map(({ name, source = null }): Wish => {
+    const wish = slugOf(name)
+    const start = wish.slice(0, MAX_SLUG_LENGTH - HASH_LENGTH).replace(/_$/, '')
+    const otherName = (salt: string) => start + hashOf(source, name + salt)
+    return { wish, isExact: wish === name, key: JSON.stringify([source, name]), otherName }
+  })
+  return nameApart(wishes, new Set([...taken].map(fold)), fold)
 }
 
 /** Returns the wish of a tool of the server with this slug; the tool's part alone is shortened. */
@@ -125,16 +95,10 @@ export function mcpName(server: string, tool: string, prefix = MCP_PREFIX): stri
   return toolWish(slugOf(server), tool, prefix).wish
 }
 
-/** Returns the names of what a server lists, by their names there. */
-export function toolNames(
-  slug: string,
-  tools: Iterable<string>,
-  prefix = MCP_PREFIX,
-): ReadonlyMap<string, string> {
-  const own = [...new Set(tools)]
-  const wishes = own.map((tool) => toolWish(slug, tool, prefix))
-  const names = nameApart(wishes, new Set())
-  return new Map(own.map((tool, index) => [tool, names[index] ?? tool]))
+/** Returns the names of what servers list, in the order given; each server lists a name once. */
+export function listedNames(listed: readonly { readonly server: string; readonly own: string }[]): string[] {
+  const wishes = listed.map(({ server, own }) => toolWish(server, own, ''))
+  return nameApart(wishes, new Set())
 }
 
 /** Returns the server in `mcp__server__tool`, for tools known only by their full name. */

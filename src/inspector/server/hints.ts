@@ -2,7 +2,7 @@
 // of the file.
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { cut, errorMessage, type Fields } from '../../lib/index.ts'
-import { originalName, readEntries, replaceFile, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
+import { readEntries, replaceFile, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
 import { lockFile } from '../../node/index.ts'
@@ -49,7 +49,7 @@ export async function saveHint(servers: ManagedServers, input: Fields): Promise<
 
 async function withHint(text: string, config: ServerConfig, tool: string, hint: string): Promise<string> {
   const { source } = config
-  const name = originalName(config)
+  const name = config.original ?? config.name
   if (source.endsWith('.toml')) throw new Error('hints are saved in JSON files only')
   const machine = thisMachine()
   const placeIn = async (content: string) => {

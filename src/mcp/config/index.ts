@@ -29,7 +29,7 @@ export { bindWorkspace, expand, variablesIn, withWorkspace } from './references.
 export { idleRules, isAllowed } from './rules.ts'
 export { configProblems, keepReferences, readServer } from './server.ts'
 export { setJsonValue } from './set-json.ts'
-export { nameServers, originalName } from './slugs.ts'
+export { nameServers } from './slugs.ts'
 export { fillUserValues, userValuesIn } from './user-values.ts'
 export {
   addServers,

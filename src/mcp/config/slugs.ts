@@ -4,8 +4,8 @@ import { slugsOf } from '../../core/tools/index.ts'
 import type { ServerConfig } from '../types.ts'
 
 /**
- * Returns the servers with names that no other one has; the names are the same for any order of the servers. Of several with
- * the same name and source, only the first is used.
+ * Returns the servers with names that no other one has. The names are the same for any order of the servers, and the user's
+ * own are named as if there were no others. Of several with the same name and source, only the first is used.
  */
 export function nameServers(servers: readonly ServerConfig[]): ServerConfig[] {
   const seen = new Set<string>()
@@ -13,14 +13,20 @@ export function nameServers(servers: readonly ServerConfig[]): ServerConfig[] {
     const key = JSON.stringify([name, folder?.path])
     return !seen.has(key) && seen.add(key)
   })
-  const slugs = slugsOf(used.map(({ name, folder }) => ({ name, source: folder?.path })))
-  return used.map((server, index) => {
-    const name = slugs[index] ?? server.name
-    return name === server.name ? server : { ...server, name, original: server.original ?? server.name }
+  const own = used.filter(({ folder }) => !folder)
+  const others = used.filter(({ folder }) => folder)
+  const taken = slugsOf(own)
+  const slugs = [
+    ...taken,
+    ...slugsOf(
+      others.map(({ name, folder }) => ({ name, source: folder?.path })),
+      taken,
+    ),
+  ]
+  const named = new Map([...own, ...others].map((server, index) => [server, slugs[index]]))
+  return used.map((server) => {
+    const { name: original } = server
+    const name = named.get(server) ?? original
+    return name === original ? server : { original, ...server, name }
   })
-}
-
-/** Returns a server's name in its file. */
-export function originalName({ name, original = name }: Pick<ServerConfig, 'name' | 'original'>): string {
-  return original
 }

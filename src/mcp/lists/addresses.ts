@@ -1,6 +1,6 @@
 // Makes names and URIs of many servers unique for one client, and translates them back.
 
-import { toolNames } from '../../core/tools/index.ts'
+import { listedNames } from '../../core/tools/index.ts'
 import type { Fields } from '../../lib/index.ts'
 import type { CallOutput } from '../types.ts'
 
@@ -54,29 +54,12 @@ function split(uri: string): { start: string; rest: string } {
 export function nameAll<Item extends { readonly server: string; readonly own: string }>(
   items: readonly Item[],
 ): Map<string, Item> {
-  const named = new Map<string, Item>()
-  for (const [server, entries] of byServer(items)) {
-    const names = toolNames(
-      server,
-      entries.map(({ own }) => own),
-      '',
-    )
-    for (const item of entries) {
-      const name = names.get(item.own) ?? item.own
-      if (!named.has(name)) named.set(name, item)
-    }
-  }
-  return named
-}
-
-function byServer<Item extends { readonly server: string }>(items: readonly Item[]): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>()
-  for (const item of items) {
-    const group = groups.get(item.server)
-    if (group) group.push(item)
-    else groups.set(item.server, [item])
-  }
-  return groups
+  const keyed = new Map(
+    items.map((item) => [JSON.stringify([item.server, item.own]), item] as const).reverse(),
+  )
+  const listed = [...keyed.values()].reverse()
+  const names = listedNames(listed)
+  return new Map(listed.map((item, index) => [names[index] ?? item.own, item]))
 }
 
 /** Rewrites the URIs in a result so that the client can read them through the gateway. */

@@ -1,7 +1,7 @@
 // Wraps the host for one user: servers and tools that their rights hide do not exist there. Everything that answers a
 // client uses this view, so that no other code needs to check rights.
-import { mcpName, type Shelf } from '../../core/index.ts'
-import { toolNames } from '../../core/tools/index.ts'
+import { mcpName, type Pool, type Shelf } from '../../core/index.ts'
+import { listedNames } from '../../core/tools/index.ts'
 import type { Rights } from '../../users/index.ts'
 import type { HostEvent, ListedTool, McpHost, ServerStatus } from '../types.ts'
 import type { Addresses } from './addresses.ts'
@@ -15,7 +15,7 @@ export function visibleHost(host: McpHost, rights: Rights, shelf: Shelf): McpHos
   const statusOf = createStatusView(rights)
   const status = () => host.status().flatMap((one) => (rights.seesServer(one.name) ? [statusOf(one)] : []))
   const isVisible = (name: string) => shelf.partition().pool.byName.has(name)
-  const isOnShelf = createShelfLookup(shelf)
+  const isOnShelf = (server: string, tool: string) => keysIn(shelf.partition().pool).has(`${server}/${tool}`)
 
   /**
    * Uses a server; rejects as the host does for one that is not configured. The host's own error would name all servers,
@@ -71,18 +71,6 @@ export function visibleAddresses(addresses: Addresses, rights: Rights): Addresse
   }
 }
 
-/** Returns a function that finds tools by their names on their servers. */
-function createShelfLookup(shelf: Shelf): (server: string, tool: string) => boolean {
-  const keys = new WeakMap<object, ReadonlySet<string>>()
-  const keyOf = (server: string | undefined, tool: string) => `${server}/${tool}`
-  return (server, tool) => {
-    const { pool } = shelf.partition()
-    const known = keys.get(pool) ?? new Set(pool.tools.map((one) => keyOf(one.server, one.original)))
-    keys.set(pool, known)
-    return known.has(keyOf(server, tool))
-  }
-}
-
 /** Returns a function that removes the hidden tools from a status. Lists without any stay the same objects. */
 function createStatusView(rights: Rights): (status: ServerStatus) => ServerStatus {
   const lists = new WeakMap<readonly ListedTool[], readonly ListedTool[]>()
@@ -90,9 +78,8 @@ function createStatusView(rights: Rights): (status: ServerStatus) => ServerStatu
   function visible(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
     let shown = lists.get(tools)
     if (!shown) {
-      const own = tools.map(({ name }) => name)
-      const names = toolNames(server, own, '')
-      shown = tools.filter(({ name }) => rights.seesTool(names.get(name) ?? name))
+      const names = listedNames(tools.map(({ name: own }) => ({ server, own })))
+      shown = tools.filter((_, index) => rights.seesTool(names[index] ?? ''))
       if (shown.length === tools.length) shown = tools
       lists.set(tools, shown)
     }
@@ -124,4 +111,13 @@ function visibleEvent(
   if (event.type !== 'pins' || event.kind !== 'tool') return event
   const names = event.names.filter((name) => rights.seesTool(mcpName(event.server, name, '')))
   return names.length > 0 || event.names.length === 0 ? { ...event, names } : undefined
+}
+
+const keys = new WeakMap<Pool, ReadonlySet<string>>()
+
+/** Returns the tools by their names on their servers; computed once per pool. */
+function keysIn(pool: Pool): ReadonlySet<string> {
+  const known = keys.get(pool) ?? new Set(pool.tools.map(({ server, original }) => `${server}/${original}`))
+  keys.set(pool, known)
+  return known
 }
