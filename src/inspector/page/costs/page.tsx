@@ -114,7 +114,7 @@ function BudgetSection({
     { text: 'Budget' },
   ]
   return (
-    <Section level={2} title="Budget per server" aside={<span class="hint">max expensive first</span>}>
+    <Section level={2} title="Budget per server" aside={<span class="hint">most expensive first</span>}>
       <DataTable label="Budget per server" head={head}>
         {sorted.map(({ name, tools, tokens, alwaysLoadedTokens, budget }) => (
           <tr key={name}>
