@@ -12,7 +12,12 @@ import {
 
 type Effect = PermissionRule['effect']
 type Rules = readonly (readonly [Effect, string, PermissionRule['scope']?])[]
-type Options = { readonly answer?: PermissionAnswer; readonly server?: string; readonly isHarmless?: boolean }
+type Options = {
+  readonly answer?: PermissionAnswer
+  readonly server?: string
+  readonly folder?: string
+  readonly isHarmless?: boolean
+}
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'toolshelf-permissions-')))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -27,13 +32,15 @@ async function decide(
   rules: Rules,
   name: string,
   input: object,
-  { answer, server, isHarmless = false }: Options = {},
+  { answer, server, folder, isHarmless = false }: Options = {},
 ) {
   const asked: (readonly string[])[] = []
+  const saved: PermissionRule[] = []
   const permissions = createPermissions({
     directory,
     home,
     rules: rules.map(([effect, rule, scope = 'session']) => ({ effect, rule, scope })),
+    save: (added) => void saved.push(...added),
     ...(answer === undefined
       ? {}
       : {
@@ -47,12 +54,13 @@ async function decide(
   const verdict = await permissions.permission({
     call: { id: '1', name, input },
     server,
+    folder,
     signal: new AbortController().signal,
     isHarmless,
     accesses: server === undefined ? ((await tool?.accesses?.(input as never)) ?? []) : [],
     change: async () => undefined,
   })
-  return { verdict, asked }
+  return { verdict, asked, saved }
 }
 
 const bash = (command: string) => ({ command })
@@ -88,14 +96,14 @@ describe('who decides', () => {
       ['ask', 'Bash(npm *)'],
       ['allow', 'Bash'],
     ] as const
-    expect(await decide(rules, 'Bash', bash('npm test'), { answer: 'once' })).toEqual({
+    expect(await decide(rules, 'Bash', bash('npm test'), { answer: 'once' })).toMatchObject({
       verdict: true,
       asked: [[]],
     })
     expect((await decide(rules, 'Bash', bash('npm test'))).verdict).toMatch(
       /^Refused by the permission rule "ask Bash\(npm \*\)" .* Nobody is there to ask\.$/,
     )
-    expect(await decide(rules, 'Bash', bash('git log'), { answer: 'no' })).toEqual({
+    expect(await decide(rules, 'Bash', bash('git log'), { answer: 'no' })).toMatchObject({
       verdict: true,
       asked: [],
     })
@@ -107,7 +115,7 @@ describe('who decides', () => {
     ['no', 'The user does not allow this call. Ask what to do instead.'],
     [{ refusal: 'Later.' }, 'Later.'],
   ])('the answer %j', async (answer, verdict) => {
-    expect(await decide([], 'Bash', bash('ls'), { answer })).toEqual({ verdict, asked: [['Bash(ls)']] })
+    expect(await decide([], 'Bash', bash('ls'), { answer })).toMatchObject({ verdict, asked: [['Bash(ls)']] })
   })
 })
 
@@ -126,6 +134,55 @@ describe("tools of servers are not the agent's own", () => {
       ...(server ? { server } : {}),
     })
     expect(verdict === true).toBe(isAllowed)
+  })
+})
+
+describe('H7 whose servers a rule covers', () => {
+  const isAllowed = async (rules: Rules, folder?: string) => {
+    const more = { server: 'gh', ...(folder === undefined ? {} : { folder }) }
+    return (await decide(rules, 'mcp__gh__push', {}, more)).verdict === true
+  }
+
+  test.each<[string, PermissionRule['scope'], own: boolean, folders: boolean]>([
+    ...(['session', 'project', 'user'] as const).flatMap((scope) =>
+      ['mcp__gh__*', 'gh__push', 'mcp__*', '*'].map(
+        (rule) => [rule, scope, true, false] satisfies [string, typeof scope, boolean, boolean],
+      ),
+    ),
+    ['mcp__gh__*', 'folder', false, true],
+    ['*', 'folder', false, true],
+    ['folder:mcp__gh__*', 'session', false, true],
+    ['folder:gh__push', 'project', false, true],
+    ['folder:*', 'project', false, true],
+  ])('allow %s of the scope %s: own %j, of the folder %j', async (rule, scope, own, folders) => {
+    const rules: Rules = [['allow', rule, scope]]
+    expect([await isAllowed(rules), await isAllowed(rules, directory), await isAllowed(rules, home)]).toEqual(
+      [own, folders, false],
+    )
+  })
+
+  test.each<[string, own: boolean, folders: boolean]>([
+    ['gh__*', false, false],
+    ['folder:gh__*', true, false],
+  ])('deny %s where all is allowed: own %j, of the folder %j', async (rule, own, folders) => {
+    const rules: Rules = [
+      ['deny', rule],
+      ['allow', '*'],
+      ['allow', 'folder:*'],
+    ]
+    expect([await isAllowed(rules), await isAllowed(rules, directory)]).toEqual([own, folders])
+  })
+
+  test('an answer is about the folder’s server, and kept for this folder alone', async () => {
+    const more = { answer: 'user', server: 'gh' } as const
+    const rule = { effect: 'allow', rule: 'mcp__gh__push', scope: 'user' }
+    expect(await decide([], 'mcp__gh__push', {}, more)).toMatchObject({ verdict: true, saved: [rule] })
+    expect(await decide([], 'mcp__gh__push', {}, { ...more, folder: directory })).toMatchObject({
+      verdict: true,
+      asked: [['folder:mcp__gh__push']],
+      saved: [{ ...rule, rule: 'folder:mcp__gh__push', scope: 'project' }],
+    })
+    expect((await decide([], 'mcp__gh__push', {}, { ...more, folder: home })).asked).toEqual([[]])
   })
 })
 

@@ -6,7 +6,7 @@ import { matchesAny, matchesTool, slugOf, splitToolName, type ToolPattern } from
 import { type Access, isWithin, resolvePath } from '../accesses.ts'
 import { globExpression } from '../tools/index.ts'
 import { type Address, coversAddress, namesAddress } from './address.ts'
-import type { ParsedRule } from './rules.ts'
+import { OF_FOLDER, type ParsedRule } from './rules.ts'
 import { coversCommand, mayLeadTo, namesCommand, type PlainCommand } from './shell.ts'
 
 /** A call as rules see it. */
@@ -127,10 +127,11 @@ function names({ tool, tools, isOfFolder }: ParsedRule, call: SeenCall): boolean
   return isCovered && tools !== undefined && matchesTool(tools, nameParts(call.server, call.tool))
 }
 
-/** Whether a rule that denies or asks matches; letters match in any case, and servers whoever brought them. */
+/** Whether a rule that denies or asks matches; letters match in any case, and without `folder:` all servers do. */
 function namesLoosely({ tool, tools }: ParsedRule, call: SeenCall): boolean {
   const [wanted, name] = [tool.toLowerCase(), call.tool.toLowerCase()]
   if (call.server === undefined) return matchesAny([wanted], name) || coversTool(tool, call.tool)
+  if (tool.startsWith(OF_FOLDER) && call.owner === 'own') return false
   return (
     tools !== undefined &&
     matchesTool({ ...tools, tool: tools.tool.toLowerCase() }, nameParts(call.server, name))
