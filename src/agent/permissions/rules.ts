@@ -102,22 +102,8 @@ export function parseRule(source: PermissionRule, ownTools: Iterable<string> = O
       `the rule ${short(rule)} is not a tool, or a tool with a pattern such as Bash(git status*)`,
     )
   const isOfFolder = source.scope === 'folder' || tool.startsWith(OF_FOLDER)
-  if (pattern === undefined && tool.startsWith(OF_FOLDER)) {
-    if (source.scope === 'user')
-      throw new Error(
-        `the rule ${short(rule)} is about servers of one folder; make it a rule for that folder`,
-      )
-    return {
-      ...source,
-      rule,
-      tool,
-      tools: read(readToolPattern, tool.slice(OF_FOLDER.length)),
-      isOfFolder,
-      pattern,
-    }
-  }
   if (pattern === undefined)
-    return { ...source, rule, tool, tools: toolsIn(source.effect, tool, [...ownTools]), isOfFolder, pattern }
+    return { ...source, rule, tool, tools: toolsIn(source, tool, [...ownTools]), isOfFolder, pattern }
   const kind = Object.hasOwn(PATTERN_OF, tool) ? PATTERN_OF[tool] : undefined
   if (kind === undefined)
     throw new Error(
@@ -134,19 +120,20 @@ export function parseRule(source: PermissionRule, ownTools: Iterable<string> = O
 export const OF_FOLDER = 'folder:'
 
 /** Returns the tools of servers that a rule names; undefined if it names own tools. Throws if it names neither. */
-function toolsIn(effect: RuleEffect, rule: string, ownTools: readonly string[]): ToolPattern | undefined {
-  const isLoose = effect !== 'allow'
-  const fold = (text: string) => (isLoose ? text.toLowerCase() : text)
-  const isOwn = ownTools.some((name) => matchesAny([fold(rule)], fold(name)))
+function toolsIn(
+  { effect, scope }: PermissionRule,
+  rule: string,
+  ownTools: readonly string[],
+): ToolPattern | undefined {
+  if (rule.startsWith(OF_FOLDER) && scope === 'user')
+    throw new Error(`the rule ${short(rule)} is about servers of one folder; make it a rule for that folder`)
+  if (rule.startsWith(OF_FOLDER)) return read(readToolPattern, rule.slice(OF_FOLDER.length))
+  const fold = (text: string) => (effect === 'allow' ? text : text.toLowerCase())
   // A pattern such as `*edit*` could mean the own tool Edit, or tools of servers.
   const isClear = !rule.includes('*') || !MCP_PREFIX.startsWith(rule.toLowerCase().split('*')[0] ?? '')
-  if (isOwn && isClear) return undefined
+  if (isClear && ownTools.some((name) => matchesAny([fold(rule)], fold(name)))) return undefined
   const [near] = closestNames(rule, ownTools, 1)
-  return read(
-    readToolPattern,
-    rule,
-    near === undefined ? '' : `; the nearest tool of the agent's own is ${near}`,
-  )
+  return read(readToolPattern, rule, near && `; the nearest tool of the agent's own is ${near}`)
 }
 
 function read<Pattern>(reader: (text: string) => Pattern, text: string, hint = ''): Pattern {
