@@ -3,10 +3,7 @@ import type { ToolResult, ToolUse } from '../core/index.ts'
 
 /** A configured server, in the same form for all file formats; environment references are expanded. */
 export type ServerConfig = {
-  /**
-   * Its part of its tools' names: at most 30 letters, digits, `_` and `-`, without `__`, unique without case. A name in a file
-   * that is not so is changed by `readConfig` and `createMcpHost`.
-   */
+  /** Its part of its tools' names: at most 30 of `\w-`, no `__`, unique without case; `readConfig` and `createMcpHost` make it so. */
   readonly name: string
   /** Its name in the file, if that is not `name`. */
   readonly original?: string
@@ -164,8 +161,10 @@ export type ServerStatus = {
   readonly name: string
   /** What it is doing now. */
   readonly state: ServerState
-  /** Why it failed, with what to do about it where that is known. */
+  /** Why it failed, with what to do about it where that is known; for people, because it may be in the server's own words. */
   readonly reason: string | undefined
+  /** What kind of failure it was, without a word of the server's: what a model reads. */
+  readonly category: string | undefined
   /** Its configuration, with secrets hidden. */
   readonly config: ServerConfig
   /** Its tools as last listed, without those that rules hide. */

@@ -96,6 +96,7 @@ function pendingOf(config: ServerConfig): ServerStatus {
     name: config.name,
     state: 'pending',
     reason: undefined,
+    category: undefined,
     config,
     tools: [],
     hidden: [],

@@ -22,6 +22,7 @@ function status(name: string, { config, ...given }: Given = {}): ServerStatus {
     name,
     state: 'connected',
     reason: undefined,
+    category: undefined,
     config: {
       name,
       transport: {

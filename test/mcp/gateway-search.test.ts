@@ -35,7 +35,7 @@ describe('what a search says', () => {
     const answer = await searching
     expect(answer).toContain('No deferred tool matches "spaceship". 2 deferred tools can be searched.')
     expect(answer).toContain('still connecting: slow; try again shortly')
-    expect(answer).toMatch(/failed to connect: bad \(the process ended with exit code 3/)
+    expect(answer).toMatch(/failed to connect: bad \(failed to start: it ended with exit code 3\)/)
   })
 
   it('something found: how many more matched, and what was not searched (S13)', async () => {

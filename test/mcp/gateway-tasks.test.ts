@@ -24,6 +24,6 @@ describe.each(eras)('tasks, %s', (era) => {
   it('a task that nobody asked for is an error', async () => {
     const output = await desk().run('slow__rude')
     expect(output).toMatchObject({ isError: true })
-    expect(textOf(output)).toContain("Unsupported result type 'task'")
+    expect(textOf(output)).toContain('UNSUPPORTED_RESULT_TYPE')
   })
 })

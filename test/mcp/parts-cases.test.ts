@@ -14,6 +14,7 @@ import { addressOutput, createAddresses, nameAll } from '../../src/mcp/lists/add
 import { isPlainSchema } from '../../src/mcp/lists/plain-schema.ts'
 import { differenceLines, differences, openPins, outline } from '../../src/mcp/pins/index.ts'
 import {
+  connectionFailure,
   failureMessage,
   headerFault,
   isAnswer,
@@ -23,7 +24,6 @@ import {
   isUndelivered,
   missingRights,
   passableMeta,
-  reasonFor,
   withErrorLine,
   withPassableMeta,
 } from '../../src/mcp/protocol/index.ts'
@@ -314,14 +314,15 @@ it('the rules of the protocol, each by a table', async () => {
     { message: 'm', cause: { code: 'ECONNREFUSED' } },
     { message: 'm', cause: { message: '', cause: { message: 'deep' } } },
   ]
-  const reasons = errors.flatMap((error) =>
+  const failures = errors.flatMap((error) =>
     [stdio, here, bare, http, config({ kind: 'http', url: 'no url' })].flatMap((one) => [
-      reasonFor(error, undefined, one),
-      reasonFor(error, 'ended with 1', one),
+      connectionFailure(error, undefined, one),
+      connectionFailure(error, 'ended with 1', one),
     ]),
   )
+  const reasons = failures.map(({ reason, category }) => `${reason} | ${category}`)
   const states = [true, false].flatMap((isOpen) =>
-    [true, false].flatMap((wasOpen) => ['r', undefined].map((reason) => ({ isOpen, wasOpen, reason }))),
+    [true, false].flatMap((wasOpen) => ['r', undefined].map((category) => ({ isOpen, wasOpen, category }))),
   )
   const complaints = states.flatMap((state) =>
     [{ code: 'EPIPE' }, { code: 5 }].map((error) => failureMessage('srv', error, 'm', state)),

@@ -8,13 +8,13 @@ import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/inde
 import { differenceLines, differences, outline } from '../../src/mcp/pins/index.ts'
 import {
   CallError,
+  connectionFailure,
   failureMessage,
   headerFault,
   isAnswer,
   isUndelivered,
   lastLinesWithError,
   missingRights,
-  reasonFor,
   withErrorLine,
 } from '../../src/mcp/protocol/index.ts'
 import { createLineReader } from '../../src/mcp/session/lines.ts'
@@ -306,7 +306,7 @@ describe('why a connection failed', () => {
       'x.example:8080: ECONNREFUSED',
     ],
   ])('%s, %s', (error, ending, transport, reason) => {
-    expect(reasonFor(error, ending, configOf(transport))).toBe(reason)
+    expect(connectionFailure(error, ending, configOf(transport)).reason).toBe(reason)
   })
 
   it('the line that names the error of its process is added once, without frames', () => {
@@ -429,8 +429,8 @@ describe('why a connection failed', () => {
       ...[false, false],
     ])
     expect([{ code: -32603 }, coded('EPIPE'), {}].map(isAnswer)).toEqual([true, false, false])
-    const told = (error: object, isOpen: boolean, wasOpen: boolean, reason?: string) =>
-      failureMessage('one', error, 'm', { isOpen, wasOpen, reason })
+    const told = (error: object, isOpen: boolean, wasOpen: boolean, category?: string) =>
+      failureMessage('one', error, 'm', { isOpen, wasOpen, category })
     const unknown = 'Whether the call took effect is not known.'
     expect([
       told(coded('EPIPE'), true, true),
@@ -439,7 +439,7 @@ describe('why a connection failed', () => {
       told({}, false, false, 'r'),
       told({}, false, true, 'r'),
     ]).toEqual([
-      `the server "one" cannot be reached: m. ${unknown}`,
+      `the server "one" cannot be reached (EPIPE). ${unknown}`,
       'm',
       'm',
       'the server "one" is not running: r',

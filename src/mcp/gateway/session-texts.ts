@@ -103,5 +103,5 @@ export function aboutFailed(host: McpHost, name: string): string | undefined {
   const failed = host
     .status()
     .find(({ name: server, state, tools }) => server === named && state === 'failed' && tools.length === 0)
-  return failed && `The server "${failed.name}" failed: ${failed.reason ?? 'no reason is known'}`
+  return failed && `The server "${failed.name}" failed: ${failed.category ?? 'nobody knows why'}`
 }

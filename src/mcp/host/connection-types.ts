@@ -47,6 +47,8 @@ export type Connection = {
 export type ConnectionView = {
   readonly state: ServerState
   readonly reason: string | undefined
+  /** What kind of failure it was, in our words: what a model reads. */
+  readonly category: string | undefined
   readonly tools: readonly ListedTool[]
   readonly problems: readonly ToolProblem[]
   readonly isCached: boolean
@@ -60,11 +62,14 @@ export type ConnectionView = {
   readonly stderr: string
 } & KnownLists
 
+/** The part of a view that says that nothing has failed. */
+export const NO_FAILURE = { reason: undefined, category: undefined } as const
+
 /** Returns the view of a server before anything is known about it. */
 export function emptyView(config: ServerConfig): ConnectionView {
   return {
     state: config.disabled ? 'disabled' : 'pending',
-    reason: undefined,
+    ...NO_FAILURE,
     tools: [],
     problems: [],
     isCached: false,

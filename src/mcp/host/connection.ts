@@ -4,16 +4,22 @@
 import { cleanText, type Fields } from '../../lib/index.ts'
 import {
   CallError,
+  type ConnectionFailure,
   failureMessage,
   isAnswer,
   isUndelivered,
+  ourFailure,
   SessionError,
-  withErrorLine,
 } from '../protocol/index.ts'
 import { createRedactor, type Redactor } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
 import type { AuthProvider, CallOptions, QuestionHandler, ServerConfig } from '../types.ts'
-import type { Connection, ConnectionOptions, ConnectionView } from './connection-types.ts'
+import {
+  type Connection,
+  type ConnectionOptions,
+  type ConnectionView,
+  NO_FAILURE,
+} from './connection-types.ts'
 import { watchHealth } from './health.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createNotifications, type ListName, type Notifications } from './notifications.ts'
@@ -94,7 +100,7 @@ class ServerConnection implements Connection {
     await this.publishCachedTools()
     if (this.#record.view().state !== 'pending' || this.#lifecycle.isClosed()) return
     if (this.#config.blocked !== undefined)
-      return this.#record.report({ state: 'failed', reason: this.#printable(this.#config.blocked) })
+      return this.#record.fail('failed', ourFailure(this.#printable(this.#config.blocked)), '')
     await this.#connect(this.#config.alwaysLoad === true).catch(() => {})
   }
 
@@ -102,7 +108,8 @@ class ServerConnection implements Connection {
     try {
       await this.#ready()
     } catch (error) {
-      throw new CallError(this.#explain(error, undefined), this.#redactor.error(error))
+      const { reason } = this.#record.view()
+      throw new CallError(this.#explain(error, undefined, reason), this.#redactor.error(error))
     }
   }
 
@@ -112,7 +119,7 @@ class ServerConnection implements Connection {
     if (!session) return
     this.#stop(session)
     const phase = this.#lifecycle.phase()
-    this.#record.report({ state: 'idle', reason: undefined, pid: undefined })
+    this.#record.report({ state: 'idle', ...NO_FAILURE, pid: undefined })
     if (phase.state === 'idle') await phase.stopping
   }
 
@@ -189,7 +196,7 @@ class ServerConnection implements Connection {
     return this.#lifecycle.session()
   }
 
-  /** Returns the text without secrets and without characters that could control a terminal. */
+  /** Hides secrets and characters that could control a terminal. */
   readonly #printable = (text: string) => this.#redactor.text(cleanText(text))
 
   async #showCached(): Promise<void> {
@@ -218,9 +225,10 @@ class ServerConnection implements Connection {
       .limit(() => this.#open(), isUrgent)
       .catch((error: unknown) => {
         const current = this.#lifecycle.phase()
-        const stderr = error instanceof SessionError ? this.#redactor.text(error.stderr) : ''
+        const { stderr = '', category = 'failed to start' } = error as Partial<SessionError>
+        const failure = { reason: this.#printable((error as Error).message), category }
         if ('opening' in current && current.opening === opening)
-          this.#fail(this.#printable((error as Error).message), stderr)
+          this.#fail(failure, this.#redactor.text(stderr))
         throw error
       })
     this.#lifecycle.apply({ type: 'connect', opening })
@@ -257,7 +265,8 @@ class ServerConnection implements Connection {
       await this.#adopt(session, listed, Math.round(performance.now() - startedAt))
     } catch (error) {
       await session.close()
-      throw new SessionError((error as Error).message, { stderr: session.stderr(), cause: error })
+      const failure = { reason: (error as Error).message, category: 'did not list its tools' }
+      throw new SessionError(failure, { stderr: session.stderr(), cause: error })
     }
     return session
   }
@@ -273,7 +282,7 @@ class ServerConnection implements Connection {
     this.#record.describe(session, startMilliseconds)
     await this.#record.setTools(listed)
     if (this.#session !== session) return
-    this.#record.report({ state: 'connected', reason: undefined })
+    this.#record.report({ state: 'connected', ...NO_FAILURE })
     this.#record.save()
     if (this.#isWatchingLists) void this.#record.memory.lists.refresh(session, 'connected')
     watchHealth({
@@ -293,15 +302,14 @@ class ServerConnection implements Connection {
     const [reason, stderr] = [this.#redactor.text(message), this.#redactor.text(output)]
     this.#backoff.disconnected()
     this.#record.update({ pid: undefined })
-    if (!this.#config.lazy) this.#fail(reason, stderr)
-    else if (this.#lifecycle.apply({ type: 'stopped' }))
-      this.#record.report({ state: 'idle', reason: withErrorLine(reason, stderr), stderr })
+    if (!this.#config.lazy) this.#fail(ourFailure(reason), stderr)
+    else if (this.#lifecycle.apply({ type: 'stopped' })) this.#record.fail('idle', ourFailure(reason), stderr)
   }
 
   /** Retries later, except a lazy server whose tools are known: the next call connects to it. */
-  #fail(reason: string, stderr: string): void {
+  #fail(failure: ConnectionFailure, stderr: string): void {
     if (!this.#lifecycle.apply({ type: 'failed' })) return
-    this.#record.report({ state: 'failed', reason: withErrorLine(reason, stderr), stderr })
+    this.#record.fail('failed', failure, stderr)
     if (this.#config.lazy && this.#record.view().tools.length > 0) return
     const retry = () => {
       if (this.#lifecycle.phase().state === 'failed') this.#connect(false).catch(() => {})
@@ -353,12 +361,9 @@ class ServerConnection implements Connection {
     }
   }
 
-  #explain(error: unknown, session: ServerSession | undefined): string {
-    return failureMessage(this.#config.name, error, this.#printable((error as Error).message), {
-      isOpen: this.#session !== undefined,
-      wasOpen: session !== undefined,
-      reason: this.#record.view().reason,
-    })
+  #explain(error: unknown, session: ServerSession | undefined, why = this.#record.view().category): string {
+    const state = { isOpen: this.#session !== undefined, wasOpen: session !== undefined, category: why }
+    return failureMessage(this.#config.name, error, this.#printable((error as Error).message), state)
   }
 
   /** Closes the session in use; the next call opens another. */
@@ -376,7 +381,7 @@ class ServerConnection implements Connection {
       const session = this.#session
       if (!session || this.#inFlight > 0) return
       this.#stop(session)
-      this.#record.report({ state: 'idle', reason: undefined, pid: undefined })
+      this.#record.report({ state: 'idle', ...NO_FAILURE, pid: undefined })
     }
     this.#timers.start(stop, this.#options.times.idleMs, 'idle')
   }

@@ -109,7 +109,7 @@ export class MemberLists {
   showServer(member: Member): void {
     if (!this.#isHere(member)) return
     const { config, connection, instructions } = member
-    const { state, reason } = connection.view()
+    const { state, category } = connection.view()
     if (instructions !== undefined && !member.isNoted && unsafeKinds(instructions).length > 0) {
       member.isNoted = true
       this.#options.notify(
@@ -118,7 +118,7 @@ export class MemberLists {
     }
     this.#options.shelf.setServer(config.name, {
       state: CORE_STATE[state],
-      error: reason,
+      error: category,
       alwaysLoad: config.alwaysLoad,
       instructions,
       description: config.description,

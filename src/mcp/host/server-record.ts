@@ -1,5 +1,6 @@
 // Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
 // The last good list outlives every failure.
+import { type ConnectionFailure, withErrorLine } from '../protocol/index.ts'
 import type { Redactor } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
 import type { ToolProblem } from '../types.ts'
@@ -63,6 +64,11 @@ export function createServerRecord(options: ServerRecordOptions) {
     /** Changes the view and reports it. */
     report(change: Partial<ConnectionView>): void {
       update(change)
+      options.onState()
+    },
+    /** Reports a failure: people read the server's last words too, models only the category. */
+    fail(state: 'failed' | 'idle', { reason, category }: ConnectionFailure, stderr: string): void {
+      update({ state, reason: withErrorLine(reason, stderr), category, stderr })
       options.onState()
     },
     /** Reads what an earlier run stored, except the tools. */

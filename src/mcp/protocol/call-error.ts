@@ -19,17 +19,25 @@ export function isAnswer(error: unknown): boolean {
   return typeof (error as { code?: unknown }).code === 'number'
 }
 
-/** Returns the message for the user or the model; `message` is the error's own, safe to display. */
+/**
+ * Returns the message of a failed call for the model. What the server answered is its own; all else is in our words (H9), and
+ * the person reads the server's in its status.
+ */
 export function failureMessage(
   server: string,
   error: unknown,
   message: string,
-  { isOpen, wasOpen, reason }: { isOpen: boolean; wasOpen: boolean; reason: string | undefined },
+  { isOpen, wasOpen, category }: { isOpen: boolean; wasOpen: boolean; category: string | undefined },
 ): string {
+  const { code, status } = error as { code?: unknown; status?: number }
+  const unsure = 'Whether the call took effect is not known.'
+  if (status !== undefined) return `the server "${server}" answered with HTTP ${status}. ${unsure}`
   // A pipe may break before the process is known to have ended.
-  if (typeof (error as { code?: unknown }).code === 'string' && isOpen)
-    return `the server "${server}" cannot be reached: ${message}. Whether the call took effect is not known.`
-  if (isOpen || !reason) return message
-  if (!wasOpen) return `the server "${server}" is not running: ${reason}`
-  return `the server "${server}" ended during the call: ${reason}. Whether the call took effect is not known.`
+  if (typeof code === 'string' && isOpen) {
+    const failed = /^E[A-Z]+$/.test(code) ? 'cannot be reached' : 'did not answer as it should'
+    return `the server "${server}" ${failed} (${code}). ${unsure}`
+  }
+  if (isOpen || !category) return message
+  if (!wasOpen) return `the server "${server}" is not running: ${category}`
+  return `the server "${server}" ended during the call: ${category}. ${unsure}`
 }

@@ -5,6 +5,14 @@ export { type ClientCall, callContext, currentCall } from './current-call.ts'
 export { lastLinesWithError } from './error-line.ts'
 export { isReservedKey, passableMeta, withPassableMeta } from './meta.ts'
 export { headerFault } from './param-headers.ts'
-export { type LoginHint, missingRights, PROCESS_ENDED_PREFIX, reasonFor, withErrorLine } from './reasons.ts'
+export {
+  type ConnectionFailure,
+  connectionFailure,
+  type LoginHint,
+  missingRights,
+  ourFailure,
+  PROCESS_ENDED_PREFIX,
+  withErrorLine,
+} from './reasons.ts'
 export { SessionError } from './session-error.ts'
 export { isForModel, isForPages } from './visibility.ts'

@@ -1,6 +1,9 @@
 // Explains why a connection failed, in messages that users can act on.
+// Implements H9.
 import { existsSync } from 'node:fs'
+import { TimeoutError } from '../../node/index.ts'
 import type { ServerConfig } from '../types.ts'
+import { isAnswer } from './call-error.ts'
 import { errorLineOf } from './error-line.ts'
 
 /** Says how to give a server's requests a token, for messages; `scope` names the permissions that are missing. */
@@ -13,13 +16,26 @@ const nameAuthorize: LoginHint = (_server, scope) =>
 /** The start of the message about a process that ended by itself. */
 export const PROCESS_ENDED_PREFIX = 'the process '
 
-/** Returns why a connection failed, and what to do. */
-export function reasonFor(
+/** Why a connection failed. */
+export type ConnectionFailure = {
+  /** For people: with what to do, and in the server's own words where it has any. */
+  readonly reason: string
+  /** For models: what kind of failure it was, without a word of the server's (H9). */
+  readonly category: string
+}
+
+/** Returns a failure that is ours to explain, to everybody in the same words. */
+export function ourFailure(reason: string): ConnectionFailure {
+  return { reason, category: reason }
+}
+
+/** Returns why a connection failed. */
+export function connectionFailure(
   error: unknown,
   ending: string | undefined,
   { name, transport }: ServerConfig,
   loginHint = nameAuthorize,
-): string {
+): ConnectionFailure {
   const { code, status, message, isForUser } = error as {
     readonly code?: unknown
     readonly status?: number
@@ -27,18 +43,38 @@ export function reasonFor(
     /** The message says already what users should do. */
     readonly isForUser?: boolean
   }
+  const failed = (category: string, reason: string): ConnectionFailure => ({ category, reason })
   if (code === 'ENOENT' && transport.kind === 'stdio' && transport.cwd && !existsSync(transport.cwd))
-    return `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`
+    return failed(
+      'its folder does not exist',
+      `its folder "${transport.cwd}" does not exist; create it, or correct "cwd"`,
+    )
   if (code === 'ENOENT' && transport.kind === 'stdio')
-    return `the command "${transport.command}" was not found; install it, or write its full path`
+    return failed(
+      'its command was not found',
+      `the command "${transport.command}" was not found; install it, or write its full path`,
+    )
   if (code === 'EACCES' && transport.kind === 'stdio')
-    return `the command "${transport.command}" is not executable; check its permissions`
-  if (isUnauthorized(error)) return isForUser && message ? message : `needs a login: ${loginHint(name)}`
-  if (ending !== undefined) return `${PROCESS_ENDED_PREFIX}${ending} before it was ready`
+    return failed(
+      'its command is not executable',
+      `the command "${transport.command}" is not executable; check its permissions`,
+    )
+  if (isUnauthorized(error))
+    return failed('needs a login', isForUser && message ? message : `needs a login: ${loginHint(name)}`)
+  if (ending !== undefined)
+    return failed(`failed to start: it ${ending}`, `${PROCESS_ENDED_PREFIX}${ending} before it was ready`)
+  if (error instanceof TimeoutError) return failed('timed out', message ?? '')
   if (transport.kind !== 'stdio' && status !== undefined)
-    return `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`
-  if (transport.kind !== 'stdio') return `${hostOf(transport.url)}: ${causeOf(error)}`
-  return message ?? String(error)
+    return failed(
+      `HTTP ${status}`,
+      `${hostOf(transport.url)} answered with HTTP ${status}${status === 403 ? '; check its key' : ''}`,
+    )
+  if (transport.kind !== 'stdio')
+    return failed(
+      isAnswer(error) ? 'failed to start' : 'cannot be reached',
+      `${hostOf(transport.url)}: ${causeOf(error)}`,
+    )
+  return failed('failed to start', message ?? String(error))
 }
 
 function hostOf(url: string): string {

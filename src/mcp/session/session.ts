@@ -16,11 +16,11 @@ import {
 import type { Fields } from '../../lib/index.ts'
 import { seconds, TimeoutError, withTimeout } from '../../node/index.ts'
 import {
+  connectionFailure,
   type LoginHint,
   missingRights,
   PROCESS_ENDED_PREFIX,
   passableMeta,
-  reasonFor,
   SessionError,
   withPassableMeta,
 } from '../protocol/index.ts'
@@ -200,7 +200,7 @@ async function connect(
     await transport.close().catch(() => {})
     const ending = error instanceof TimeoutError ? undefined : child?.ending()
     const details = { stderr: child?.tail() ?? '', ending, cause: error }
-    throw new SessionError(reasonFor(error, ending, config, options.loginHint), details)
+    throw new SessionError(connectionFailure(error, ending, config, options.loginHint), details)
   }
   isOpen = true
   void listenForChanges(client)
