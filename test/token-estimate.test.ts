@@ -7,7 +7,6 @@ import { serverViews, toolViews } from '../src/inspector/server/index.ts'
 import { lint } from '../src/lint/index.ts'
 import type { ServerStatus } from '../src/mcp/index.ts'
 import { rankers } from '../src/rankers/index.ts'
-import { type Recording, replay } from '../src/replay/index.ts'
 
 // Quotes and line ends, which JSON escapes; lengths that a rounded sum and a sum of rounded numbers tell apart.
 const listed = Array.from({ length: 10 }, (_, index) => ({
@@ -40,18 +39,7 @@ const expected = (server: string) =>
     0,
   )
 
-/** One turn without calls. */
-const recording = {
-  ...{ format: 'claude-code', isDeferring: false, takesReferences: true, compactions: 0, skipped: 0 },
-  turns: [
-    {
-      ...{ lane: '', model: 'claude-sonnet-5-5', calls: [], queries: [], isCompacted: false },
-      ...{ characters: 9, replyCharacters: 9, usage: undefined },
-    },
-  ],
-} as unknown as Recording
-
-test('doctor, list, the inspector, events, lint and replay estimate the same tokens for the same tools', async () => {
+test('doctor, list, the inspector, events and lint estimate the same tokens for the same tools', async () => {
   const total = expected('a') + expected('b')
   const shelf = shelfOf(statuses)
   const sum = (tools: readonly { readonly tokens: number }[]) =>
@@ -69,9 +57,6 @@ test('doctor, list, the inspector, events, lint and replay estimate the same tok
   await traced.prepare({ model: 'claude-sonnet-5-5', messages: [{ role: 'user', content: 'Hi.' }] })
   const decision = events.find((event) => event.type === 'decision')
   const pool = describePool(shelf.partition()).events
-  const replayed = await replay(recording, {
-    ...{ tools: shelf.tools().map(({ tool }) => tool), rank: rankers.lexical, model: 'claude-sonnet-5-5' },
-  })
   const linted = await lint(
     statuses.map(({ name, tools }) => ({ name, tools })),
     { judges: { hybrid: rankers.lexical, lexical: rankers.lexical } },
@@ -87,22 +72,10 @@ test('doctor, list, the inspector, events, lint and replay estimate the same tok
       .reduce((a, b) => a + b),
     'events, in sight': decision?.tools.tokensWith,
     'events, without': decision?.tools.tokensWithout,
-    replay: replayed.tools.tokens,
-    'replay, a turn': replayed.turns[0]?.definitionsWithout,
     lint: sum(linted.servers),
   }).toEqual({
     ...{ doctor: total, 'inspector, tools': total, 'inspector, servers': total },
     ...{ 'events, pool': total, 'events, tools': total, 'events, in sight': total, 'events, without': total },
-    ...{ replay: total, 'replay, a turn': total, lint: total },
+    lint: total,
   })
-})
-
-test('a replay of tools that cannot be deferred costs the same with and without', async () => {
-  const tools = shelfOf(statuses)
-    .tools()
-    .map(({ tool }) => ({ ...tool, alwaysLoad: true }))
-  const { turns } = await replay(recording, {
-    ...{ tools, rank: rankers.lexical, model: 'claude-sonnet-5-5' },
-  })
-  expect(turns[0]?.definitionsWith).toBe(turns[0]?.definitionsWithout)
 })

@@ -4,7 +4,6 @@ const byFolder = {
   core: ['test/*.test.ts', 'test/{figures,oracle,results}/*.test.ts', 'test/search/learned.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
   lint: ['test/lint/*.test.ts', 'test/cli/doctor-ci.test.ts'],
-  replay: ['test/replay/*.test.ts'],
   search: ['test/search/*.test.ts', 'test/search-cases.test.ts'],
   validate: ['test/{check,validate,validate-cases}.test.ts', 'test/mcp/config-schema.test.ts'],
   node: [
@@ -69,7 +68,7 @@ const byFolder = {
   'inspector/server': ['test/inspector/{access,login,servers,server-cases}.test.ts'],
   // Without audit, cli, demo, gateway-cli, hold, import-apply and serve, so that a run ends.
   cli: [
-    'test/cli/{completion,doctor,doctor-ci,import,inspect,learned,permissions,pins,replay,run}.test.ts',
+    'test/cli/{completion,doctor,doctor-ci,import,inspect,learned,permissions,pins,run}.test.ts',
     'test/cli/{servers,sessions,trust,wrap,*-cases,*-units}.test.ts',
     'test/users/{commands,credentials-cli}.test.ts',
     'test/mcp/oauth.test.ts',

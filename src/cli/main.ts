@@ -99,11 +99,6 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       load: async () => (await import('./doctor.ts')).doctorCommand,
     },
     {
-      name: 'replay',
-      does: 'estimate what a recorded conversation would have saved',
-      load: async () => (await import('./replay.ts')).replayCommand,
-    },
-    {
       name: 'inspect',
       does: 'show recorded events in a browser',
       load: async () => (await import('./inspect.ts')).inspectCommand,

@@ -259,7 +259,7 @@ describe('the binary', () => {
 
 describe('arguments that nobody expects', () => {
   const takeArguments = [
-    ...['run', 'wrap', 'inspect', 'replay', 'add', 'remove', 'login', 'logout', 'trust', 'permissions'],
+    ...['run', 'wrap', 'inspect', 'add', 'remove', 'login', 'logout', 'trust', 'permissions'],
     ...['pins', 'learned', 'search', 'config', 'completion', 'keys', 'users', 'credentials'],
   ]
 
@@ -277,7 +277,6 @@ describe('arguments that nobody expects', () => {
   })
 
   it.each([
-    [['replay', 'last', 'more']],
     [['remove', 'one', 'two']],
     [['trust', 'list', 'more']],
     [['learned', 'forget', 'more']],

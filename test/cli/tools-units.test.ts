@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   catalogueOf,
   createEncoderProgress,
-  knownDefinitions,
   listServerTools,
   openKnownTools,
   readLimit,
@@ -18,7 +17,6 @@ import {
 import { version } from '../../src/cli/version.ts'
 import { rankers } from '../../src/rankers/index.ts'
 import { initialized, serveHere } from '../mcp/support/server-here.ts'
-import { httpServer } from '../mcp/support/servers.ts'
 import { tool } from '../mcp/support/small-servers.ts'
 import { enter } from '../support/cli-here.ts'
 import { outcomeOf } from './support/input.ts'
@@ -289,7 +287,7 @@ function serverWith(tools: readonly string[] | undefined, starts: string[] = [])
 /** Runs something in a home of its own, with a terminal → its outcome, and what was reported. */
 async function atHome(
   home: string,
-  work: (terminal: Parameters<typeof knownDefinitions>[1]) => Promise<unknown>,
+  work: (terminal: Parameters<typeof listServerTools>[2]) => Promise<unknown>,
 ) {
   const told: string[] = []
   const leave = enter(home, { HOME: home, XDG_CACHE_HOME: join(home, 'cache') })
@@ -302,54 +300,6 @@ async function atHome(
     leave()
   }
 }
-
-test('definitions are counted from the cache, and servers without one are started', async () => {
-  const home = mkdtempSync(join(folder, 'home-'))
-  const starts: string[] = []
-  const marks = { close: { alwaysLoad: true } } as never
-  const servers = [
-    httpServer('good', serverWith(['open', 'close'], starts), { alwaysLoad: true, tools: marks }),
-    httpServer('empty', serverWith([])),
-    httpServer('off', serverWith(['x']), { disabled: true }),
-    httpServer('bad', serverWith(undefined)),
-  ]
-  const count = (some: readonly (typeof servers)[number][], isFresh: boolean) =>
-    atHome(home, async (terminal) => {
-      const known = await knownDefinitions(some, terminal, { isFresh })
-      return { ...known, tools: known.tools.map(({ name, alwaysLoad }) => `${name} ${alwaysLoad}`) }
-    })
-  const first = await count(servers, false)
-  expect(first).toMatchInlineSnapshot(`
-    [
-      {
-        "servers": {
-          "bad": {},
-          "empty": {},
-          "good": {
-            "alwaysLoad": true,
-          },
-          "off": {},
-        },
-        "tools": [
-          "open undefined",
-          "close true",
-        ],
-      },
-      [
-        "Not counted: bad: HOST: not today",
-      ],
-    ]
-  `)
-  expect(starts).toEqual([`toolshelf ${version()}`])
-  await count(servers.slice(0, 1), false)
-  expect(starts).toHaveLength(1)
-  await count(servers.slice(0, 1), true)
-  expect(starts).toHaveLength(2)
-  expect(await count(servers.slice(1, 3), false)).toEqual([
-    'CommandError: no server lists any tools. Run "toolshelf doctor" to see their state.',
-    [],
-  ])
-})
 
 test('the tools of a configuration are listed, and servers that cannot be are reported', async () => {
   const home = mkdtempSync(join(folder, 'home-'))

@@ -25,30 +25,9 @@ export function readingOf(request: unknown): Reading {
   return { characters: charactersOf(request, view), visibleTools: visibleCount(view) }
 }
 
-/** What the model reads of a request, with the definitions apart. */
-export type ReadingApart = {
-  /** Characters of everything else. */
-  readonly characters: number
-  /** Each definition as often as it appears. */
-  readonly definitions: readonly Fields[]
-}
-
-/** Separates definitions from the rest of a request, for a count that estimates each by its own JSON. */
-export function readingApart(request: unknown): ReadingApart {
-  const view = startOf(request)
-  const first = [...view.declared.visible.values()]
-  const all = charactersOf(request, view)
-  const sizeOf = (definitions: readonly Fields[], around: number) =>
-    definitions.reduce((sum, definition) => sum + around + definitionSize(definition), 0)
-  return {
-    characters: all - sizeOf(first, FUNCTION) - sizeOf(view.revealed, FUNCTIONS),
-    definitions: [...first, ...view.revealed],
-  }
-}
-
 function startOf(request: unknown): View {
   const declared = readTools(listOf(fieldsOf(request).tools))
-  return { declared, added: new Map(), changed: new Map(), revealed: [] }
+  return { declared, added: new Map(), changed: new Map() }
 }
 
 function charactersOf(request: unknown, view: View): number {
@@ -134,8 +113,6 @@ type View = {
   readonly added: Map<string, Fields>
   /** Definitions shown since the start; undefined for hidden ones. */
   readonly changed: Map<string, Fields | undefined>
-  /** Definitions shown since the start, each time that one is. */
-  readonly revealed: Fields[]
 }
 
 /** For messages that do not depend on the view. */
@@ -143,7 +120,6 @@ const NO_VIEW: View = {
   declared: { definitions: new Map(), visible: new Map(), characters: 0 },
   added: new Map(),
   changed: new Map(),
-  revealed: [],
 }
 
 function shownIn({ declared, changed }: View, name: string): Fields | undefined {
@@ -210,7 +186,6 @@ function reveal(name: string, view: View): number {
   const shown = shownIn(view, name)
   if (!definition || (shown && isSame(shown, definition))) return 0
   view.changed.set(name, definition)
-  view.revealed.push(definition)
   return FUNCTIONS + definitionSize(definition)
 }
 
