@@ -1,7 +1,14 @@
 // A conversation as a host holds it, every request of which is checked by the oracle.
 
-import { validateRequest, visibleTools } from '../../src/core/oracle/index.ts'
-import { createShelf, type Prepared, type Shelf, type ShelfOptions, type Tool } from '../../src/index.ts'
+import {
+  createShelf,
+  type Prepared,
+  type Shelf,
+  type ShelfOptions,
+  type Tool,
+  validateRequest,
+  visibleTools,
+} from '../doors.ts'
 
 export const MODEL = 'claude-opus-4-6'
 export const BOUND_MODEL = 'claude-opus-5-5'

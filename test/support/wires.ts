@@ -1,8 +1,7 @@
 // The five wires, addition in both its forms, and how a tool gets loaded and seen on each.
 
-import { visibleTools } from '../../src/core/oracle/index.ts'
-import type { Options } from '../../src/entries/core.ts'
-import type { Prepared, ShelfOptions } from '../../src/index.ts'
+import type { Options, Prepared, ShelfOptions } from '../doors.ts'
+import { visibleTools } from '../doors.ts'
 import { type Loose, quietShelf, Talk } from './talk.ts'
 
 export type WireCase = { readonly label: string; readonly options: Options }

@@ -2,20 +2,18 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, renderRequest, validateRequest, visibleTools } from '../src/core/oracle/index.ts'
-import { foldHistory } from '../src/entries/core.ts'
-import { explainBreak } from '../src/index.ts'
-import { type Kind, type Step, stepOf, stepsOf } from './support/random-steps.ts'
 import {
-  type Check,
-  isReferenceType,
-  MODELS,
-  RandomTalk,
-  type Sent,
-  type Setup,
-} from './support/random-talk.ts'
-import { runs, seedOr } from './support/runs.ts'
-import { BOUND_MODEL, type Loose, MODEL } from './support/talk.ts'
+  explainBreak,
+  extendsPrefix,
+  foldHistory,
+  renderRequest,
+  validateRequest,
+  visibleTools,
+} from '../../doors.ts'
+import { runs, seedOr } from '../../support/runs.ts'
+import { BOUND_MODEL, type Loose, MODEL } from '../../support/talk.ts'
+import { type Check, isReferenceType, MODELS, RandomTalk, type Sent, type Setup } from './random-talk.ts'
+import { type Kind, type Step, stepOf, stepsOf } from './steps.ts'
 
 const tries = runs(6)
 const seed = seedOr(20261101)

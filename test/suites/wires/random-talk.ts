@@ -1,10 +1,9 @@
 // Random conversations: a host, its servers and a model, played step by step.
 
-import { signThinking } from '../../src/core/oracle/index.ts'
-import { foldHistory } from '../../src/entries/core.ts'
-import type { Prepared, Shelf, ShelfOptions, Tool } from '../../src/index.ts'
-import type { Step } from './random-steps.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from './talk.ts'
+import type { Prepared, Shelf, ShelfOptions, Tool } from '../../doors.ts'
+import { foldHistory, signThinking } from '../../doors.ts'
+import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from '../../support/talk.ts'
+import type { Step } from './steps.ts'
 
 const WIRES = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
 

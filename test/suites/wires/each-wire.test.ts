@@ -1,10 +1,27 @@
 // Q5. One suite over all wires, and every way from one wire to another.
 import { describe, expect, it } from 'vitest'
-import { extendsPrefix, renderRequest, validateRequest } from '../src/core/oracle/index.ts'
-import { foldHistory } from '../src/entries/core.ts'
-import type { ShelfOptions, Tool } from '../src/index.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
-import { callOf, hostedSearch, load, seen, talkOn, wireCase, wireCases, wirePairs } from './support/wires.ts'
+import type { ShelfOptions, Tool } from '../../doors.ts'
+import { extendsPrefix, foldHistory, renderRequest, validateRequest } from '../../doors.ts'
+import {
+  BOUND_MODEL,
+  builtIn,
+  type Loose,
+  MODEL,
+  mcp,
+  OLD_MODEL,
+  quietShelf,
+  Talk,
+} from '../../support/talk.ts'
+import {
+  callOf,
+  hostedSearch,
+  load,
+  seen,
+  talkOn,
+  wireCase,
+  wireCases,
+  wirePairs,
+} from '../../support/wires.ts'
 
 const schema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
 const tools: readonly Tool[] = [
