@@ -1,4 +1,4 @@
-// Makes docs/reference/commands.md from the commands themselves. Part of `npm run reference`.
+// Makes reference/commands.md from the commands themselves. Part of `npm run reference`.
 import { type Command, EXIT_CODES, helpFor } from '../src/cli/command.ts'
 
 const introduction = `# Commands

@@ -1,4 +1,4 @@
-// Makes docs/reference/options.md from the doc comments of `Shelf` and of the options of `createShelf`. Part of
+// Makes reference/options.md from the doc comments of `Shelf` and of the options of `createShelf`. Part of
 // `npm run reference`.
 import type { FieldDoc, TypeDoc } from './type-docs.ts'
 
@@ -23,17 +23,14 @@ export function optionsPage(docs: readonly TypeDoc[]): string {
   const options = new Map<string, FieldDoc>()
   for (const field of optionTypes.flatMap(fieldsIn)) options.set(field.name, field)
   return [
-    '# Library reference: calls, options, wires',
+    '# Library reference: calls and options',
     introduction,
     '## Calls',
     callTable(fieldsIn(shelf)),
-    besidesCalls,
     '## Options',
     optionsText,
     optionTable([...options.values()]),
     killSwitch,
-    '## Wires',
-    wires,
     '## Reasons',
     reasons(reason),
     '',
@@ -43,37 +40,15 @@ export function optionsPage(docs: readonly TypeDoc[]): string {
     .concat('\n')
 }
 
-const introduction = `[The guide](../guides/library.md) shows how they fit together. [Events](events.md) has what \`trace\` receives,
+const introduction = `[The guide](../docs/guides/library.md) shows how they fit together and explains the wires. [Events](events.md) has what \`trace\` receives,
 [other entry points](entries.md) the options of \`toolshelf/mcp\`, \`toolshelf/messages\` and \`toolshelf/agent\`.
 Generated from the code by \`npm run reference\`.`
 
-const besidesCalls = `\`const { reply } = await shelf.send(request, ({ request, headers }) => client.messages.create(request, { headers }))\`
-prepares and sends in one step; \`shelf.run(call, { messages, execute })\` answers each call of the reply.
-\`explainBreak(previous, next)\` says what broke the cached prefix between two requests.
-
-\`toolshelf/core\` is the same library without Node, packages or clock, and \`createPureShelf\` its \`createShelf\`. For those who
-keep their own state it has the function form: \`const host = createHost({ tools })\`, \`const conversation = newConversation({ state })\`, then
-\`prepareRequest(host, conversation, request)\`, \`answerSearch({ host, changed }, conversation, call)\` and
-\`checkCall(host, conversation, call, loaded)\`; \`conversation.state\` is plain JSON. \`presentMessages(messages, …)\` lists what a
-person should see of a conversation. \`toolshelf/oracle\` is the API's side as a
-pure model, for your own tests: \`validateRequest(request)\` says what the API would refuse, \`renderRequest(request)\` what the model
-reads, \`extendsPrefix(before, after)\` whether the cache holds.`
-
-const optionsText = `\`createShelf\` takes these, all optional. [Wires](#wires) are below; [Search](../search.md) has the names for \`rank\`,
-[Long results](../guides/results.md) explains \`results\`.`
+const optionsText = `\`createShelf\` takes these, all optional. [Search](../docs/search.md) has the names for \`rank\`,
+[Long results](../docs/guides/results.md) explains \`results\`.`
 
 const killSwitch =
   '`TOOLSHELF_DISABLE_BETAS=1` (or `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1`) turns tool search off and overrides every setting.'
-
-const wires = `A wire is how a back-end spells deferral.
-
-| Wire | How a tool is loaded | For |
-|---|---|---|
-| \`reference\` | \`defer_loading\` and \`tool_reference\`: the API expands it in place, the prefix stays cached | Claude, where the back-end knows it |
-| \`addition\` | \`tool_addition\` in a system message between turns, by reference or by value | Claude, beta |
-| \`hosted\` | the provider's own search tool gets all definitions | Claude |
-| \`append\` | it joins the end of the tools array; each load costs the cached prefix | any model |
-| \`bridge\` | its schema is in the search result, and \`CallTool\` calls it; nothing in front changes | any model |`
 
 function reasons(reason: TypeDoc | undefined): string {
   const names = (reason?.text ?? '').split(' | ').map((name) => `\`${name.replaceAll("'", '')}\``)

@@ -1,16 +1,17 @@
-// Writes the generated pages of docs/ from the code: `npm run reference`.
-import { readFileSync, writeFileSync } from 'node:fs'
+// `npm run reference`: writes reference pages from the code into reference/, which git ignores.
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { everyCommand } from '../src/cli/main.ts'
 import { commandsPage } from './commands-page.ts'
 import { readFiles, statementsPage } from './statements-page.ts'
 import { typesPages } from './types-pages.ts'
 
-const page = (name: string) => new URL(`../docs/${name}`, import.meta.url)
-const statements = page('statements.md')
+const folder = new URL('../reference/', import.meta.url)
+const pages = {
+  'commands.md': commandsPage(await everyCommand()),
+  'statements.md': statementsPage(readFiles('src'), readFiles('test')),
+  ...typesPages(),
+}
 
-writeFileSync(page('reference/commands.md'), commandsPage(await everyCommand()))
-for (const [name, text] of Object.entries(typesPages())) writeFileSync(page(`reference/${name}`), text)
-writeFileSync(
-  statements,
-  statementsPage(readFileSync(statements, 'utf8'), readFiles('src'), readFiles('test')),
-)
+mkdirSync(folder, { recursive: true })
+for (const [name, text] of Object.entries(pages)) writeFileSync(new URL(name, folder), text)
+console.log(`reference/: ${Object.keys(pages).join(', ')}`)

@@ -1,4 +1,4 @@
-// Fills in docs/statements.md: which files implement each statement, which tests prove it. Part of `npm run reference`.
+// Lists the numbered statements: which files implement each, which tests prove it. Part of `npm run reference`.
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** A file by its path from the root of the repository. */
@@ -6,7 +6,6 @@ export type TextFile = { readonly path: string; readonly text: string }
 
 const MAX_TESTS = 4
 const root = new URL('../', import.meta.url)
-const row = /^\| ([A-Z]\d+|wire \d+) \| (.*) \| [^|]* \| [^|]* \|$/gm
 // One number such as S8, or the numbers after the word wire: "wire 14", "wire 40, 41", "wire 17–23".
 const number = /\bwire (\d+(?:(?:, |–)\d+)*)|\b([A-Z]\d+)\b/g
 const tag = /^\/\/ Implements (.+)\.$/gm
@@ -14,27 +13,39 @@ const tag = /^\/\/ Implements (.+)\.$/gm
 const title =
   /(?:\b(?:describe|it|test)\b(?:\.\w+)*(?:\([^\n]*?\))?|^ *\]?\))\(\s*(?:'((?:\\.|[^'\\\n])*)'|`([^`]*)`|"([^"\n]*)")/gm
 
-/** The page with both generated columns filled in anew; the statements themselves stay as they are. */
-export function statementsPage(
-  page: string,
-  sources: readonly TextFile[],
-  tests: readonly TextFile[],
-): string {
-  const implemented = countNumbers(sources, taggedIn)
-  const proven = countNumbers(tests, titlesIn)
-  return page.replaceAll(row, (_, id: string, text: string) => {
-    const source = linksTo(implemented.get(id), 'src/')
-    const proofs = linksTo(proven.get(id), 'test/')
+const introduction = `# Statements
+
+The numbers in test titles, such as S8 or wire 24, are statements of what must hold. A source file that implements one says
+so at its top (\`// Implements S8, S9.\`), and the titles of tests that prove it name it and say what it demands.
+\`npx vitest run -t S8\` runs them all. Generated from the code by \`npm run reference\`.
+
+| No. | Source | Tests |
+|---|---|---|`
+
+/** The page: each number that a source file or a test names. */
+export function statementsPage(sources: readonly TextFile[], tests: readonly TextFile[]): string {
+  const implemented = namesIn(sources, 'tags')
+  const proven = namesIn(tests, 'titles')
+  const rows = [...new Set([...implemented.keys(), ...proven.keys()])].sort(byNumber).map((id) => {
+    const files = [...new Set(implemented.get(id)?.map(({ path }) => link(path)))]
+    const proofs = (proven.get(id) ?? []).map(({ path, text }) => `${cell(text)} (${link(path)})`)
     const more = proofs.length - MAX_TESTS
-    const shown = more > 1 ? [...proofs.slice(0, MAX_TESTS), `${more} more`] : proofs
-    return `| ${id} | ${text} | ${source.join(', ')} | ${shown.join(', ')} |`
+    const shown = more > 0 ? [...proofs.slice(0, MAX_TESTS), `${more} more`] : proofs
+    return `| ${id} | ${files.join(', ')} | ${shown.join('<br>')} |`
   })
+  return `${[introduction, ...rows].join('\n')}\n`
 }
 
-/** Every number that a file tags or a test title names, with the files that do. */
-export function numbersIn(files: readonly TextFile[], kind: 'tags' | 'titles'): Map<string, string[]> {
-  const counts = countNumbers(files, kind === 'tags' ? taggedIn : titlesIn)
-  return new Map([...counts].map(([id, paths]) => [id, [...paths.keys()]]))
+/** Where each number is named: by the tags of sources, or by the titles of tests. */
+export function namesIn(
+  files: readonly TextFile[],
+  kind: 'tags' | 'titles',
+): ReadonlyMap<string, readonly TextFile[]> {
+  const names = new Map<string, TextFile[]>()
+  for (const { path, text } of files)
+    for (const line of kind === 'tags' ? taggedIn(text) : titlesIn(text))
+      for (const id of idsIn(line)) names.set(id, [...(names.get(id) ?? []), { path, text: line }])
+  return names
 }
 
 /** Source and test files of this repository. */
@@ -49,19 +60,9 @@ export function readFiles(folder: 'src' | 'test'): TextFile[] {
 
 const taggedIn = (text: string) => [...text.matchAll(tag)].map(([, list = '']) => list)
 const titlesIn = (text: string) => [...text.matchAll(title)].map(([, a, b, c]) => a ?? b ?? c ?? '')
-
-type Counts = Map<string, Map<string, number>>
-
-/** For each number, how often each file names it. */
-function countNumbers(files: readonly TextFile[], textsIn: (text: string) => string[]): Counts {
-  const counts: Counts = new Map()
-  for (const { path, text } of files)
-    for (const id of textsIn(text).flatMap(idsIn)) {
-      const paths = counts.get(id) ?? new Map<string, number>()
-      counts.set(id, paths.set(path, (paths.get(path) ?? 0) + 1))
-    }
-  return counts
-}
+const link = (path: string) => `[${path.slice(path.indexOf('/') + 1)}](../${path})`
+const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll(/\s+/g, ' ')
+const byNumber = (a: string, b: string) => a.localeCompare(b, 'en', { numeric: true })
 
 function idsIn(text: string): string[] {
   return [...text.matchAll(number)].flatMap(([, wires, id = '']) =>
@@ -78,11 +79,4 @@ function idsIn(text: string): string[] {
 function range(text: string): number[] {
   const [from = 0, to = from] = text.split('–').map(Number)
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
-}
-
-/** Links in the order of how often a file names the number, then of their paths. */
-function linksTo(paths: ReadonlyMap<string, number> = new Map(), folder: string): string[] {
-  return [...paths]
-    .sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1))
-    .map(([path]) => `[${path.slice(folder.length).replace(/^core\//, '')}](../${path})`)
 }

@@ -1,4 +1,4 @@
-// Makes the pages events.md, entries.md and options.md of docs/reference/ from the types and their doc comments. Part of
+// Makes the pages events.md, entries.md and options.md of reference/ from the types and their doc comments. Part of
 // `npm run reference`.
 import { createMcpMetrics } from '../src/mcp/gateway/index.ts'
 import { createMessagesMetrics } from '../src/messages/index.ts'
@@ -47,7 +47,7 @@ const events: readonly Section[] = [
   },
   {
     heading: 'Agent: events',
-    text: '`agent.send(text)` of `toolshelf/agent` yields these. `toolshelf run --stream-json` prints them as lines, with a shorter `request`: [the lines by example](../guides/agent.md#--stream-json-a-line-for-each-event).',
+    text: '`agent.send(text)` of `toolshelf/agent` yields these. `toolshelf run --stream-json` prints them as lines, with a shorter `request`: [the lines by example](../docs/guides/agent.md#--stream-json-a-line-for-each-event).',
     types: [
       'agent/types.ts#AgentEvent',
       'agent/types.ts#EndReason',
@@ -80,7 +80,7 @@ const entries: readonly Section[] = [
   },
 ]
 
-/** The pages by their file names below docs/reference/. */
+/** The pages by their file names below reference/. */
 export function typesPages(): { readonly [name: string]: string } {
   const sections = [...events, ...entries]
   const places = sections.flatMap(({ types }) => types)

@@ -61,16 +61,6 @@ it.each(['darwin-arm64', 'darwin-x64', 'linux-x64-gnu', 'linux-x64-musl', 'win32
   },
 )
 
-describe('docs/reference', () => {
-  it('options.md names every option of the shelf', () => {
-    const text = read('docs/reference/options.md')
-    const [, defaults = ''] = /^const defaults.*?\{\n(.*?)^\}/ms.exec(read('src/core/options.ts')) ?? []
-    const names = [...defaults.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
-    expect(names.length).toBeGreaterThan(20)
-    expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
-  })
-})
-
 describe('docs/decisions', () => {
   const decisions = pagesIn('docs/decisions').filter((page) => basename(page) !== 'README.md')
 

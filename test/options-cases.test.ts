@@ -124,8 +124,8 @@ it('names the options nearest to an unknown one, or where they are listed', () =
       "toolshelf: unknown option "tool" (given 1); nearest: tools, callTool, searchTool. [BAD_OPTION]",
       "toolshelf: unknown option "server" (given 1); nearest: servers. [BAD_OPTION]",
       "toolshelf: unknown option "stat" (given 1); nearest: state, strategy. [BAD_OPTION]",
-      "toolshelf: unknown option "zzzzzzzzzz" (given 1); docs/reference/options.md lists them. [BAD_OPTION]",
-      "toolshelf: unknown option "toString" (given 1); docs/reference/options.md lists them. [BAD_OPTION]",
+      "toolshelf: unknown option "zzzzzzzzzz" (given 1); the type ShelfOptions lists them. [BAD_OPTION]",
+      "toolshelf: unknown option "toString" (given 1); the type ShelfOptions lists them. [BAD_OPTION]",
     ]
   `)
 })

@@ -160,7 +160,7 @@ afterAll(() => {
 describe('the packed package', () => {
   test('holds the built files and papers only, and is small', () => {
     const known =
-      /^(dist\/(.+\.(js|d\.ts)|inspector\/page\.css|sandbox\/quickjs\.wasm|THIRD-PARTY-LICENSES\.txt)|(README|CHANGELOG|ARCHITECTURE|SECURITY)\.md|LICENSE|data\/((meaning|bridge)\.bin|NOTICE|LICENSE-APACHE-2\.0)|docs\/((guides|clients|decisions|reference)\/)?[\w.-]+\.(json|md|svg)|examples\/script\.json|package\.json)$/
+      /^(dist\/(.+\.(js|d\.ts)|inspector\/page\.css|sandbox\/quickjs\.wasm|THIRD-PARTY-LICENSES\.txt)|(README|CHANGELOG|ARCHITECTURE|SECURITY)\.md|LICENSE|data\/((meaning|bridge)\.bin|NOTICE|LICENSE-APACHE-2\.0)|docs\/((guides|clients|decisions)\/)?[\w.-]+\.(json|md|svg)|examples\/script\.json|package\.json)$/
     expect(paths.filter((path) => !known.test(path) || /\.test\./.test(path))).toEqual([])
     expect(paths).toContain('dist/index.js')
     const size = paths.reduce((sum, path) => sum + statSync(join(place, path)).size, 0)

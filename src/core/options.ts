@@ -191,7 +191,7 @@ export function resolveOptions(options: Options): Settings {
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(defaults, name))
   if (unknown) {
     const near = closestNames(unknown, [...Object.keys(defaults), 'tools', 'servers', 'state'])
-    const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'docs/reference/options.md lists them.'
+    const hint = near.length > 0 ? `nearest: ${near.join(', ')}.` : 'the type ShelfOptions lists them.'
     throw new ShelfError(
       'BAD_OPTION',
       `unknown option "${unknown}" (given ${quote(given[unknown])}); ${hint}`,

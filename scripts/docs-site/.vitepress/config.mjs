@@ -45,10 +45,6 @@ const sidebar = [
   {
     text: 'Reference',
     items: [
-      { text: 'Commands', link: '/docs/reference/commands' },
-      { text: 'Library: calls and options', link: '/docs/reference/options' },
-      { text: 'Other entry points', link: '/docs/reference/entries' },
-      { text: 'Events and logs', link: '/docs/reference/events' },
       { text: 'Search', link: '/docs/search' },
       { text: 'Figures', link: '/docs/figures' },
       { text: 'Security', link: '/docs/security' },
@@ -61,7 +57,6 @@ const sidebar = [
     items: [
       { text: 'Architecture', link: '/ARCHITECTURE' },
       { text: 'Decisions', link: '/docs/decisions/' },
-      { text: 'Statements', link: '/docs/statements' },
       { text: 'Measurements', link: '/bench/RESULTS' },
       { text: 'Changes', link: '/CHANGELOG' },
       { text: 'Contributing', link: '/CONTRIBUTING' },
@@ -85,7 +80,7 @@ function processTerm(term) {
 
 /** Ranks pages for users above those for readers of the code. Runs in the browser too. */
 function boostDocument(id) {
-  if (/^\/(ARCHITECTURE|CHANGELOG|CONTRIBUTING|bench\/|docs\/(decisions|statements))/.test(id)) return 0.25
+  if (/^\/(ARCHITECTURE|CHANGELOG|CONTRIBUTING|bench\/|docs\/decisions)/.test(id)) return 0.25
   if (/^\/docs\/(faq|getting-started|clients\/#)/.test(id)) return 2
   if (/^\/docs\/clients\/([\w-]+)\.html#\1$/.test(id)) return 3
   return /^\/docs\/guides\//.test(id) ? 1.5 : 1
