@@ -4,9 +4,7 @@ import { createPureShelf, describePool, type Trace } from '../src/core/index.ts'
 import { measureTools, shelfOf } from '../src/doctor/index.ts'
 import { estimateTokens } from '../src/entries/core.ts'
 import { serverViews, toolViews } from '../src/inspector/server/index.ts'
-import { lint } from '../src/lint/index.ts'
 import type { ServerStatus } from '../src/mcp/index.ts'
-import { rankers } from '../src/rankers/index.ts'
 
 // Quotes and line ends, which JSON escapes; lengths that a rounded sum and a sum of rounded numbers tell apart.
 const listed = Array.from({ length: 10 }, (_, index) => ({
@@ -39,7 +37,7 @@ const expected = (server: string) =>
     0,
   )
 
-test('doctor, list, the inspector, events and lint estimate the same tokens for the same tools', async () => {
+test('doctor, list, the inspector and events estimate the same tokens for the same tools', async () => {
   const total = expected('a') + expected('b')
   const shelf = shelfOf(statuses)
   const sum = (tools: readonly { readonly tokens: number }[]) =>
@@ -57,10 +55,6 @@ test('doctor, list, the inspector, events and lint estimate the same tokens for 
   await traced.prepare({ model: 'claude-sonnet-5-5', messages: [{ role: 'user', content: 'Hi.' }] })
   const decision = events.find((event) => event.type === 'decision')
   const pool = describePool(shelf.partition()).events
-  const linted = await lint(
-    statuses.map(({ name, tools }) => ({ name, tools })),
-    { judges: { hybrid: rankers.lexical, lexical: rankers.lexical } },
-  )
 
   expect({
     doctor: sum(measureTools(statuses, 200_000).tools),
@@ -72,10 +66,8 @@ test('doctor, list, the inspector, events and lint estimate the same tokens for 
       .reduce((a, b) => a + b),
     'events, in sight': decision?.tools.tokensWith,
     'events, without': decision?.tools.tokensWithout,
-    lint: sum(linted.servers),
   }).toEqual({
     ...{ doctor: total, 'inspector, tools': total, 'inspector, servers': total },
     ...{ 'events, pool': total, 'events, tools': total, 'events, in sight': total, 'events, without': total },
-    lint: total,
   })
 })

@@ -3,7 +3,6 @@
 const byFolder = {
   core: ['test/*.test.ts', 'test/{figures,oracle,results}/*.test.ts', 'test/search/learned.test.ts'],
   lib: ['test/{lib,clean-text,names,policy}.test.ts'],
-  lint: ['test/lint/*.test.ts', 'test/cli/doctor-ci.test.ts'],
   search: ['test/search/*.test.ts', 'test/search-cases.test.ts'],
   validate: ['test/{check,validate,validate-cases}.test.ts', 'test/mcp/config-schema.test.ts'],
   node: [
@@ -68,7 +67,7 @@ const byFolder = {
   'inspector/server': ['test/inspector/{access,login,servers,server-cases}.test.ts'],
   // Without audit, cli, demo, gateway-cli, hold, import-apply and serve, so that a run ends.
   cli: [
-    'test/cli/{completion,doctor,doctor-ci,import,inspect,learned,permissions,pins,run}.test.ts',
+    'test/cli/{completion,doctor,import,inspect,learned,permissions,pins,run}.test.ts',
     'test/cli/{servers,sessions,trust,wrap,*-cases,*-units}.test.ts',
     'test/users/{commands,credentials-cli}.test.ts',
     'test/mcp/oauth.test.ts',
@@ -76,7 +75,7 @@ const byFolder = {
   // Most files of test/terminal draw whole chats and wait for them: with a mutant, for as long as they may.
   'cli/chat': ['test/terminal/{context,markdown,*-units}.test.ts'],
   'cli/demo': ['test/cli/{demo-install,demo,demo-units}.test.ts'],
-  'cli/doctor': ['test/cli/{doctor,doctor-ci,doctor-units}.test.ts'],
+  'cli/doctor': ['test/cli/{doctor,doctor-units}.test.ts'],
   'cli/events': ['test/cli/{audit,events-units}.test.ts'],
   'cli/gateway': [
     'test/cli/{inspect,serve,gateway-cases,gateway-units}.test.ts',

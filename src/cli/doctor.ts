@@ -1,12 +1,18 @@
 // `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
 import { basename } from 'node:path'
-import { arrivalLine, makeReport, progressLine, type Report, terminalView } from '../doctor/index.ts'
+import {
+  arrivalLine,
+  findingsOf,
+  makeReport,
+  progressLine,
+  type Report,
+  terminalView,
+} from '../doctor/index.ts'
 import {
   configPlaces,
   type LoadedConfig,
   type LocalMachine,
   ownConfigFile,
-  readConfig,
   thisMachine,
 } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
@@ -14,7 +20,6 @@ import type { McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { type Command, configOption, filesIn, type Input, type Terminal, UsageError } from './command.ts'
-import { checkCatalog, checkServers, ciOptions, readCi } from './doctor/index.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import {
@@ -54,42 +59,35 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <file>…] [--json] [--ci] [options]',
+    words: '[--config <file>…] [--json] [options]',
     noArguments: 'pass files with --config',
     options: {
       ...configOption('configuration of any client (default: toolshelf.json and .mcp.json)'),
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
       json: {
         type: 'boolean',
-        about: 'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}}',
+        about:
+          'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}, "findings": [{"level", "server", "title", …}]}',
       },
       html: { type: 'string', value: 'file', about: 'also write a page to open in a browser' },
       catalog: {
         type: 'string',
         value: 'file',
-        about: 'also write all tools, for toolshelf search and eval; with --ci, read and check them instead',
+        about: 'also write all tools, for toolshelf search and eval',
       },
       model: { type: 'string', value: 'id', about: `model whose prices are used (default: ${MODEL})` },
       ...pricesOption,
       timeout: { type: 'string', value: 'seconds', about: 'seconds that a server may take to start' },
-      ...ciOptions,
     },
     examples: [
       'toolshelf doctor',
       'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
       'toolshelf doctor --json --timeout 10',
       'toolshelf doctor --catalog tools.jsonl',
-      'toolshelf doctor --ci --budget 20000 --sarif toolshelf.sarif --junit toolshelf.xml',
-      'toolshelf doctor --ci --catalog tools.jsonl --fail-on warning',
     ],
     async run(input, terminal) {
-      const { files, timeout, catalog } = readWords(input)
-      const ci = readCi(input)
+      const { files, timeout } = readWords(input)
       const machine = surroundings.machine()
-      if (ci && catalog !== undefined) {
-        const settings = await readConfig(files ?? [], machine.environment, machine)
-        return checkCatalog({ file: catalog, config: settings }, ci, terminal, columnsIn(surroundings))
-      }
       const prices = await pricesIn(input)
       const notices: string[] = []
       const { config, untrusted } = await serversToStart(files, machine, {
@@ -104,11 +102,6 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       try {
         const isInterrupted = await settle(host, terminal, surroundings, machine)
         for (const notice of notices) terminal.report(printableLine(notice))
-        if (ci) {
-          const found = { statuses: host.status(), config, untrusted, changed: watched.changed }
-          const code = await checkServers(found, ci, terminal, columnsIn(surroundings))
-          return isInterrupted ? INTERRUPTED : code
-        }
         const report = makeReport(host.status(), {
           configProblems: config.problems,
           untrusted,
@@ -162,7 +155,7 @@ async function publish(report: Report, publishing: Publishing): Promise<void> {
   const { input, terminal, surroundings, config, host, pins, untrusted } = publishing
   const { page, catalog } = readWords(input)
   const next = await nextStep(config, report, surroundings.machine())
-  if (input.isSet('json')) terminal.print(toSafeJson(report))
+  if (input.isSet('json')) terminal.print(toSafeJson({ ...report, findings: findingsOf(report) }))
   else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
   if (page !== undefined) {
     const { doctorPage } = await import('./doctor/page.ts')
@@ -255,10 +248,6 @@ function tellArrivals(host: McpHost, terminal: Terminal): () => void {
     arrived.add(event.server)
     terminal.report(arrivalLine(event.status))
   })
-}
-
-function columnsIn({ columns }: DoctorSurroundings): number {
-  return Math.max(60, columns() ?? 80)
 }
 
 function look({ columns }: DoctorSurroundings, { environment }: LocalMachine) {

@@ -116,8 +116,6 @@ export type ServerView = {
   readonly tokens: number
   /** Tokens of its definitions that every request carries. */
   readonly alwaysLoadedTokens: number
-  /** Tokens it may cost, from the configuration. */
-  readonly budget: number | null
   /** The last lines of its stderr, without secrets. */
   readonly log: string
   readonly changes: readonly PinChange[]

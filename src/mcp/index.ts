@@ -35,8 +35,6 @@ export type {
   ConfigProblem,
   HostEvent,
   KnownServer,
-  LintLevel,
-  LintSettings,
   ListedTool,
   McpHost,
   Progress,

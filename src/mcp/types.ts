@@ -33,8 +33,6 @@ export type ServerConfig = {
   readonly connectTimeoutMs: number
   /** Milliseconds that a call may take without progress. `readConfig` sets 120,000 unless the file says otherwise. */
   readonly callTimeoutMs: number
-  /** What `toolshelf doctor --ci` checks. */
-  readonly lint?: LintSettings
   /** Longest result of its tools, in characters, that is sent whole, in place of the general budget; 0 sends all whole. */
   readonly resultBudget?: number
   /** The file it came from. */
@@ -89,21 +87,8 @@ export type ToolConfig = {
   readonly alwaysLoad?: boolean
   /** A phrase that search weighs above the description. */
   readonly hint?: string
-  /** Which rules `toolshelf doctor --ci` applies to it. */
-  readonly lint?: Pick<LintSettings, 'rules'>
   /** Longest result, in characters, that is sent whole; 0 sends all whole. */
   readonly resultBudget?: number
-}
-
-/** How much a finding of `toolshelf doctor --ci` weighs; `off` does not report it. */
-export type LintLevel = 'off' | 'warning' | 'error'
-
-/** What `toolshelf doctor --ci` checks. */
-export type LintSettings = {
-  /** Levels by the id of a rule. */
-  readonly rules?: { readonly [rule: string]: LintLevel }
-  /** Maximum tokens and tools of a server. */
-  readonly budget?: { readonly tokens?: number; readonly tools?: number }
 }
 
 /** A part of a configuration that was skipped or repaired, and what to do about it. */

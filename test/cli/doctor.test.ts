@@ -164,7 +164,7 @@ describe('toolshelf doctor', () => {
       outcomes: { b: { state: 'failed', reason: 'gone', stderr: 'last words' } },
     })
     expect(code).toBe(1)
-    const { servers, total, projection, method } = JSON.parse(out)
+    const { servers, total, projection, method, findings } = JSON.parse(out)
     expect(servers.map((one: { name: string }) => one.name)).toEqual(['a', 'b'])
     expect(servers[0]).toMatchObject({
       state: 'connected',
@@ -189,6 +189,10 @@ describe('toolshelf doctor', () => {
     expect(total).toMatchObject({ servers: 2, connected: 1, failed: 1, tools: 30 })
     expect(projection).toMatchObject({ requests: 20, extraRoundTrips: 1, pricedAs: 'claude-sonnet-5-5' })
     expect(method).toContain('estimates')
+    expect(findings[0]).toMatchObject({
+      ...{ level: 'error', server: 'b', title: 'did not connect: gone', details: ['stderr: last words'] },
+      remedy: expect.any(String),
+    })
     expect(told).toEqual(['a: connected, 30 tools, 90 ms', 'b: failed: gone'])
     expect(fake.isClosed()).toBe(true)
   })

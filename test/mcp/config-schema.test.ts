@@ -2,10 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
-  budgetKeys,
   gatewayDefaults,
   gatewayKeys,
-  lintKeys,
   rootKeys,
   serverDefaults,
   serverKeys,
@@ -17,7 +15,7 @@ type Part = { properties: { [key: string]: { description?: string; default?: unk
 const schema = JSON.parse(
   readFileSync(new URL('../../docs/toolshelf.schema.json', import.meta.url), 'utf8'),
 ) as Part & { definitions: { [name: string]: Part } }
-const { server, tool, gateway, lint } = schema.definitions
+const { server, tool, gateway } = schema.definitions
 
 describe('docs/toolshelf.schema.json', () => {
   it.each([
@@ -25,8 +23,6 @@ describe('docs/toolshelf.schema.json', () => {
     ['a server', server, serverKeys],
     ['a tool', tool, toolKeys],
     ['the gateway', gateway, gatewayKeys],
-    ['what is checked', lint, lintKeys],
-    ['a budget', lint?.properties.budget as Part, budgetKeys],
   ])('has the keys of %s that the reader knows, and explains each', (_, part, keys) => {
     expect(Object.keys(part?.properties ?? {}).sort()).toEqual(Object.keys(keys).sort())
     for (const [key, property] of Object.entries(part?.properties ?? {})) {
@@ -63,7 +59,6 @@ describe('docs/toolshelf.schema.json', () => {
         },
         b: { command: 'x', tools: { t: { alwaysLoad: true, hint: 'x' } }, connectTimeout: 1, callTimeout: 1 },
       },
-      lint: { budget: { tokens: 1, tools: 1 }, rules: { twins: 'off' } },
       gateway: { mode: 'list', onChange: 'hold', instructions: 0, concurrency: 1, learn: false },
     },
   ])('takes %j', (value) => {
@@ -79,9 +74,7 @@ describe('docs/toolshelf.schema.json', () => {
     { mcpServers: { a: { command: 'x', tools: { t: { pin: 1 } } } } },
     { mcpServers: { a: { command: 'x', callTimeout: 0 } } },
     { gateway: { mode: 'fast' } },
-    { lint: { rules: { twins: 'loud' } } },
-    { mcpServers: { a: { command: 'x', lint: { budget: { tokens: 0 } } } } },
-    { mcpServers: { a: { command: 'x', tools: { t: { lint: { budget: {} } } } } } },
+    { lint: {} },
     { gateway: { concurrency: 0 } },
   ])('refuses %j', (value) => {
     expect(validateInput(schema, value)).not.toEqual([])

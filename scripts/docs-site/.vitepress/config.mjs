@@ -7,7 +7,6 @@ const guides = [
   { text: 'Library', link: '/docs/guides/library' },
   { text: 'Agent', link: '/docs/guides/agent' },
   { text: 'Inspector', link: '/docs/guides/inspector' },
-  { text: 'Checks in CI', link: '/docs/guides/doctor-ci' },
   { text: 'Scripts', link: '/docs/guides/scripts' },
   { text: 'Operating', link: '/docs/guides/operating' },
   { text: 'Replicas', link: '/docs/guides/replicas' },

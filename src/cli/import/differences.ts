@@ -145,7 +145,6 @@ const ownKeys = [
   'elicitation',
   'sampling',
   'maxTools',
-  'lint',
   'resultBudget',
 ] as const
 

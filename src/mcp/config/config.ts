@@ -7,10 +7,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { type Environment, type Fields, fieldsOf, isFields, quote, slugOf } from '../../lib/index.ts'
 import { readNamedText, UnreadableFile } from '../../node/index.ts'
-import type { ConfigProblem, FolderSource, LintSettings, ServerConfig } from '../types.ts'
+import type { ConfigProblem, FolderSource, ServerConfig } from '../types.ts'
 import { findServers, isOwnFile, type ServerEntry } from './formats.ts'
 import { type Parsed, parseJson } from './json.ts'
-import { type GatewaySettings, gatewayDefaults, readGateway, readLint } from './keys.ts'
+import { type GatewaySettings, gatewayDefaults, readGateway } from './keys.ts'
 import { type LocalMachine, thisMachine } from './places.ts'
 import { repeatedNames } from './repeated-names.ts'
 import { configProblems, readServer } from './server.ts'
@@ -22,8 +22,6 @@ export type LoadedConfig = {
   readonly servers: readonly ServerConfig[]
   /** The settings of the section `gateway`, with defaults. */
   readonly settings: GatewaySettings
-  /** What `toolshelf doctor --ci` checks of all servers. */
-  readonly lint?: LintSettings
   /** What was skipped or repaired. */
   readonly problems: readonly ConfigProblem[]
 }
@@ -55,8 +53,7 @@ export async function readConfig(
   const problems = read.flatMap((file) => file.problems)
   const chosen = chooseServers(read, machine, (problem) => problems.push(problem))
   const settings = Object.assign({}, gatewayDefaults, ...read.map((file) => file.settings).reverse())
-  const lint: LintSettings = Object.assign({}, ...read.map((file) => file.lint).reverse())
-  return { servers: chosen, settings, ...(Object.keys(lint).length > 0 ? { lint } : {}), problems }
+  return { servers: chosen, settings, problems }
 }
 
 /** Each server takes memory, and most of them a process. */
@@ -71,7 +68,6 @@ export type FileEntries = {
   readonly settings: Partial<GatewaySettings>
   /** The section `gateway` as the file has it. */
   readonly gateway: Fields
-  readonly lint?: LintSettings
   readonly problems: readonly ConfigProblem[]
 }
 
@@ -98,13 +94,11 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
   // How changes are held is a matter of trust, about which a folder says nothing.
   const isForeign = folder !== undefined && onChange !== undefined
   const root = fieldsOf(document.value)
-  // Other clients' files may have a key of this name for something else.
   const isOwn = isOwnFile(root, path)
-  const lint = readLint(isOwn ? fieldsOf(root.lint) : {})
   const { json } = document
   const repeated = json ? repeatedNames(json.text, json.parsed, found.entries, isOwn) : []
   const foreign = isForeign ? ['"onChange" counts only in your own configuration; it is ignored here.'] : []
-  const messages = [...gateway.problems, ...foreign, ...lint.problems]
+  const messages = [...gateway.problems, ...foreign]
   const problems = [...found.problems, ...repeated, ...messages.map((message) => ({ message }))]
   return {
     file: path,
@@ -112,7 +106,6 @@ export async function readEntries(source: string | ConfigText, machine: LocalMac
     entries: found.entries.map((entry) => withInherited(entry, gateway.inheritEnv)),
     settings: isForeign ? others : gateway.settings,
     gateway: fieldsOf(root.gateway),
-    lint: lint.settings,
     problems: problems.map((problem) => ({ file: path, ...problem })),
   }
 }
@@ -161,7 +154,7 @@ function chooseServers(
  * as differences.
  */
 export function definitionOf(entry: ServerEntry, server: ServerConfig): object {
-  const { variables: _, lint: _checked, folder: _brought, ...own } = server
+  const { variables: _, folder: _brought, ...own } = server
   return { ...own, source: '', transport: programOf(entry, server) }
 }
 

@@ -92,21 +92,6 @@ export const textsByName: FieldType<{ readonly [name: string]: string }> = {
   },
 }
 
-const LEVELS = ['off', 'warning', 'error'] as const
-
-/** An object with a level for each rule. */
-export const levelsByName: FieldType<{ readonly [name: string]: (typeof LEVELS)[number] }> = {
-  is: 'an object of "off", "warning" or "error"',
-  read(value) {
-    if (!isFields(value)) return undefined
-    const levels = Object.entries(value).map(
-      ([name, given]) => [name, LEVELS.find((level) => level === given)] as const,
-    )
-    const known = levels.flatMap(([name, level]) => (level ? [[name, level] as const] : []))
-    return known.length === levels.length ? recordOf(known) : undefined
-  },
-}
-
 /** A positive number of milliseconds. */
 export const milliseconds: FieldType<number> = {
   is: 'a number of milliseconds above 0',

@@ -1,12 +1,9 @@
 // Defines all keys of Toolshelf's own file, with their types and defaults. docs/toolshelf.schema.json describes the same
 // for editors.
-import type { Fields } from '../../lib/index.ts'
-import type { LintSettings } from '../types.ts'
 import {
   allOrNames,
   fieldsKind,
   flag,
-  levelsByName,
   milliseconds,
   oneOf,
   readKeys,
@@ -17,7 +14,7 @@ import {
 } from './fields.ts'
 
 /** Keys of the file. */
-export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind, lint: fieldsKind }
+export const rootKeys = { $schema: text, mcpServers: fieldsKind, gateway: fieldsKind }
 
 /** Keys of a server. */
 export const serverKeys = {
@@ -41,19 +38,12 @@ export const serverKeys = {
   connectTimeout: milliseconds,
   callTimeout: milliseconds,
   maxTools: wholeNumber(1),
-  lint: fieldsKind,
   resultBudget: wholeNumber(0),
   credentials: oneOf('user'),
 }
 
 /** Keys of a tool. */
-export const toolKeys = { alwaysLoad: flag, hint: text, lint: fieldsKind, resultBudget: wholeNumber(0) }
-
-/** Keys of `lint`. */
-export const lintKeys = { rules: levelsByName, budget: fieldsKind }
-
-/** Keys of a lint budget. */
-export const budgetKeys = { tokens: wholeNumber(1), tools: wholeNumber(1) }
+export const toolKeys = { alwaysLoad: flag, hint: text, resultBudget: wholeNumber(0) }
 
 /** Keys of `gateway`. */
 export const gatewayKeys = {
@@ -119,23 +109,4 @@ export function readGateway(value: unknown): {
   const { values, problems } = readKeys(gatewayKeys, fields)
   const { inheritEnv, ...settings } = values
   return { settings, inheritEnv, problems: problems.map((problem) => `in "gateway", ${problem}`) }
-}
-
-/** Reads what `toolshelf doctor --ci` checks, from a file, a server or a tool. */
-export function readLint(fields: Fields): {
-  readonly settings: LintSettings
-  readonly problems: readonly string[]
-} {
-  const { values, problems } = readKeys(lintKeys, fields)
-  const budget = readKeys(budgetKeys, values.budget ?? {})
-  return {
-    settings: {
-      ...(values.rules ? { rules: values.rules } : {}),
-      ...(Object.keys(budget.values).length > 0 ? { budget: budget.values } : {}),
-    },
-    problems: [
-      ...problems.map((problem) => `in "lint", ${problem}`),
-      ...budget.problems.map((problem) => `in "lint", "budget", ${problem}`),
-    ],
-  }
 }

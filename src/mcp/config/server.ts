@@ -6,7 +6,7 @@ import type { ConfigProblem, RemoteConfig, ServerConfig, StdioConfig, ToolConfig
 import { foreignKeys } from './dialects.ts'
 import { fieldsKind, readKeys, recordOf, type Values } from './fields.ts'
 import { mapTexts, type ServerEntry } from './formats.ts'
-import { readLint, serverDefaults, serverKeys, toolKeys } from './keys.ts'
+import { serverDefaults, serverKeys, toolKeys } from './keys.ts'
 import type { LocalMachine } from './places.ts'
 import { type Expanded, expand, withWorkspace } from './references.ts'
 import { hasUserValue, userValuesIn } from './user-values.ts'
@@ -48,8 +48,7 @@ export function readServer(
 ): ReadServer {
   const { values, wrong, problems } = readKeys(serverKeys, entry.fields, { others: foreignKeys, decisive })
   const tools = readTools(values.tools)
-  const lint = values.lint && readLint(values.lint)
-  const allProblems = [...problems, ...tools.problems, ...(lint?.problems ?? [])]
+  const allProblems = [...problems, ...tools.problems]
   const leaveOut = (...reasons: readonly string[]) => ({
     server: undefined,
     problems: [...allProblems, ...reasons],
@@ -89,7 +88,6 @@ export function readServer(
     connectTimeoutMs: values.connectTimeout ?? serverDefaults.connectTimeout,
     callTimeoutMs: values.callTimeout ?? serverDefaults.callTimeout,
     ...(values.maxTools === undefined ? {} : { maxTools: values.maxTools }),
-    ...(lint ? { lint: lint.settings } : {}),
     ...(values.resultBudget === undefined ? {} : { resultBudget: values.resultBudget }),
     source: file,
     ...(Object.keys(filled.variables).length > 0 ? { variables: filled.variables } : {}),
@@ -283,13 +281,9 @@ function readTools(configured: ServerValues['tools']): Made<ServerConfig['tools'
       continue
     }
     const { approval_mode: _, ...own } = fields
-    const read = readKeys(toolKeys, own)
-    const { lint: given, ...values } = read.values
-    const lint = given && readLint(given)
-    const wrong = [...read.problems, ...(lint?.problems ?? [])]
+    const { values, problems: wrong } = readKeys(toolKeys, own)
     problems.push(...wrong.map((problem) => `for the tool ${JSON.stringify(name)}, ${problem}`))
-    const known = { ...values, ...(lint ? { lint: lint.settings } : {}) }
-    if (Object.keys(known).length > 0) tools.push([name, known])
+    if (Object.keys(values).length > 0) tools.push([name, values])
   }
   return { value: recordOf(tools), problems }
 }

@@ -29,7 +29,7 @@ function serverView(name: string, tools: readonly ToolView[], part: Partial<Serv
       source: 'toolshelf.json',
     },
     ...{ software: `${name}-server 1.2.0`, startMilliseconds: 812, tools: own.length, tokens },
-    ...{ alwaysLoadedTokens: always, budget: null, log: '', changes: [], findings: [], problems: [] },
+    ...{ alwaysLoadedTokens: always, log: '', changes: [], findings: [], problems: [] },
     actions: ['stop', 'reconnect', 'refresh'],
     ...part,
   }
@@ -38,7 +38,6 @@ function serverView(name: string, tools: readonly ToolView[], part: Partial<Serv
 export function sampleServers(tools: readonly ToolView[], isLong = false): ServerView[] {
   return [
     serverView('github', tools, {
-      budget: 1000,
       changes: [
         {
           ...{ kind: 'tool', name: 'create_issue', isHeld: true, version: 'v1' },
@@ -59,7 +58,6 @@ export function sampleServers(tools: readonly ToolView[], isLong = false): Serve
       state: 'idle',
       startMilliseconds: null,
       actions: ['start', 'login'],
-      budget: 5000,
     }),
     serverView('files', tools, { log: 'listening on stdio\nread 3 folders\n' }),
     serverView('jira', tools, {

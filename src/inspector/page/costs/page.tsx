@@ -53,7 +53,7 @@ export function CostsPage() {
           <Treemap tools={list} server={server} onServer={setServer} />
         </Section>
       )}
-      <BudgetSection servers={servers.value ?? []} window={window} onServer={setServer} />
+      <ServerCosts servers={servers.value ?? []} window={window} onServer={setServer} />
       <Savings model={model} />
       {list.length > 0 && <UnusedTools tools={list} uses={uses} />}
     </div>
@@ -93,7 +93,7 @@ function Totals({ tools, window, model }: { tools: readonly ToolView[]; window: 
   )
 }
 
-function BudgetSection({
+function ServerCosts({
   servers,
   window,
   onServer,
@@ -104,19 +104,19 @@ function BudgetSection({
 }) {
   if (servers.length === 0) return null
   const sorted = [...servers].sort((a, b) => b.tokens - a.tokens)
-  const max = Math.max(...sorted.map(({ tokens, budget }) => Math.max(tokens, budget ?? 0)), 1)
+  const max = Math.max(...sorted.map(({ tokens }) => tokens), 1)
   const head = [
     { text: 'Server' },
     { text: 'Tools', isNumber: true },
     { text: 'Tokens', isNumber: true },
     { text: 'Of the window', isNumber: true },
     { text: 'Always loaded', isNumber: true },
-    { text: 'Budget' },
+    { text: 'Compared' },
   ]
   return (
-    <Section level={2} title="Budget per server" aside={<span class="hint">most expensive first</span>}>
-      <DataTable label="Budget per server" head={head}>
-        {sorted.map(({ name, tools, tokens, alwaysLoadedTokens, budget }) => (
+    <Section level={2} title="Cost per server" aside={<span class="hint">most expensive first</span>}>
+      <DataTable label="Cost per server" head={head}>
+        {sorted.map(({ name, tools, tokens, alwaysLoadedTokens }) => (
           <tr key={name}>
             <th scope="row">
               <button type="button" class="link" onClick={() => onServer(name)}>
@@ -128,32 +128,13 @@ function BudgetSection({
             <td class="number">{formatShare(tokens / window)}</td>
             <td class="number">{formatCount(alwaysLoadedTokens)}</td>
             <td>
-              <BudgetBar tokens={tokens} budget={budget} max={max} />
+              <span class="bar" aria-hidden="true">
+                <span class="own" style={{ width: `${(100 * tokens) / max}%` }} />
+              </span>
             </td>
           </tr>
         ))}
       </DataTable>
     </Section>
-  )
-}
-
-function BudgetBar({ tokens, budget, max }: { tokens: number; budget: number | null; max: number }) {
-  const isOver = budget !== null && tokens > budget
-  return (
-    <span class="budget">
-      <span class="bar" aria-hidden="true">
-        <span class={isOver ? 'over' : 'own'} style={{ width: `${(100 * tokens) / max}%` }} />
-        {budget !== null && (
-          <span class="limit" style={{ left: `${Math.min(99.5, (100 * budget) / max)}%` }} />
-        )}
-      </span>
-      <span class={isOver ? 'bad' : 'hint'}>
-        {budget === null
-          ? 'none set'
-          : isOver
-            ? `${formatCount(tokens - budget)} over ${formatCount(budget)}`
-            : `of ${formatCount(budget)}`}
-      </span>
-    </span>
   )
 }
