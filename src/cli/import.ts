@@ -14,9 +14,9 @@ import {
   ownConfigFile,
   readConfig,
   thisMachine,
-  writePrivately,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig } from '../mcp/index.ts'
+import { JsonFile } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import {
@@ -196,7 +196,7 @@ async function write(file: string, servers: readonly PlannedServer[]): Promise<v
     .map(({ name, fields }) => [name, fields] as const)
   const changed = mendable(file, () => addServers(text, members))
   try {
-    await writePrivately(file, changed)
+    await new JsonFile(file).write(changed)
   } catch (error) {
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? error}).`)
   }

@@ -3,7 +3,6 @@
 import { isUtf8 } from 'node:buffer'
 import { realpath, stat } from 'node:fs/promises'
 import {
-  type FileRights,
   type MovedPart,
   moveServers,
   type NewEntry,
@@ -11,7 +10,7 @@ import {
   withReferences,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem } from '../mcp/index.ts'
-import { readBoundedFile } from '../node/index.ts'
+import { type FileRights, readBoundedFile } from '../node/index.ts'
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
 import { type ImportPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 

@@ -1,7 +1,7 @@
 // Writes planned changes: a record with copies first, then our own configuration, then each client's file.
 import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type FileRights, replaceFile } from '../mcp/config/index.ts'
+import { type FileRights, JsonFile, replaceFile } from '../node/index.ts'
 import type { FileWrite, Journal } from './journal.ts'
 
 /** The outcome for one file; without a problem, it was written. */
@@ -49,8 +49,7 @@ const isReadOnly = ({ mode }: FileRights) => (mode & 0o222) === 0
 
 /** Writes our own file, which may contain secrets of clients, readable by the owner only. */
 async function writeOwn({ file, after }: FileWrite): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await replaceFile(file, after, { mode: 0o600 })
+  await new JsonFile(file).write(after)
 }
 
 async function writeOne(write: FileWrite): Promise<WriteOutcome> {

@@ -1,12 +1,11 @@
 // Records every file that `import --apply` changes, with a copy of the original, so that it can be undone. The record is
 // complete before the first file changes, so this also works after an interruption.
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fieldsOf, isFields, listOf, textOf } from '../lib/index.ts'
-import type { FileRights, MovedPart } from '../mcp/config/index.ts'
-import { replaceFile } from '../mcp/config/index.ts'
-import { lockFile } from '../node/index.ts'
+import type { MovedPart } from '../mcp/config/index.ts'
+import { type FileRights, JsonFile } from '../node/index.ts'
 
 /** One file of a record. */
 export type RecordedFile = {
@@ -59,30 +58,18 @@ export type Journal = {
 const RECORD = /^\d{4}-[\dTZ-]+-[\da-f]{8}\.json$/
 const COPY = /^\d{4}-[\dTZ-]+-[\da-f]{8}[-.]/
 
-/** Longer than any write takes; a lock that is older belongs to a process that was killed. */
-const MAX_HOLD_MS = 10_000
-
 /** Opens the journal in a folder, which is created at the first write. */
 export function openJournal(folder: string): Journal {
   const pathOf = (id: string) => join(folder, `${id}.json`)
-  const prepare = () => mkdir(folder, { recursive: true, mode: 0o700 })
   const save = async (name: string, bytes: Buffer) => {
     const path = join(folder, name)
-    await replaceFile(path, bytes, { mode: 0o600 })
+    await new JsonFile(path).write(bytes)
     return path
   }
   const write = (record: ApplyRecord) =>
     save(`${record.id}.json`, Buffer.from(`${JSON.stringify(record, null, 2)}\n`))
   return {
-    async alone(use) {
-      await prepare()
-      const release = await lockFile(join(folder, 'lock'), MAX_HOLD_MS)
-      try {
-        return await use()
-      } finally {
-        await release()
-      }
-    },
+    alone: (use) => new JsonFile(join(folder, 'journal')).alone(use),
     async add(writes) {
       const at = new Date().toISOString()
       const id = `${at.replace(/[:.]/g, '-')}-${randomUUID().slice(0, 8)}`
@@ -103,10 +90,7 @@ export function openJournal(folder: string): Journal {
       return Promise.all(read.map(async (name) => asRecord(await readFile(join(folder, name), 'utf8'), name)))
     },
     copyOf: ({ copy }) => (copy === undefined ? Promise.resolve(Buffer.alloc(0)) : readFile(copy)),
-    async save(name, bytes) {
-      await prepare()
-      return save(name, bytes)
-    },
+    save,
     async sweep() {
       const names = await readdir(folder).catch(() => [])
       const kept = names.filter((name) => RECORD.test(name)).map((name) => name.replace(/\.json$/, ''))

@@ -30,6 +30,7 @@ export {
   waitForDrain,
 } from './http.ts'
 export { type Bodies, createBodies } from './json-bodies.ts'
+export { type FileRights, isTemporaryFor, JsonFile, replaceFile } from './json-file.ts'
 export { endOfJsonString, MAX_JSON_DEPTH, whyTooComplex } from './json-values.ts'
 export { createKeyThrottle } from './key-throttle.ts'
 export { createLimiter, type Limiter } from './limiter.ts'

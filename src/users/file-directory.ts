@@ -1,11 +1,9 @@
 // Stores profiles, users and keys in `users.json`: rereads it whenever it changes, and writes it atomically under a
 // lock.
-import { randomBytes } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
-import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { bindMethods, errorMessage, type Fields, fieldsOf } from '../lib/index.ts'
-import { lockFile, readBoundedFile } from '../node/index.ts'
+import { type FileRights, JsonFile, readBoundedFile } from '../node/index.ts'
 import {
   createChangeListeners,
   createDirectory,
@@ -26,8 +24,6 @@ export type UserFileOptions = {
 const MAX_BYTES = 20_000_000
 /** Milliseconds between two checks of the file, for sessions that stay open. Each request checks it, too. */
 const WATCH_MS = 500
-/** Milliseconds after which another process's lock counts as abandoned. */
-const MAX_LOCK_MS = 10_000
 /** Milliseconds between two writes of the keys' last uses. */
 const USES_MS = 60_000
 
@@ -64,6 +60,8 @@ type Loaded = { readonly stamp: string; readonly file: Fields }
 
 class UserFile implements RecordPlace {
   readonly place: string
+  readonly #file: JsonFile
+  readonly #usesFile: JsonFile
   readonly #options: UserFileOptions
   readonly #changes = createChangeListeners()
   readonly #uses = new Map<string, string>()
@@ -76,6 +74,8 @@ class UserFile implements RecordPlace {
 
   constructor(path: string, options: UserFileOptions) {
     this.place = path
+    this.#file = new JsonFile(path)
+    this.#usesFile = new JsonFile(`${path}.last-used`)
     this.#options = options
   }
 
@@ -128,7 +128,7 @@ class UserFile implements RecordPlace {
   }
 
   async lastUses(): Promise<ReadonlyMap<string, string>> {
-    return new Map([...(await readUses(this.#usesPath())), ...this.#uses])
+    return new Map([...(await readUses(this.#usesFile)), ...this.#uses])
   }
 
   noteUse(keyId: string): void {
@@ -179,33 +179,18 @@ class UserFile implements RecordPlace {
    *
    * @param change - Returns the file's new content; undefined leaves it as it is.
    */
-  async #write(
-    change: (file: Fields) => Fields | undefined,
-  ): Promise<Loaded & { readonly isChanged: boolean }> {
-    const path = await realpath(this.place).catch(() => this.place)
-    if (this.#options.mayCreate) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const unlock = await lockFile(`${path}.lock`, MAX_LOCK_MS)
-    try {
-      const text = await readBoundedFile(path, MAX_BYTES).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return '{}'
-        throw error
-      })
-      const file = parse(text.toString()) as Fields
+  #write(change: (file: Fields) => Fields | undefined): Promise<Loaded & { readonly isChanged: boolean }> {
+    return this.#file.alone(async () => {
+      const file = parse((await this.#file.read()) ?? '{}') as Fields
       const filled = withUids(file)
       const changed = change(filled)
       const next = changed ?? filled
       readUserRecords(next)
       if (next === file) return { stamp: '', file, isChanged: false }
-      const { mode } = await stat(path).catch(() => ({ mode: 0o600 }))
-      await writeWhole(path, `${JSON.stringify(next, null, 2)}\n`, mode & 0o777)
-      return { stamp: await stampOf(path), file: next, isChanged: changed !== undefined }
-    } finally {
-      await unlock()
-    }
-  }
-
-  #usesPath(): string {
-    return `${this.place}.last-used`
+      const rights = await rightsOf(this.place)
+      await this.#file.write(`${JSON.stringify(next, null, 2)}\n`, rights)
+      return { stamp: await stampOf(this.place), file: next, isChanged: changed !== undefined }
+    })
   }
 
   /** Writes the keys' last uses to a separate file, so that an editor that has `users.json` open sees no change. */
@@ -213,18 +198,13 @@ class UserFile implements RecordPlace {
     if (this.#uses.size === 0) return
     const noted = new Map(this.#uses)
     this.#uses.clear()
-    const write = async () => {
-      const path = this.#usesPath()
-      const unlock = await lockFile(`${path}.lock`, MAX_LOCK_MS)
-      try {
+    const write = () =>
+      this.#usesFile.alone(async () => {
         const keys = fieldsOf(this.#loaded.file.keys)
-        const uses = new Map([...(await readUses(path)), ...noted])
+        const uses = new Map([...(await readUses(this.#usesFile)), ...noted])
         const known = [...uses].filter(([id]) => Object.hasOwn(keys, id))
-        await writeWhole(path, `${JSON.stringify(Object.fromEntries(known))}\n`)
-      } finally {
-        await unlock()
-      }
-    }
+        await this.#usesFile.write(`${JSON.stringify(Object.fromEntries(known))}\n`)
+      })
     // In a read-only folder, last uses are not saved.
     this.#flushing = this.#flushing.then(write).catch(() => {})
   }
@@ -247,31 +227,17 @@ async function stampOf(path: string): Promise<string> {
   return [ino, size, mtimeNs, ctimeNs].join()
 }
 
-async function readUses(path: string): Promise<Map<string, string>> {
+async function rightsOf(path: string): Promise<FileRights | undefined> {
+  const found = await stat(path).catch(() => undefined)
+  return found && { mode: found.mode & 0o777, uid: found.uid, gid: found.gid }
+}
+
+async function readUses(file: JsonFile): Promise<Map<string, string>> {
   try {
-    const uses = Object.entries(fieldsOf(parse((await readBoundedFile(path, MAX_BYTES)).toString())))
+    const uses = Object.entries(fieldsOf(parse((await file.read()) ?? '{}')))
     return new Map(uses.filter((use): use is [string, string] => typeof use[1] === 'string'))
   } catch {
     return new Map()
-  }
-}
-
-/** Replaces a file atomically; by default only its owner can read it. */
-async function writeWhole(path: string, text: string, mode = 0o600): Promise<void> {
-  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
-  try {
-    const file = await open(draft, 'wx', 0o600)
-    try {
-      await file.chmod(mode)
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
   }
 }
 

@@ -1,18 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references in configurations
 // Small parts of reading and writing configurations, by tables: references, descriptions, rules, and edits to the byte.
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   addServers,
   bindWorkspace,
@@ -24,12 +12,10 @@ import {
   onOneLine,
   readConfig,
   removeServer,
-  replaceFile,
   restoreServers,
   serverNames,
   variablesIn,
   withWorkspace,
-  writePrivately,
 } from '../../src/mcp/config/index.ts'
 
 describe('references', () => {
@@ -189,26 +175,6 @@ describe('our own file', () => {
     expect(removeServer(text, 'a')).toBe('{"mcpServers": { "b": {}}}')
     expect(removeServer(text, 'c')).toBe(text)
     expect(removeServer('[]', 'c')).toBe('[]')
-  })
-
-  it('is replaced at once, for its owner alone, through a link, and without a trace of a failure', async () => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'toolshelf-config-')))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const file = join(folder, 'deep/a.json')
-    await writePrivately(file, 'one')
-    expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['one', 0o600])
-    symlinkSync(file, join(folder, 'link'))
-    await writePrivately(join(folder, 'link'), Buffer.from('two'))
-    expect(readFileSync(file, 'utf8')).toBe('two')
-    await replaceFile(file, 'three', { mode: 0o644 })
-    expect(statSync(file).mode & 0o777).toBe(0o644)
-    writeFileSync(join(folder, 'blocked'), '')
-    await expect(replaceFile(join(folder, 'blocked/x'), 'four', { mode: 0o600 })).rejects.toThrow()
-    await expect(replaceFile(folder, 'four', { mode: 0o600 })).rejects.toThrow()
-    expect(readdirSync(join(folder, 'deep'))).toEqual(['a.json'])
-    expect(
-      readdirSync(join(folder, '..')).filter((name) => name.startsWith(`${folder.split('/').at(-1)}.`)),
-    ).toEqual([])
   })
 })
 

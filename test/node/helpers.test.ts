@@ -1,6 +1,16 @@
 // The Node helpers: limits of files, locks, turns, timeouts, wrong keys, and requests of the web on Node's.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
@@ -21,10 +31,12 @@ import {
   createWrongKeys,
   createYieldBySize,
   isSecret,
+  JsonFile,
   listen,
   lockFile,
   networkOf,
   readBoundedFile,
+  replaceFile,
   seconds,
   startTimer,
   withTimeout,
@@ -46,6 +58,42 @@ function gate() {
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+describe('a JSON file', () => {
+  it('is replaced at once, for its owner alone, through a link, and without a trace of a failure', async () => {
+    const folder = newFolder()
+    const path = join(folder, 'deep/a.json')
+    const file = new JsonFile(path, { maxBytes: 5 })
+    expect(await file.read()).toBeUndefined()
+    await file.write('one')
+    expect([await file.read(), statSync(path).mode & 0o777]).toEqual(['one', 0o600])
+    symlinkSync(path, join(folder, 'link'))
+    await new JsonFile(join(folder, 'link')).write(Buffer.from('two'), { mode: 0o644 })
+    expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o777]).toEqual(['two', 0o644])
+    await file.write('longer')
+    await expect(file.read()).rejects.toThrow('has 6 bytes, more than 5')
+    writeFileSync(join(folder, 'blocked'), '')
+    await expect(new JsonFile(join(folder, 'blocked/x')).write('four')).rejects.toThrow()
+    await expect(replaceFile(join(folder, 'deep'), 'four')).rejects.toThrow()
+    expect(readdirSync(folder).sort()).toEqual(['blocked', 'deep', 'link'])
+    expect([await file.remove(), await file.remove()]).toEqual([true, false])
+    expect(readdirSync(join(folder, 'deep'))).toEqual([])
+  })
+
+  it('is changed by one at a time, through whichever link', async () => {
+    const folder = newFolder()
+    const file = new JsonFile(join(folder, 'a.json'))
+    await file.write('0')
+    symlinkSync(file.path, join(folder, 'link'))
+    const add = (one: JsonFile) => one.alone(async () => one.write(String(Number(await one.read()) + 1)))
+    const link = new JsonFile(join(folder, 'link'))
+    await Promise.all([add(file), add(link), add(file), add(link)])
+    expect([await file.read(), readdirSync(folder).sort()]).toEqual(['4', ['a.json', 'link']])
+    await expect(file.alone(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
+    await add(link)
+    expect(await file.read()).toBe('5')
+  })
+})
 
 describe('a bounded file', () => {
   it('is read up to its limit, and refused above', async () => {

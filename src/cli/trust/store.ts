@@ -1,11 +1,10 @@
 // Remembers which content of which folder the user trusted: a private file per folder, replaced atomically.
 // Implements H7.
 import { createHash } from 'node:crypto'
-import { readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../lib/index.ts'
-import { writePrivately } from '../../mcp/config/index.ts'
-import { readBoundedFile } from '../../node/index.ts'
+import { JsonFile } from '../../node/index.ts'
 import { hashOf, type TrustItem } from './items.ts'
 import type { Project } from './project.ts'
 
@@ -53,38 +52,32 @@ const MAX_LINES = 20_000
 
 /** Opens the store in a folder. */
 export function openTrustStore(place: string, notify: (message: string) => void): TrustStore {
-  const pathOf = (folder: string) => join(place, fileName(folder))
-  const readFile = async (path: string): Promise<TrustRecord | undefined> => {
+  const open = (name: string) => new JsonFile(join(place, name), { maxBytes: MAX_BYTES })
+  const fileOf = (folder: string) => open(fileName(folder))
+  const recordIn = async (file: JsonFile): Promise<TrustRecord | undefined> => {
     try {
-      return parse((await readBoundedFile(path, MAX_BYTES)).toString('utf8'))
+      const text = await file.read()
+      return text === undefined ? undefined : parse(text)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'ENOENT' && code !== 'ENOTDIR')
-        notify(`${path} cannot be used, so its folder counts as not trusted: ${message}.`)
+      if (code !== 'ENOTDIR')
+        notify(`${file.path} cannot be used, so its folder counts as not trusted: ${message}.`)
       return undefined
     }
   }
   return {
     async read(folder) {
-      const record = await readFile(pathOf(folder))
+      const record = await recordIn(fileOf(folder))
       return record?.folder === folder ? record : undefined
     },
     async write(record) {
-      await writePrivately(pathOf(record.folder), `${JSON.stringify({ version: VERSION, ...record })}\n`)
+      await fileOf(record.folder).write(`${JSON.stringify({ version: VERSION, ...record })}\n`)
     },
-    async remove(folder) {
-      try {
-        await rm(pathOf(folder))
-        return true
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-        throw error
-      }
-    },
+    remove: (folder) => fileOf(folder).remove(),
     async list() {
       const names = await readdir(place).catch(() => [])
       const files = names.filter((name) => name.endsWith('.json')).sort()
-      const records = await Promise.all(files.map((name) => readFile(join(place, name))))
+      const records = await Promise.all(files.map((name) => recordIn(open(name))))
       return records.filter((record) => record !== undefined)
     },
   }

@@ -1,13 +1,12 @@
 // Reads and writes permission rules on disk: the user's own, global and per folder, and those that a folder contains.
 import { realpathSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { PermissionRule, RuleEffect, RuleScope } from '../../agent/index.ts'
 import { parseRule, trustsAnnotations } from '../../agent/permissions/index.ts'
 import { fieldsOf, isFields } from '../../lib/index.ts'
-import { type LocalMachine, ownConfigFile, writePrivately } from '../../mcp/config/index.ts'
+import { type LocalMachine, ownConfigFile } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
-import { lockFile, readBoundedFile } from '../../node/index.ts'
+import { JsonFile } from '../../node/index.ts'
 
 /** Where a folder keeps rules for everyone who works in it. */
 export const PROJECT_RULES = join('.toolshelf', 'permissions.json')
@@ -16,8 +15,6 @@ const EFFECTS: readonly RuleEffect[] = ['allow', 'ask', 'deny']
 /** Largest file of rules that is read. */
 export const MAX_RULE_BYTES = 200_000
 const MAX_RULES = 1000
-/** Milliseconds; longer than any change takes: a process that holds the lock longer has been killed. */
-const MAX_HOLD_MS = 10_000
 
 /** The valid rules of a file, and its problems. */
 export type ReadRules = {
@@ -42,22 +39,18 @@ export type UserRules = {
 export function openUserRules(machine: LocalMachine): UserRules {
   const file = join(ownConfigFile(machine), '..', 'permissions.json')
   const folder = realFolder(machine.folder)
-  const change = async (work: (document: Document) => boolean) => {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    const release = await lockFile(`${file}.lock`, MAX_HOLD_MS)
-    try {
-      const document = await readDocument(file)
+  const stored = new JsonFile(file, { maxBytes: MAX_RULE_BYTES })
+  const change = (work: (document: Document) => boolean) =>
+    stored.alone(async () => {
+      const document = await readDocument(stored)
       const isChanged = work(document)
-      if (isChanged) await writePrivately(file, `${JSON.stringify(document, undefined, 2)}\n`)
+      if (isChanged) await stored.write(`${JSON.stringify(document, undefined, 2)}\n`)
       return isChanged
-    } finally {
-      await release()
-    }
-  }
+    })
   return {
     file,
     async read() {
-      const document = await readDocument(file)
+      const document = await readDocument(stored)
       const own = rulesIn(document, 'user')
       const here = rulesIn(fieldsOf(fieldsOf(document.folders)[folder]), 'project')
       const [problem] = [...own.problems, ...here.problems]
@@ -84,16 +77,14 @@ export function annotationTrust(rules: () => readonly PermissionRule[]): (server
 
 type Document = { [key: string]: unknown }
 
-async function readDocument(file: string): Promise<Document> {
+async function readDocument(stored: JsonFile): Promise<Document> {
   try {
-    const document: unknown = JSON.parse((await readBoundedFile(file, MAX_RULE_BYTES)).toString('utf8'))
+    const document: unknown = JSON.parse((await stored.read()) ?? '{}')
     if (!isFields(document)) throw new Error('is not a JSON object')
     return { ...document }
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return {}
-    const why = error instanceof SyntaxError ? 'is not valid JSON' : message
-    throw new Error(`${file} ${why}. Correct it, or remove it to start without rules.`)
+    const why = error instanceof SyntaxError ? 'is not valid JSON' : (error as Error).message
+    throw new Error(`${stored.path} ${why}. Correct it, or remove it to start without rules.`)
   }
 }
 

@@ -2,18 +2,16 @@
 // of the file.
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { cut, errorMessage, type Fields } from '../../lib/index.ts'
-import { readEntries, replaceFile, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
+import { readEntries, setJsonValue, thisMachine } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'
-import { lockFile } from '../../node/index.ts'
+import { JsonFile } from '../../node/index.ts'
 import type { HintView } from '../api.ts'
 import { InspectorFailure, MAX_NAME_LENGTH, readText } from './read-input.ts'
 import type { ManagedServers } from './types.ts'
 import { unifiedDiff } from './unified-diff.ts'
 
 const MAX_HINT_LENGTH = 500
-/** A lock that is older belongs to a process that was killed. */
-const MAX_HOLD_MS = 10_000
 
 /** Returns the change that a hint would make, or makes it if it is confirmed. */
 export async function saveHint(servers: ManagedServers, input: Fields): Promise<HintView> {
@@ -66,12 +64,9 @@ async function withHint(text: string, config: ServerConfig, tool: string, hint: 
 
 /** One process at a time; the text may have changed since it was shown. */
 async function write(target: string, edit: (text: string) => Promise<string>): Promise<void> {
-  const release = await lockFile(`${target}.lock`, MAX_HOLD_MS)
-  try {
+  const file = new JsonFile(target)
+  await file.alone(async () => {
     const { mode, uid, gid } = await stat(target)
-    const text = await edit(await readFile(target, 'utf8'))
-    await replaceFile(target, text, { mode: mode & 0o7777, uid, gid })
-  } finally {
-    await release()
-  }
+    await file.write(await edit(await readFile(target, 'utf8')), { mode: mode & 0o7777, uid, gid })
+  })
 }

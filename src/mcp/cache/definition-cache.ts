@@ -1,9 +1,10 @@
 // Stores on disk what each server listed last, so that search works before a server is up and without starting a lazy
 // server.
 import { createHmac, randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { replaceFile } from '../../node/index.ts'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
 /** The kinds of lists that a server has besides its tools. */
@@ -54,7 +55,6 @@ export function openDefinitionCache(
   notify: (message: string) => void,
   now: () => number = Date.now,
 ): DefinitionCache {
-  let count = 0
   let key: Buffer | undefined
   return {
     async read(config) {
@@ -68,19 +68,14 @@ export function openDefinitionCache(
       }
     },
     async write(config, server) {
-      let temporary: string | undefined
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 })
         key ??= await makeKey(folder)
-        const path = join(folder, `${entryNameOf(config, key)}.json`)
-        temporary = `${path}.${process.pid}.${count++}`
-        await writeFile(temporary, printEntry(server, now()), { mode: 0o600 })
-        await rename(temporary, path)
+        await replaceFile(join(folder, `${entryNameOf(config, key)}.json`), printEntry(server, now()))
       } catch (error) {
         notify(
           `cannot store definitions for the next start: ${(error as NodeJS.ErrnoException).code ?? error}`,
         )
-        if (temporary !== undefined) await rm(temporary).catch(() => {})
       }
     },
   }

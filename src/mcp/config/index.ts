@@ -31,12 +31,4 @@ export { configProblems, keepReferences, readServer } from './server.ts'
 export { setJsonValue } from './set-json.ts'
 export { nameServers } from './slugs.ts'
 export { fillUserValues, userValuesIn } from './user-values.ts'
-export {
-  addServers,
-  type FileRights,
-  isTemporaryFor,
-  removeServer,
-  replaceFile,
-  serverNames,
-  writePrivately,
-} from './write.ts'
+export { addServers, removeServer, serverNames } from './write.ts'

@@ -1,9 +1,4 @@
-// Adds servers to Toolshelf's own file and removes them: keeps the existing text, including comments, and replaces the
-// file atomically.
-
-import { randomUUID } from 'node:crypto'
-import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+// Adds servers to the text of Toolshelf's own file and removes them: keeps the rest of the text, including comments.
 import { type Fields, isFields } from '../../lib/index.ts'
 
 import { lineEnding } from './edits.ts'
@@ -55,47 +50,4 @@ const indent = (depth: number) => '  '.repeat(depth)
 
 function asJson(value: unknown, depth: number): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent(depth)}`)
-}
-
-/** Writes atomically, readable by the owner only. Follows a symbolic link instead of replacing it. */
-export async function writePrivately(file: string, content: string | Buffer): Promise<void> {
-  const target = await realpath(file).catch(() => file)
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
-  await replaceFile(target, content, { mode: 0o600 })
-}
-
-const TEMPORARY = '.toolshelf-'
-
-/** Returns whether `replaceFile` gives a temporary file this name, for a file called `file`. */
-export function isTemporaryFor(name: string, file: string): boolean {
-  const start = `${file}${TEMPORARY}`
-  return name.startsWith(start) && /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(name.slice(start.length))
-}
-
-/** Permissions and owner of a file. */
-export type FileRights = { readonly mode: number; readonly uid?: number; readonly gid?: number }
-
-/** Replaces a file atomically, with exactly these permissions. Does not follow symbolic links. */
-export async function replaceFile(
-  file: string,
-  content: string | Buffer,
-  { mode, uid, gid }: FileRights,
-): Promise<void> {
-  const temporary = `${file}${TEMPORARY}${randomUUID()}`
-  try {
-    const handle = await open(temporary, 'wx', 0o600)
-    try {
-      await handle.writeFile(content)
-      // Only root may change the owner, and only root can encounter a file of another owner here.
-      if (uid !== undefined && gid !== undefined) await handle.chown(uid, gid).catch(() => {})
-      await handle.chmod(mode)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(temporary, file)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
 }

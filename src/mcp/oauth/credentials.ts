@@ -1,10 +1,9 @@
 // Stores logins, in a private file per server and URL: the tokens, the client they were issued to, and where to
 // refresh them. Several processes share it.
-import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { lockFile } from '../../node/index.ts'
+import { JsonFile } from '../../node/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import { type CredentialFile, credentialName, parseCredentials, safeFileName } from './credential-text.ts'
 import { openStoredCredentials, storedAddresses } from './stored-credentials.ts'
@@ -40,9 +39,10 @@ export function openCredentials(options: CredentialOptions): CredentialFile {
   const { folder, store, server, url, notify } = options
   if (store) return openStoredCredentials({ ...options, store })
   const path = join(folder, `${credentialName(server, url)}.json`)
+  const file = openFile(path)
   return {
     async read() {
-      const text = await readText(path)
+      const text = await readText(file)
       if (text === undefined) return undefined
       const found = parseCredentials(text)
       if (found?.server === server && found.url === url) return found
@@ -57,17 +57,14 @@ export function openCredentials(options: CredentialOptions): CredentialFile {
     },
     async write(credentials) {
       await makePrivate(folder)
-      await replace(path, JSON.stringify({ server, url, ...credentials }))
+      await file.write(JSON.stringify({ server, url, ...credentials }))
     },
-    remove: () => rm(path, { force: true }),
+    async remove() {
+      await file.remove()
+    },
     async alone(work) {
       await makePrivate(folder)
-      const release = await lockFile(`${path}.lock`, MAX_HOLD_MS)
-      try {
-        return await work()
-      } finally {
-        await release()
-      }
+      return file.alone(work)
     },
   }
 }
@@ -85,7 +82,7 @@ export async function loggedInAddresses(
   })
   const own = names.filter((name) => name.startsWith(`${safeFileName(server)}-`) && name.endsWith('.json'))
   const found = await Promise.all(
-    own.map(async (name) => parseCredentials((await readText(join(folder, name))) ?? '')),
+    own.map(async (name) => parseCredentials((await readText(openFile(join(folder, name)))) ?? '')),
   )
   return found.flatMap((credentials) => (credentials?.server === server ? [credentials.url] : []))
 }
@@ -93,11 +90,14 @@ export async function loggedInAddresses(
 /** Milliseconds; longer than a refresh takes. */
 const MAX_HOLD_MS = 60_000
 
-async function readText(path: string): Promise<string | undefined> {
+function openFile(path: string): JsonFile {
+  return new JsonFile(path, { maxHoldMs: MAX_HOLD_MS })
+}
+
+async function readText(file: JsonFile): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8')
+    return await file.read()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw new Error(`the stored login cannot be read: ${(error as Error).message}`)
   }
 }
@@ -105,22 +105,4 @@ async function readText(path: string): Promise<string | undefined> {
 async function makePrivate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
-}
-
-/** Writes atomically, even if the power fails. */
-async function replace(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}`
-  try {
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
 }

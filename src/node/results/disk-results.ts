@@ -1,10 +1,11 @@
 // Stores results as private files: one folder per owner, one file per result. They survive a restart, expire by age, and
 // stay within limits; several processes may share the folder.
-import { createHash, randomUUID } from 'node:crypto'
-import { lstat, mkdir, open, readdir, rename, rm, rmdir, utimes } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { lstat, mkdir, readdir, rm, rmdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ResultStore } from '../../core/index.ts'
 import { readBoundedFile } from '../bounded-file.ts'
+import { replaceFile } from '../json-file.ts'
 import { type ResultLimits, readLimits, tooLarge } from './memory-results.ts'
 
 /** Options of `createDiskResults`. */
@@ -24,7 +25,7 @@ const SWEEP_SHARE = 1 / 16
 const ID = /^[a-z0-9]{8,64}$/
 /** Names that the store itself creates. It leaves everything else in the folder alone. */
 const OWNER_FOLDER = /^[0-9a-f]{40}$/
-const OWN_FILE = /^[a-z0-9]{8,64}\.txt(?:\.[0-9a-f-]{36}\.part)?$/
+const OWN_FILE = /^[a-z0-9]{8,64}\.txt(?:\.toolshelf-[0-9a-f-]{36})?$/
 
 type StoredFile = { readonly path: string; readonly bytes: number; readonly time: number }
 
@@ -42,6 +43,12 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
     join(folder, createHash('sha256').update(owner).digest('hex').slice(0, 40))
   const pathOf = (owner: string, id: string) => (ID.test(id) ? join(folderOf(owner), `${id}.txt`) : undefined)
   const isExpired = ({ time }: Pick<StoredFile, 'time'>) => now() - time > maxAgeMs
+
+  /** Marks as just used, by our clock. A file that another process has deleted meanwhile stays deleted. */
+  async function touch(path: string): Promise<void> {
+    const seconds = now() / 1000
+    await utimes(path, seconds, seconds).catch(() => {})
+  }
 
   /** Deletes what has expired, and the least recently used files above the limit. */
   async function shrink(files: readonly StoredFile[], limit: number): Promise<void> {
@@ -65,7 +72,8 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
 
   async function write(owner: string, path: string, bytes: Buffer): Promise<void> {
     await mkdir(folderOf(owner), { recursive: true, mode: 0o700 })
-    await writeWhole(path, bytes, now())
+    await replaceFile(path, bytes)
+    await touch(path)
   }
 
   return {
@@ -88,33 +96,12 @@ export function createDiskResults(options: DiskResultOptions): ResultStore {
       const found = path === undefined ? undefined : await aboutFile(path)
       if (path === undefined || !found || isExpired(found)) return undefined
       const bytes = await readBoundedFile(path, bytesPerOwner)
-      const seconds = now() / 1000
-      await utimes(path, seconds, seconds).catch(() => {})
+      await touch(path)
       return bytes.toString('utf8')
     },
     async drop(owner) {
       await rm(folderOf(owner), { recursive: true, force: true })
     },
-  }
-}
-
-/** Writes a temporary file and renames it, so that a file is either complete or missing, whenever the process ends. */
-async function writeWhole(path: string, bytes: Buffer, time: number): Promise<void> {
-  const seconds = time / 1000
-  const draft = `${path}.${randomUUID()}.part`
-  try {
-    const file = await open(draft, 'wx', 0o600)
-    try {
-      await file.writeFile(bytes)
-      await file.sync()
-      await file.utimes(seconds, seconds)
-    } finally {
-      await file.close()
-    }
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
   }
 }
 
