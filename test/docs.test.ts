@@ -34,33 +34,6 @@ it('README.md has at most 900 words beside its code', () => {
   expect(withoutCode(read('README.md')).split(/\s+/).length).toBeLessThanOrEqual(MAX_README_WORDS)
 })
 
-it('every page is in the sidebar of the site, decisions by their list', async () => {
-  type Entry = { readonly link?: string; readonly items?: readonly Entry[] }
-  type Site = { readonly default: { readonly themeConfig: { readonly sidebar: readonly Entry[] } } }
-  const config = new URL('../scripts/docs-site/.vitepress/config.mjs', import.meta.url)
-  const { themeConfig }: Site['default'] = ((await import(config.href)) as Site).default
-  const linksOf = ({ link, items = [] }: Entry): string[] => [
-    ...(link === undefined ? [] : [link]),
-    ...items.flatMap(linksOf),
-  ]
-  const links = themeConfig.sidebar.flatMap(linksOf)
-  const isDecision = /^docs\/decisions\/\d/
-  const expected = pages
-    .filter((page) => !isDecision.test(page))
-    .map((page) => `/${page.replace(/(README)?\.md$/, '')}`)
-  expect(expected.filter((link) => !links.includes(link))).toEqual([])
-  expect(links.filter((link, index) => links.indexOf(link) !== index)).toEqual([])
-})
-
-it.each(['darwin-arm64', 'darwin-x64', 'linux-x64-gnu', 'linux-x64-musl', 'win32-x64-msvc'])(
-  'the site’s lock file has the bundler for %s',
-  (platform) => {
-    const { packages } = JSON.parse(read('scripts/docs-site/package-lock.json'))
-    const { version } = packages['node_modules/rollup']
-    expect(packages[`node_modules/@rollup/rollup-${platform}`]).toMatchObject({ version, optional: true })
-  },
-)
-
 describe('docs/decisions', () => {
   const decisions = pagesIn('docs/decisions').filter((page) => basename(page) !== 'README.md')
 
