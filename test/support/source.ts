@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseAst } from 'vitest/node'
 
 const rootUrl = new URL('../../', import.meta.url)
 
@@ -84,34 +83,6 @@ export function importsOf({ path, text }: SourceFile): Import[] {
     target: spec.startsWith('.') ? posix.join(posix.dirname(path), spec) : undefined,
   }))
 }
-
-export type FoundFunction = { name: string; start: number; lines: number }
-
-const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
-
-/** The number of the line that holds this character. */
-export function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split('\n').length
-}
-
-/** Every function with a body, named after the nearest name around it. TypeScript 7 has no stable parser to import. */
-export function functionsIn({ path, text }: SourceFile): FoundFunction[] {
-  const found: FoundFunction[] = []
-  const visit = (value: unknown, around: string): void => {
-    if (typeof value !== 'object' || value === null) return
-    const node = value as { type?: unknown; start: number; end: number; id?: Named; key?: Named }
-    const name = node.id?.name ?? node.key?.name ?? around
-    if (FUNCTIONS.has(String(node.type))) {
-      const { start, end } = node
-      found.push({ name, start, lines: lineAt(text.slice(start), end - start) })
-    }
-    for (const child of Object.values(value)) visit(child, name)
-  }
-  visit(parseAst(text, { lang: path.endsWith('x') ? 'tsx' : 'ts' }).body, '')
-  return found
-}
-
-type Named = { readonly name?: string } | null
 
 const declaration =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|type|interface|class|enum) (\w+)/gm
