@@ -40,7 +40,7 @@ export type ModelRankOptions = {
 const QUERY_TIMEOUT_MS = 400
 /** Characters of a tool's text that are embedded, about 64 tokens: each costs about a millisecond of CPU. */
 const MAX_TEXT_LENGTH = 270
-/** With more candidates the ranking was no better: see docs/decisions/2026-11-17-encoder-on-request.md. */
+/** More candidates do not rank better: 74.5 nDCG@10 on metatool with 20 as with all. */
 const CANDIDATES = 20
 /** Candidates of recent searches that are embedded ahead of the rest. */
 const MAX_RECENT = 400
