@@ -50,7 +50,7 @@ describe('a question', () => {
     await screen.enter('edit')
     const asked = await screen.shows('[y] yes')
     expect(asked).toMatch(/Allow Edit\?[\s\S]*a\.txt \(\+1 −1\)/)
-    expect(asked).toMatch(/10 - line 10\s[\s\S]*10 \+ changed\?\[2J/)
+    expect(asked).toMatch(/10 - line 10\s[\s\S]*10 \+ changed\\u\{1b\}\[2J/)
     expect(asked).toContain(' 7   line 7')
     expect(asked).not.toContain('line 6')
     expect(screen.raw()).toContain('\u001b[31m10 - line 10')

@@ -18,7 +18,7 @@ export type ReadTools = {
 /** Options of `readListedTools`. */
 export type ReadOptions = {
   readonly config: Pick<ServerConfig, 'allow' | 'deny' | 'maxTools'>
-  /** Removes secrets from an entry; undefined if it is nested too deeply for that. */
+  /** Hides secrets in an entry. */
   readonly clean: (entry: unknown) => unknown
   /** Whether this connection sends some arguments as headers, too. */
   readonly mirrorsArguments?: boolean | undefined
@@ -27,6 +27,7 @@ export type ReadOptions = {
 const LARGE_TOKENS = 20_000
 /** Longest definition in characters of JSON, because search reads all of it. */
 const MAX_DEFINITION_LENGTH = 2_000_000
+const MAX_DEPTH = 1000
 const MAX_NAME_LENGTH = 200
 /** Maximum number of tools per server by default; tools hidden by rules do not count. */
 export const MAX_TOOLS = 5000
@@ -48,23 +49,23 @@ export async function readListedTools(entries: readonly unknown[], options: Read
   }
   let [kept, shown, beyond] = [0, 0, 0]
   for (const [index, given] of entries.entries()) {
-    const entry = clean(given)
-    const length = entry === undefined && given !== undefined ? undefined : lengthOf(entry)
+    const length = lengthOf(given)
     await yieldBySize(length ?? MAX_DEFINITION_LENGTH)
-    const fault = faultOf(entry, length, names, mirrorsArguments)
-    if (length !== undefined && fault === undefined && kept + length <= MAX_KEPT) {
+    const fault = faultOf(given, length, names, mirrorsArguments)
+    if (length === undefined || fault !== undefined) {
+      report({ tool: shownName(clean({ name: fieldsOf(given).name }), index), ...(fault ?? TOO_DEEP) })
+      continue
+    }
+    const entry = clean(given)
+    if (kept + length <= MAX_KEPT) {
       kept += length
       listed.push(entry)
-    }
-    if (fault !== undefined) {
-      report({ tool: shownName(entry ?? clean({ name: fieldsOf(given).name }), index), ...fault })
-      continue
     }
     const tool = entry as ListedTool
     names.add(tool.name)
     const isShown = isAllowed(tool.name, config)
     if (isShown && shown >= maxTools) beyond++
-    else tools.push(mend(tool, length ?? 0, report))
+    else tools.push(mend(tool, length, report))
     if (isShown) shown++
   }
   const limited = beyond > 0 ? [tooMany(shown, maxTools)] : []
@@ -74,6 +75,7 @@ export async function readListedTools(entries: readonly unknown[], options: Read
 type Fault = Pick<ToolProblem, 'kind' | 'message'>
 
 const dropped = (message: string): Fault => ({ kind: 'dropped', message })
+const TOO_DEEP = dropped('its definition is nested too deeply')
 
 /** Returns why an entry cannot be used; undefined if it can. */
 function faultOf(
@@ -82,7 +84,7 @@ function faultOf(
   names: ReadonlySet<string>,
   mirrorsArguments: boolean,
 ): Fault | undefined {
-  if (length === undefined) return dropped('its definition is nested too deeply')
+  if (length === undefined) return TOO_DEEP
   if (length > MAX_DEFINITION_LENGTH) return dropped('its definition is too large')
   const tool = entry as Partial<ListedTool> | null
   if (typeof tool !== 'object' || tool === null || typeof tool.name !== 'string' || tool.name === '')
@@ -111,13 +113,14 @@ function isTaskOnly({ execution }: Partial<ListedTool>): boolean {
   return (execution as { taskSupport?: unknown } | undefined)?.taskSupport === 'required'
 }
 
-/** Returns the length of the JSON; undefined if it is nested too deeply to be serialised. */
+/** Returns the length of the JSON; undefined if it is nested too deeply. */
 function lengthOf(entry: unknown): number | undefined {
-  try {
-    return JSON.stringify(entry)?.length ?? 0
-  } catch {
-    return undefined
-  }
+  return isDeeper(entry, MAX_DEPTH) ? undefined : (JSON.stringify(entry)?.length ?? 0)
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inside) => isDeeper(inside, levels - 1))
 }
 
 /** Repairs a definition; returns the same object if nothing was wrong. */

@@ -60,7 +60,7 @@ export function connectionFailure(
       `the command "${transport.command}" is not executable; check its permissions`,
     )
   if (isUnauthorized(error))
-    return failed('needs a login', isForUser && message ? message : `needs a login: ${loginHint(name)}`)
+    return ourFailure(isForUser && message ? message : `needs a login: ${loginHint(name)}`)
   if (ending !== undefined)
     return failed(`failed to start: it ${ending}`, `${PROCESS_ENDED_PREFIX}${ending} before it was ready`)
   if (error instanceof TimeoutError) return failed('timed out', message ?? '')
