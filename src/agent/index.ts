@@ -17,7 +17,7 @@ export {
   type RuleEffect,
   type RuleScope,
 } from './permissions/index.ts'
-export { isPreload, preloadedIn } from './preload.ts'
+export { isPreload, namedTools, preloadedIn } from './preload.ts'
 export * from './skills/index.ts'
 export { createAgentTool, type SubAgentOptions } from './sub-agent.ts'
 export {
@@ -56,4 +56,3 @@ export type {
   ToolRunner,
 } from './types.ts'
 export { addUsage, noUsage } from './usage.ts'
-export { createToolUseHelp, type ToolUseHelp, type ToolUseHelpOptions } from './using/index.ts'

@@ -264,7 +264,7 @@ export type AgentOptions = {
     text: string,
     agent: { readonly messages: readonly Message[] },
   ) => Promise<readonly string[]>
-  /** Returns the names of deferred tools that a user message needs; they are loaded before the model call. */
+  /** Returns the names of deferred tools that a user message needs; they are loaded before the model call. See `namedTools`. */
   readonly preload?: (text: string) => readonly string[]
   /** Maximum output tokens per reply. Default: 8192. */
   readonly maxTokens?: number

@@ -25,9 +25,7 @@ import {
   openAgentSession,
   openClient,
   openPermissions,
-  readUsing,
   rulesFromFlags,
-  usingOptions,
 } from './session/index.ts'
 import { machineAt, projectOf } from './trust/index.ts'
 import { resumeOptions, sessionsFolder } from './user-files/index.ts'
@@ -37,7 +35,7 @@ export const chatCommand: Command = {
   summary: 'An agent with your MCP servers, in the terminal.',
   words: '[--config <file>…] [--model <id>] [--resume last]',
   noArguments: 'write the message in the chat, or pass it to "toolshelf run"',
-  options: { ...modelOptions, ...sessionOptions, ...usingOptions, ...pricesOption },
+  options: { ...modelOptions, ...sessionOptions, ...pricesOption },
   examples: [
     'toolshelf chat',
     'toolshelf chat --config .mcp.json --allow "mcp__github__*"',
@@ -79,7 +77,6 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     resume: input.text('resume'),
     knownTools: filesIn(input, 'known') ?? [],
     skillIndex: urlIn(input, 'skills'),
-    using: readUsing(input),
     contextWindow: windowIn(input),
     audit: auditIn(input),
     isStrict: false,

@@ -1,38 +1,17 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 
+import { type Command, type ExitCode, foldedLine, type Input, screenOf, type Terminal } from './command.ts'
 import {
-  type Command,
-  type ExitCode,
-  foldedLine,
-  type Input,
-  screenOf,
-  type Terminal,
-  UsageError,
-} from './command.ts'
-import {
-  type Compared,
   type ConfigIn,
-  comparedLines,
-  compareWays,
   type DemoEvent,
-  type DemoOptions,
   demoConfig,
-  heading,
   type InstallOptions,
   plainLines,
   playDemo,
   provideServers,
 } from './demo/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import {
-  loadView,
-  MODEL,
-  modelOptions,
-  onInterrupt,
-  openClient,
-  readUsing,
-  usingOptions,
-} from './session/index.ts'
+import { loadView, MODEL, modelOptions, onInterrupt, openClient } from './session/index.ts'
 
 /** What `--live` without a model advises. */
 const WITHOUT_MODEL = 'leave out --live: the demo then needs no model'
@@ -41,24 +20,17 @@ export const demoCommand: Command = {
   name: 'demo',
   summary:
     'Shows what is saved, on real MCP servers, without a key. Installs the servers from npm into your cache at the first run; afterwards it needs no network.',
-  words: '[--compare] [--json] [--live]',
+  words: '[--json] [--live]',
   noArguments: 'the demo has options only',
   options: {
     live: { type: 'boolean', about: 'use a real model; needs ANTHROPIC_API_KEY or --base-url' },
     model: modelOptions.model!,
     'base-url': modelOptions['base-url']!,
-    ...usingOptions,
     ...pricesOption,
-    compare: { type: 'boolean', about: 'play the task once for each way to help a model use deferred tools' },
     plain: { type: 'boolean', about: 'print lines instead of drawing, as when piped' },
     json: { type: 'boolean', about: 'print the ledger as one JSON document' },
   },
-  examples: [
-    'toolshelf demo',
-    'toolshelf demo --json',
-    'toolshelf demo --compare',
-    'ANTHROPIC_API_KEY=… toolshelf demo --live',
-  ],
+  examples: ['toolshelf demo', 'toolshelf demo --json', 'ANTHROPIC_API_KEY=… toolshelf demo --live'],
   run: (input, terminal) => runDemo(input, terminal),
 }
 
@@ -74,12 +46,6 @@ export async function runDemo(
   terminal: Terminal,
   provide: typeof provideConfig = provideConfig,
 ): Promise<ExitCode> {
-  const using = readUsing(input)
-  const chosen = Object.keys(usingOptions).filter(
-    (name) => input.isSet(name) || input.text(name) !== undefined,
-  )
-  if (input.isSet('compare') && chosen.length > 0)
-    throw new UsageError(`--compare runs every variant; remove --${chosen.join(', --')}.`)
   const live = input.isSet('live') ? await openClient(input, process.env, WITHOUT_MODEL) : undefined
   const prices = await pricesIn(input)
   const pricedAs = input.text('model') ?? MODEL
@@ -89,9 +55,8 @@ export async function runDemo(
     const configIn = await provide({ notify: terminal.report, signal: stop.signal })
     if (configIn === undefined) return 130
     const { signal } = stop
-    const playing = { configIn, live, using, prices, pricedAs, notify: terminal.report, signal }
-    if (input.isSet('compare')) await compare(playing, input, terminal)
-    else await show(playDemo(playing), live?.about, input, terminal)
+    const playing = { configIn, live, prices, pricedAs, notify: terminal.report, signal }
+    await show(playDemo(playing), live?.about, input, terminal)
   } finally {
     forget()
   }
@@ -112,33 +77,14 @@ async function show(
   for await (const event of events) for (const line of plainLines(event, live)) print(line, terminal)
 }
 
-async function compare(
-  { configIn, live, prices, pricedAs, signal }: DemoOptions,
-  input: Input,
-  terminal: Terminal,
-): Promise<void> {
-  const isJson = input.isSet('json')
-  if (!isJson) terminal.print(`${heading(live?.about)}\n`)
-  const onBegin = (name: string, index: number, total: number) =>
-    terminal.report(`${index} of ${total}: ${name} …`)
-  const compared = await compareWays({ configIn, live, prices, pricedAs, signal, onBegin })
-  if (signal.aborted) return
-  if (isJson) terminal.print(JSON.stringify({ ways: compared.map(jsonView) }))
-  else for (const line of comparedLines(compared, live !== undefined)) print(line, terminal)
-}
-
 function print(line: string, terminal: Terminal): void {
   terminal.print(terminal.isInteractive ? foldedLine(line) : line)
-}
-
-function jsonView({ name, ledger, learnedTools }: Compared): object {
-  return { name, turns: ledger.turns, total: ledger.total(), learnedTools }
 }
 
 async function printJson(events: AsyncIterable<DemoEvent>, terminal: Terminal): Promise<void> {
   for await (const event of events) {
     if (event.type !== 'done') continue
-    const { ledger, learnedTools, longResult } = event
-    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), learnedTools, longResult }))
+    const { ledger, longResult } = event
+    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), longResult }))
   }
 }

@@ -33,11 +33,9 @@ import {
   openClient,
   openPermissions,
   readPrompt,
-  readUsing,
   refuseUnasked,
   ruleOptions,
   rulesFromFlags,
-  usingOptions,
 } from './session/index.ts'
 import { knownToolsOption } from './tools/index.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
@@ -76,7 +74,6 @@ export const runCommand: Command = {
   options: {
     ...modelOptions,
     ...sessionOptions,
-    ...usingOptions,
     ...pricesOption,
     json: { type: 'boolean', about: 'print one JSON document at the end' },
     'stream-json': { type: 'boolean', about: 'print a line of JSON per event' },
@@ -95,7 +92,6 @@ export const runCommand: Command = {
     const notify = (message: string) => terminal.report(harmless(`toolshelf run: ${message}`))
     const fromFlags = rulesFromFlags(input)
     const contextWindow = windowIn(input)
-    const using = readUsing(input)
     const audit = auditIn(input)
     const prices = await pricesIn(input)
     const opened = await openClient(input, process.env)
@@ -123,7 +119,6 @@ export const runCommand: Command = {
         resume: input.text('resume'),
         knownTools: filesIn(input, 'known') ?? [],
         skillIndex: urlIn(input, 'skills'),
-        using,
         contextWindow,
         audit,
         isStrict: true,

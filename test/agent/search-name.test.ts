@@ -1,7 +1,4 @@
 // An agent on a shelf whose search tool has another name: what it loads, reports, measures and keeps out of batches.
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   type AgentOptions,
@@ -11,8 +8,6 @@ import {
   type ToolContext,
 } from '../../src/agent/index.ts'
 import { createSkills } from '../../src/agent/skills/index.ts'
-import { createToolUseHelp } from '../../src/agent/using/index.ts'
-import { estimateTokens } from '../../src/core/index.ts'
 import type { ShelfOptions } from '../../src/index.ts'
 import { over, runnerOn, said, saying, serverTools, shelfWith, textIn } from './support.ts'
 
@@ -68,25 +63,9 @@ describe('an agent on a shelf whose search tool is called FindTools', () => {
     expect(texts[1]).toContain(`${NAME} cannot be called in a script; call it itself.`)
   })
 
-  it('learns what a search costs', async () => {
-    const { agent, shelf } = talk([search, forecast])
-    await said(agent, 'go')
-    const folder = mkdtempSync(join(tmpdir(), 'search-name-'))
-    const options = { describe: 0, remind: 0, preload: false, learn: true }
-    createToolUseHelp({ shelf, options, folder, notify: () => {} }).close(agent.messages)
-    const [{ searchTokens }] = JSON.parse(readFileSync(join(folder, 'usage.json'), 'utf8')).sessions
-    const ask = [agent.messages[0]!.content, agent.messages[1]!.content]
-    expect(searchTokens).toBe(ask.reduce((sum: number, one) => sum + estimateTokens(JSON.stringify(one)), 0))
-  })
-
   it('names it to the model', async () => {
     const tools = serverTools('weather', 'forecast')
     const shelf = shelfWith(tools, { searchTool: NAME })
-    const options = { describe: 0, remind: 3, preload: false, learn: false }
-    const help = createToolUseHelp({ shelf, options, folder: tmpdir(), notify: () => {} })
-    expect(await help.remind('What does the weather forecast say?')).toMatchObject([
-      expect.stringContaining(`Load them with ${NAME}.`),
-    ])
     expect(createScriptTool({ shelf }).description).toContain(
       `Find tools and their inputs with ${NAME} first.`,
     )

@@ -54,6 +54,19 @@ describe('offer (U2)', () => {
     },
   )
 
+  test.each([
+    [[4.9, 4.8], 0],
+    [[5.1, 4.9], 1],
+    [[10, 6.1, 5.9], 2],
+  ])('of scores %j so many are worth a word: %i', async (scores, count) => {
+    const rank: SkillsOptions['rank'] = (all) => ({
+      hits: scores.map((score, index) => ({ tool: all[index]!, score })),
+      matched: scores.length,
+    })
+    const [text = ''] = await createSkills(skills, { rank }).offer('two telling words')
+    expect(text.match(/^- /gm) ?? []).toHaveLength(count)
+  })
+
   test('five at most', async () => {
     const many = Array.from({ length: 9 }, (_, index) =>
       skill(`pdf-forms-${index}`, `Fills in PDF forms of kind ${index} and reads their fields.`),

@@ -653,9 +653,6 @@ describe('options that are refused before anything starts', () => {
       'import --apply --undo',
       'demo x',
       'demo --window x',
-      'demo --compare --describe 2',
-      'demo --compare --remind 2 --json',
-      'demo --describe x',
     ])
   })
   test('of agents', () => {
@@ -671,7 +668,6 @@ describe('options that are refused before anything starts', () => {
       'run hello --base-url x',
       'run hello --script script.json --window x',
       'run hello --script script.json --window 0',
-      'run hello --script script.json --describe x',
       'run hello --script script.json --allow (',
       'run hello --script script.json --prices none.json',
       'run hello --script script.json --prices prices.json',

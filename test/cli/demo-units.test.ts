@@ -2,14 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { DemoEvent, DemoOptions, Ledger } from '../../src/cli/demo/index.ts'
-import {
-  type Compared,
-  comparedLines,
-  demoConfig,
-  heading,
-  plainLines,
-  playDemo,
-} from '../../src/cli/demo/index.ts'
+import { demoConfig, heading, plainLines, playDemo } from '../../src/cli/demo/index.ts'
 import { prices } from '../../src/core/figures/index.ts'
 import { saying } from '../agent/support.ts'
 import { serveHere, text } from '../mcp/support/server-here.ts'
@@ -72,7 +65,6 @@ async function played(given: Partial<DemoOptions>, isScript = false, replies = c
       pricedAs: 'claude-haiku-5-5',
       signal: new AbortController().signal,
     },
-    using: { describe: 0, remind: 2, preload: true, learn: false },
     ...given,
   }
   for await (const event of playDemo(options)) {
@@ -98,14 +90,14 @@ const figures = {
   ...{ rounds: 3, extraRoundTrips: 0, tokensWithout: 4000, tokensWith: 1000, tokensSaved: 3000, searches: 1 },
   ...{ prefixKept: 2, savedShare: 75, tools: 50, definitionTokens: 12_345 },
 }
-const turn = { prompt: 'p', loaded: [], preloaded: [], reminded: [], called: [], ...figures }
+const turn = { prompt: 'p', loaded: [], preloaded: [], called: [], ...figures }
 const ledgerOf = (turns: readonly object[], total: object = {}): Ledger =>
   ({ turns, total: () => ({ ...figures, ...total }) }) as unknown as Ledger
 
 test('figures are drawn as bars, with words in the singular and plural', () => {
   const show = (ledger: Ledger, longResult?: object) => [
     ...plainLines({ type: 'turn', ledger }, undefined),
-    ...plainLines({ type: 'done', ledger, learnedTools: [], longResult: longResult as never }, undefined),
+    ...plainLines({ type: 'done', ledger, longResult: longResult as never }, undefined),
   ]
   const turns = [
     turn,
@@ -189,57 +181,10 @@ test('figures are drawn as bars, with words in the singular and plural', () => {
   `)
 })
 
-test('ways are compared in a table, with what each one spared', () => {
-  const pin = { tool: 'get-sum', reason: 'often', server: 's', original: 'o' }
-  const compared = (
-    name: string,
-    more: object,
-    turns: readonly object[] = [turn],
-    learnedTools: readonly object[] = [],
-  ) => ({ name, ledger: ledgerOf(turns, more), learnedTools }) as unknown as Compared
-  const turns = [
-    { ...turn, loaded: ['a'], called: ['a', 'b'], reminded: ['a'] },
-    { ...turn, loaded: ['b'], called: ['a', 'b', 'c'], reminded: ['a', 'b', 'd'], preloaded: ['c'] },
-  ]
-  const priced = { dollarsWith: 0.5, pricedAs: 'm', pricesOf: '2026-01-02' }
-  expect(
-    [
-      comparedLines([compared('names', {}), compared('remind', { searches: 0 }, turns, [pin])], false),
-      comparedLines([compared('names', priced), compared('remind', { ...priced, dollarsWith: 2 })], true),
-      comparedLines([], true),
-    ]
-      .map((lines) => lines.join('\n'))
-      .join('\n---\n'),
-  ).toMatchInlineSnapshot(`
-    "way     searches  extra round trips  tokens with  tokens saved
-    ──────  ────────  ─────────────────  ───────────  ────────────
-    names          1                  0        1,000         3,000
-    remind         0                  0        1,000         3,000
-
-    remind: of 4 tools that had to be loaded, 2 were named beforehand
-    remind: c was loaded at once, because the message names it
-    remind: get-sum was there from the start: often
-    A script always searches as written, so this compares only cost; --live shows whether a model then forgets less.
-    ---
-    way     searches  extra round trips  tokens with  tokens saved  dollars with
-    ──────  ────────  ─────────────────  ───────────  ────────────  ────────────
-    names          1                  0        1,000         3,000  $0.500
-    remind         1                  0        1,000         3,000  $2.00
-    Dollars: m with prompt caching, prices of 2026-01-02.
-
-    One run each: a model may act differently next time.
-    ---
-    way  searches  extra round trips  tokens with  tokens saved
-    ───  ────────  ─────────────────  ───────────  ────────────
-
-    One run each: a model may act differently next time."
-  `)
-})
-
 /** What a turn has that does not depend on the length of the folder's name. */
-const steadyOf = ({ loaded, preloaded, reminded, called, ...turn }: Ledger['turns'][number]) =>
+const steadyOf = ({ loaded, preloaded, called, ...turn }: Ledger['turns'][number]) =>
   [
-    ...[`loaded ${loaded}`, `preloaded ${preloaded}`, `reminded ${reminded}`, `called ${called}`],
+    ...[`loaded ${loaded}`, `preloaded ${preloaded}`, `called ${called}`],
     `${turn.searches} searches, ${turn.prefixKept} kept, ${turn.rounds} rounds, ${turn.tokensWith} tokens`,
   ].join('; ')
 
@@ -271,10 +216,10 @@ test.each([
   ])
   const { turns } = done.ledger
   expect(turns.map(steadyOf)).toEqual([
-    'loaded mcp__filesystem__write_file,mcp__filesystem__read_text_file; preloaded ; reminded mcp__filesystem__write_file; called mcp__filesystem__write_file; 1 searches, 4 kept, 4 rounds, 5500 tokens',
-    'loaded ; preloaded ; reminded ; called ; 1 searches, 2 kept, 2 rounds, 3500 tokens',
-    'loaded mcp__everything__get-sum; preloaded mcp__everything__get-sum; reminded ; called mcp__everything__get-sum; 0 searches, 2 kept, 2 rounds, 3500 tokens',
-    'loaded ; preloaded ; reminded ; called ; 0 searches, 1 kept, 1 rounds, 2500 tokens',
+    'loaded mcp__filesystem__write_file,mcp__filesystem__read_text_file; preloaded ; called mcp__filesystem__write_file; 1 searches, 4 kept, 4 rounds, 5500 tokens',
+    'loaded ; preloaded ; called ; 1 searches, 2 kept, 2 rounds, 3500 tokens',
+    'loaded mcp__everything__get-sum; preloaded mcp__everything__get-sum; called mcp__everything__get-sum; 0 searches, 2 kept, 2 rounds, 3500 tokens',
+    'loaded ; preloaded ; called ; 0 searches, 1 kept, 1 rounds, 2500 tokens',
   ])
   const total = done.ledger.total()
   expect(total).toMatchObject({
@@ -290,10 +235,7 @@ test.each([
   const share = (total.dollarsWith ?? 0) / (total.dollarsWithout ?? 1)
   expect(share).toBeGreaterThan(isScript ? 0.4 : 0.8)
   expect(share).toBeLessThan(isScript ? 0.65 : 1)
-  expect([done.longResult, done.learnedTools]).toEqual([
-    { characters: 104_911, tokensWithout: 36_177, tokensWith: 1396 },
-    [],
-  ])
+  expect(done.longResult).toEqual({ characters: 104_911, tokensWithout: 36_177, tokensWith: 1396 })
 })
 
 test('it ends where the model fails, and without a word where it is interrupted', async () => {

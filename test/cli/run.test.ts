@@ -166,7 +166,6 @@ describe('toolshelf run', () => {
 
   it('exit code 2 where the call is wrong', async () => {
     expect(await ran()).toMatchObject({ code: 2, told: expect.stringContaining('no prompt; pass it') })
-    expect(await ran('x', '--remind', 'many')).toMatchObject({ code: 2 })
     expect(await ran('x', '--window', 'big')).toMatchObject({ code: 2 })
     expect(await ran('x', '--jsn')).toMatchObject({ code: 2, told: expect.stringContaining('--json') })
     expect(await ran('x', '--json', '--stream-json')).toMatchObject({ code: 2 })

@@ -3,13 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import {
-  onInterrupt,
-  openAgentSession,
-  openPermissions,
-  readPrompt,
-  readUsing,
-} from '../../src/cli/session/index.ts'
+import { onInterrupt, openAgentSession, openPermissions, readPrompt } from '../../src/cli/session/index.ts'
 import { said, saying } from '../agent/support.ts'
 import { serveHere, text } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
@@ -44,7 +38,7 @@ function sessionsIn(place: Place) {
     const session = await openAgentSession({
       ...{ kind: 'run', client: model.client, model: 'm', directory: place.folder, configFiles: [] },
       ...{ project, permissions, resume: undefined, knownTools: [], skillIndex: undefined },
-      ...{ using: readUsing(inputOf()), contextWindow: undefined, audit: undefined, isStrict: false, notify },
+      ...{ contextWindow: undefined, audit: undefined, isStrict: false, notify },
       ...given,
     })
     onTestFinished(session.close)

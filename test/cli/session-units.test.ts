@@ -8,7 +8,6 @@ import {
   onInterrupt,
   openClient,
   readPrompt,
-  readUsing,
   refuseUnasked,
   rulesFromFlags,
 } from '../../src/cli/session/index.ts'
@@ -79,39 +78,6 @@ test('the prompt is the words, then what was piped', async () => {
       'UsageError: the prompt is empty.',
     ],
   ])
-})
-
-test('numbers of options have bounds', async () => {
-  const read = (options: Options) => outcomeOf(() => readUsing(inputOf(options)))
-  expect([
-    await read({}),
-    await read({ describe: '999', remind: '99', 'no-preload': true, learn: true }),
-    await read({ remind: '100' }),
-    await read({ describe: '1000' }),
-    await read({ describe: '5x' }),
-    await read({ describe: 'x5' }),
-    await read({ describe: '' }),
-  ]).toMatchInlineSnapshot(`
-    [
-      {
-        "describe": 0,
-        "learn": false,
-        "preload": true,
-        "remind": 0,
-      },
-      {
-        "describe": 999,
-        "learn": true,
-        "preload": false,
-        "remind": 99,
-      },
-      "UsageError: --remind is "100"; use a number from 0 to 99.",
-      "UsageError: --describe is "1000"; use a number from 0 to 999.",
-      "UsageError: --describe is "5x"; use a number from 0 to 999.",
-      "UsageError: --describe is "x5"; use a number from 0 to 999.",
-      "UsageError: --describe is ""; use a number from 0 to 999.",
-    ]
-  `)
 })
 
 test('parses rules of options, and reports those that match nothing', async () => {

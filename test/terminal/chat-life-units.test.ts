@@ -49,8 +49,7 @@ function opened() {
     },
     settled: () => new Promise(() => {}),
   }
-  const using = { learnedTools: () => [] }
-  const session = { agent, shelf, host, using, file: '/sessions/one.jsonl', skills: { list: () => [] } }
+  const session = { agent, shelf, host, file: '/sessions/one.jsonl', skills: { list: () => [] } }
   let drawn = 0
   const unsubscribe = chat.subscribe(() => {
     drawn++

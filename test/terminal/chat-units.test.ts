@@ -634,16 +634,6 @@ test('commands show and change the session', async () => {
     ],
     toolSearch: true,
   })
-  const using = {
-    all: { describe: 0, remind: 0, preload: false, learn: false } as Record<string, unknown>,
-    options: () => using.all,
-    learnedTools: () =>
-      using.all.learn ? [{ tool: 'mcp__github__create_issue', reason: 'most sessions load it' }] : [],
-    reminded: () => (using.all.remind ? ['mcp__github__list_issues'] : []),
-    switch: (next: object) => Object.assign(using.all, next),
-    forget: (tool: string) => done.push(`forget ${tool}`),
-    remember: (tool: string) => done.push(`remember ${tool}`),
-  }
   let statuses = [
     { name: 'slow', state: 'pending' },
     { name: 'broken', state: 'failed', reason: 'it ended' },
@@ -661,7 +651,6 @@ test('commands show and change the session', async () => {
       ...{
         agent,
         shelf,
-        using,
         file: '/none',
         host: { status: () => statuses },
         skills: { list: () => skills },
@@ -710,26 +699,6 @@ test('commands show and change the session', async () => {
     ],
     ...['/verbose', '/verbose', '/quit', '/exit', '/hepl', '/zzz', '/'],
     ...[
-      '/using',
-      '/using remind 3',
-      '/using remind 0',
-      '/using remind 100',
-      '/using remind',
-      '/using preload on',
-      '/using preload maybe',
-      '/using forget x',
-      '/using learn on',
-    ],
-    ...[
-      '/using forget x',
-      '/using remember x',
-      '/using forget',
-      '/using remind 2',
-      '/using',
-      '/using learn off',
-      '/using other',
-    ],
-    ...[
       '/permissions',
       '/permissions allow Bash(ls)',
       '/permissions deny user Read(.env)',
@@ -759,7 +728,7 @@ test('commands show and change the session', async () => {
   ])
   expect(['/', '/co', '/con', '/x', '/model x', 'm'].map(slashHint)).toMatchInlineSnapshot(`
     [
-      "/tools  /context  /search  /using  /permissions  /skills  /sessions  /compact  /model  /verbose  /help  /quit",
+      "/tools  /context  /search  /permissions  /skills  /sessions  /compact  /model  /verbose  /help  /quit",
       "/context  /compact",
       "/context: show what fills the context window",
       "",

@@ -136,6 +136,14 @@ describe('toolshelf chat', () => {
     expect(await screen.shows(/Loaded +[^n]*Move/)).not.toMatch(/Deferred +built-in 5\n/)
   })
 
+  it('loads a tool that a message names, and /tools says so', async () => {
+    const screen = shared()
+    await screen.enter('hello, is there CallTools?')
+    await screen.shows('Good morning.')
+    await screen.enter('/tools')
+    await screen.shows(/Loaded .*CallTools \(you named it\)/)
+  })
+
   it('P1 sums calls up, and shows no search for tools', async () => {
     const screen = shared()
     await screen.enter('read all')

@@ -3,7 +3,7 @@
 import { cleanQuery } from '../../core/calls/index.ts'
 import type { PoolTool, Rank, Shelf } from '../../core/index.ts'
 import { rankers } from '../../rankers/index.ts'
-import { poolTools, type RelatedEntry } from '../../search/index.ts'
+import { FILLER_WORDS, poolTools, type RelatedEntry, STOP_WORDS, splitWords } from '../../search/index.ts'
 import type { Skill } from './types.ts'
 
 /** A deferred tool or a skill. */
@@ -25,6 +25,12 @@ export type FoundToolsAndSkills = {
 }
 
 const MAX_FOUND = 10
+/** On the scale of `hybrid`: nine in ten correct answers to real tasks score higher, small talk about tools mostly lower. */
+const MIN_SCORE = 5
+/** Share of the best score. */
+const MIN_SHARE = 0.6
+/** With fewer words, any match scores high: "go on", "continue", "the other one". */
+const MIN_WORDS = 2
 
 /** Ranks deferred tools and skills together. */
 export async function searchToolsAndSkills(
@@ -46,13 +52,32 @@ export async function searchToolsAndSkills(
   return { found, matched }
 }
 
+/** Returns the names of the skills that fit a user message, best first; none if it is too short or nothing matches well. */
+export async function relevantSkills(
+  skills: readonly Skill[],
+  message: string,
+  limit: number,
+  rank: Rank = rankers.hybrid,
+): Promise<readonly string[]> {
+  const query = cleanQuery(message)
+  if (skills.length === 0 || tellingWords(query) < MIN_WORDS) return []
+  const { hits } = await rank(skillEntries(skills), query, limit)
+  const minScore = Math.max(MIN_SCORE, (hits[0]?.score ?? 0) * MIN_SHARE)
+  return hits.filter(({ score }) => score >= minScore).map(({ tool }) => tool.name)
+}
+
+function tellingWords(text: string): number {
+  const words = splitWords(text).filter((word) => /\p{L}/u.test(word))
+  return new Set(words.filter((word) => !STOP_WORDS.has(word) && !FILLER_WORDS.has(word))).size
+}
+
 const entriesOf = new WeakMap<readonly Skill[], readonly PoolTool[]>()
 
 /**
  * Returns skills in the form of tools, for rankers; the same entries for the same list, so that rankers can reuse
  * their index.
  */
-export function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
+function skillEntries(skills: readonly Skill[]): readonly PoolTool[] {
   let entries = entriesOf.get(skills)
   if (!entries) {
     entries = poolTools(skills.map(({ name, description }) => ({ name, description })))

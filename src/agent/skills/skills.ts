@@ -5,10 +5,9 @@ import { proxiedFetch } from '../../node/index.ts'
 import { rankers } from '../../rankers/index.ts'
 import { createRelatedSearch } from '../../search/index.ts'
 import type { AgentTool } from '../types.ts'
-import { relevantTools } from '../using/index.ts'
 import { discoveredIn, offerText } from './offers.ts'
 import { remoteSkills } from './remote.ts'
-import { relatedEntries, skillEntries } from './search.ts'
+import { relatedEntries, relevantSkills } from './search.ts'
 import { discoverTool, skillTool } from './tools.ts'
 import type { Notify, Skill, SkillDiscovery, UsedSkill } from './types.ts'
 
@@ -89,7 +88,7 @@ export function createSkills(local: readonly Skill[], options: SkillsOptions = {
   }
   const namesFor = async (text: string) => {
     try {
-      return (await relevantTools(skillEntries(known()), text, MAX_OFFERED, rank)).map(({ name }) => name)
+      return await relevantSkills(known(), text, MAX_OFFERED, rank)
     } catch (error) {
       notify(`could not offer skills: ${(error as Error).message}.`)
       return []

@@ -7,7 +7,6 @@ import { contextLines, contextReport, conversationTokens, nextRequest } from './
 import { inColumns, type OutputLine, withLabel } from './output-line.ts'
 import { permissionLines } from './permission-lines.ts'
 import { sessionLines } from './sessions.ts'
-import { usingLines } from './using.ts'
 
 /** A slash command. */
 export type Slash = {
@@ -43,11 +42,6 @@ export const slashes: readonly Slash[] = [
   },
   { name: 'context', about: 'show what fills the context window', run: (_, context) => windowLines(context) },
   { name: 'search', about: 'show what a tool search finds', run: searchLines },
-  {
-    name: 'using',
-    about: 'show or switch what helps the model use deferred tools',
-    run: (words, { session }) => usingLines(words, session),
-  },
   {
     name: 'permissions',
     about: 'show or change what runs without asking and what never runs',
@@ -115,7 +109,7 @@ function loadedIn({ agent, shelf }: AgentSession): string[] {
 }
 
 function toolLines({ session }: CommandContext): OutputLine[] {
-  const { shelf, host, using } = session
+  const { shelf, host } = session
   const { immediate, deferred } = shelf.partition()
   const loaded = loadedIn(session)
   const preloaded = new Set(preloadedIn(session.agent.messages))
@@ -135,7 +129,6 @@ function toolLines({ session }: CommandContext): OutputLine[] {
     row('Pending', named(inState('pending'))),
     ...inState('failed').map(({ name, reason }) => row('Failed', `${name}: ${reason ?? 'no reason given'}`)),
     ...inState('disabled').map(({ name }) => row('Disabled', name)),
-    ...using.learnedTools().map(({ tool, reason }) => row('Learned', `${tool}: ${reason}`)),
   ]
 }
 

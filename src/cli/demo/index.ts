@@ -1,5 +1,4 @@
 // Exports of cli/demo for other folders.
-export { type Compared, comparedLines, compareWays } from './compare.ts'
 export { type InstallOptions, provideServers } from './install.ts'
 export type { Ledger } from './ledger.ts'
 export { heading, plainLines } from './plain.ts'

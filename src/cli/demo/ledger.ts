@@ -19,8 +19,6 @@ export type LedgerTurn = Figures & {
   readonly loaded: readonly string[]
   /** Those that needed no search because the message named them. */
   readonly preloaded: readonly string[]
-  /** Named with the message because they may be relevant. */
-  readonly reminded: readonly string[]
   readonly called: readonly string[]
   readonly searches: number
   /** Requests that start with the whole previous one: what a prompt cache reuses. */
@@ -45,8 +43,8 @@ export type LedgerTotal = Figures & {
 export type Ledger = {
   /** A user message begins a turn. */
   begin(prompt: string): void
-  /** An event of the agent; `reminded` are the tools named with the message. */
-  follow(event: AgentEvent, reminded: readonly string[]): void
+  /** An event of the agent. */
+  follow(event: AgentEvent): void
   readonly turns: readonly LedgerTurn[]
   total(): LedgerTotal
 }
@@ -88,17 +86,14 @@ export function createLedger({ shelf, prices, model, isScript }: LedgerOptions):
       return turns()
     },
     begin(prompt) {
-      const nothing = { loaded: [], preloaded: [], reminded: [], called: [], searches: 0, prefixKept: 0 }
+      const nothing = { loaded: [], preloaded: [], called: [], searches: 0, prefixKept: 0 }
       const meter = createAgentMeter({ shelf, prices, pricedAs: model, ...(bill ? { bill } : {}) })
       pages.push({ prompt, ...nothing, meter })
     },
-    follow(event, reminded) {
+    follow(event) {
       const page = pages.at(-1)
       if (!page) return
-      if (event.type === 'request') {
-        page.reminded = reminded
-        isKept = cache.see(event.sent.request)
-      }
+      if (event.type === 'request') isKept = cache.see(event.sent.request)
       if (event.type === 'reply') {
         // A request that failed and was sent again counts once.
         if (isKept) page.prefixKept++

@@ -2,13 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentEvent } from '../../agent/index.ts'
-import { createAgent, createChannel } from '../../agent/index.ts'
-import {
-  createToolUseHelp,
-  type LearnedTool,
-  type ToolUseHelp,
-  type ToolUseHelpOptions,
-} from '../../agent/using/index.ts'
+import { createAgent, createChannel, namedTools } from '../../agent/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { createShelf } from '../../index.ts'
 import { readConfig } from '../../mcp/config/index.ts'
@@ -36,7 +30,6 @@ export type DemoEvent =
   | {
       readonly type: 'done'
       readonly ledger: Ledger
-      readonly learnedTools: readonly LearnedTool[]
       /** What one long result costs; undefined if the server returned none. */
       readonly longResult: LongResultFigures | undefined
     }
@@ -49,12 +42,9 @@ export type DemoOptions = {
   readonly configIn: ConfigIn
   /** A real model; the script by default. */
   readonly live: OpenedClient | undefined
-  readonly using: ToolUseHelpOptions
   readonly prices: PriceTable
   /** The model whose prices apply to a script. */
   readonly pricedAs: string
-  /** Where lessons from earlier sessions are stored. */
-  readonly memory?: string
   /** Reports servers that are missing from the figures. */
   readonly notify?: (message: string) => void
   /** Ends the demo early and cleans up. */
@@ -81,21 +71,15 @@ async function* playIn(
   { client, model, isScript }: OpenedClient,
   options: DemoOptions,
 ): AsyncGenerator<DemoEvent> {
-  const { configIn, using: wanted, prices, pricedAs, memory = folder, signal } = options
+  const { configIn, prices, pricedAs, signal } = options
   const file = join(folder, 'mcp.json')
   await writeFile(file, JSON.stringify(configIn(folder)))
   const { servers } = await readConfig([file])
   const notify = () => {}
-  const shelf = createShelf({
-    notify,
-    toolSearch: true,
-    rank: 'hybrid',
-    announceDescriptions: wanted.describe,
-  })
-  const using = createToolUseHelp({ shelf, options: wanted, folder: memory, notify })
+  const shelf = createShelf({ notify, toolSearch: true, rank: 'hybrid' })
   const host = createMcpHost({
     shelf,
-    servers: using.withLearnedTools(servers),
+    servers,
     notify,
     cacheFolder: join(folder, 'cache'),
     clientInfo: { name: 'toolshelf', version: version() },
@@ -108,8 +92,7 @@ async function* playIn(
     shelf,
     runner: host,
     system,
-    enrich: using.remind,
-    preload: using.preload,
+    preload: (text) => namedTools(shelf, text),
   })
   try {
     host.start()
@@ -119,25 +102,20 @@ async function* playIn(
       if (signal.aborted) return
       yield { type: 'prompt', text: prompt }
       ledger.begin(prompt)
-      yield* playTurn(agent.send(prompt, { signal }), ledger, using)
+      yield* playTurn(agent.send(prompt, { signal }), ledger)
       yield { type: 'turn', ledger }
     }
-    using.close(agent.messages)
     if (signal.aborted) return
     const longResult = await measureLongResult(host, folder)
-    yield { type: 'done', ledger, learnedTools: using.learnedTools(), longResult }
+    yield { type: 'done', ledger, longResult }
   } finally {
     await host.close()
   }
 }
 
-async function* playTurn(
-  events: AsyncIterable<AgentEvent>,
-  ledger: Ledger,
-  using: ToolUseHelp,
-): AsyncGenerator<DemoEvent> {
+async function* playTurn(events: AsyncIterable<AgentEvent>, ledger: Ledger): AsyncGenerator<DemoEvent> {
   for await (const event of events) {
-    ledger.follow(event, using.reminded())
+    ledger.follow(event)
     yield { type: 'agent', event }
     if (event.type === 'end' && event.reason !== 'done' && event.reason !== 'stopped')
       throw new CommandError(`the demo's agent ended (${event.reason}): ${event.error ?? ''}`)

@@ -12,4 +12,3 @@ export {
   ruleOptions,
   rulesFromFlags,
 } from './session-rules.ts'
-export { readUsing, usingOptions } from './using-options.ts'

@@ -6,6 +6,7 @@ import {
   createAgent,
   createAgentTool,
   mendTranscript,
+  namedTools,
   openTranscript,
   readTranscript,
   type SavedConversation,
@@ -18,7 +19,6 @@ import {
   userSkillFolders,
 } from '../../agent/skills/index.ts'
 import { createBatchTool, createBuiltInTools, createScriptTool } from '../../agent/tools/index.ts'
-import { createToolUseHelp, type ToolUseHelp, type ToolUseHelpOptions } from '../../agent/using/index.ts'
 import {
   createDiskResults,
   createShelf,
@@ -47,7 +47,6 @@ import { openKnownTools } from '../tools/index.ts'
 import type { Project } from '../trust/index.ts'
 import {
   annotationTrust,
-  dataFolder,
   findSession,
   learnedFile,
   newSessionFile,
@@ -76,7 +75,6 @@ export type AgentSessionOptions = {
   readonly knownTools: readonly string[]
   /** URL of a remote skill index. */
   readonly skillIndex: string | undefined
-  readonly using: ToolUseHelpOptions
   readonly contextWindow: number | undefined
   /** Where events are written. */
   readonly audit: AuditSettings | undefined
@@ -91,7 +89,6 @@ export type AgentSession = {
   readonly shelf: Shelf
   readonly host: McpHost
   readonly skills: Skills
-  readonly using: ToolUseHelp
   readonly permissions: SessionPermissions
   /** The transcript file. */
   readonly file: string
@@ -120,10 +117,9 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     state: saved?.state,
     related: (query, tools) => skills.related(query, tools),
   })
-  const using = createToolUseHelp({ shelf, options: options.using, folder: dataFolder(), notify })
   const host = createMcpHost({
     shelf,
-    servers: using.withLearnedTools(config.servers),
+    servers: config.servers,
     ...withStoredLogins(notify),
     trustsAnnotations: annotationTrust(permissions.rules),
     notify,
@@ -158,11 +154,11 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     ...(contextWindow === undefined ? {} : { contextWindow }),
     onHistory: (change) => transcript.write({ ...change, state: shelf.state() }),
     enrich: async (text) => {
-      const added = [...(await skills.offer(text)), ...(await using.remind(text))]
+      const added = await skills.offer(text)
       skills.prefetch(text)
       return added
     },
-    preload: using.preload,
+    preload: (text) => namedTools(shelf, text),
   })
   host.start()
   return {
@@ -170,12 +166,10 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
     shelf,
     host,
     skills,
-    using,
     permissions,
     file: transcript.file,
     isKept: () => !isBroken && existsSync(transcript.file),
     async close() {
-      using.close(agent.messages.slice(saved?.messages.length ?? 0))
       await host.close()
       await audit?.close()
     },
@@ -198,7 +192,7 @@ async function readServers(
 /** The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back. */
 function openShelf(
   { servers, settings }: LoadedConfig,
-  { using, knownTools: files, notify }: AgentSessionOptions,
+  { knownTools: files, notify }: AgentSessionOptions,
   {
     trace,
     state,
@@ -215,7 +209,6 @@ function openShelf(
   return createShelf({
     notify,
     ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
-    announceDescriptions: using.describe,
     related: async (query, tools) => [
       ...(await related(query, tools)),
       ...((await known?.(query, tools)) ?? []),
