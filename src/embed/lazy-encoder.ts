@@ -1,5 +1,5 @@
 // Opens the encoder and its vector store lazily; warns once if they are unavailable.
-import { type Engine, packages } from './engine.ts'
+import { type Engine, INSTALL, packages } from './engine.ts'
 import { defaultFolder, openStore, type VectorStore } from './store.ts'
 
 /** Options of `createLazyEncoder`. */
@@ -116,8 +116,8 @@ function fail(state: EncoderState, reason: string): void {
 
 function missing(error: unknown): string {
   return (
-    `the optional packages ${packages.embed} and ${packages.model} cannot be loaded (${messageOf(error)}). ` +
-    'Search works without them, but ranks by meaning less well.'
+    `rank "model" needs a sentence encoder that is not installed: run "${INSTALL}", with -g where toolshelf is ` +
+    `installed globally; until then searches rank as "hybrid" does (${messageOf(error)})`
   )
 }
 

@@ -1,4 +1,5 @@
 // What the embedder promises, with a tiny engine in place of the model.
+import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createEmbedder, type Embedder, type EmbedderOptions, floatsOf } from '../../src/embed/index.ts'
@@ -194,8 +195,14 @@ describe('without the encoder', () => {
     expect(await embedder.embedQuery('b')).toBeUndefined()
     expect(embedder.vectors(['a', 'b'])).toEqual([undefined, undefined])
     expect(embedder.state).toEqual({ status: 'unavailable', reason: messages[0] })
+    const { peerDependencies } = JSON.parse(
+      readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+    )
+    const wanted = Object.entries(peerDependencies).map(([name, version]) => `${name}@${version}`)
     expect(messages).toEqual([
-      expect.stringMatching(/optional packages .* cannot be loaded .* works without/),
+      expect.stringContaining(
+        `needs a sentence encoder that is not installed: run "npm install ${wanted.join(' ')}"`,
+      ),
     ])
   })
 

@@ -108,7 +108,9 @@ async function rankingOf(ranker: RankerName, question: Question): Promise<Rankin
   const passed = () => Math.round(performance.now() - startedAt)
   try {
     if (ranker === 'model' && !(await warmUpEntries([])))
-      throw new Error('the sentence encoder is not installed; it is an optional dependency of toolshelf')
+      throw new Error(
+        'the sentence encoder is not installed; `toolshelf search --ranker model` says how to install it',
+      )
     return { ranker, ...(await ranked(ranker, question, passed)), error: null }
   } catch (error) {
     return { ranker, ...nothing, milliseconds: passed(), error: cut(errorMessage(error), 1000) }
