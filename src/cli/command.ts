@@ -71,6 +71,8 @@ export type Command = {
   readonly words: string
   /** For a command that takes options only: what to do instead of passing it an argument. */
   readonly noArguments?: string
+  /** Words behind "--" are another program's command line. */
+  readonly takesProgram?: boolean
   /** The possible first arguments, if there are only a few. */
   readonly verbs?: readonly string[]
   /** The first argument is a server of our own configuration, for the shell. */
@@ -83,6 +85,8 @@ export type Command = {
 /** The parsed arguments of a command. */
 export type Input = {
   readonly words: readonly string[]
+  /** What follows "--", of a command that takes a program; missing without "--". */
+  readonly program?: readonly string[]
   readonly text: (option: string) => string | undefined
   /** The values of an option that may be repeated. */
   readonly texts: (option: string) => readonly string[]
@@ -130,7 +134,9 @@ export function readInput(command: Command, words: readonly string[]): Input {
   return input
 }
 
-function parseInput(command: Command, words: readonly string[]): Input {
+function parseInput(command: Command, line: readonly string[]): Input {
+  const end = command.takesProgram ? line.indexOf('--') : -1
+  const words = end < 0 ? line : line.slice(0, end)
   const options = Object.fromEntries(
     Object.entries({ ...command.options, help }).map(([name, { type, short }]) => [
       name,
@@ -148,6 +154,7 @@ function parseInput(command: Command, words: readonly string[]): Input {
   }
   return {
     words: positionals,
+    ...(end < 0 ? {} : { program: line.slice(end + 1) }),
     text: (option) => valuesOf(option).find((value) => typeof value === 'string'),
     texts: (option) => valuesOf(option).map(String),
     isSet: (option) => valuesOf(option).includes(true) || bare.includes(option),

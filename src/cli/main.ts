@@ -62,11 +62,6 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       does: 'put tool search in front of any model, in three APIs',
       load: async () => (await import('./serve.ts')).serveCommand,
     },
-    {
-      name: 'wrap',
-      does: 'run an agent with tool search in front of its model',
-      load: async () => (await import('./wrap.ts')).wrapCommand,
-    },
   ],
   'Your servers': [
     {

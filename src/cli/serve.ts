@@ -14,26 +14,17 @@ import {
   type Upstream,
 } from '../messages/index.ts'
 import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts'
-import {
-  type Command,
-  type Input,
-  portIn,
-  type Terminal,
-  UsageError,
-  windowIn,
-  withFlags,
-} from './command.ts'
+import { type Command, type Input, portIn, type Terminal, UsageError, withFlags } from './command.ts'
 import { type Audit, auditIn, auditOption, openAudit } from './events/index.ts'
 import {
   DRAIN_MS,
   drainDelayIn,
+  gatewayOptionsIn,
   gatewayUsersIn,
   messagesOptions,
   modeIn,
   type OpenInspectorOptions,
   openGatewayInspector,
-  openUpstream,
-  requireForwardableUpstream,
   savedInLog,
   serviceIn,
   serviceOptions,
@@ -42,63 +33,65 @@ import {
   storeOption,
   untilSignalled,
   usersOption,
-  wireIn,
 } from './gateway/index.ts'
-import { pricesIn, pricesOption } from './prices.ts'
+import { serveAgent } from './serve-agent.ts'
 
 const PORT = '3388'
+
+/** Options for clients that come and go; an agent of its own takes none of them. */
+const clientOptions: Command['options'] = {
+  memory: {
+    type: 'string',
+    value: 'MB',
+    about: 'most MB of request bodies held at once (default: 512)',
+  },
+  port: { type: 'string', value: 'number', about: `port; 0 picks a free one (default: ${PORT})` },
+  address: {
+    type: 'string',
+    value: 'address',
+    about: 'address to listen on; beyond loopback it needs a key or --users (default: 127.0.0.1)',
+  },
+  allow: {
+    type: 'string',
+    value: 'name',
+    isMultiple: true,
+    about: 'a further host name that clients may use',
+  },
+  forward: {
+    type: 'string',
+    value: 'rule',
+    isMultiple: true,
+    about: "further requests to forward, as 'GET /v1/files/*'",
+  },
+  key: {
+    type: 'string',
+    value: 'secret',
+    about: 'key that clients must send; better set TOOLSHELF_KEY',
+  },
+  ...usersOption,
+  store: { ...storeOption.store!, about: 'redis://, postgres:// or file:<folder> of users' },
+  open: { type: 'boolean', about: 'listen beyond loopback without a key' },
+  'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
+  ...serviceOptions,
+  ...auditOption,
+  json: { type: 'boolean', about: 'print a line of JSON per request' },
+}
 
 export const serveCommand: Command = {
   name: 'serve',
   summary:
-    'Tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs.',
-  words: '[--upstream <where>] [--mode auto|pass|emulate|shelve|off] [--port <number>]',
-  noArguments: 'pass the upstream with --upstream, a port with --port',
+    'Tool search in front of any model, for clients of the Messages, Chat Completions and Responses APIs. With a command behind "--", for that agent only: starts on a free port, points the agent at it, ends with it and says what was saved.',
+  words: '[--upstream <where>] [--mode <mode>] [--port <number>] [-- <agent> [<argument> …]]',
+  noArguments: 'pass the upstream with --upstream, a port with --port, an agent after "--"',
+  takesProgram: true,
   options: {
     ...messagesOptions,
-    results: {
-      type: 'string',
-      value: 'characters',
-      about: 'longest tool result to send whole, in characters (default: no limit)',
-    },
-    memory: {
-      type: 'string',
-      value: 'MB',
-      about: 'most MB of request bodies held at once (default: 512)',
-    },
-    port: { type: 'string', value: 'number', about: `port; 0 picks a free one (default: ${PORT})` },
-    address: {
-      type: 'string',
-      value: 'address',
-      about: 'address to listen on; beyond loopback it needs a key or --users (default: 127.0.0.1)',
-    },
-    allow: {
-      type: 'string',
-      value: 'name',
-      isMultiple: true,
-      about: 'a further host name that clients may use',
-    },
-    forward: {
-      type: 'string',
-      value: 'rule',
-      isMultiple: true,
-      about: "further requests to forward, as 'GET /v1/files/*'",
-    },
-    key: {
-      type: 'string',
-      value: 'secret',
-      about: 'key that clients must send; better set TOOLSHELF_KEY',
-    },
-    ...usersOption,
-    store: { ...storeOption.store!, about: 'redis://, postgres:// or file:<folder> of users' },
-    open: { type: 'boolean', about: 'listen beyond loopback without a key' },
-    'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
-    ...serviceOptions,
-    ...auditOption,
-    ...pricesOption,
-    json: { type: 'boolean', about: 'print a line of JSON per request' },
+    ...clientOptions,
+    quiet: { type: 'boolean', short: 'q', about: 'with an agent: do not print what was saved' },
   },
   examples: [
+    'toolshelf serve -- claude',
+    'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 -- opencode',
     'toolshelf serve',
     'ANTHROPIC_BASE_URL=http://127.0.0.1:3388 claude  # in another terminal',
     'toolshelf serve --upstream openai:http://127.0.0.1:11434/v1 --mode shelve',
@@ -107,14 +100,24 @@ export const serveCommand: Command = {
     'TOOLSHELF_KEY=secret toolshelf serve --address 0.0.0.0',
   ],
   async run(input, terminal) {
+    if (input.program) {
+      const other = Object.keys(clientOptions).find(
+        (name) => input.isSet(name) || input.text(name) !== undefined,
+      )
+      if (other === undefined) return serveAgent(input, terminal)
+      throw new UsageError(
+        `--${other} is for clients of a gateway that stays; leave it out with an agent after "--".`,
+      )
+    }
     const setting = modeIn(input)
     const port = portIn(input, PORT)
     const keys = readKeys(input, process.env)
     const maxHeldBytes = memoryIn(input)
     const service = serviceIn(input)
     const drainDelay = drainDelayIn(input)
-    const upstream = await openUpstream(input.text('upstream') ?? 'anthropic', wireIn(input), process.env)
-    requireForwardableUpstream(upstream, [setting, ...keys.map((key) => key.setting)])
+    const settings = [setting, ...keys.map((key) => key.setting)]
+    const gatewayOptions = await gatewayOptionsIn(input, input.text('upstream') ?? 'anthropic', settings)
+    const { upstream } = gatewayOptions
     const metrics = createMessagesMetrics()
     const notify = (message: string) =>
       terminal.report(`toolshelf serve: ${oneLine(message, MAX_LINE_LENGTH)}`)
@@ -127,11 +130,7 @@ export const serveCommand: Command = {
     const audit = openAudit(auditIn(input), { secrets, isInspected, notify })
     const inspector = isInspected ? openServeInspector(audit, { address, hosts, users, usage }) : undefined
     const gateway = createMessagesGateway({
-      upstream,
-      contextWindow: windowIn(input),
-      prices: await pricesIn(input),
-      keep: input.texts('keep'),
-      resultBudget: resultBudgetIn(input),
+      ...gatewayOptions,
       openTrace: audit && ((start) => audit.stream.open('serve', start).trace),
       notify,
     })
@@ -316,13 +315,6 @@ async function warnIfUnreachable(upstream: Upstream, terminal: Terminal, ended: 
 
 /** One client may use three quarters of it, which must be enough for the largest body. */
 const MIN_MEMORY_MB = 43
-
-function resultBudgetIn(input: Input): number | undefined {
-  const value = input.text('results')
-  if (value === undefined) return undefined
-  if (/^[1-9]\d{2,8}$/.test(value)) return Number(value)
-  throw new UsageError(`--results is "${value}"; use a number of characters, at least 100, such as 25000.`)
-}
 
 function memoryIn(input: Input): number | undefined {
   const value = input.text('memory')

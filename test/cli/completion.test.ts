@@ -90,10 +90,6 @@ describe.skipIf(!has('bash'))('bash', () => {
       ['add', 'x', '--h'],
       ['--header', '--help'],
     ],
-    [
-      ['wrap', '--wire', ''],
-      ['native', 'append', 'bridge'],
-    ],
   ])('%j → %j', async (words, expected) => {
     expect((await completed(...words)).sort()).toEqual([...expected].sort())
   })

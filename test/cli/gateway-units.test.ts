@@ -16,6 +16,8 @@ import {
   untilSignalled,
   withUsers,
 } from '../../src/cli/gateway/index.ts'
+import type { Figures } from '../../src/core/figures/index.ts'
+import type { RequestRecord } from '../../src/messages/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import { profileOf } from '../users/support.ts'
 import { inputOf, outcomeOf } from './support/input.ts'
@@ -376,8 +378,12 @@ test('what was saved, in tokens and in money, names the direction where they dif
     ...{ tokensWith: 1000 - tokensSaved, tokensWithout: 1000, tokensSaved },
     ...(dollarsSaved === undefined ? {} : { dollarsWith: 1, dollarsWithout: 1, dollarsSaved }),
   })
+  const recordOf = (one: Figures): RequestRecord => ({
+    ...{ method: 'POST', path: '/v1/messages', status: 200, milliseconds: 1, model: 'm', error: undefined },
+    outcome: { figures: () => one } as NonNullable<RequestRecord['outcome']>,
+  })
   const cases = [figures(750), figures(750, 2), figures(750, -2), figures(-250, 2), figures(-250, -2)]
-  expect(cases.map((one) => [savedInLog(one), savedInAll(one, 1)])).toEqual([
+  expect(cases.map((one) => [savedInLog(one), savedInAll([recordOf(one)], '').join()])).toEqual([
     ['saved ~750 tokens', expect.stringMatching(/750 saved \(75.0 %\)$/)],
     ['saved ~750 tokens ($2.00)', expect.stringMatching(/750 saved \(75.0 %\), \$2.00 at list prices$/)],
     ['saved ~750 tokens ($2.00 more)', expect.stringMatching(/%\), \$2.00 more at list prices$/)],

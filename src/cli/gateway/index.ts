@@ -9,7 +9,7 @@ export {
   RECORDING_ADVICE,
 } from './inspector.ts'
 export type { HostOptions, OpenedHost } from './mcp-host.ts'
-export { messagesOptions, modeIn, requireForwardableUpstream, wireIn } from './messages-options.ts'
+export { gatewayOptionsIn, messagesOptions, modeIn } from './messages-options.ts'
 export { reportServerChanges } from './notices.ts'
 export { hostsIn, oauthOptions } from './oauth-options.ts'
 export { savedInAll, savedInLog } from './saved-text.ts'

@@ -1,22 +1,24 @@
-// The options that "toolshelf serve" and "toolshelf wrap" share: the upstream, and how tools are handled.
+// The options of `toolshelf serve` that count for an agent of its own too: the upstream, and how tools are handled.
 
 import {
+  type MessagesGatewayOptions,
   type ModeSetting,
   parseModeSetting,
-  type Upstream,
   type UpstreamWire,
   wires,
 } from '../../messages/index.ts'
-import { type Command, type Input, UsageError } from '../command.ts'
+import { type Command, type Input, UsageError, windowIn } from '../command.ts'
+import { pricesIn, pricesOption } from '../prices.ts'
+import { openUpstream } from './upstreams.ts'
 
-/** Options of the commands that run the Messages gateway. */
+/** The options. */
 export const messagesOptions = {
   upstream: {
     type: 'string',
     value: 'where',
     values: ['anthropic', 'openai:', 'responses:', 'script:'],
     about:
-      'anthropic, a compatible URL, openai:URL, responses:URL, script:FILE or script:demo (default: anthropic)',
+      'anthropic, a compatible URL, openai:URL, responses:URL, script:FILE or script:demo (default: anthropic; with an agent, the model that it would use)',
   },
   mode: {
     type: 'string',
@@ -41,7 +43,33 @@ export const messagesOptions = {
     value: 'tokens',
     about: 'context window for auto, in tokens, of models that are not known (default: 200000)',
   },
+  results: {
+    type: 'string',
+    value: 'characters',
+    about: 'longest tool result to send whole, in characters (default: no limit)',
+  },
+  ...pricesOption,
 } satisfies Command['options']
+
+/** Opens the upstream and reads what else the gateway takes of these options; `settings` are the modes of all clients. */
+export async function gatewayOptionsIn(
+  input: Input,
+  where: string,
+  settings: readonly (ModeSetting | undefined)[],
+) {
+  const upstream = await openUpstream(where, wireIn(input), process.env)
+  if (!upstream.origin && settings.some((one) => one?.mode === 'pass'))
+    throw new UsageError(
+      `the mode pass needs an upstream to forward to; ${upstream.name} runs in this process.`,
+    )
+  return {
+    upstream,
+    contextWindow: windowIn(input),
+    prices: await pricesIn(input),
+    keep: input.texts('keep'),
+    resultBudget: resultBudgetIn(input),
+  } satisfies MessagesGatewayOptions
+}
 
 /** Returns the mode of `--mode`. */
 export function modeIn(input: Input): ModeSetting {
@@ -53,8 +81,7 @@ export function modeIn(input: Input): ModeSetting {
   )
 }
 
-/** Returns the value of `--wire`. */
-export function wireIn(input: Input): UpstreamWire | undefined {
+function wireIn(input: Input): UpstreamWire | undefined {
   const value = input.text('wire')
   const wire = wires.find((one) => one === value)
   if (value !== undefined && !wire)
@@ -62,11 +89,9 @@ export function wireIn(input: Input): UpstreamWire | undefined {
   return wire
 }
 
-/** Refuses the mode pass, in any of the settings, for an upstream that runs in this process. */
-export function requireForwardableUpstream(
-  { name, origin }: Upstream,
-  settings: readonly (ModeSetting | undefined)[],
-): void {
-  if (origin || !settings.some((one) => one?.mode === 'pass')) return
-  throw new UsageError(`the mode pass needs an upstream to forward to; ${name} runs in this process.`)
+function resultBudgetIn(input: Input): number | undefined {
+  const value = input.text('results')
+  if (value === undefined) return undefined
+  if (/^[1-9]\d{2,8}$/.test(value)) return Number(value)
+  throw new UsageError(`--results is "${value}"; use a number of characters, at least 100, such as 25000.`)
 }

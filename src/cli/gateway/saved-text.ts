@@ -1,6 +1,8 @@
-// Says what requests saved or cost more, for the log of `serve` and the last words of `wrap`.
-import { dollars, type Figures } from '../../core/figures/index.ts'
-import { count, counted, percent } from '../../terminal/index.ts'
+// Says what requests saved or cost more, for the log of `serve` and its last words after an agent.
+import { STATUS_CODES } from 'node:http'
+import { addFigures, dollars, type Figures } from '../../core/figures/index.ts'
+import type { RequestRecord } from '../../messages/index.ts'
+import { count, counted, percent, printableLine } from '../../terminal/index.ts'
 
 /** For a line of the log. */
 export function savedInLog(figures: Figures): string {
@@ -11,8 +13,33 @@ export function savedInLog(figures: Figures): string {
   return `${tokens}${money === undefined ? '' : ` (${money})`}${trips}`
 }
 
-/** For the last words; `all` counts requests without deferred tools too. */
-export function savedInAll(figures: Figures, all: number): string {
+/** Describes what the gateway did while the agent ran. */
+export function savedInAll(finished: readonly RequestRecord[], url: string): string[] {
+  const samplings = finished.filter(({ outcome, path }) => outcome && !path.endsWith('count_tokens'))
+  const failed = finished.filter(isFailed)
+  const failures = failed.slice(-1).map(({ error, status }) => {
+    const reason =
+      error === undefined ? `${status} ${STATUS_CODES[status] ?? ''}`.trim() : printableLine(error)
+    return `${counted(failed.length, 'request')} failed, the last one: ${reason}`
+  })
+  const figures = samplings.flatMap(({ outcome }) => outcome?.figures() ?? [])
+  if (figures.length > 0) return [inTotal(figures.reduce(addFigures), samplings.length), ...failures]
+  const why = samplings.findLast((one) => !isFailed(one))?.outcome?.why
+  if (why !== undefined)
+    return [`${counted(samplings.length, 'request')}, nothing was put on the shelf (${why})`, ...failures]
+  if (samplings.length > 0) return failures
+  // A failed request shows that the agent did reach the gateway.
+  const hint = failed.length > 0 ? '' : ' Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?'
+  return [`no request for the model came to ${url}.${hint}`, ...failures]
+}
+
+/** An upstream's refusal that was passed on unchanged has a status, but no error of ours. */
+function isFailed({ error, status }: RequestRecord): boolean {
+  return error !== undefined || status >= 400
+}
+
+/** `all` counts requests without deferred tools too. */
+function inTotal(figures: Figures, all: number): string {
   const { requests, tokensWith, tokensWithout, tokensSaved, extraRoundTrips } = figures
   const share = tokensWithout > 0 ? ` (${percent(Math.abs(tokensSaved) / tokensWithout)})` : ''
   const what = tokensSaved < 0 ? 'more' : 'saved'

@@ -8,6 +8,7 @@ import {
   closeGently,
   createClientNetwork,
   isForInspector,
+  isSecret,
   LOOPBACK,
   listen,
   OptionError,
@@ -166,6 +167,7 @@ export async function serveMessagesGateway(options: MessagesHttpOptions): Promis
     if (inspector && isForInspector(incoming.url ?? '')) return answerNode(incoming, outgoing, inspector)
     const started = performance.now()
     const gone = new AbortController()
+    takeKeyFromPath(incoming, keys)
     const context = newContext(incoming, outgoing, gone.signal)
     const over = metrics.begin()
     active++
@@ -239,6 +241,14 @@ function openService(
     processMetrics.close()
   }
   return { tls, readiness, pages, pause, release }
+}
+
+/** Puts a key that is the first segment of the path, for clients that have no other place for it, into its header. */
+function takeKeyFromPath(incoming: IncomingMessage, keys: readonly ClientKey[]): void {
+  const [, segment, rest] = /^\/([^/?]+)(\/.*)$/.exec(incoming.url ?? '') ?? []
+  if (!keys.some(({ secret }) => isSecret(segment, secret))) return
+  incoming.url = rest
+  incoming.headers['x-toolshelf-key'] = segment
 }
 
 function newContext(incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): RequestContext {

@@ -1,6 +1,7 @@
-// Parts of `toolshelf wrap` that need no agent: which model it would use, its environment, and what was saved.
+// Parts of `toolshelf serve -- <agent>` that need no agent: which model it would use, its environment, and what was saved.
 import { expect, test } from 'vitest'
-import { agentEnvironment, summary, upstreamFor } from '../../src/cli/wrap.ts'
+import { savedInAll } from '../../src/cli/gateway/index.ts'
+import { agentEnvironment, upstreamFor } from '../../src/cli/serve-agent.ts'
 import type { RequestRecord } from '../../src/messages/index.ts'
 
 type Saved = { readonly [figure: string]: number | boolean }
@@ -43,7 +44,7 @@ test('sums up what was saved, and what failed', () => {
     [refused('there are no tools'), refused('there are no tools')],
     [refused('asked for', 'invalid x-api-key'), refused('there are no tools')],
   ]
-  expect(cases.map((finished) => summary(finished, 'http://here').join('\n'))).toMatchInlineSnapshot(`
+  expect(cases.map((finished) => savedInAll(finished, 'http://here').join('\n'))).toMatchInlineSnapshot(`
     [
       "no request for the model came to http://here. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?",
       "no request for the model came to http://here. Does the agent read ANTHROPIC_BASE_URL or OPENAI_BASE_URL?",
@@ -97,14 +98,16 @@ test('points the agent at the gateway, past any proxy', () => {
     { MY_HTTP_PROXY: 'p', HTTP_PROXY_2: 'p' },
   ]
   expect(
-    environments.map((one) => JSON.stringify(agentEnvironment('http://127.0.0.1:5', one))),
+    environments.map((one) =>
+      JSON.stringify(agentEnvironment('agent', { url: 'http://127.0.0.1:5', secret: 's' }, one)),
+    ),
   ).toMatchInlineSnapshot(`
     [
-      "{"HOME":"/home","OPENAI_BASE_URL":"http://127.0.0.1:5/v1","ANTHROPIC_BASE_URL":"http://127.0.0.1:5","OPENAI_API_BASE":"http://127.0.0.1:5/v1"}",
-      "{"HTTP_PROXY":"p","ANTHROPIC_BASE_URL":"http://127.0.0.1:5","OPENAI_BASE_URL":"http://127.0.0.1:5/v1","OPENAI_API_BASE":"http://127.0.0.1:5/v1","NO_PROXY":"127.0.0.1","no_proxy":"127.0.0.1"}",
-      "{"https_proxy":"p","NO_PROXY":"a.test,127.0.0.1","no_proxy":"a.test,127.0.0.1","ANTHROPIC_BASE_URL":"http://127.0.0.1:5","OPENAI_BASE_URL":"http://127.0.0.1:5/v1","OPENAI_API_BASE":"http://127.0.0.1:5/v1"}",
-      "{"ALL_PROXY":"p","no_proxy":"b.test,127.0.0.1","ANTHROPIC_BASE_URL":"http://127.0.0.1:5","OPENAI_BASE_URL":"http://127.0.0.1:5/v1","OPENAI_API_BASE":"http://127.0.0.1:5/v1","NO_PROXY":"b.test,127.0.0.1"}",
-      "{"MY_HTTP_PROXY":"p","HTTP_PROXY_2":"p","ANTHROPIC_BASE_URL":"http://127.0.0.1:5","OPENAI_BASE_URL":"http://127.0.0.1:5/v1","OPENAI_API_BASE":"http://127.0.0.1:5/v1"}",
+      "{"HOME":"/home","OPENAI_BASE_URL":"http://127.0.0.1:5/s/v1","ANTHROPIC_BASE_URL":"http://127.0.0.1:5/s","OPENAI_API_BASE":"http://127.0.0.1:5/s/v1"}",
+      "{"HTTP_PROXY":"p","ANTHROPIC_BASE_URL":"http://127.0.0.1:5/s","OPENAI_BASE_URL":"http://127.0.0.1:5/s/v1","OPENAI_API_BASE":"http://127.0.0.1:5/s/v1","NO_PROXY":"127.0.0.1","no_proxy":"127.0.0.1"}",
+      "{"https_proxy":"p","NO_PROXY":"a.test,127.0.0.1","no_proxy":"a.test,127.0.0.1","ANTHROPIC_BASE_URL":"http://127.0.0.1:5/s","OPENAI_BASE_URL":"http://127.0.0.1:5/s/v1","OPENAI_API_BASE":"http://127.0.0.1:5/s/v1"}",
+      "{"ALL_PROXY":"p","no_proxy":"b.test,127.0.0.1","ANTHROPIC_BASE_URL":"http://127.0.0.1:5/s","OPENAI_BASE_URL":"http://127.0.0.1:5/s/v1","OPENAI_API_BASE":"http://127.0.0.1:5/s/v1","NO_PROXY":"b.test,127.0.0.1"}",
+      "{"MY_HTTP_PROXY":"p","HTTP_PROXY_2":"p","ANTHROPIC_BASE_URL":"http://127.0.0.1:5/s","OPENAI_BASE_URL":"http://127.0.0.1:5/s/v1","OPENAI_API_BASE":"http://127.0.0.1:5/s/v1"}",
     ]
   `)
 })

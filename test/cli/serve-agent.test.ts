@@ -1,15 +1,15 @@
-// `toolshelf wrap` from outside: an agent as a process of its own, its variables, its signals and its exit code.
+// `toolshelf serve -- <agent>` from outside: an agent as a process of its own, its variables, its signals and its exit code.
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { agentArguments, agentEnvironment, upstreamFor } from '../../src/cli/wrap.ts'
+import { agentArguments, agentEnvironment, upstreamFor } from '../../src/cli/serve-agent.ts'
 import { binary } from '../support/binary.ts'
 import { runHere } from '../support/cli-here.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'toolshelf-wrap-'))
+const folder = mkdtempSync(join(tmpdir(), 'toolshelf-agent-'))
 const file = (name: string, content: string) => {
   const path = join(folder, name)
   writeFileSync(path, content)
@@ -39,8 +39,8 @@ process.stdin.on('end', () => process.exit(Number(process.argv[2])))
 `,
 )
 
-function wrap(words: readonly string[], environment: { [name: string]: string } = {}) {
-  const child = spawn(process.execPath, [...binary, 'wrap', ...words], {
+function serve(words: readonly string[], environment: { [name: string]: string } = {}) {
+  const child = spawn(process.execPath, [...binary, 'serve', ...words], {
     env: { PATH: process.env.PATH ?? '', HOME: folder, ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -54,31 +54,33 @@ function wrap(words: readonly string[], environment: { [name: string]: string } 
 
 /** In this process: the agent is one of its own all the same. */
 const here = (...words: string[]) =>
-  runHere({ folder, environment: { PATH: process.env.PATH ?? '', HOME: folder } }, ['wrap', ...words])
+  runHere({ folder, environment: { PATH: process.env.PATH ?? '', HOME: folder } }, ['serve', ...words])
 
-describe('toolshelf wrap', () => {
+describe('toolshelf serve with an agent', () => {
   it('tells Codex in its arguments where its model is, because Codex reads no variable for that', async () => {
     const path = file('codex', '#!/bin/sh\nprintf "%s\\n" "$@"\n')
     chmodSync(path, 0o755)
-    const { out, code } = await wrap(['--upstream', `script:${script}`, '--', path, 'exec', '-m', 'x']).done
+    const { out, code } = await serve(['--upstream', `script:${script}`, '--', path, 'exec', '-m', 'x']).done
     const port = /127\.0\.0\.1:(\d+)/.exec(out)?.[1] ?? ''
     expect({ code, words: out.replaceAll(port, 'PORT').trim().split('\n') }).toEqual({
       code: 0,
       words: [
-        ...['-c', 'model_provider="toolshelf-wrap"', '-c', 'model_providers.toolshelf-wrap.name="Toolshelf"'],
-        ...['-c', 'model_providers.toolshelf-wrap.base_url="http://127.0.0.1:PORT/v1"'],
-        ...['-c', 'model_providers.toolshelf-wrap.wire_api="responses"', 'exec', '-m', 'x'],
+        ...['-c', 'model_provider="toolshelf"', '-c', 'model_providers.toolshelf.name="Toolshelf"'],
+        ...['-c', 'model_providers.toolshelf.base_url="http://127.0.0.1:PORT/v1"'],
+        ...['-c', 'model_providers.toolshelf.wire_api="responses"'],
+        ...['-c', 'model_providers.toolshelf.env_http_headers.x-toolshelf-key="SHELF_AGENT_KEY"'],
+        ...['exec', '-m', 'x'],
       ],
     })
     const last = (environment: { OPENAI_API_KEY?: string }) =>
       agentArguments('/bin/codex', 'http://x', 'responses', environment).at(-1)
-    expect(last({})).toBe('model_providers.toolshelf-wrap.requires_openai_auth=true')
-    expect(last({ OPENAI_API_KEY: 'k' })).toBe('model_providers.toolshelf-wrap.env_key="OPENAI_API_KEY"')
+    expect(last({})).toBe('model_providers.toolshelf.requires_openai_auth=true')
+    expect(last({ OPENAI_API_KEY: 'k' })).toBe('model_providers.toolshelf.env_key="OPENAI_API_KEY"')
     expect(agentArguments('claude', 'http://x', 'anthropic', {})).toEqual([])
   })
 
   it('points the agent at the gateway, passes everything through, and says what was saved', async () => {
-    const { child, done } = wrap([
+    const { child, done } = serve([
       '--upstream',
       `script:${script}`,
       '--mode',
@@ -93,15 +95,50 @@ describe('toolshelf wrap', () => {
     const { out, told, code } = await done
     expect(code).toBe(7)
     const { url, OPENAI_BASE_URL, OPENAI_API_BASE, said, words } = JSON.parse(out)
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{32}$/)
     expect([OPENAI_BASE_URL, OPENAI_API_BASE]).toEqual([`${url}/v1`, `${url}/v1`])
     expect(said).toMatchObject([{ type: 'text', text: expect.stringMatching(/^hi/) }])
     expect(words).toEqual(['7', '--flag'])
     expect(told).toMatch(/^typed\n/)
     expect(told).toMatch(
-      /toolshelf wrap: 1 request: [\d,]+ input tokens instead of [\d,]+, [\d,]+ saved \(\d+\.\d %\)/,
+      /toolshelf serve: 1 request: [\d,]+ input tokens instead of [\d,]+, [\d,]+ saved \(\d+\.\d %\)/,
     )
     await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it('answers nobody but its agent, and hands on none of our own variables', async () => {
+    const intruder = file(
+      'intruder.mjs',
+      `const own = new URL(process.env.ANTHROPIC_BASE_URL)
+const headers = { 'content-type': 'application/json' }
+const body = JSON.stringify({ model: 'claude-sonnet-5-5', max_tokens: 9, messages: [{ role: 'user', content: 'hello' }] })
+const post = (base) => fetch(base + '/v1/messages', { method: 'POST', headers, body }).then(({ status }) => status)
+const statuses = []
+for (const base of [own.origin, own.origin + '/' + 'x'.repeat(32), own.origin + '/v1', own.href]) statuses.push(await post(base))
+const listed = await fetch(own.origin + '/v1/models')
+const names = Object.keys(process.env).filter((name) => name.startsWith('TOOLSHELF_'))
+console.log(JSON.stringify({ statuses, models: listed.status, names }))`,
+    )
+    const ours = { TOOLSHELF_STORE: 'redis://:s@h', TOOLSHELF_SECRET_KEY: 's', TOOLSHELF_KEY: 'k'.repeat(32) }
+    const { out, told, code } = await serve(
+      ['--upstream', `script:${script}`, '--', process.execPath, intruder],
+      ours,
+    ).done
+    expect({ code, ...JSON.parse(out) }).toEqual({
+      code: 0,
+      statuses: [401, 401, 401, 200],
+      models: 401,
+      names: [],
+    })
+    expect(told).toContain('1 request, nothing was put on the shelf')
+  })
+
+  it('keeps the key out of the arguments, which all users of the machine can read', () => {
+    const args = agentArguments('codex', 'http://127.0.0.1:1', 'responses', {})
+    expect(args.join(' ')).toContain('base_url="http://127.0.0.1:1/v1"')
+    const place = { url: 'http://127.0.0.1:1', secret: 's' }
+    expect(agentEnvironment('codex', place, {}).SHELF_AGENT_KEY).toBe('s')
+    expect(agentEnvironment('claude', place, {}).SHELF_AGENT_KEY).toBeUndefined()
   })
 
   it('says what failed if no request was for the model', async () => {
@@ -141,9 +178,9 @@ await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', h
     }
     expect(told).toMatchInlineSnapshot(`
       [
-        "0 toolshelf wrap: 1 request: 534 input tokens instead of 8,136, 7,602 saved (93.4 %), $0.015 at list prices
+        "0 toolshelf serve: 1 request: 534 input tokens instead of 8,136, 7,602 saved (93.4 %), $0.015 at list prices
       ",
-        "0 toolshelf wrap: 1 request: 2,893 input tokens instead of 8,124, 5,231 saved (64.4 %), $5.23 at list prices
+        "0 toolshelf serve: 1 request: 2,893 input tokens instead of 8,124, 5,231 saved (64.4 %), $5.23 at list prices
       ",
       ]
     `)
@@ -185,7 +222,7 @@ await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', h
       'waiting.mjs',
       "process.on('SIGTERM', () => { console.log('asked to end'); process.exit(3) })\nconsole.log('up')\nsetInterval(() => {}, 1000)",
     )
-    const { child, done } = wrap(['--', process.execPath, waiting])
+    const { child, done } = serve(['--', process.execPath, waiting])
     await new Promise((up) => child.stdout.once('data', up))
     child.kill('SIGTERM')
     const { out, told, code } = await done
@@ -201,12 +238,16 @@ await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', h
     const missing = await here('--', 'no-such-agent-anywhere')
     expect(missing).toEqual({
       out: '',
-      told: 'toolshelf wrap: no-such-agent-anywhere: there is no such program.\n',
+      told: 'toolshelf serve: no-such-agent-anywhere: there is no such program.\n',
       code: 127,
     })
-    expect(await here()).toMatchObject({
+    expect(await here('--')).toMatchObject({
       code: 2,
       told: expect.stringContaining('name the agent after "--"'),
+    })
+    expect(await here('--port', '0', '--', 'sh')).toMatchObject({
+      code: 2,
+      told: expect.stringContaining('--port is for clients of a gateway that stays'),
     })
   })
 })
@@ -225,10 +266,11 @@ describe('which model an agent would speak to', () => {
   })
 
   it('uses no proxy between the agent and the gateway', () => {
-    const { NO_PROXY, no_proxy } = agentEnvironment('http://127.0.0.1:1', {
-      https_proxy: 'http://proxy.test',
-      NO_PROXY: 'example.com',
-    })
+    const { NO_PROXY, no_proxy } = agentEnvironment(
+      'agent',
+      { url: 'http://127.0.0.1:1', secret: 's' },
+      { https_proxy: 'http://proxy.test', NO_PROXY: 'example.com' },
+    )
     expect([NO_PROXY, no_proxy]).toEqual(['example.com,127.0.0.1', 'example.com,127.0.0.1'])
   })
 })
