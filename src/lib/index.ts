@@ -18,6 +18,8 @@ export {
   omitFields,
   textOf,
   toJson,
+  wellFormed,
+  wellFormedJson,
   withoutCacheControl,
 } from './json.ts'
 export { literalRanges, replaceLiterals } from './literals.ts'

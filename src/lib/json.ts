@@ -28,10 +28,29 @@ export function omitFields(fields: Fields, ...names: string[]): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 }
 
-/** Returns the value as JSON; `"…"` if it is nested too deeply or cannot be written. */
+/** Escapes in JSON: pairs and a written backslash, so that each is read once; the group is half of a surrogate pair. */
+const ESCAPES =
+  /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|[\s\S])/g
+
+/**
+ * Makes JSON text well-formed Unicode: half of a surrogate pair, which other languages refuse to read, becomes U+FFFD.
+ * Everything that leaves as JSON passes here, as text, so that it costs one search where there is nothing to replace.
+ */
+export function wellFormedJson(json: string): string {
+  return /\\u[dD]/.test(json) ? json.replace(ESCAPES, (read, half) => (half ? '\\ufffd' : read)) : json
+}
+
+/** Returns a value that JSON can hold with well-formed texts and keys; the same value if they are. */
+export function wellFormed<Value>(value: Value): Value {
+  const json = JSON.stringify(value)
+  const whole = json && wellFormedJson(json)
+  return whole === json ? value : JSON.parse(whole)
+}
+
+/** Returns the value as well-formed JSON; `"…"` if it is nested too deeply or cannot be written. */
 export function toJson(value: unknown): string {
   try {
-    return JSON.stringify(value) ?? 'null'
+    return wellFormedJson(JSON.stringify(value) ?? 'null')
   } catch {
     // Nested too deeply for the engine, cyclic, or a bigint.
     return '"…"'

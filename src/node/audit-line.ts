@@ -1,6 +1,6 @@
 // Formats a record as a line of the audit file: JSON, short, without secrets, and without content unless enabled.
 import type { TraceRecord } from '../core/index.ts'
-import { cut, type Fields, isFields, toJson } from '../lib/index.ts'
+import { cut, type Fields, isFields, toJson, wellFormedJson } from '../lib/index.ts'
 
 /** Options of `auditLine`. */
 export type AuditLineOptions = {
@@ -27,7 +27,7 @@ export function auditLine(record: TraceRecord, { redact, hasContent = false }: A
   )
   const kept = hasContent && content !== undefined ? written(content, redact, MAX_CONTENT_LENGTH) : undefined
   const isLong = kept !== undefined && kept.length > MAX_CONTENT_LENGTH
-  const shown = isLong ? JSON.stringify(cut(kept, MAX_CONTENT_LENGTH)) : kept
+  const shown = isLong ? toJson(cut(kept, MAX_CONTENT_LENGTH)) : kept
   const line = plain && shown ? `${plain.slice(0, -1)},"content":${shown}}` : plain
   if (line !== undefined && line.length <= MAX_LINE_LENGTH) return line
   const { version, time, processId, sequence, conversation, type } = record
@@ -68,7 +68,7 @@ function hasLongText(json: string): boolean {
 /** Returns JSON with secrets hidden in all texts and keys; `"…"` for a value that has no JSON. */
 function written(value: unknown, redact: (text: string) => string, maxLength: number): string {
   try {
-    return JSON.stringify(value, (_, inner) => hidden(inner, redact, maxLength)) ?? 'null'
+    return wellFormedJson(JSON.stringify(value, (_, inner) => hidden(inner, redact, maxLength)) ?? 'null')
   } catch {
     return '"…"'
   }

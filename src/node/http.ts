@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { Server as SecureServer, TLSSocket } from 'node:tls'
+import { wellFormedJson } from '../lib/index.ts'
 import { OptionError } from './option-error.ts'
 
 /** Names and addresses of this machine itself. */
@@ -158,6 +159,11 @@ function toRequest(incoming: IncomingMessage, address: URL, signal: AbortSignal)
   } as RequestInit)
 }
 
+function wellFormedBytes(json: Uint8Array): Uint8Array | string {
+  const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
+  return bytes.includes('\\ud') ? wellFormedJson(bytes.toString()) : json
+}
+
 async function write(response: Response, outgoing: ServerResponse, stalledMs: number): Promise<void> {
   const headers = Object.fromEntries(response.headers)
   // Event streams ask for keep-alive, but `answerNode` may have set `connection: close`, which wins.
@@ -169,9 +175,12 @@ async function write(response: Response, outgoing: ServerResponse, stalledMs: nu
   }
   outgoing.flushHeaders()
   const reader = response.body.getReader()
+  const isJson = /json|event-stream/.test(response.headers.get('content-type') ?? '')
   outgoing.once('close', () => void reader.cancel().catch(() => {}))
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    if (!outgoing.write(next.value)) await waitForDrain(outgoing, stalledMs)
+    // A chunk is a whole event or body: nothing is cut inside an escape.
+    const chunk = isJson ? wellFormedBytes(next.value) : next.value
+    if (!outgoing.write(chunk)) await waitForDrain(outgoing, stalledMs)
   }
   outgoing.end()
 }

@@ -2,6 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { wellFormedJson } from '../../lib/index.ts'
 import type { InitializeRequest } from '../greeting/index.ts'
 import type { McpGateway } from './gateway.ts'
 
@@ -42,6 +43,11 @@ export async function serveMcpGatewayOnStdio(
   for (const event of ['close', 'error']) output.once(event, end)
   for (const signal of SIGNALS) process.once(signal, end)
   const transport = new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_LENGTH })
+  transport.send = (message) =>
+    new Promise((resolve, reject) => {
+      const line = `${wellFormedJson(JSON.stringify(message))}\n`
+      output.write(line, (error) => (error ? reject(error) : resolve()))
+    })
   const handle = serveStdio(({ era }) => gateway.serve({ isStateless: era === 'modern', isLasting: true }), {
     transport: answered ? replaying(transport, answered) : transport,
   })

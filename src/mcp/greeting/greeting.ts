@@ -1,7 +1,7 @@
 // Answers `initialize` for the gateway before the SDK and the host are loaded, because it needs neither.
 
 import type { Readable, Writable } from 'node:stream'
-import { type Fields, isFields } from '../../lib/index.ts'
+import { type Fields, isFields, toJson } from '../../lib/index.ts'
 import type { KnownServer } from '../types.ts'
 import { extensionsOf } from './extensions.ts'
 import { joinInstructions } from './instructions.ts'
@@ -105,7 +105,7 @@ export function answerInitialize(
           serverInfo,
           ...(instructions === '' ? {} : { instructions }),
         }
-        output.write(`${JSON.stringify({ result, jsonrpc: '2.0', id: request.id })}\n`)
+        output.write(`${toJson({ result, jsonrpc: '2.0', id: request.id })}\n`)
       }
       resolve(request)
     }

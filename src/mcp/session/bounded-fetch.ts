@@ -2,6 +2,7 @@
 // reconnecting streams.
 // Implements H6.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { wellFormedJson } from '../../lib/index.ts'
 import { proxiedFetch } from '../../node/index.ts'
 import { createBudget } from './throttle.ts'
 
@@ -23,13 +24,17 @@ export function boundedFetch(maxBytes: number, clock: FetchClock = realClock): t
   return async (input, init) => {
     const pause = isStream(init) ? pauseOf() : 0
     if (pause > 0) await clock.sleep(pause, init?.signal ?? undefined)
-    const response = await proxiedFetch(input, init)
+    const response = await proxiedFetch(input, init && { ...init, ...wellFormedBody(init) })
     if (!response.body) return response
     const isEvents = response.headers.get('content-type')?.includes('text/event-stream') ?? false
     const { status, statusText, headers } = response
     const body = response.body.pipeThrough(isEvents ? eventMeter(maxBytes) : meter(maxBytes))
     return new Response(body, { status, statusText, headers })
   }
+}
+
+function wellFormedBody({ body }: RequestInit): RequestInit {
+  return typeof body === 'string' ? { body: wellFormedJson(body) } : {}
 }
 
 function isStream({ method = 'GET', headers }: RequestInit = {}): boolean {

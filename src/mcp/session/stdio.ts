@@ -5,6 +5,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import spawn from 'cross-spawn'
+import { wellFormedJson } from '../../lib/index.ts'
 import { watchdog } from '../../node/index.ts'
 import { DEPTH, depthOf } from '../config/index.ts'
 import type { StdioConfig } from '../types.ts'
@@ -133,7 +134,7 @@ class ServerProcess implements StdioTransport {
       else if (input.writableLength > this.#limits.maxMessageBytes) reject(this.#full(input.writableLength))
       else {
         if (input.writableLength === 0) this.#readAt = performance.now()
-        input.write(`${JSON.stringify(message)}\n`, (error) => {
+        input.write(`${wellFormedJson(JSON.stringify(message))}\n`, (error) => {
           this.#readAt = performance.now()
           if (error) reject(error)
           else resolve()

@@ -1,6 +1,8 @@
 // Remembers the JSON text that objects were parsed from and reuses it when writing: unchanged values go out byte for
 // byte, including long numbers, without being serialised again.
 
+import { wellFormedJson } from '../../lib/index.ts'
+
 /** The JSON of objects that never change: what they were parsed from, or what was written once. */
 const texts = new WeakMap<object, Buffer>()
 
@@ -36,12 +38,12 @@ export function jsonBytes(value: unknown, allocate: Allocate = Buffer.allocUnsaf
 
 function write(value: unknown, depth: number, parts: Part[]): void {
   if (typeof value !== 'object' || value === null) {
-    parts.push(JSON.stringify(value) ?? 'null')
+    parts.push(wellFormedJson(JSON.stringify(value) ?? 'null'))
     return
   }
   const text = texts.get(value)
   if (text) parts.push(text)
-  else if (depth === 0) parts.push(JSON.stringify(value))
+  else if (depth === 0) parts.push(wellFormedJson(JSON.stringify(value)))
   else if (unchanging.has(value) || Object.isFrozen(value)) parts.push(unchangedJson(value))
   else writeContainer(value, depth, parts)
 }
@@ -64,7 +66,7 @@ function writeObject(fields: object, depth: number, parts: Part[]): void {
   let before = '{'
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue
-    parts.push(`${before}${JSON.stringify(name)}:`)
+    parts.push(`${before}${wellFormedJson(JSON.stringify(name))}:`)
     write(value, depth - 1, parts)
     before = ','
   }

@@ -2,6 +2,7 @@
 // arrives, because clients and proxies drop silent connections.
 // Implements wire 35.
 import type { ServerResponse } from 'node:http'
+import { wellFormedJson } from '../../lib/index.ts'
 import { waitForDrain } from '../../node/index.ts'
 import type { ReplyWriter } from '../inbound/index.ts'
 import type { Headers, StreamEvent } from '../types.ts'
@@ -60,7 +61,7 @@ export function openEventStream(outgoing: ServerResponse, options: EventStreamOp
         begin()
         isSilent = false
         if (event.type === 'error') onError(event)
-        const text = writer.add(event)
+        const text = wellFormedJson(writer.add(event))
         if (text !== '' && !outgoing.write(text)) await waitForDrain(outgoing)
         if (outgoing.destroyed) return
       }

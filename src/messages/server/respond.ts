@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { fieldsOf } from '../../lib/index.ts'
+import { fieldsOf, wellFormedJson } from '../../lib/index.ts'
 import { errorAnswer, RefusedRequest } from '../errors.ts'
 import type { InboundApi, ReplyWriter } from '../inbound/index.ts'
 import { RefusedMidway } from '../rounds.ts'
@@ -14,10 +14,11 @@ import type { RequestContext } from './request-context.ts'
 /** Sends a complete response. */
 export function sendAnswer(
   outgoing: ServerResponse,
-  { status, headers, body }: HttpAnswer,
+  { status, headers, body: json }: HttpAnswer,
   extraHeaders: Headers = {},
 ): void {
   if (outgoing.destroyed) return
+  const body = wellFormedJson(json)
   outgoing.writeHead(status, {
     ...headers,
     ...extraHeaders,
@@ -114,7 +115,7 @@ export function sendFailure(
 ): HttpAnswer {
   const answer = answerFor(error)
   if (!outgoing.headersSent) sendAnswer(outgoing, api.error(answer), extraHeaders)
-  else if (!outgoing.writableEnded) outgoing.end(writer?.failure(answer))
+  else if (!outgoing.writableEnded) outgoing.end(wellFormedJson(writer?.failure(answer) ?? ''))
   return answer
 }
 
