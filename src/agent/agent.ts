@@ -9,7 +9,7 @@ import {
   type ToolResult,
   type ToolUse,
 } from '../core/index.ts'
-import { bindMethods, errorMessage, type Fields, textOf } from '../lib/index.ts'
+import { bindMethods, errorMessage, type Fields, textOf, wellFormed } from '../lib/index.ts'
 import { callModel, faultOf, type ModelOutcome } from './ask.ts'
 import { compactMessages } from './compaction.ts'
 import { preloadCall } from './preload.ts'
@@ -97,9 +97,9 @@ class AgentLoop implements Agent {
       this.#history.append(...resultsForOpenCalls(this.messages.at(-1)))
       const { messages } = this
       const added = yield* helped(async () => (await enrich?.(text, { messages })) ?? [], signal)
-      const texts = [...added, text].map((one) => ({ type: 'text', text: one.toWellFormed() }))
+      const texts = wellFormed([...added, text]).map((one) => ({ type: 'text', text: one }))
       const blocks = texts.filter(isNotBlank)
-      this.#task = { role: 'user', content: blocks.length === 1 ? text.toWellFormed() : blocks }
+      this.#task = { role: 'user', content: blocks.length === 1 ? texts.at(-1)!.text : blocks }
       this.#history.append(this.#task)
       yield* this.#load(yield* helped(() => preload(text), signal))
       yield { type: 'end', ...(yield* this.#steps(signal)) }

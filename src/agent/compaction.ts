@@ -2,7 +2,7 @@
 import type { Message, MessageLike, Shelf } from '../core/index.ts'
 import { createCollector, MIN_CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, textOf, toJson } from '../lib/index.ts'
+import { type Fields, textOf, toJson, wellFormed } from '../lib/index.ts'
 import { eventsFrom, faultOf, textOfReply } from './ask.ts'
 import type { MessagesClient } from './types.ts'
 
@@ -63,13 +63,12 @@ async function summaryOf(
   for (let maxLength = Math.max(MIN_CHARACTERS, room); ; maxLength = Math.floor(maxLength / 2)) {
     const heading = 'A conversation between a user and you:'
     const prompt = [
-      // A cut may split a surrogate pair, and the API refuses half of one.
-      { role: 'user', content: `${heading}\n\n${keepEnds(conversation, maxLength)}`.toWellFormed() },
+      { role: 'user', content: `${heading}\n\n${keepEnds(conversation, maxLength)}` },
       { role: 'assistant', content: 'I have read it.' },
       { role: 'user', content: INSTRUCTION },
     ]
     try {
-      const request = { model, max_tokens: maxTokens, messages: prompt }
+      const request = { model, max_tokens: maxTokens, messages: wellFormed(prompt) }
       // `Client` accepts the clients of any SDK version, so that no request has its type.
       return await textFrom(await client.messages.create(request as never, { signal }))
     } catch (error) {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Message } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
-import { type Fields, textOf } from '../lib/index.ts'
+import { type Fields, textOf, wellFormed } from '../lib/index.ts'
 import type { ModelError } from './ask.ts'
 
 const NOT_IN_IDS = /[^\w-]/
@@ -89,13 +89,6 @@ function callOf(block: Fields, taken: Set<unknown>): Fields {
     .replace(/[^\w-]/g, '_')
     .slice(0, MAX_NAME_LENGTH)
   return { ...block, id, name: name || 'unnamed', input: wellFormed(block.input ?? {}) }
-}
-
-/** Replaces lone surrogates, which the API refuses. */
-function wellFormed(input: unknown): unknown {
-  return JSON.parse(JSON.stringify(input), (_, value) =>
-    typeof value === 'string' ? value.toWellFormed() : value,
-  )
 }
 
 function isThinking({ type }: Fields): boolean {

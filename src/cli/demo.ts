@@ -1,5 +1,6 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 
+import { toJson } from '../lib/index.ts'
 import { type Command, type ExitCode, foldedLine, type Input, screenOf, type Terminal } from './command.ts'
 import {
   type ConfigIn,
@@ -85,6 +86,6 @@ async function printJson(events: AsyncIterable<DemoEvent>, terminal: Terminal): 
   for await (const event of events) {
     if (event.type !== 'done') continue
     const { ledger, longResult } = event
-    terminal.print(JSON.stringify({ turns: ledger.turns, total: ledger.total(), longResult }))
+    terminal.print(toJson({ turns: ledger.turns, total: ledger.total(), longResult }))
   }
 }

@@ -7,6 +7,7 @@ import {
   openJournal,
   type PlannedServer,
 } from '../import/index.ts'
+import { toJson } from '../lib/index.ts'
 import {
   addServers,
   describeTransport,
@@ -111,7 +112,7 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, target.file, terminal))
   if (isWritten) await write(target.file, added)
 
-  if (input.isSet('json')) terminal.print(JSON.stringify(asJson(plan, target, isWritten)))
+  if (input.isSet('json')) terminal.print(toJson(asJson(plan, target, isWritten)))
   else if (isWritten || (added.length === 0 && plan.servers.length > 0))
     tellNextSteps(plan, target, isWritten, machine, terminal)
   if (isWritten && !input.isSet('no-start'))

@@ -1,5 +1,7 @@
 // `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
+
 import { measureTools } from '../doctor/index.ts'
+import { toJson } from '../lib/index.ts'
 import {
   describeTransport,
   existingFiles,
@@ -81,7 +83,7 @@ export function listCommand(machine: () => LocalMachine): Command {
         ? asConfigured(config.servers)
         : await connect(config.servers, timeout, terminal)
       const listed = [...rows, ...unsetIn(config)]
-      if (input.isSet('json')) terminal.print(JSON.stringify({ servers: listed }))
+      if (input.isSet('json')) terminal.print(toJson({ servers: listed }))
       else show(listed, named ?? own, terminal)
       const hasFailed = listed.some(({ state }) => state === 'failed')
       return hasFailed && !listed.some(({ state }) => state === 'connected') ? 1 : 0

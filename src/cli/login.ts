@@ -1,7 +1,7 @@
 // `toolshelf login` and `toolshelf logout`: manage the user's stored login to a remote server.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { slugOf } from '../lib/index.ts'
+import { slugOf, toJson } from '../lib/index.ts'
 import { type LocalMachine, readConfig, thisMachine, userConfigFiles } from '../mcp/config/index.ts'
 import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
@@ -92,7 +92,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
         })
         .finally(() => store?.close())
       if (input.isSet('json')) {
-        terminal.print(JSON.stringify({ server: name, isLoggedIn, tools }))
+        terminal.print(toJson({ server: name, isLoggedIn, tools }))
         return 0
       }
       const counted = `${tools} ${tools === 1 ? 'tool' : 'tools'}`
@@ -147,7 +147,7 @@ export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): C
       const options = { folder, store, server, notify: terminal.report }
       const count = await logout(options).finally(() => store?.close())
       const wasLoggedIn = count > 0
-      if (input.isSet('json')) terminal.print(JSON.stringify({ server, wasLoggedIn }))
+      if (input.isSet('json')) terminal.print(toJson({ server, wasLoggedIn }))
       else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `No login of ${server} is stored.`)
       return 0
     },

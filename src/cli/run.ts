@@ -4,6 +4,7 @@ import type { AgentEvent, EndReason, TokenUsage } from '../agent/index.ts'
 import { addUsage, createAgentMeter, noUsage } from '../agent/index.ts'
 import type { PriceTable } from '../core/figures/index.ts'
 import { SEARCH_TOOL } from '../core/index.ts'
+import { toJson } from '../lib/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { harmless, visible } from '../terminal/index.ts'
 import {
@@ -158,9 +159,9 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
   const isWhole = input.isSet('json')
   let retried = ''
   let end: { reason: EndReason; error?: string | undefined } = { reason: 'failed' }
-  if (isStream) terminal.print(JSON.stringify({ type: 'session', session: session.file }))
+  if (isStream) terminal.print(toJson({ type: 'session', session: session.file }))
   for await (const event of session.agent.send(prompt, { signal })) {
-    if (isStream) terminal.print(JSON.stringify(toLine(event)))
+    if (isStream) terminal.print(toJson(toLine(event)))
     note(event, ledger)
     meter.follow(event)
     if (terminal.isInteractive && !isStream) reportProgress(event, isFirst, notify)
@@ -172,8 +173,7 @@ async function converse(session: AgentSession, prompt: string, talking: Talking)
     }
     if (event.type === 'end') end = { reason: event.reason, error: event.error }
   }
-  if (isWhole)
-    terminal.print(JSON.stringify({ ...end, ...ledger, ...meter.figures(), session: session.file }))
+  if (isWhole) terminal.print(toJson({ ...end, ...ledger, ...meter.figures(), session: session.file }))
   else if (!isStream && ledger.text !== '')
     terminal.print(process.stdout.isTTY ? harmless(ledger.text) : ledger.text)
   if (end.reason !== 'done' && !isWhole)

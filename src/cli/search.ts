@@ -2,7 +2,7 @@
 
 import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/index.ts'
 import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
-import { oneLine, splitName, textOf } from '../lib/index.ts'
+import { oneLine, splitName, textOf, toJson } from '../lib/index.ts'
 import {
   EXPLAINED_RANKERS,
   explainHits,
@@ -87,7 +87,7 @@ export const searchCommand: Command = {
     const explanation = input.isSet('explain')
       ? withCredits(await explainHits(tools, query, hits, name), credits)
       : undefined
-    if (input.isSet('json')) terminal.print(JSON.stringify({ ...asJson(found, explanation), related }))
+    if (input.isSet('json')) terminal.print(toJson({ ...asJson(found, explanation), related }))
     else {
       printTable(found, explanation, { count: tools.length, hasEncoder: name === 'model' }, terminal)
       for (const { kind, name: item, description, advice } of related)

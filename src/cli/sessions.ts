@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readTranscriptEntries, type TranscriptEntry } from '../agent/index.ts'
 import type { Message } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
-import { cut, textOf } from '../lib/index.ts'
+import { cut, textOf, toJson } from '../lib/index.ts'
 import { fit, printable } from '../terminal/index.ts'
 import { type Command, CommandError, directoryIn } from './command.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './user-files/index.ts'
@@ -36,7 +36,7 @@ export const sessionsCommand: Command = {
     const directory = directoryIn(input)
     const folder = sessionsFolder(directory)
     if (input.isSet('json')) {
-      terminal.print(JSON.stringify({ folder, sessions: listSessions(directory) }))
+      terminal.print(toJson({ folder, sessions: listSessions(directory) }))
       return 0
     }
     const found = listSessions(directory, MAX_SHOWN)

@@ -1,6 +1,7 @@
 // `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and revokes trust.
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { toJson } from '../lib/index.ts'
 import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
 import { printable } from '../terminal/index.ts'
 import {
@@ -121,7 +122,7 @@ async function show(call: Call): Promise<ExitCode> {
   const isKnown = await isTrusted(project, store)
   if (input.isSet('json')) {
     const { folder, items } = project
-    terminal.print(JSON.stringify({ folder, isTrusted: isKnown, items }))
+    terminal.print(toJson({ folder, isTrusted: isKnown, items }))
     return 0
   }
   for (const item of project.items) for (const line of trustItemLines(item)) terminal.print(line)
@@ -138,7 +139,7 @@ async function list({ input, terminal, store }: Call): Promise<ExitCode> {
     refused: refused?.at ?? null,
     files: Object.keys(trusted?.files ?? {}),
   }))
-  if (input.isSet('json')) terminal.print(JSON.stringify({ folders }))
+  if (input.isSet('json')) terminal.print(toJson({ folders }))
   else if (folders.length === 0) terminal.print('No folder is trusted.')
   else
     for (const { folder, trusted, refused, files } of folders)
@@ -158,7 +159,7 @@ async function forget({ input, terminal, machine, store }: Call): Promise<ExitCo
   const wasKnown = await store.remove(folder).catch((error: Error) => {
     throw new CommandError(`cannot forget it: ${error.message}.`)
   })
-  if (input.isSet('json')) terminal.print(JSON.stringify({ folder, wasKnown }))
+  if (input.isSet('json')) terminal.print(toJson({ folder, wasKnown }))
   else
     terminal.print(
       printable(

@@ -1,5 +1,5 @@
 // `toolshelf users`: lists a gateway's users, changes their profiles, and takes a file of users into a store.
-import { fieldsOf, quote } from '../lib/index.ts'
+import { fieldsOf, quote, toJson } from '../lib/index.ts'
 import { OptionError } from '../node/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { counted, printable, table } from '../terminal/index.ts'
@@ -66,8 +66,7 @@ async function list({ directory, words, input, terminal }: Call): Promise<ExitCo
     profile,
     keys: [...keys.values()].filter(({ user }) => user === id).length,
   }))
-  if (input.isSet('json'))
-    terminal.print(JSON.stringify({ users: shown, profiles: Object.fromEntries(profiles) }))
+  if (input.isSet('json')) terminal.print(toJson({ users: shown, profiles: Object.fromEntries(profiles) }))
   else if (shown.length === 0) terminal.print('No users yet. Create one with: toolshelf keys create <user>')
   else
     terminal.print(

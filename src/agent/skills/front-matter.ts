@@ -50,7 +50,7 @@ export function checkedName(name: string): string {
 
 /** Returns a description on one line and within the limit. */
 export function checkedDescription(description: string): string {
-  return cut(description.toWellFormed().replace(/\s+/gu, ' ').trim(), MAX_DESCRIPTION_LENGTH)
+  return cut(description.replace(/\s+/gu, ' ').trim(), MAX_DESCRIPTION_LENGTH)
 }
 
 function frontMatter(text: string): Fields {

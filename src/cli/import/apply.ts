@@ -16,6 +16,7 @@ import {
   takeSnapshot,
   type WriteOutcome,
 } from '../../import/index.ts'
+import { toJson } from '../../lib/index.ts'
 import {
   addServers,
   configPlaces,
@@ -72,7 +73,7 @@ export async function applyImport(
   const servers = found.plan.servers.map(({ server }) => server)
   const chosen = await choose(plan, servers, input, terminal)
   const written = chosen.length === 0 ? [] : await write(chosen, target, machine)
-  if (isJson) terminal.print(JSON.stringify(asJson(plan, target, written)))
+  if (isJson) terminal.print(toJson(asJson(plan, target, written)))
   else report(written, chosen, target, terminal)
   if (written.some(({ problem }) => problem === undefined)) await afterWriting(target, newServers(chosen))
   return hasOnlyBroken(found.plan) || written.some(({ problem }) => problem !== undefined) ? 1 : 0

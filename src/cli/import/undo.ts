@@ -12,6 +12,7 @@ import {
   readCurrent,
   type UndoPlan,
 } from '../../import/index.ts'
+import { toJson } from '../../lib/index.ts'
 import { keepReferences, type LocalMachine, readEntries, readServer } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { printable } from '../../terminal/index.ts'
@@ -206,7 +207,7 @@ function finish(
   { input, terminal, changed }: Context,
 ): 0 | 1 {
   const isLeft = steps.some(({ outcome }) => outcome === 'left')
-  if (input.isSet('json')) terminal.print(JSON.stringify({ files: steps }))
+  if (input.isSet('json')) terminal.print(toJson({ files: steps }))
   else {
     /** The last step of each file, which says how the file is now. */
     const done = new Map(

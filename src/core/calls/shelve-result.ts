@@ -25,7 +25,6 @@ export async function shelveResult(
     .filter(isText)
     .map(({ text }) => text)
     .join('\n')
-    .toWellFormed()
   if (budget <= 0 || text.length <= budget) return result
   try {
     const owner = ownerIn(conversation, results.newOwner)

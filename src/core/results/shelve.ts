@@ -1,5 +1,6 @@
 // Replaces a text that is too long for the context by a note with its handle, and a preview. A pure function: the same
 // text always gets the same handle and preview.
+import { cut, toJson } from '../../lib/index.ts'
 import { handleOf } from './handle.ts'
 import { previewOf } from './preview.ts'
 import type { ResultKind, ShelvedResult } from './types.ts'
@@ -76,7 +77,7 @@ The result is ${NAMES[kind] ?? kind} of ${size} characters, too long to show her
 
 /** Returns the text for the model about an unknown handle: expired, dropped, or another conversation's. */
 export function unknownHandle(handle: unknown): string {
-  const name = typeof handle === 'string' ? JSON.stringify(handle.slice(0, 80).toWellFormed()) : 'That'
+  const name = typeof handle === 'string' ? toJson(cut(handle, 80)) : 'That'
   return `${name} is not on the shelf, or no longer. Call the tool that returned it again.`
 }
 

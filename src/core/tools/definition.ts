@@ -1,6 +1,6 @@
 // Builds the definition that is sent from a tool of the host or of a server (Q9).
 // Implements Q9, H5.
-import { cleanText, cut, isFields } from '../../lib/index.ts'
+import { cleanText, cut, isFields, wellFormedJson } from '../../lib/index.ts'
 import type { Definition, Tool } from '../types.ts'
 import { cleanTexts } from './clean-definition.ts'
 import { currentSchema } from './current-schema.ts'
@@ -122,7 +122,7 @@ function serialise(definition: Definition): BuiltDefinition {
   for (const [index, attempt] of attempts.entries()) {
     const json = tryToJson(attempt)
     if (json === undefined) continue
-    const whole = json.replace(LONE_HALF, '$1\ufffd')
+    const whole = wellFormedJson(json)
     if (whole !== json) return serialise(JSON.parse(whole))
     const warning = `the definition of "${name}" cannot be serialised as JSON; the parts that cannot are left out.`
     return { definition: Object.freeze(attempt), json, ...(index > 0 ? { warning } : {}) }
@@ -130,9 +130,6 @@ function serialise(definition: Definition): BuiltDefinition {
   const bare = Object.freeze({ name, ...text, input_schema: open })
   return { definition: bare, json: JSON.stringify(bare), warning: `"${name}" is sent without its schema.` }
 }
-
-/** Matches an escaped lone surrogate in JSON; a literal backslash is written twice. */
-const LONE_HALF = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
 
 function tryToJson(value: unknown): string | undefined {
   try {

@@ -1,7 +1,7 @@
 // Shortens an input schema that is too large to send. The result accepts everything that the original accepts, and says
 // what is missing; calls are still validated against the original.
 // Implements S17.
-import { type Fields, isFields } from '../../lib/index.ts'
+import { cut, type Fields, isFields } from '../../lib/index.ts'
 
 const MAX_ENUM_VALUES = 20
 const MAX_TEXT = 200
@@ -79,7 +79,7 @@ function shortenBy(
     const isCut = isTextCut && text.length > MAX_TEXT
     room -= isCut ? MAX_TEXT : text.length
     if (!isCut) return text
-    return REMARKS.has(key) ? `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…` : undefined
+    return REMARKS.has(key) ? cut(text, MAX_TEXT) : undefined
   }
 
   function membersOf(key: string, members: Fields, { required }: Fields): string[] {

@@ -1,6 +1,6 @@
 // Writes a tool's definition as one short line: its name, every required argument with its type, its first sentence.
 // Implements S17.
-import { type Fields, oneLine } from '../../lib/index.ts'
+import { cut, type Fields, oneLine } from '../../lib/index.ts'
 import type { Definition } from '../types.ts'
 
 const MAX_CHARACTERS = 1200
@@ -42,7 +42,7 @@ function optionalNames(schema: Fields): string {
   const required = new Set(requiredOf(schema))
   const names = Object.keys(fieldsOf(schema.properties)).filter((name) => !required.has(name))
   if (names.length === 0) return ''
-  const shown = names.slice(0, MAX_OPTIONAL_NAMES).map((name) => cutText(nameText(name), 64))
+  const shown = names.slice(0, MAX_OPTIONAL_NAMES).map((name) => cut(nameText(name), 64))
   return `optional: ${[...shown, ...more(names.length - shown.length)].join(', ')}`
 }
 
@@ -55,7 +55,7 @@ function typeText(value: unknown, root: Fields, depth: number): string {
   if (alternatives && depth > 0) return union(alternatives.map((one) => typeText(one, root, depth - 1)))
   const types = [schema.type].flat().filter((type) => typeof type === 'string') as string[]
   if (types.length === 0) return Object.keys(fieldsOf(schema.properties)).length > 0 ? 'object' : 'any'
-  return union(types.map((type) => plainType(cutText(type, 20), schema, root, depth)))
+  return union(types.map((type) => plainType(cut(type, 20), schema, root, depth)))
 }
 
 function plainType(type: string, schema: Fields, root: Fields, depth: number): string {
@@ -100,11 +100,7 @@ function nameText(name: string): string {
 }
 
 function valueText(value: unknown): string {
-  return cutText(JSON.stringify(value) ?? 'any', MAX_ENUM_CHARACTERS)
-}
-
-function cutText(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit - 1).toWellFormed()}…`
+  return cut(JSON.stringify(value) ?? 'any', MAX_ENUM_CHARACTERS)
 }
 
 function firstSentence(description: string): string {

@@ -4,6 +4,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { wellFormedJson } from '../../lib/index.ts'
 import { replaceFile } from '../../node/index.ts'
 import type { KnownServer, ServerConfig } from '../types.ts'
 
@@ -96,7 +97,7 @@ export function parseEntry(text: string, now: number): Awaited<ReturnType<Defini
  * @internal
  */
 export function printEntry(server: CachedServer, now: number): string {
-  return JSON.stringify({ version: VERSION, at: now, server })
+  return wellFormedJson(JSON.stringify({ version: VERSION, at: now, server }))
 }
 
 /** Wraps a cache so that each server's entry is read only once. */

@@ -131,7 +131,7 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
   const { content, structuredContent, ...rest } = output
   if (output.isError === true || budget <= 0) return undefined
   const texts = content.map(textIn).filter((text) => text !== undefined)
-  const text = texts.join('\n').toWellFormed()
+  const text = texts.join('\n')
   const json = structuredContent === undefined ? '' : toJson(structuredContent)
   const isStructureLong = json.length > budget && !keepsStructure
   const structure = structuredContent === undefined || isStructureLong ? {} : { structuredContent }
@@ -140,7 +140,7 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
     const isSaid =
       !isStructureLong || onlyWraps(structuredContent, text) || texts.some((one) => isSameJson(one, json))
     return {
-      text: isSaid ? text : `${text}\n${json.toWellFormed()}`,
+      text: isSaid ? text : `${text}\n${json}`,
       replacedBy: (blocks) => ({ ...rest, ...structure, content: [...blocks, ...others] }),
     }
   }
@@ -151,7 +151,7 @@ function longPart(output: CallOutput, budget: number, keepsStructure: boolean): 
 /** Returns whether structured content is nothing but the text, as in `{ content: text }`. */
 function onlyWraps(structuredContent: unknown, text: string): boolean {
   const values = Object.values(fieldsOf(structuredContent))
-  return values.length === 1 && typeof values[0] === 'string' && values[0].toWellFormed() === text
+  return values.length === 1 && values[0] === text
 }
 
 function isSameJson(text: string, json: string): boolean {

@@ -39,7 +39,7 @@ export function joinInstructions(
     parts.push(part)
     left -= part.length
   })
-  return parts.join('').toWellFormed()
+  return parts.join('')
 }
 
 /** Shortest useful excerpt of a text, in characters. */

@@ -1,6 +1,7 @@
 // Converts the output of an MCP tool into blocks of a tool_result. A block that a model cannot read becomes a line that
 // describes it.
 import type { Block } from '../../core/index.ts'
+import { toJson } from '../../lib/index.ts'
 import type { CallOutput } from '../types.ts'
 
 type McpBlock = CallOutput['content'][number]
@@ -10,7 +11,7 @@ const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 /** Converts the output of a call. */
 export function toBlocks({ content, structuredContent }: CallOutput): Block[] {
   if (content.length > 0) return content.map(toBlock)
-  if (structuredContent !== undefined) return [text(JSON.stringify(structuredContent))]
+  if (structuredContent !== undefined) return [text(toJson(structuredContent))]
   return []
 }
 
@@ -25,7 +26,7 @@ function toBlock(block: McpBlock): Block {
     return text(`[resource ${uri}${about ? ` (${about})` : ''}]`)
   }
   if (type === 'resource') return resource((block.resource ?? {}) as Partial<McpBlock>)
-  return text(JSON.stringify(block))
+  return text(toJson(block))
 }
 
 function resource({ uri, mimeType, text: written, blob }: Partial<McpBlock>): Block {

@@ -1,6 +1,6 @@
 // Normalises the result of a call: content blocks of unknown or incomplete types become text.
 
-import type { Fields } from '../../lib/index.ts'
+import { type Fields, toJson } from '../../lib/index.ts'
 import { withPassableMeta } from '../protocol/index.ts'
 import type { CallOutput } from '../types.ts'
 
@@ -31,5 +31,5 @@ function isBlock(block: unknown): block is CallOutput['content'][number] {
 
 /** Converts a block to text: a string as it is, anything else as JSON. */
 function asText(block: unknown): CallOutput['content'][number] {
-  return { type: 'text', text: typeof block === 'string' ? block : JSON.stringify(block) }
+  return { type: 'text', text: typeof block === 'string' ? block : toJson(block) }
 }

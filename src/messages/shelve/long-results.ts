@@ -75,10 +75,7 @@ function longResult(block: Fields, budget: number): LongResult[] {
   const texts = blocksOf(block.content).filter(isText)
   const length = texts.reduce((sum, { text }) => sum + textOf(text).length, 0)
   if (length <= budget) return []
-  const text = texts
-    .map((one) => textOf(one.text))
-    .join('\n')
-    .toWellFormed()
+  const text = texts.map((one) => textOf(one.text)).join('\n')
   return [{ block, text, id: digestOf(text) }]
 }
 
