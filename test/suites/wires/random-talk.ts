@@ -1,24 +1,27 @@
 // Random conversations: a host, its servers and a model, played step by step.
 
+import { expect } from 'vitest'
 import type { Prepared, Shelf, ShelfOptions, Tool } from '../../doors.ts'
 import { foldHistory, signThinking } from '../../doors.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from '../../support/talk.ts'
-import type { Step } from './steps.ts'
+import { BOUND_MODEL, type Loose, MODEL, mcp, OLD_MODEL, quietShelf } from '../../support/talk.ts'
+import type { Beside, Step } from './steps.ts'
+import {
+  builtInsOf,
+  type Catalogue,
+  isDeferrable,
+  type Marks,
+  plainCatalogue,
+  SERVERS,
+  STEADY,
+} from './tools.ts'
 
 const WIRES = ['reference', 'addition', 'append', 'bridge', 'hosted'] as const
 
 /** A model that takes references, one that does not, and one that binds thinking; the first is met most. */
 export const MODELS = [MODEL, MODEL, OLD_MODEL, BOUND_MODEL] as const
 
-const catalogue: { readonly [server: string]: readonly string[] } = {
-  slack: ['send_message', 'list_channels', 'add_reaction'],
-  github: ['create_issue', 'list_issues', 'merge_pull_request'],
-  email: ['send_email', 'list_folders'],
-  calendar: ['create_event', 'list_events'],
-}
-export const SERVERS = Object.keys(catalogue)
-/** Its tools are never deferred. */
-const STEADY = 'steady'
+/** Longer than what a shelf with the option `results` sends whole. */
+const LONG = 'one line of many\n'.repeat(60)
 
 export type Setup = {
   readonly options: ShelfOptions
@@ -29,6 +32,8 @@ export type Setup = {
   readonly thinks?: boolean
   /** No built-in can be deferred: without servers there is nothing to search. */
   readonly bare?: boolean
+  /** What the servers list; a plain one if missing. */
+  readonly catalogue?: Catalogue
 }
 
 /** One request as it was sent, and what the host knew at that moment. */
@@ -45,6 +50,8 @@ export type Sent = {
   readonly deferred: ReadonlySet<string>
   /** The host took messages away since the request before. */
   readonly isCut: boolean
+  /** What the host had in hand when it asked for this request, as another process would read it. */
+  readonly saved: { readonly messages: string; readonly state: string }
 }
 
 export type Check = (sent: Sent, talk: RandomTalk, previous: Sent | undefined) => void | Promise<void>
@@ -55,24 +62,32 @@ type World = {
   readonly tools: Map<string, readonly Tool[]>
   readonly states: Map<string, { state: 'pending' | 'failed'; error?: string }>
   /** What the marks of the built-ins `Brief` and `Diagnostics` answer (D5, D6). */
-  readonly marks: { isCritical: boolean; isStarting: boolean }
+  readonly marks: Marks
   model: string
   found: readonly string[]
-  ids: number
 }
 
 export class RandomTalk {
   shelf: Shelf
-  messages: Loose[] = [{ role: 'user', content: 'begin' }]
+  messages: Loose[] = [frozen({ role: 'user', content: 'begin' })]
   loaded: string[] = []
   isCut = false
   readonly sent: Sent[] = []
   setup: Setup
   readonly world: World
+  /** Undefined for a main conversation. */
+  readonly parent: RandomTalk | undefined
+  /** Of which sub-agent it is, in the ids of its calls. */
+  readonly path: string
   readonly #checks: readonly Check[]
+  /** A conversation counts its own calls, so that no sub-agent changes the ids of another. */
+  #ids = 0
+  #forks = 0
 
   constructor(setup: Setup, checks: readonly Check[], parent?: RandomTalk) {
     this.setup = setup
+    this.parent = parent
+    this.path = parent ? `${parent.path}f${++parent.#forks}_` : ''
     this.#checks = checks
     this.world = parent?.world ?? newWorld(setup)
     this.shelf = parent ? parent.shelf.fork() : this.openShelf()
@@ -92,7 +107,7 @@ export class RandomTalk {
       environment: world.environment,
       timer: () => ({ over: Promise.resolve(), cancel: () => {} }),
       trace: (event) => {
-        if (event.type === 'searched') world.found = event.found
+        if (event.type === 'loaded' && event.by === 'search') world.found = event.names
       },
       tools: arrange([...world.tools.values()].flat()),
       servers: { [STEADY]: { alwaysLoad: true } },
@@ -104,10 +119,15 @@ export class RandomTalk {
   }
 
   async request(): Promise<Sent> {
+    return this.#send((given) => this.shelf.prepare(given))
+  }
+
+  /** Every message is frozen through and through: whoever writes to one throws. */
+  async #send(prepare: (given: Loose) => Promise<Prepared<Loose>>): Promise<Sent> {
     const { world } = this
-    const given = { model: world.model, max_tokens: 100, messages: this.messages }
-    const prepared: Prepared<Loose> = await this.shelf.prepare(given)
-    if (this.setup.host === 'carry') this.messages = [...prepared.history]
+    const saved = { messages: JSON.stringify(this.messages), state: JSON.stringify(this.shelf.state()) }
+    const prepared = await prepare({ model: world.model, max_tokens: 100, messages: this.messages })
+    if (this.setup.host === 'carry') this.messages = prepared.history.map(frozen)
     const json = JSON.stringify(prepared.request)
     const sent = {
       prepared,
@@ -117,7 +137,8 @@ export class RandomTalk {
       killed: world.environment.TOOLSHELF_DISABLE_BETAS === '1',
       loaded: [...this.loaded],
       isCut: this.isCut,
-      ...this.#names(),
+      saved,
+      ...this.names(),
     }
     this.isCut = false
     for (const check of this.#checks) await check(sent, this, this.sent.at(-1))
@@ -126,17 +147,10 @@ export class RandomTalk {
   }
 
   /** Names in the pool now, and those of them that can be deferred. */
-  #names() {
-    const named = ([server, tools]: [string, readonly Tool[]]) =>
-      tools.map(({ name }) => (server === '' ? name : `mcp__${server}__${name}`))
-    const owners = [...this.world.tools]
-    const deferred = owners.filter(([server]) => server !== '' && server !== STEADY).flatMap(named)
-    const { isCritical, isStarting } = this.world.marks
-    const flipped = [...(isCritical ? [] : ['Brief']), ...(isStarting ? ['Diagnostics'] : [])]
-    return {
-      pool: new Set(owners.flatMap(named)),
-      deferred: new Set(this.setup.bare ? deferred : [...deferred, 'WebFetch', ...flipped]),
-    }
+  names() {
+    const tools = this.shelf.tools()
+    const deferred = tools.filter(({ tool }) => isDeferrable(tool, this.world.marks))
+    return { pool: new Set(tools.map(namesOf)), deferred: new Set(deferred.map(namesOf)) }
   }
 
   async step(step: Step): Promise<void> {
@@ -159,10 +173,16 @@ export class RandomTalk {
       case 'call':
         return this.#call(step)
       case 'connect':
-        return this.#connect(server, editionOf(server, step.edition))
+        return this.#connect(server, this.#edition(server, step.edition))
+      case 'relist': {
+        const tools = this.#edition(server, step.edition)
+        world.tools.set(server, tools)
+        world.states.delete(server)
+        return shelf.replace(server, tools)
+      }
       case 'steady':
         return step.on
-          ? this.#connect(STEADY, [mcp(STEADY, 'ping'), mcp(STEADY, 'pong')])
+          ? this.#connect(STEADY, [mcp(STEADY, 'ping'), mcp(STEADY, 'pong', { alwaysLoad: false })])
           : this.#leave(STEADY)
       case 'flip':
         world.marks[step.which] = step.on
@@ -188,32 +208,44 @@ export class RandomTalk {
       case 'fork':
         await new RandomTalk(this.setup, this.#checks, this).play(step.steps)
         return
-      case 'compact':
-        this.messages = await shelf.compact(this.messages, {
+      case 'refuse':
+        return this.#refuse()
+      case 'long':
+        return this.#long(step.pick)
+      case 'compact': {
+        const compacted: Loose[] = await shelf.compact(this.messages, {
           summarize: step.way === 'memory' ? 'What the memory holds.' : () => 'What happened so far.',
           ...(step.way === 'full' ? {} : { keep: step.keep }),
         })
+        this.messages = compacted.map(frozen)
         return
+      }
+      case 'squeeze':
+        return this.#squeeze(step.pick)
       case 'snip':
         return this.#snip(step.every)
       case 'drop':
         return this.#drop(step)
-      case 'wire': {
-        const wire = WIRES[step.pick % WIRES.length] ?? 'reference'
-        this.setup = { ...this.setup, options: { ...this.setup.options, wire } }
-        this.shelf = this.openShelf({ state: shelf.state() })
-        return
-      }
+      case 'wire':
+        return this.#change({ wire: WIRES[step.pick % WIRES.length] ?? 'reference' })
+      case 'mode':
+        return this.#change({ toolSearch: step.to })
       case 'resume': {
         const saved = JSON.parse(JSON.stringify({ messages: this.messages, state: shelf.state() }))
-        this.messages = saved.messages
+        this.messages = saved.messages.map(frozen)
         this.shelf = this.openShelf(step.withState ? { state: saved.state } : {})
       }
     }
   }
 
   #user(content: Loose): void {
-    this.messages.push({ role: 'user', content })
+    this.messages.push(frozen({ role: 'user', content }))
+  }
+
+  /** The same conversation on a shelf with other options, as after a restart with another configuration. */
+  #change(options: ShelfOptions): void {
+    this.setup = { ...this.setup, options: { ...this.setup.options, ...options } }
+    this.shelf = this.openShelf({ state: this.shelf.state() })
   }
 
   /** The model's answer to the last request. */
@@ -222,39 +254,71 @@ export class RandomTalk {
     const isBound = request.model === BOUND_MODEL
     const signature = isBound ? signThinking(request) : 'unbound'
     const thinking = { type: 'thinking', thinking: `Hm, ${this.sent.length}.`, signature }
-    this.messages.push({ role: 'assistant', content: [...(this.setup.thinks ? [thinking] : []), ...content] })
+    this.messages.push(
+      frozen({ role: 'assistant', content: [...(this.setup.thinks ? [thinking] : []), ...content] }),
+    )
   }
 
   /** A call as the API gives it out: with `caller` where tool search is on. */
   #use(name: string, input: Loose = {}): Loose {
-    this.world.ids++
     const { decision } = this.sent.at(-1)?.prepared ?? {}
     const isBridged = decision?.open && decision.wire === 'bridge' && name.startsWith('mcp__')
     const call = isBridged ? { name: 'CallTool', input: { name, arguments: input } } : { name, input }
     const caller = decision?.open && isReferenceType(decision.wire) ? { caller: { type: 'direct' } } : {}
-    return { type: 'tool_use', id: `toolu_${this.world.ids}`, ...call, ...caller }
+    return { type: 'tool_use', id: this.#id('toolu'), ...call, ...caller }
+  }
+
+  #id(kind: string): string {
+    return `${kind}_${this.path}${++this.#ids}`
   }
 
   async #search(step: Step & { kind: 'search' }): Promise<void> {
-    const { form, pick, beside, spread, sibling, meanwhile } = step
+    const { form, pick, limit, beside, spread, sibling, meanwhile } = step
     const { decision } = (await this.request()).prepared
-    if (decision.open && decision.wire === 'hosted') return this.#hostedSearch(pick, beside)
-    const call = this.#use('ToolSearch', { query: this.#query(form, pick) })
-    const other = beside ? [this.#use(this.loaded[pick % (this.loaded.length || 1)] ?? 'Bash')] : []
-    this.#reply([{ type: 'text', text: 'Let me look.' }, call, ...other])
+    if (decision.open && decision.wire === 'hosted') return this.#hostedSearch(pick, beside.length > 0)
+    const query = this.#query(form, pick)
+    const call = this.#use('ToolSearch', { query, ...(limit === undefined ? {} : { max_results: limit }) })
+    const others = beside.map((kind, index) => this.#besideCall(kind, pick + index))
+    this.#reply([{ type: 'text', text: 'Let me look.' }, call, ...others])
     if (meanwhile !== 'nothing') await this.step({ kind: meanwhile, pick: pick + 1, edition: 0 })
+    const results: Loose[] = []
+    // The calls of one message are answered one after the other: the order of loading is theirs.
+    for (const one of [call, ...others]) {
+      if (one === call && form === 'broken')
+        results.push(this.shelf.result(call, 'It crashed.', { isError: true }))
+      else if (one.name === 'ToolSearch') results.push(await this.#find(one))
+      else results.push(this.#run(one))
+    }
+    this.#answer(results, spread, sibling)
+  }
+
+  #besideCall(kind: Beside, pick: number): Loose {
+    const loaded = this.loaded[pick % (this.loaded.length || 1)]
+    if (kind === 'search') return this.#use('ToolSearch', { query: this.#query('select', pick) })
+    return this.#use(kind === 'loaded' ? (loaded ?? 'Bash') : ([...this.names().pool][pick % 3] ?? 'Bash'))
+  }
+
+  /** The host answers a search; what it loads by a name is known without asking the shelf (S1, S2). */
+  async #find(call: Loose): Promise<Loose> {
     this.world.found = []
-    const answer =
-      form === 'broken'
-        ? this.shelf.result(call, 'It crashed.', { isError: true })
-        : await this.shelf.answer(call)
-    if (form !== 'broken') this.#note(this.world.found)
-    this.#answer([answer, ...other.map((one) => this.#run(one))], spread, sibling)
+    const { query } = call.input
+    const { pool } = this.names()
+    const answer = await this.shelf.answer(call)
+    const names = query.startsWith('select:') ? query.slice('select:'.length).split(',') : [query]
+    const isOff = this.shelf.state().search === 'off'
+    const plain = names.map((name: string) => name.trim()).filter((name: string) => !isOff && pool.has(name))
+    if (plain.length > 0) expect(this.world.found).toEqual([...new Set(plain)])
+    this.#note(this.world.found)
+    return answer
   }
 
   #query(form: string, pick: number): string {
-    const names = [...this.#names().pool]
+    const names = [...this.names().pool]
     const name = (offset: number) => names[(pick + offset) % names.length] as string
+    if (form === 'prefix') return `mcp__${SERVERS[pick % SERVERS.length]}`
+    if (form === 'mixed') return `please ${name(0)} and then list`
+    if (form === 'odd')
+      return ['+', 'select:', '(.*)+[', '送信 größe', 'x'.repeat(3000), '\u0000'][pick % 6] ?? ''
     if (form === 'select') return `select:${name(0)}, ${name(5)},nothing_like_it`
     if (form === 'exact') return name(0)
     if (form === 'required') return `+${SERVERS[pick % SERVERS.length]} list`
@@ -269,8 +333,9 @@ export class RandomTalk {
       .filter((tool: Loose) => tool.defer_loading)
       .map(({ name }: Loose) => name)
     const names = pick === 0 ? [] : [offered[pick % offered.length]]
-    const id = `srvtoolu_${++this.world.ids}`
-    const search = { type: 'server_tool_use', id, name: 'tool_search_tool_bm25', input: { query: 'it' } }
+    const id = this.#id('srvtoolu')
+    const { name } = sent.request.tools.find(({ type }: Loose) => String(type).startsWith('tool_search_tool'))
+    const search = { type: 'server_tool_use', id, name, input: { query: 'it' } }
     const references = names.map((tool_name) => ({ type: 'tool_reference', tool_name }))
     const content = { type: 'tool_search_tool_search_result', tool_references: references }
     const result = { type: 'tool_search_tool_result', tool_use_id: id, content }
@@ -296,12 +361,61 @@ export class RandomTalk {
   }
 
   async #call({ which, pick, sibling }: Step & { kind: 'call' }): Promise<void> {
-    const names = which === 'loaded' ? this.loaded : [...this.#names().pool]
+    const names = which === 'loaded' ? this.loaded : [...this.names().pool]
     const name = which === 'unknown' ? 'mcp__nobody__nothing' : names[pick % (names.length || 1)]
     await this.request()
     const call = this.#use(name ?? 'Bash')
     this.#reply([call])
     this.#answer([this.#run(call)], false, sibling)
+  }
+
+  /** A call with a long result, and then a call that reads on, if the result is on the shelf. */
+  async #long(pick: number): Promise<void> {
+    await this.request()
+    const call = this.#use('Bash')
+    this.#reply([call])
+    this.#answer([await this.shelf.shelve(call, this.shelf.result(call, LONG + pick))], false, 'none')
+    const { handle } = this.shelf.results().at(-1) ?? {}
+    if (handle === undefined) return
+    await this.request()
+    const read = this.#use('ReadResult', { handle, page: pick })
+    this.#reply([read])
+    const part = await this.shelf.answer(read)
+    this.#answer([part ?? this.shelf.result(read, 'no such tool')], false, 'none')
+  }
+
+  /** A back-end that knows none of our blocks says so; the same request is sent again without them (G6). */
+  async #refuse(): Promise<void> {
+    const { prepared } = await this.request()
+    if (!prepared.decision.open || !isReferenceType(prepared.decision.wire)) return
+    const error = { status: 400, message: 'Messages content type tool_reference not supported' }
+    const again = await this.#send(async (given) => {
+      const recovered = await this.shelf.recover(error, given, prepared)
+      if (!recovered) throw new Error('the refusal is not recognised')
+      return recovered
+    })
+    expect(again.prepared.decision).toMatchObject({ open: false, reason: 'rejected' })
+    expect(await this.shelf.recover(error, { model: this.world.model, messages: [] }, again.prepared)).toBe(
+      undefined,
+    )
+  }
+
+  /** The API itself compacts: its reply says which tools the summary loads (C4). */
+  async #squeeze(pick: number): Promise<void> {
+    const { prepared, request } = await this.request()
+    if (!prepared.decision.open || prepared.decision.wire !== 'reference') return
+    const offered = namesIn(request.tools.filter(({ defer_loading }: Loose) => defer_loading === true))
+    const names = offered.filter((name) => this.names().deferred.has(name)).slice(0, pick % 3)
+    const tool_changes = names.map((name) => ({
+      type: 'tool_addition',
+      tool: { type: 'tool_reference', name },
+    }))
+    this.#reply([
+      { type: 'compaction', content: 'So far: much.', tool_changes },
+      { type: 'text', text: 'On.' },
+    ])
+    this.#note(names)
+    this.#user('Go on.')
   }
 
   /** The host runs a call; what the tool says tries to load tools and must not (L1). */
@@ -322,9 +436,17 @@ export class RandomTalk {
   }
 
   #connect(server: string, tools: readonly Tool[]): void {
-    this.world.tools.set(server, tools)
+    const others = (this.world.tools.get(server) ?? []).filter(
+      ({ name }) => !tools.some((tool) => tool.name === name),
+    )
+    this.world.tools.set(server, [...others, ...tools])
     this.world.states.delete(server)
     this.shelf.add(tools)
+  }
+
+  #edition(server: string, edition: number): readonly Tool[] {
+    const editions = (this.setup.catalogue ?? plainCatalogue)[server] ?? []
+    return editions[edition % editions.length] ?? []
   }
 
   #leave(server: string): void {
@@ -336,11 +458,11 @@ export class RandomTalk {
 
   /** The host takes a loaded tool back: the one explicit removal there is (L2). */
   #withdraw(pick: number): void {
-    const name = this.loaded.filter((one) => this.#names().deferred.has(one))[pick]
+    const name = this.loaded.filter((one) => this.names().deferred.has(one))[pick]
     if (name === undefined || this.messages.at(-1)?.role !== 'user') return
     this.loaded = this.loaded.filter((one) => one !== name)
     const removal = { type: 'tool_removal', tool: { type: 'tool_reference', name } }
-    this.messages.push({ role: 'system', content: [removal] })
+    this.messages.push(frozen({ role: 'system', content: [removal] }))
   }
 
   #edit(pick: number): void {
@@ -349,7 +471,7 @@ export class RandomTalk {
     )
     const index = own[pick % own.length]
     if (index === undefined) return
-    this.messages = this.messages.with(index, { role: 'user', content: `Rather this, ${pick}.` })
+    this.messages = this.messages.with(index, frozen({ role: 'user', content: `Rather this, ${pick}.` }))
   }
 
   /** Drops whole exchanges, so that what the host itself asks for is sound. */
@@ -378,30 +500,23 @@ export class RandomTalk {
   }
 }
 
-function newWorld({ model, bare = false }: Setup): World {
+function newWorld({ model, bare = false, catalogue = plainCatalogue }: Setup): World {
   const marks = { isCritical: false, isStarting: true }
-  const flipping = [
-    builtIn('Brief', { shouldDefer: true, critical: () => marks.isCritical }),
-    builtIn('Diagnostics', { initializing: () => marks.isStarting }),
-  ]
-  const own = [builtIn('Bash'), builtIn('Read'), builtIn('WebFetch', { shouldDefer: !bare })]
-  const builtIns = bare ? own : [...own, ...flipping]
   const tools = new Map([
-    ['', builtIns],
-    ['slack', editionOf('slack', 0)],
+    ['', builtInsOf(marks, bare)],
+    ['slack', catalogue.slack?.[0] ?? []],
   ])
-  return { environment: {}, tools, states: new Map(), marks, model, found: [], ids: 0 }
+  return { environment: {}, tools, states: new Map(), marks, model, found: [] }
 }
 
-/** The same names each time; the description and the schema are those of the edition. */
-function editionOf(server: string, edition: number): readonly Tool[] {
-  const schema = {
-    type: 'object',
-    properties: edition === 0 ? {} : { [`field_${edition}`]: { type: 'string' } },
-  }
-  return (catalogue[server] ?? []).map((name) =>
-    mcp(server, name, { description: `${name} of ${server}, edition ${edition}`, input_schema: schema }),
-  )
+const namesOf = ({ name }: { readonly name: string }) => name
+const namesIn = (tools: readonly Loose[]): string[] => tools.map(namesOf)
+
+/** The same value, which nobody can write to any more. */
+export function frozen<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const inner of Object.values(value)) frozen(inner)
+  return Object.freeze(value)
 }
 
 export function isReferenceType(wire: unknown): boolean {

@@ -14,21 +14,29 @@ import { runs, seedOr } from '../../support/runs.ts'
 import { BOUND_MODEL, type Loose, MODEL } from '../../support/talk.ts'
 import { type Check, isReferenceType, MODELS, RandomTalk, type Sent, type Setup } from './random-talk.ts'
 import { type Kind, type Step, stepOf, stepsOf } from './steps.ts'
+import { anyCatalogue } from './tools.ts'
 
-const tries = runs(6)
+const tries = runs(24)
 const seed = seedOr(20261101)
 /** More runs get more time; a property that runs out of it ends early, without a word. */
 const MAX_TIME = 120_000 * Math.max(1, tries / 30)
 
 const turns: readonly Kind[] = ['say', 'search', 'call', 'interrupt', 'retry']
-const arrivals: readonly Kind[] = ['connect', 'pending', 'failed']
+const arrivals: readonly Kind[] = ['connect', 'pending', 'failed', 'long']
 const everything: readonly Kind[] = [
   ...[...turns, ...arrivals, 'leave', 'steady', 'model', 'switch', 'fork'],
-  ...['compact', 'snip', 'drop', 'resume', 'wire', 'flip', 'edit'],
+  ...['compact', 'snip', 'drop', 'resume', 'wire', 'flip', 'edit', 'relist', 'refuse', 'mode'],
 ] as Kind[]
 
 const option = {
-  wire: fc.constantFrom('reference', 'addition', 'append', 'bridge', 'hosted'),
+  wire: fc.constantFrom('reference', 'addition', 'append', 'bridge', 'hosted', undefined),
+  provider: fc.constantFrom(
+    ...Array(4).fill('anthropic'),
+    'bedrock',
+    'vertex',
+    'foundry',
+    'openai-compatible',
+  ),
   additions: fc.constantFrom('reference', 'value'),
   announce: fc.constantFrom('delta', 'prepend'),
   strategy: fc.constantFrom('on-demand', 'staged'),
@@ -36,6 +44,8 @@ const option = {
   cacheControl: fc.constantFrom(undefined, { type: 'ephemeral' }),
   toolSearch: fc.constantFrom(...Array(6).fill(undefined), 'auto'),
   contextWindow: fc.constantFrom(undefined, undefined, 3000),
+  results: fc.constantFrom(false, { budget: 200 }),
+  maxResults: fc.constantFrom(undefined, 1, 20),
 } as const
 
 const anySetup: fc.Arbitrary<Setup> = fc.record({
@@ -43,13 +53,17 @@ const anySetup: fc.Arbitrary<Setup> = fc.record({
   host: fc.constantFrom('carry', 'own'),
   model: fc.constantFrom(...MODELS),
   thinks: fc.boolean(),
+  catalogue: fc.option(anyCatalogue, { nil: undefined }),
 })
 
 /** On the reference wire, with nothing that is known to edit what was sent. */
 function steadySetup(model: string, more: { tombstones?: boolean } = {}): fc.Arbitrary<Setup> {
   return fc.record({
     options: fc
-      .record({ wire: fc.constant('reference' as const), strategy: option.strategy })
+      .record({
+        ...{ wire: fc.constant('reference' as const), strategy: option.strategy },
+        provider: fc.constantFrom('anthropic', 'bedrock', 'vertex', 'foundry'),
+      })
       .map((options) => ({ ...options, ...more })),
     host: fc.constantFrom('carry', 'own'),
     model: fc.constant(model),
@@ -73,6 +87,8 @@ async function holds(
 function always(...checks: readonly Check[]): Promise<void> {
   return holds(anySetup, stepOf(everything), plays(...checks))
 }
+
+const except = (...kinds: readonly Kind[]) => everything.filter((kind) => !kinds.includes(kind))
 
 function plays(...checks: readonly Check[]) {
   return (setup: Setup, steps: readonly Step[]) => new RandomTalk(setup, checks).play(steps)
@@ -127,7 +143,7 @@ const noneIsLost: Check = (sent, talk) => {
       expect(talk.shelf.check(call)).toBeUndefined()
       expect(talk.shelf.resolve(call).name).toBe(name)
       // Its whole definition, or its signature.
-      const forms = [`\\\\\\"name\\\\\\":\\\\\\"${name}\\\\\\"`, `\\\\n${name}: `]
+      const forms = [`\\\\\\"name\\\\\\":\\\\\\"${name}\\\\\\"`, `\\\\n${name}:`]
       const text = JSON.stringify(sent.json)
       expect(forms.filter((form) => text.includes(form))).not.toEqual([])
     }
@@ -224,6 +240,18 @@ const isRepeatable: Check = async (sent, talk) => {
   expect(again.headers).toEqual(sent.prepared.headers)
 }
 
+const isTheSameElsewhere: Check = async (sent, talk) => {
+  const { messages, state } = sent.saved
+  const other = talk.openShelf({ state: JSON.parse(state) })
+  const { request, headers } = await other.prepare({
+    model: sent.request.model,
+    max_tokens: 100,
+    messages: JSON.parse(messages),
+  })
+  expect(JSON.stringify(request)).toBe(sent.json)
+  expect(headers).toEqual(sent.prepared.headers)
+}
+
 const foldsAgree: Check = (sent) => {
   if (!isOpen(sent) || wireOf(sent) === 'append') return
   const open = namesOf(sent.request.tools.filter((tool: Loose) => tool.defer_loading !== true))
@@ -249,6 +277,9 @@ const orderDoesNotMatter: Check = async (sent, talk) => {
   }
   expect(await build((tools) => [...tools].reverse())).toBe(await build((tools) => tools))
 }
+
+const withoutServers = (step: Step): Step =>
+  step.kind === 'search' ? { ...step, meanwhile: 'nothing' } : step
 
 describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${tries})`, {
   timeout: MAX_TIME,
@@ -312,9 +343,10 @@ describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${tries})`, 
   })
 
   it('V2 exactly the tools that the last request carried count as sent', () => {
+    // The plain catalogue: an empty input fits all its schemas.
     const refusing = anySetup.map((one) => ({
-      ...one,
-      options: { ...one.options, unloadedCalls: 'refuse' as const },
+      ...{ ...one, catalogue: undefined },
+      options: { ...one.options, unloadedCalls: 'refuse' as const, results: false },
     }))
     return holds(refusing, stepOf(everything), plays(whatWasSentIsKnown))
   })
@@ -334,7 +366,7 @@ describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${tries})`, 
       model: isBound ? BOUND_MODEL : one.model,
     }))
     const resume = fc.constant({ kind: 'resume', withState: true } as const)
-    const step = stepOf(everything.filter((kind) => kind !== 'resume'))
+    const step = stepOf(except('resume'))
     const steps = fc.oneof({ weight: 9, arbitrary: step }, { weight: 1, arbitrary: resume })
     return holds(bound, steps, plays(isAccepted, thinkingStays, noneIsLost))
   })
@@ -344,7 +376,9 @@ describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${tries})`, 
     return holds(bare, stepOf(['say', 'search', 'connect', 'leave']), plays(thinkingStays))
   })
 
-  it('N6 normalising twice is normalising once', () => always(isStable))
+  // A second shelf knows of no refusal.
+  it('N6 normalising twice is normalising once', () =>
+    holds(anySetup, stepOf(except('refuse')), plays(isStable)))
 
   it('Q3 the same state gives the same bytes again', () => always(isRepeatable))
 
@@ -357,13 +391,60 @@ describe(`random conversations (PROPERTY_SEED=${seed} PROPERTY_RUNS=${tries})`, 
   it('Q3 a host that keeps its own array sends the same bytes as one that carries ours', () =>
     holds(
       anySetup,
-      stepOf(everything.filter((kind) => !['snip', 'drop', 'resume', 'wire', 'edit'].includes(kind))),
+      stepOf(except('snip', 'drop', 'resume', 'wire', 'mode', 'edit')),
       async (setup, steps) => {
         const bytes = async (host: Setup['host']) =>
           (await new RandomTalk({ ...setup, host }, []).play(steps)).sent.map(({ json }) => json)
         expect(await bytes('own')).toEqual(await bytes('carry'))
       },
     ))
+
+  it('Q3 another process that has the messages and the state sends the same bytes', () => {
+    const carrying = anySetup.map((one) => ({ ...one, host: 'carry' as const }))
+    return holds(carrying, stepOf(except('refuse', 'fork', 'drop')), plays(isTheSameElsewhere))
+  })
+
+  it('L5 U1 no sub-agent changes a byte of the conversation that started it', () => {
+    const kinds: Kind[] = [...everything, 'fork', 'fork']
+    // What servers do meanwhile is no sub-agent's doing.
+    const calm = stepOf(kinds).map((step) =>
+      step.kind === 'fork' ? { ...step, steps: step.steps.map(withoutServers) } : step,
+    )
+    return holds(anySetup, calm, async (setup, steps) => {
+      const bytes = async (played: readonly Step[]) =>
+        (await new RandomTalk(setup, []).play(played)).sent.map(({ json }) => json)
+      const [alone, beside] = [await bytes(steps.filter(({ kind }) => kind !== 'fork')), await bytes(steps)]
+      const first = alone.findIndex((json, index) => json !== beside[index])
+      expect(beside[first]).toBe(alone[first])
+    })
+  })
+
+  it('C4 what a compaction of the API loads is loaded', () => {
+    const steady = anySetup.map((one) => ({ ...one, model: MODEL }))
+    const kinds: Kind[] = [
+      'say',
+      'search',
+      'call',
+      'connect',
+      'squeeze',
+      'squeeze',
+      'compact',
+      'wire',
+      'resume',
+    ]
+    return holds(steady, stepOf(kinds), plays(isAccepted, noneIsLost, nothingIsForged))
+  })
+
+  it('C4 a compaction of the API is sent again as it came', () => {
+    const step = stepOf(['say', 'search', 'call', 'squeeze', 'squeeze', 'connect'])
+    const compactions = (messages: readonly Loose[]) =>
+      messages.flatMap(({ content }) =>
+        Array.isArray(content) ? content.filter(({ type }: Loose) => type === 'compaction') : [],
+      )
+    const areKept: Check = ({ request }, { messages }) =>
+      expect(compactions(request.messages)).toEqual(compactions(messages))
+    return holds(steadySetup(MODEL), step, plays(areKept))
+  })
 
   it('Q3 the order in which tools were added does not matter', () => always(orderDoesNotMatter))
 })

@@ -2,14 +2,31 @@
 
 import fc from 'fast-check'
 
+/** The forms of a query (S1–S4), and what no query should be (S12). */
+export type Form =
+  | 'keyword'
+  | 'select'
+  | 'required'
+  | 'exact'
+  | 'prefix'
+  | 'mixed'
+  | 'odd'
+  | 'nonsense'
+  | 'empty'
+  | 'broken'
+
+/** A second search, a tool that is loaded, or any tool. */
+export type Beside = 'search' | 'loaded' | 'any'
+
 export type Step =
   | { readonly kind: 'say' | 'interrupt' | 'retry' }
   | {
       readonly kind: 'search'
-      readonly form: 'keyword' | 'select' | 'required' | 'exact' | 'nonsense' | 'empty' | 'broken'
+      readonly form: Form
       readonly pick: number
-      /** Another tool is called in the same message. */
-      readonly beside: boolean
+      readonly limit: number | undefined
+      /** What is called in the same message. */
+      readonly beside: readonly Beside[]
       /** Each result in a user message of its own. */
       readonly spread: boolean
       readonly sibling: 'none' | 'same' | 'next'
@@ -22,7 +39,14 @@ export type Step =
       readonly pick: number
       readonly sibling: 'none' | 'same' | 'next'
     }
-  | { readonly kind: 'connect'; readonly pick: number; readonly edition: number }
+  | { readonly kind: 'connect' | 'relist'; readonly pick: number; readonly edition: number }
+  /** A call whose result is too long to be sent whole. */
+  | { readonly kind: 'long'; readonly pick: number }
+  /** The back-end refuses our blocks. */
+  | { readonly kind: 'refuse' }
+  /** The API compacts by itself. */
+  | { readonly kind: 'squeeze'; readonly pick: number }
+  | { readonly kind: 'mode'; readonly to: boolean | 'auto' | 'auto:1' }
   | { readonly kind: 'leave' | 'pending' | 'failed' | 'model' | 'withdraw' | 'wire'; readonly pick: number }
   | { readonly kind: 'steady' | 'switch'; readonly on: boolean }
   /** A built-in becomes critical or ordinary; one starts or is ready (D5, D6). */
@@ -61,18 +85,14 @@ export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitr
     'connect',
     ...(kinds.includes('leave') ? ['leave' as const] : []),
   ] as const
-  const form = fc.constantFrom(
-    'keyword',
-    'select',
-    'select',
-    'required',
-    'exact',
-    'nonsense',
-    'empty',
-    'broken',
+  const form = fc.constantFrom<Form>(
+    ...(['keyword', 'select', 'select', 'required', 'exact', 'prefix', 'mixed'] as const),
+    ...(['odd', 'nonsense', 'empty', 'broken'] as const),
   )
   const search = fc.record({
-    ...{ kind: kind('search'), form, pick, beside: fc.boolean(), spread: fc.boolean() },
+    ...{ kind: kind('search'), form, pick, spread: fc.boolean() },
+    limit: fc.constantFrom(undefined, undefined, 1, 0, 1e9),
+    beside: fc.array(fc.constantFrom<Beside>('search', 'loaded', 'any'), { maxLength: 3 }),
     sibling: beside,
     meanwhile: fc.constantFrom(...meanwhiles),
   })
@@ -89,6 +109,11 @@ export function stepOf(kinds: readonly Kind[], without: Without = {}): fc.Arbitr
       pick,
       edition: without.editions ? fc.constant(0) : fc.nat(2),
     }),
+    relist: fc.record({ kind: kind('relist'), pick, edition: fc.nat(2) }),
+    long: fc.record({ kind: kind('long'), pick: fc.nat(2) }),
+    refuse: fc.record({ kind: kind('refuse') }),
+    squeeze: fc.record({ kind: kind('squeeze'), pick }),
+    mode: fc.record({ kind: kind('mode'), to: fc.constantFrom(true, true, false, 'auto', 'auto:1') }),
     leave: fc.record({ kind: kind('leave'), pick }),
     pending: fc.record({ kind: kind('pending'), pick }),
     failed: fc.record({ kind: kind('failed'), pick }),
