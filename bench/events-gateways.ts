@@ -2,7 +2,8 @@
 // that their CPU differs by the events alone. Sends their addresses to the bench, by name.
 import { join } from 'node:path'
 import { openAudit } from '../src/cli/events/index.ts'
-import { createShelf, type OpenTrace } from '../src/index.ts'
+import type { OpenTrace } from '../src/core/index.ts'
+import { createShelf } from '../src/index.ts'
 import { createMcpGateway, gatewayShelfOptions } from '../src/mcp/gateway/index.ts'
 import { serveMcpGatewayOnHttp } from '../src/mcp/http/index.ts'
 import { createMcpHost, type ServerConfig } from '../src/mcp/index.ts'

@@ -2,8 +2,7 @@
 // three figures that every change reports together: prompt tokens, cache prefix, and (in the search bench) recall.
 // A search is an extra request, with everything that it contains.
 import { countTokens, extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
-import { estimateTokens } from '../src/entries/core.ts'
-import { createShelf, type Shelf } from '../src/index.ts'
+import { createShelf, estimateTokens, type Shelf } from '../src/index.ts'
 import { readCatalogue } from './catalogue.ts'
 import { report, table } from './report.ts'
 

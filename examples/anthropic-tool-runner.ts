@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import Anthropic from '@anthropic-ai/sdk'
 import { ToolError } from '@anthropic-ai/sdk/lib/tools/ToolError'
-import { createShelf, type RequestTool, type ResolvedCall, type ToolUse } from '../src/index.ts'
+import { createShelf, type Prepared, type ResolvedCall, type ToolUse } from '../src/index.ts'
 import { expectedDeeds, startOfflineModel, task } from './offline-model.ts'
 import { exampleTools } from './tools.ts'
 
@@ -24,7 +24,7 @@ async function run(call: ToolUse) {
   return content
 }
 
-const runnable = (tool: RequestTool) => ({
+const runnable = (tool: NonNullable<Prepared['request']['tools']>[number]) => ({
   ...tool,
   parse: (input: unknown) => input,
   run: (_: unknown, context?: { toolUse: ToolUse }) => run(context!.toolUse),

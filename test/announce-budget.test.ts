@@ -1,8 +1,8 @@
 // How much is announced (A6, A7): descriptions, instructions, and the steps down when the names are too many.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { estimateTokens } from '../src/entries/core.ts'
 import type { Prepared, ShelfOptions, Tool } from '../src/index.ts'
+import { estimateTokens } from '../src/index.ts'
 import { runs } from './support/runs.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'
 

@@ -1,7 +1,7 @@
 // Attacks by values of the wrong kind: servers, listeners, rankers and outputs that nobody checked.
 import { describe, expect, it } from 'vitest'
-import { estimateTokens, presentMessages } from '../src/entries/core.ts'
 import type { PoolTool, ServerDetails, Shelf } from '../src/index.ts'
+import { estimateTokens, presentMessages } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { ISSUE, result, SEND, text, tools } from './support/blocks.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'

@@ -1,7 +1,6 @@
 // Wrong configuration throws once, early, with a code, the value and the remedy. Odd tools and odd calls never throw.
 import { describe, expect, it } from 'vitest'
-import { mcpName } from '../src/entries/core.ts'
-import { type Shelf, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
+import { mcpName, type Shelf, ShelfError, type ShelfOptions, type Tool } from '../src/index.ts'
 import { sizeOf } from './support/runs.ts'
 import { builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 

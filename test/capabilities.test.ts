@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { defaultCapabilities } from '../src/entries/core.ts'
 import {
   capabilitiesFromFile,
   capabilitiesFromUrl,
+  defaultCapabilities,
   keepCapabilitiesFresh,
   type Shelf,
   type ShelfOptions,

@@ -6,8 +6,8 @@ import { runTask } from '../examples/loop.ts'
 import { type OfflineModel, startOfflineModel } from '../examples/offline-model.ts'
 import { exampleTools } from '../examples/tools.ts'
 import { extendsPrefix } from '../src/core/oracle/index.ts'
-import { estimateTokens } from '../src/entries/core.ts'
 import type { ShelfOptions } from '../src/index.ts'
+import { estimateTokens } from '../src/index.ts'
 import { quietShelf } from './support/talk.ts'
 
 let offline: OfflineModel | undefined

@@ -17,8 +17,12 @@ test('toolshelf', () => {
       "createLearnedSearch",
       "createMemoryResults",
       "createShelf",
+      "defaultCapabilities",
+      "estimateTokens",
       "explainBreak",
       "keepCapabilitiesFresh",
+      "mcpName",
+      "presentMessages",
       "rankers",
       "validateInput",
       "warmUpSearch",
@@ -30,31 +34,8 @@ test('toolshelf/core', () => {
   expect(Object.keys(core)).not.toEqual([])
   expect(Object.keys(core).sort()).toMatchInlineSnapshot(`
     [
-      "SEARCH_TOOL",
-      "ShelfError",
-      "answerSearch",
-      "applyPolicy",
-      "capabilityOf",
-      "checkCall",
-      "classicRank",
-      "codingAgentPolicy",
-      "compactHistory",
-      "createHost",
       "createPureShelf",
-      "defaultCapabilities",
-      "describeReads",
-      "describeSearches",
-      "estimateTokens",
-      "explainBreak",
       "foldHistory",
-      "mcpName",
-      "mergeCapabilities",
-      "newConversation",
-      "prefixHash",
-      "prepareRequest",
-      "presentMessages",
-      "searchTools",
-      "snipHistory",
     ]
   `)
 })
@@ -67,10 +48,8 @@ test('toolshelf/oracle', () => {
       "extendsPrefix",
       "renderRequest",
       "signThinking",
-      "thinkingPrefix",
       "validateRequest",
       "visibleTools",
-      "walkRequest",
     ]
   `)
 })

@@ -1,6 +1,9 @@
 // G1, G2, G4, G5, G7: is tool search on for this request, and why?
 import { describe, expect, it } from 'vitest'
-import { type DecisionReason, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
+import { type Decision, type ShelfOptions, type Trace, validateInput } from '../src/index.ts'
+
+type DecisionReason = Decision['reason']
+
 import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const tools = [builtIn('Read'), mcp('slack', 'send')]

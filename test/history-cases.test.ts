@@ -1,6 +1,6 @@
 // Histories of every shape, and what is read from them: loaded tools, roles, and blocks that a host left behind.
 import { expect, it } from 'vitest'
-import { type Facts, foldHistory } from '../src/entries/core.ts'
+import { type Facts, foldHistory } from '../src/core/index.ts'
 import {
   addition,
   assistant,

@@ -1,8 +1,8 @@
 // The prompt cache's prefix: what belongs to it (K1), and what broke it (K2).
 import { describe, expect, it } from 'vitest'
+import { prefixHash } from '../src/core/index.ts'
 import { extendsPrefix, renderRequest } from '../src/core/oracle/index.ts'
-import { prefixHash } from '../src/entries/core.ts'
-import { explainBreak, type PrefixInput, type Prepared, type ShelfOptions } from '../src/index.ts'
+import { explainBreak, type Prepared, type ShelfOptions } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -94,7 +94,7 @@ describe('K1 the prefix hash', () => {
       { ...request, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] },
     ]
     for (const other of same) expect(prefixHash({ request: other })).toBe(prefixHash({ request }))
-    const different: PrefixInput[] = [
+    const different: Parameters<typeof explainBreak>[0][] = [
       { request: { ...request, model: 'n' } },
       { request: { ...request, system: 't' } },
       { request: { ...request, tools: [{ name: 'Read', description: 'other' }] } },

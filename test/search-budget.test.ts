@@ -1,8 +1,8 @@
 // S17: a search answer keeps within its budget, whatever the servers send, and says what it shortens.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { estimateTokens } from '../src/entries/core.ts'
 import type { ShelfOptions, Tool } from '../src/index.ts'
+import { estimateTokens } from '../src/index.ts'
 import { ask } from './support/ask.ts'
 import { runs } from './support/runs.ts'
 import { builtIn, type Loose, mcp, quietShelf, Talk } from './support/talk.ts'

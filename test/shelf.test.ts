@@ -1,8 +1,7 @@
-// The public door: every method of a shelf, what it leaves alone, and that it is nothing but functions of core.
+// The public door: every method of a shelf, what it leaves alone.
 import { describe, expect, it } from 'vitest'
 import type { PureShelfOptions } from '../src/core/index.ts'
-import { answerSearch, checkCall, createHost, newConversation, prepareRequest } from '../src/entries/core.ts'
-import { createShelf, type ServerDetails } from '../src/index.ts'
+import { createShelf } from '../src/index.ts'
 import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
 
 const read = builtIn('Read')
@@ -232,40 +231,6 @@ describe('state', () => {
   })
 })
 
-describe('the function form', () => {
-  it.each([
-    ['defaults', {}],
-    ['prepend, staged', { announce: 'prepend', strategy: 'staged' }],
-    ['bridge', { wire: 'bridge' }],
-    ['off', { toolSearch: false }],
-    ['a header', { provider: 'vertex' }],
-  ] as [string, PureShelfOptions][])(
-    'prepareRequest(host, conversation, request) gives the same request: %s',
-    async (_, options) => {
-      const servers: Record<string, ServerDetails> = {
-        slack: { state: 'connected', instructions: 'Ask first.' },
-      }
-      const talk = talkWith({ ...options, servers }).user()
-      const host = createHost({ environment: {}, notify: () => {}, tools, servers, ...options })
-      const conversation = newConversation()
-      const same = async () => {
-        const request = { model: MODEL, max_tokens: 100, messages: talk.messages }
-        const prepared = await prepareRequest(host, conversation, request)
-        const expected = await talk.prepare()
-        expect(prepared.request).toEqual(expected.request)
-        expect(prepared.headers).toEqual(expected.headers)
-        expect(prepared.history).toEqual(expected.history)
-        expect(prepared.state).toEqual(expected.state)
-      }
-      await same()
-      await talk.search(`select:${SEND}`)
-      await same()
-      talk.run(SEND, { text: 'hi' })
-      await same()
-    },
-  )
-})
-
 describe('what is not ours', () => {
   const strange: Loose[] = [
     { role: 'user', content: 'hi', id: 'm1', cache: { deep: [1, null] } },
@@ -371,19 +336,5 @@ describe('what is not ours', () => {
     await new Talk(quietShelf({ tools: given, cacheControl: { type: 'ephemeral' } })).user().prepare()
     expect(given).toEqual(copy(tools))
     for (const tool of given) expect(Object.isFrozen(tool) || Object.isFrozen(tool.input_schema)).toBe(false)
-  })
-
-  it('answer and check are functions of host and conversation too', async () => {
-    const host = createHost({ environment: {}, tools })
-    const conversation = newConversation()
-    await prepareRequest(host, conversation, { model: MODEL, messages: [{ role: 'user', content: 'hi' }] })
-    const live = { host, changed: () => new Promise<void>(() => {}) }
-    const call = { id: 'toolu_1', name: 'ToolSearch', input: { query: `select:${SEND}` } }
-    expect(await answerSearch(live, conversation, call)).toMatchObject({
-      content: [{ type: 'tool_reference', tool_name: SEND }],
-    })
-    expect(checkCall(host, conversation, { id: 'toolu_2', name: 'nobody' }, new Set())).toMatchObject({
-      is_error: true,
-    })
   })
 })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createPureShelf, describePool, type Trace } from '../src/core/index.ts'
 import { measureTools, shelfOf } from '../src/doctor/index.ts'
-import { estimateTokens } from '../src/entries/core.ts'
+import { estimateTokens } from '../src/index.ts'
 import { serverViews, toolViews } from '../src/inspector/server/index.ts'
 import type { ServerStatus } from '../src/mcp/index.ts'
 

@@ -1,5 +1,5 @@
 // `toolshelf/messages`: the Messages gateway and its upstreams.
-export type { Figures, Price, PriceTable } from '../core/figures/index.ts'
+export type { Figures, PriceTable } from '../core/figures/index.ts'
 export {
   createChatUpstream,
   createMessagesGateway,
@@ -7,26 +7,13 @@ export {
   createMessagesUpstream,
   createResponsesUpstream,
   createScriptUpstream,
-  type GatewayMode,
-  type HttpAnswer,
   loadScript,
   type MessagesGateway,
   type MessagesGatewayOptions,
-  type MessagesHttpGateway,
   type MessagesHttpOptions,
-  type MessagesMetrics,
-  type MessagesRequest,
-  type ModelScript,
   type ModeSetting,
   parseModeSetting,
-  type ReadinessCheck,
   type RequestRecord,
-  readScript,
-  type SamplingOutcome,
-  type StreamEvent,
   serveMessagesGateway,
-  type TlsFiles,
   type Upstream,
-  type UpstreamCall,
-  type UpstreamWire,
 } from '../messages/index.ts'

@@ -10,7 +10,7 @@ import {
   type ReportOptions,
   terminalView,
 } from '../../src/doctor/index.ts'
-import { estimateTokens } from '../../src/entries/core.ts'
+import { estimateTokens } from '../../src/index.ts'
 import type { PageSnapshot } from '../../src/inspector/index.ts'
 import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'

@@ -12,7 +12,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { createDiskResults, createMemoryResults, type ResultLimits } from '../../src/index.ts'
+import { createDiskResults, createMemoryResults } from '../../src/index.ts'
+
+type ResultLimits = NonNullable<Parameters<typeof createMemoryResults>[0]>
 
 const folders: string[] = []
 const newFolder = () => {

@@ -1,6 +1,6 @@
 // The rankers with the semantics of the hosted search tools.
 import { describe, expect, test } from 'vitest'
-import { classicRank } from '../../src/entries/core.ts'
+import { classicRank } from '../../src/core/index.ts'
 import { createShelf, type PoolTool, type Rank } from '../../src/index.ts'
 import { explainHits, findWithScores, rankers, scorePartLabel, whenIndexed } from '../../src/rankers/index.ts'
 import { bm25, lexical, SearchInputError } from '../../src/search/index.ts'

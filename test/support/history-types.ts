@@ -1,7 +1,7 @@
 // What a host may and may not write with a history, which cannot be sent by mistake. Nothing here runs: `tsc` checks it
 // (npm run typecheck), and an `@ts-expect-error` without an error is one.
 import type Anthropic from '@anthropic-ai/sdk'
-import { presentMessages, SEARCH_TOOL } from '../../src/entries/core.ts'
+import { presentMessages, SEARCH_TOOL } from '../../src/core/index.ts'
 import type { History, Shelf } from '../../src/index.ts'
 
 type MessageParam = Anthropic.MessageParam

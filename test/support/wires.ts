@@ -1,10 +1,10 @@
 // The five wires, addition in both its forms, and how a tool gets loaded and seen on each.
 
-import type { Options, Prepared, ShelfOptions } from '../doors.ts'
+import type { Prepared, ShelfOptions } from '../doors.ts'
 import { visibleTools } from '../doors.ts'
 import { type Loose, quietShelf, Talk } from './talk.ts'
 
-export type WireCase = { readonly label: string; readonly options: Options }
+export type WireCase = { readonly label: string; readonly options: ShelfOptions }
 
 export const wireCases: readonly WireCase[] = [
   { label: 'reference', options: { wire: 'reference' } },

@@ -19,10 +19,10 @@ import {
   userSkillFolders,
 } from '../../agent/skills/index.ts'
 import { createBatchTool, createBuiltInTools, createScriptTool } from '../../agent/tools/index.ts'
+import type { FindRelated } from '../../core/index.ts'
 import {
   createDiskResults,
   createShelf,
-  type FindRelated,
   rankers,
   type Shelf,
   type State,
