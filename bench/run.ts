@@ -1,5 +1,5 @@
 // `npm run bench [cost|tokens|zoo|compact|speed|start|quality|learning|languages|public|mcp|mcp-stall|scripts|messages|messages-apis|
-// messages-load|messages-soak|events|capacity|replicas|store] [file,
+// messages-load|messages-soak|events|capacity|store] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -24,7 +24,6 @@ const benches = [
   'messages-soak',
   'events',
   'capacity',
-  'replicas',
   'store',
 ]
 const [wanted, ...rest] = process.argv.slice(2)

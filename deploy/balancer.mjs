@@ -1,14 +1,19 @@
 // A small balancer for trying several gateways on one machine: `node deploy/balancer.mjs <port> <url> <url>…`. It sends requests
-// to the gateways in turn, asks each for /ready, and tries another one if a connection cannot be made.
+// to the gateways in turn, those of a session to the gateway that opened it, asks each for /ready, and tries another one if
+// a connection cannot be made.
 import http from 'node:http'
 
 /** Milliseconds between two questions for /ready. */
 const CHECK_MS = 300
+/** Most sessions whose gateway is remembered; the oldest make room. */
+const MAX_SESSIONS = 10_000
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
 
 /** Starts the balancer on loopback; resolves with its URL and how to end it. */
 export async function startBalancer(port, urls) {
   const gateways = urls.map((url) => ({ url: new URL(url), isReady: false }))
+  /** The gateway of each session, by the id that it answered with. */
+  const sessions = new Map()
   let turn = 0
 
   async function check(gateway) {
@@ -21,11 +26,19 @@ export async function startBalancer(port, urls) {
   const timer = setInterval(checkAll, CHECK_MS)
   await checkAll()
 
-  /** Those that are ready first, each request beginning with another one. */
-  function inTurn() {
+  /** The gateway of the session, then those that are ready, each request beginning with another one. */
+  function inTurn({ 'mcp-session-id': session }) {
     turn++
     const turned = gateways.map((_, index) => gateways[(index + turn) % gateways.length])
-    return [...turned.filter(({ isReady }) => isReady), ...turned.filter(({ isReady }) => !isReady)]
+    const own = sessions.get(session)
+    const rank = (gateway) => (gateway === own ? 0 : gateway.isReady ? 1 : 2)
+    return turned.sort((a, b) => rank(a) - rank(b))
+  }
+
+  function remember(session, gateway) {
+    sessions.delete(session)
+    sessions.set(session, gateway)
+    for (const oldest of sessions.keys()) if (sessions.size > MAX_SESSIONS) sessions.delete(oldest)
   }
 
   function forward(incoming, outgoing, [gateway, ...others]) {
@@ -50,6 +63,8 @@ export async function startBalancer(port, urls) {
       })
     })
     request.once('response', (response) => {
+      const session = response.headers['mcp-session-id']
+      if (session !== undefined) remember(session, gateway)
       const answered = Object.entries(response.headers).filter(([name]) => !HOP_BY_HOP.has(name))
       outgoing.writeHead(response.statusCode ?? 502, Object.fromEntries(answered))
       outgoing.flushHeaders()
@@ -65,7 +80,9 @@ export async function startBalancer(port, urls) {
     outgoing.once('close', () => request.destroy())
   }
 
-  const server = http.createServer((incoming, outgoing) => forward(incoming, outgoing, inTurn()))
+  const server = http.createServer((incoming, outgoing) =>
+    forward(incoming, outgoing, inTurn(incoming.headers)),
+  )
   await new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)

@@ -331,7 +331,7 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
     },
     async drain(isUrgent) {
       inspector?.close()
-      if (served.activeRequests() + served.sessions() > 0) notify(describeEnd(served, store !== undefined))
+      if (served.activeRequests() + served.sessions() > 0) notify(describeEnd(served))
       await served.drain(DRAIN_MS, isUrgent ? 0 : drainDelay)
     },
     close: served.close,
@@ -342,12 +342,9 @@ async function serveOnHttp(opened: OpenedHost, serving: HttpServing): Promise<vo
 }
 
 /** What an operator reads when the gateway ends while it is in use. */
-function describeEnd(served: McpHttpGateway, hasStore: boolean): string {
+function describeEnd(served: McpHttpGateway): string {
   const calls = `finishing calls (${served.activeRequests()}), for ${DRAIN_MS / 1000} s at most; send another signal to stop now`
-  const fate = hasStore
-    ? 'continue at other replicas'
-    : 'end with this process, their clients initialize again'
-  return `${calls}; sessions (${served.sessions()}) ${fate}.`
+  return `${calls}; sessions (${served.sessions()}) end with this process, their clients initialize again.`
 }
 
 /** Opens the store; over HTTP its operations are counted. */

@@ -3,9 +3,7 @@ import { onTestFinished as atEnd, describe, expect, it } from 'vitest'
 import { createMemoryResults } from '../../src/index.ts'
 import type { McpGatewayOptions } from '../../src/mcp/gateway/index.ts'
 import { type McpHttpOptions, serveMcpGatewayOnHttp } from '../../src/mcp/http/index.ts'
-import { createMemoryStore } from '../../src/store/index.ts'
 import type { Authenticator, Profile, User } from '../../src/users/index.ts'
-import { faultyStore } from '../support/faulty-store.ts'
 import type { Loose } from '../support/talk.ts'
 import { profileOf } from '../users/support.ts'
 import { initialize, type Sent, sendTo } from './support/gateway-http.ts'
@@ -350,100 +348,5 @@ describe('a gateway with users', () => {
       await use('a__one', {}, { key: 'bob' })
     }
     await expect(text()).toMatchFileSnapshot(file(`http-${title.replaceAll(' ', '-')}`))
-  })
-})
-
-describe('two replicas', () => {
-  it('share a session: its tools, its level, its subscriptions, its pages and its end', async () => {
-    const shared = createMemoryStore()
-    atEnd(() => shared.close())
-    const { users, profiles } = createUsers({ ada: profileOf({}), bob: profileOf({}) })
-    const kept = createMemoryResults()
-    const stores = [faultyStore(shared), faultyStore(shared)] as const
-    const book = { uri: 'book://one', name: 'one' }
-    const asked: unknown[][] = []
-    const open = async (index: 0 | 1, story?: Loose) => {
-      const request = async (server: string, method: string, params: object) => {
-        asked.push([index, server, method, params])
-        return method === 'resources/read' ? { contents: [{ uri: 'ui://page', text: 'P' }] } : {}
-      }
-      const replica: Loose = await serve({
-        host: { request },
-        gateway: { mode: 'list', store: stores[index], results: { store: kept, budget: 100 } },
-        http: { users, maxSessions: 4 },
-        story,
-      })
-      replica.describe(
-        status('a', {
-          capabilities: { resources: {}, logging: {} },
-          resources: [book],
-          pageTools: [tool('save', { _meta: { ui: { visibility: ['app'] } } })] as never,
-        }),
-      )
-      replica.shelve('a', [tool('one'), tool('two')])
-      return replica
-    }
-    const one: Loose = { note: () => {} }
-    Object.assign(one, await open(0))
-    const two: Loose = await open(1, one)
-    const key = 'ada'
-    const capabilities = { extensions: { 'io.modelcontextprotocol/ui': {} } }
-    const params = { ...initialize.params, capabilities, clientInfo: { name: 'opencode', version: '1' } }
-    const { session } = await one.send('begins at 0', { key, body: { ...initialize, params } })
-    const at = (replica: Loose, title: string, body: object) => replica.send(title, { key, session, body })
-    // A search waits until its client has fetched the new list.
-    const search = async (replica: Loose, title: string, query: string) => {
-      let isOver = false
-      const found = at(replica, title, call('ToolSearch', { query })).finally(() => {
-        isOver = true
-      })
-      const headers = { authorization: `Bearer ${key}`, 'mcp-session-id': session }
-      while (!isOver) {
-        await sendTo(replica.url, { headers, body: rpc('tools/list', {}, 99) })
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-      await found
-    }
-    await at(one, 'initialized', { jsonrpc: '2.0', method: 'notifications/initialized' })
-    await at(two, 'lists at 1', rpc('tools/list'))
-    await search(one, 'searches at 0', 'select:a__one')
-    await at(two, 'lists at 1', rpc('tools/list'))
-    await search(two, 'searches at 1', 'select:a__two')
-    await at(one, 'lists at 0', rpc('tools/list'))
-    await at(one, 'calls at 0', call('a__two', { give: says('y'.repeat(150)) }))
-    await at(two, 'lists at 1', rpc('tools/list'))
-    await at(two, 'level at 1', rpc('logging/setLevel', { level: 'error' }))
-    await at(two, 'subscribes at 1', rpc('resources/subscribe', { uri: 'a+book://one' }))
-    await at(one, 'subscribes at 0', rpc('resources/subscribe', { uri: 'a+book://two' }))
-    await at(one, 'unsubscribes at 0', rpc('resources/unsubscribe', { uri: 'a+book://one' }))
-    await at(one, 'reads a page at 0', rpc('resources/read', { uri: 'ui://a+page' }))
-    await at(two, 'calls its tool at 1', call('save'))
-    await two.send('with another’s key', { key: 'bob', session, body: ping })
-    stores[1].leaves()
-    await two.send('begins without the store', { key, body: initialize })
-    await two.send('ends without the store', { key, session, method: 'DELETE' })
-    stores[1].returns()
-    const large = {
-      ...initialize,
-      params: { ...initialize.params, capabilities: { experimental: { x: { y: 'z'.repeat(100_000) } } } },
-    }
-    await one.send('too much to share', { key, body: large })
-    profiles.ada = profileOf({ tools: { allow: [], deny: ['a__two'] } })
-    await at(one, 'other rights at 0', rpc('tools/list'))
-    one.note('sessions', one.sessions(), two.sessions())
-    await two.send('ends at 1', { key, session, method: 'DELETE' })
-    await until(
-      () => one.sessions() === 0,
-      () => `${one.sessions()} sessions`,
-    )
-    await at(one, 'is gone at 0', ping)
-    await at(two, 'is gone at 1', ping)
-    // What one replica does for the other comes in any order.
-    await until(
-      () => asked.length === 7,
-      () => JSON.stringify(asked),
-    )
-    for (const line of asked.map((one) => JSON.stringify(one)).sort()) one.note(line)
-    await expect(one.text()).toMatchFileSnapshot(file('http-replicas'))
   })
 })

@@ -3,8 +3,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Caller, createExchanges, type Round, type Work } from '../../src/mcp/gateway/exchanges.ts'
 import { progressOf } from '../../src/mcp/gateway/inner-calls.ts'
+import { RemoteRounds } from '../../src/mcp/gateway/remote-rounds.ts'
 import { createScripts, runScriptFor } from '../../src/mcp/gateway/scripts.ts'
-import { RemoteCallError } from '../../src/mcp/replicas/index.ts'
+import { createMemoryStore, type StateStore, StoreError } from '../../src/store/index.ts'
 import { createClientWork } from '../../src/users/index.ts'
 import type { Loose } from '../support/talk.ts'
 
@@ -389,52 +390,101 @@ describe('a call that asks its client', () => {
   })
 
   it('that another replica runs continues there', async () => {
-    const [own, other] = ['a'.repeat(24), 'b'.repeat(24)]
-    const asked: Loose[] = []
-    let serve: Loose
-    let answer: () => unknown = () => 'from there'
-    const calls: Loose = {
-      serve: (name: string, handle: Loose) => {
-        serve = { name, handle }
-      },
-      call: async (...given: Loose[]) => {
-        asked.push(given.slice(0, 3))
-        given[3].onProgress({ progress: 1 })
-        return answer()
+    const store = createMemoryStore()
+    const [here, there] = [createExchanges(store), createExchanges(store)]
+    onTestFinished(() => Promise.all([here.close(), there.close(), store.close()]).then(() => {}))
+    const steps: unknown[] = []
+    const work: Work<unknown> = async (questionHandler, _, onProgress) => {
+      const answer: Loose = await questionHandler.ask('roots/list', {})
+      onProgress({ progress: 1 })
+      if (answer.code !== undefined) throw Object.assign(new Error('thrown there'), answer)
+      return answer
+    }
+    const answer = async (value: object, more: Partial<Caller> = {}) => {
+      const { requestState } = await run(here, round(), work)
+      const answers = round({ state: requestState, inputResponses: { 'ask-1': value } })
+      return run(there, answers, work, caller({ onProgress: (one) => steps.push(one), ...more }))
+    }
+    expect([await answer({ a: 1 }), steps]).toEqual([{ a: 1 }, [{ progress: 1 }]])
+    expect(await answer({ code: -32_602, data: { x: 1 } })).toBe('! -32602 thrown there')
+    expect(await answer({ a: 1 }, { owner: 'x' })).toBe(expired)
+    for (const state of [`${'A'.repeat(24)}.x`, 'nobody.x', '.', ''])
+      expect(await run(there, round({ state }), work)).toBe(expired)
+  })
+})
+
+describe('a round that another replica runs', () => {
+  const answers = { state: 's', responses: {}, owner: 'me' }
+  const times = { beatMs: 5, silenceMs: 200 }
+  const request = () => ({ signal: new AbortController().signal, onProgress: () => {} })
+
+  function open(
+    answer: ConstructorParameters<typeof RemoteRounds>[1],
+    store: StateStore = createMemoryStore(),
+  ): { readonly rounds: RemoteRounds; readonly id: string } {
+    const rounds = new RemoteRounds(store, answer, times)
+    onTestFinished(() => rounds.close())
+    return { rounds, id: rounds.newState().split('.')[0] ?? '' }
+  }
+  const never = () => new Promise(() => {})
+
+  it('is waited for as long as it gives a sign of life, and no longer', async () => {
+    const store = createMemoryStore()
+    const slow = () => new Promise((resolve) => setTimeout(resolve, 3 * times.silenceMs, 'late'))
+    const [one, two] = [open(slow, store), open(never, store)]
+    expect(await two.rounds.run(one.id, answers, request())).toBe('late')
+    const gone = two.rounds.run('f'.repeat(24), answers, request())
+    expect(await outcomeOf(gone)).toBe('! -32603 the replica that runs the call has ended; call again')
+  })
+
+  it('ends when its client leaves, or either replica closes', async () => {
+    const store = createMemoryStore()
+    const aborted: boolean[] = []
+    const untilAborted: Parameters<typeof open>[0] = (_, { signal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => {
+          aborted.push(true)
+          reject(new Error('aborted there'))
+        })
+      })
+    const [one, two] = [open(untilAborted, store), open(never, store)]
+    const client = new AbortController()
+    const left = two.rounds.run(one.id, answers, { ...request(), signal: client.signal })
+    await new Promise((resolve) => setTimeout(resolve, times.beatMs))
+    client.abort(new Error('the client left'))
+    expect(await outcomeOf(left)).toBe('! the client left')
+    await one.rounds.drain(10_000)
+    expect(aborted).toEqual([true])
+    const cut = outcomeOf(two.rounds.run(one.id, answers, request()))
+    await new Promise((resolve) => setTimeout(resolve, times.beatMs))
+    await two.rounds.close()
+    expect(await cut).toBe('! -32603 this replica is closing; call again')
+  })
+
+  it('listens once the store answers, and ignores what is no message', async () => {
+    const store = createMemoryStore()
+    let attempts = 0
+    const late: StateStore = {
+      ...store,
+      subscribe(...given) {
+        if (attempts++ === 0) return Promise.reject(new StoreError('the store is unreachable'))
+        return store.subscribe(...given)
       },
     }
-    const exchanges = createExchanges({ id: own, calls })
-    const work: Work<unknown> = (questionHandler) => questionHandler.ask('roots/list', {})
-    const here = await run(exchanges, round(), work)
-    expect(here.requestState.split('.')[0]).toBe(own)
-    const responses = { 'ask-1': { a: 1 } }
-    const context = { signal: new AbortController().signal, onProgress: () => {} }
-    const request = { state: here.requestState, responses, owner: 'me' }
-    expect(serve.name).toBe('round')
-    expect(await outcomeOf(serve.handle({ ...request, owner: 'x' }, context))).toBe(expired)
-    expect(await serve.handle(request, context)).toEqual({ a: 1 })
-    const seen: unknown[] = []
-    const elsewhere = (state: string) =>
-      run(
-        exchanges,
-        round({ state, inputResponses: responses }),
-        work,
-        caller({ onProgress: (one) => seen.push(one) }),
-      )
-    expect(await elsewhere(`${other}.x`)).toBe('from there')
-    expect(asked).toEqual([[other, 'round', { state: `${other}.x`, responses, owner: 'me' }]])
-    expect(seen).toEqual([{ progress: 1 }])
-    for (const state of [`${own}.x`, 'nobody.x', '']) expect(await elsewhere(state)).toBe(expired)
-    const errors = [
-      new RemoteCallError('gone', 'it has ended'),
-      new RemoteCallError('failed', 'thrown there', { code: -32_602, data: { x: 1 } } as never),
-      new Error('of this process'),
-    ]
-    const told: unknown[] = []
-    for (const error of errors) {
-      answer = () => Promise.reject(error)
-      told.push(await elsewhere(`${other}.x`))
-    }
-    expect(told).toEqual(['! -32603 it has ended', '! -32602 thrown there', '! of this process'])
+    const [one, two] = [open(async () => 'from there', late), open(never, store)]
+    await vi.waitFor(() => expect(attempts).toBe(2), 10_000)
+    for (const text of ['', '5', '{}', '{"type":"outcome","id":"x","from":"y"}'])
+      await store.publish(`replica/${one.id}`, text)
+    expect(await two.rounds.run(one.id, answers, request())).toBe('from there')
+  })
+
+  it('is refused while the store is unreachable', async () => {
+    const store = createMemoryStore()
+    const down: StateStore = { ...store, publish: () => Promise.reject(new StoreError('down')) }
+    const { rounds } = open(never, down)
+    const refused = rounds.run('f'.repeat(24), answers, request())
+    expect(await outcomeOf(refused)).toBe(
+      '! -32603 the store that replicas share does not answer; try again in a moment',
+    )
   })
 })

@@ -1,4 +1,5 @@
-// A small HTTP balancer without sticky sessions: each request goes to the next server, or to the one that a test names.
+// A small HTTP balancer: a session stays at the server that opened it, unless a test names another; other requests go to the
+// next server.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -47,6 +48,8 @@ export async function startBalancer(
   let next = 0
   const healths = targets.map((): Health => 'ready')
   const waiting = targets.map(() => 0)
+  /** The server of each session. */
+  const sessions = new Map<unknown, number>()
 
   async function look(index: number): Promise<void> {
     const target = targets[index]
@@ -73,7 +76,9 @@ export async function startBalancer(
   }
 
   function pick(incoming: IncomingMessage, body: Buffer, tried: readonly number[]): number {
-    const index = rule?.(incoming, body.toString()) ?? nextInTurn(tried)
+    const own = tried.length === 0 ? sessions.get(incoming.headers['mcp-session-id']) : undefined
+    const isOwnInTurn = own !== undefined && turn.includes(own)
+    const index = rule?.(incoming, body.toString()) ?? (isOwnInTurn ? own : nextInTurn(tried))
     chosen.push(index)
     return index
   }
@@ -90,6 +95,8 @@ export async function startBalancer(
     const headers = { ...incoming.headers, host: target.host, 'x-forwarded-for': '127.0.0.1' }
     const options = { method: incoming.method, headers, path: incoming.url, agent: false }
     const sent = request(target, options, (answer) => {
+      const session = answer.headers['mcp-session-id']
+      if (session !== undefined) sessions.set(session, index)
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)
       answer.on('error', () => outgoing.destroy())

@@ -73,8 +73,6 @@ export type ClientSessionOptions = {
   readonly callServer: McpHost['call']
   /** Called when a search or a call has changed the list; resolves when the client has been notified. */
   readonly onLoad: () => Promise<void>
-  /** Adopts what other replicas loaded for this client. */
-  readonly refresh?: (() => Promise<void>) | undefined
   /** Called at each search. */
   readonly onSearch: () => void
   /** Stores long results; undefined if all are passed on whole. */
@@ -199,10 +197,7 @@ class GatewayClientSession implements ClientSession {
     const wasReported = (server: UnsearchedServer) =>
       server.state !== 'pending' && this.#reportedStates.get(server.name) === stateOf(server)
     const isCompact = this.mode() === 'bridge'
-    await Promise.all([
-      host.refreshStaleLists({ timeoutMs: MAX_REFRESH_MS }),
-      isCompact || this.#options.refresh?.(),
-    ])
+    await host.refreshStaleLists({ timeoutMs: MAX_REFRESH_MS })
     const outcome = await shelf.search(input, { wasReported, missed: this.#missed, trace, isCompact })
     const { tools, definitions, remark: searchRemark, unsearched, isRefused } = outcome
     this.#missed = outcome.missed

@@ -3,10 +3,11 @@
 
 import { randomUUID } from 'node:crypto'
 import { inputRequired, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { type Fields, fieldsOf } from '../../lib/index.ts'
+import type { Fields } from '../../lib/index.ts'
+import type { StateStore } from '../../store/index.ts'
 import { assertSendable } from '../lists/index.ts'
-import { isReplicaId, RemoteCallError, type RemoteCalls } from '../replicas/index.ts'
 import type { Progress, QuestionHandler } from '../types.ts'
+import { RemoteRounds } from './remote-rounds.ts'
 
 /** The parts of the SDK's request context that a round of a call uses. */
 export type Round = {
@@ -19,6 +20,9 @@ export type Round = {
 export type Exchanges = {
   /** Runs the work, or resumes the work that waits for this round's answers. */
   run<Result>(round: Round, caller: Caller, work: Work<Result>): Promise<Result>
+  /** Resolves when the rounds that other replicas sent have ended, or after the timeout. */
+  drain(timeoutMs: number): Promise<void>
+  close(): Promise<void>
 }
 
 /** The client that makes a call. */
@@ -60,17 +64,24 @@ const MAX_AT_ONCE = 10
 
 const ASKS = Symbol('asks')
 
-/** This replica, and its calls of others. */
-export type ExchangePeers = { readonly id: string; readonly calls: RemoteCalls }
-
 /**
  * Creates the exchanges of a gateway.
  *
- * @param peers - Continues calls that other replicas run; undefined if there are none.
+ * @param store - Brings answers to the replica that asked; undefined if there is only one.
  */
-export function createExchanges(peers?: ExchangePeers): Exchanges {
+export function createExchanges(store?: StateStore): Exchanges {
+  const remote =
+    store &&
+    new RemoteRounds(store, ({ state, responses, owner }, { signal, onProgress }) => {
+      const exchange = find(state, owner)
+      exchange.deliver(responses)
+      return exchange.follow({ signal }, { isStateless: true, onProgress })
+    })
   /** Calls whose client is answering a question, which must return before the call can end. */
-  const open: OpenExchanges = { byState: new Map(), prefix: peers ? `${peers.id}.` : '' }
+  const open: OpenExchanges = {
+    byState: new Map(),
+    newState: () => remote?.newState() ?? randomUUID(),
+  }
 
   function find(state: string, owner: string): Exchange {
     const found = open.byState.get(state)
@@ -79,12 +90,6 @@ export function createExchanges(peers?: ExchangePeers): Exchanges {
     return found
   }
 
-  peers?.calls.serve('round', async ({ state, responses, owner }, { signal, onProgress }) => {
-    const exchange = find(String(state), String(owner))
-    exchange.deliver(fieldsOf(responses))
-    return exchange.follow({ signal }, { isStateless: true, onProgress })
-  })
-
   return {
     // The outcome is what `work` returned, or a question; the map of open exchanges cannot know the type of the first.
     async run(round, caller, work) {
@@ -92,38 +97,23 @@ export function createExchanges(peers?: ExchangePeers): Exchanges {
       const responses = round.inputResponses ?? {}
       if (typeof state !== 'string')
         return (await new Exchange(open, caller, responses, work).follow(round, caller)) as never
-      const replica = state.split('.', 1)[0] ?? ''
-      if (peers && replica !== peers.id && isReplicaId(replica))
-        return (await followElsewhere(peers, replica, { state, responses }, round, caller)) as never
+      const replica = remote?.replicaOf(state)
+      if (remote && replica !== undefined) {
+        const request = { signal: round.signal, onProgress: caller.onProgress }
+        return (await remote.run(replica, { state, responses, owner: caller.owner }, request)) as never
+      }
       const exchange = find(state, caller.owner)
       exchange.deliver(responses)
       return (await exchange.follow(round, caller)) as never
     },
+    drain: async (timeoutMs) => remote?.drain(timeoutMs),
+    close: async () => remote?.close(),
   }
 }
 
 type OpenExchanges = {
   readonly byState: Map<string, Exchange>
-  /** Identifies this replica in the states of its exchanges. */
-  readonly prefix: string
-}
-
-/** Continues a call that another replica runs. */
-async function followElsewhere(
-  { calls }: ExchangePeers,
-  replica: string,
-  answers: { readonly state: string; readonly responses: Fields },
-  { signal }: Round,
-  { owner, onProgress }: Caller,
-): Promise<unknown> {
-  try {
-    const sent = (progress: Fields) => onProgress(progress as Progress)
-    return await calls.call(replica, 'round', { ...answers, owner }, { signal, onProgress: sent })
-  } catch (error) {
-    if (!(error instanceof RemoteCallError)) throw error
-    const { code = ProtocolErrorCode.InternalError, data } = error.thrown ?? {}
-    throw new ProtocolError(code, error.message, data)
-  }
+  readonly newState: () => string
 }
 
 /** One call of a server, through all rounds of its client. */
@@ -223,7 +213,7 @@ class Exchange {
   }
 
   #awaitAnswers(): void {
-    this.#id = this.#open.prefix + randomUUID()
+    this.#id = this.#open.newState()
     this.#open.byState.set(this.#id, this)
     this.#expiry = setTimeout(() => {
       this.#open.byState.delete(this.#id)

@@ -10,14 +10,6 @@ import type { ListingMode } from '../greeting/index.ts'
 import { type GreetingOptions, greetingFor } from '../greeting/index.ts'
 import { createAddresses, versionOf } from '../lists/index.ts'
 import type { PersonalHosts } from '../personal/index.ts'
-import {
-  createRemoteCalls,
-  createReplica,
-  type RemoteCalls,
-  type Replica,
-  type SessionState,
-  type SharedSession,
-} from '../replicas/index.ts'
 import type { HostEvent, McpHost, QuestionHandler } from '../types.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { createClientSession } from './client-session.ts'
@@ -25,11 +17,11 @@ import { type ConnectedClients, createConnectedClients } from './connected-clien
 import { createExchanges } from './exchanges.ts'
 import { clientInfoIn, createIdentities } from './identities.ts'
 import { listingModeFor } from './listing-mode.ts'
-import { createLoadedTools, type LoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
+import { createLoadedTools, type LoadedToolsLimits } from './loaded-tools.ts'
 import { createLogLevels } from './log-levels.ts'
 import { countCall, createMcpMetrics, GATEWAY, type McpMetrics, reportServers } from './mcp-metrics.ts'
 import { reportToOperator } from './operator-log.ts'
-import { createRelisting, type Relisting } from './relisting.ts'
+import { createRelisting } from './relisting.ts'
 import { answerRequests } from './requests.ts'
 import { createScripts, type GatewayScripts } from './scripts.ts'
 import { createShelvedResults, type GatewayResults } from './shelved-results.ts'
@@ -62,8 +54,8 @@ export type McpGatewayOptions = Pick<GreetingOptions, 'version' | 'instructions'
   /** Counts what users with limits use; without it none are limited. */
   readonly usage?: UsageMeter | undefined
   /**
-   * Shares the sessions and questions of HTTP clients with other gateways on the same store, so that a balancer may send
-   * each request to any of them. Without it, they end with this process. The gateway does not close the store.
+   * Connects the gateway with others on the same store, so that a balancer may send each request of a sessionless client
+   * to any of them, answers to questions included. The gateway does not close the store.
    */
   readonly store?: StateStore | undefined
   /** The servers for which each user has credentials of their own. */
@@ -100,21 +92,15 @@ export type McpGateway = {
   /** Returns how many clients are connected. */
   readonly clients: () => number
   /**
-   * This process among those that share the store; undefined without a store.
+   * Resolves when the calls that other replicas follow have ended, or after the timeout.
    * @internal
    */
-  readonly peers: ReplicaPeers | undefined
+  drain(timeoutMs: number): Promise<void>
   /** What `/metrics` shows. */
   readonly metrics: McpMetrics
   /** Disconnects all clients and stops all servers. */
   close(): Promise<void>
 }
-
-/**
- * This replica, and its calls to the others.
- * @internal
- */
-export type ReplicaPeers = Replica & { readonly calls: RemoteCalls }
 
 /**
  * How a client is connected, and who it acts for.
@@ -129,8 +115,6 @@ export type ClientKind = {
   readonly origin?: string
   /** The user that the client acts for, who determines what it sees. Without a user it sees everything. */
   readonly user?: User | undefined
-  /** The client's session, if other replicas serve it too. */
-  readonly shared?: SharedSession | undefined
 }
 
 /**
@@ -143,12 +127,11 @@ export type ClientKind = {
  */
 export function createMcpGateway(options: McpGatewayOptions): McpGateway {
   const clients = createConnectedClients()
-  const peers = options.store && createPeers(options.store, options.notify)
   // Other replicas may have clients, so none counts as the only one.
-  if (peers) clients.disableSoleClient()
+  if (options.store) clients.disableSoleClient()
   const host = options.makeHost(clients.questionHandler)
-  const parts = createSharedParts(options, host, clients, peers)
-  const { addresses, subscriptions, logLevels, urlElicitations, viewOf } = parts
+  const parts = createSharedParts(options, host, clients)
+  const { addresses, subscriptions, logLevels, urlElicitations, exchanges, viewOf } = parts
   const stopLogs = reportToOperator(
     host,
     (event) => event.client === undefined && clients.soleClient() === undefined && clients.hasAny(),
@@ -163,16 +146,15 @@ export function createMcpGateway(options: McpGatewayOptions): McpGateway {
     workOf: (user) => createClientWork({ client: user.uid, user, usage: options.usage }),
     uriFor: addresses.uri,
     clients: () => clients.all().length,
-    peers,
+    drain: exchanges.drain,
     metrics: parts.metrics,
     async close() {
-      peers?.calls.close()
       subscriptions.close()
       logLevels.close()
       stopLogs()
       urlElicitations.close()
       await Promise.all(clients.all().map((client) => client.close().catch(() => {})))
-      await Promise.all([options.personal?.close(), host.close(), peers?.close()])
+      await Promise.all([options.personal?.close(), host.close(), exchanges.close()])
     },
   }
 }
@@ -193,20 +175,10 @@ function onViewChange(view: ClientView, listener: (event: HostEvent) => void): (
   })
 }
 
-function createPeers(store: StateStore, notify: McpGatewayOptions['notify']): ReplicaPeers {
-  const replica = createReplica({ store, notify })
-  return { ...replica, calls: createRemoteCalls(replica) }
-}
-
 type SharedParts = ReturnType<typeof createSharedParts>
 
 /** Creates what all clients of a gateway share. */
-function createSharedParts(
-  options: McpGatewayOptions,
-  host: McpHost,
-  clients: ConnectedClients,
-  peers: ReplicaPeers | undefined,
-) {
+function createSharedParts(options: McpGatewayOptions, host: McpHost, clients: ConnectedClients) {
   const addresses = createAddresses(() => [
     ...enabledServers(options.shelf),
     ...(options.personal?.names() ?? []),
@@ -223,7 +195,7 @@ function createSharedParts(
     subscriptions: createSubscriptions(host),
     logLevels: createLogLevels(host),
     urlElicitations: createUrlElicitations(host),
-    exchanges: createExchanges(peers),
+    exchanges: createExchanges(options.store),
     identities: createIdentities(),
     results: options.results && createShelvedResults(options.results, options.notify),
     hasBatches: options.batches === true,
@@ -235,7 +207,7 @@ function createSharedParts(
 }
 
 function serveClient(parts: SharedParts, client: ClientKind): Server {
-  const { isStateless, isLasting = false, origin, user, shared } = client
+  const { isStateless, isLasting = false, origin, user } = client
   const { options, clients, urlElicitations, identities } = parts
   const { ready, usage } = options
   const view = parts.viewOf(user)
@@ -251,13 +223,9 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
   const work = createClientWork({ client: origin ?? server, user, usage })
   const relisting = createRelisting(
     () => clientSession.version(),
-    async (isOwn) => {
-      // The replica with the client's stream hears of the same changes from the same servers.
-      if (isOwn || !shared || shared.hasStream()) await server.sendToolListChanged().catch(() => {})
-    },
+    () => server.sendToolListChanged().catch(() => {}),
   )
   const loaded = createLoadedTools(options.loadedTools)
-  const { refresh, save } = shareList(shared, loaded, shelf)
   // A client whose next request cannot be recognised could not read what is stored for it.
   const isRecognised = !isStateless || isLasting || origin !== undefined
   const clientSession = createClientSession({
@@ -271,15 +239,11 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     identity: () => server.getClientVersion() ?? introduced,
     loaded,
     noServersHint,
-    refresh,
     callServer: (name, tool, input, given = {}) =>
       urlElicitations.run(name, { client: server, isStateless, ...given }, () =>
         countCall(parts.metrics, given, () => host.call(name, tool, input, given)),
       ),
-    onLoad: async () => {
-      await save?.()
-      await relisting.announce()
-    },
+    onLoad: relisting.announce,
     onSearch: () => parts.metrics.add('toolshelf_searches_total', { gateway: GATEWAY }),
   })
   let introduced: ClientIdentity | undefined
@@ -287,13 +251,12 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
     introduced = clientInfoIn(envelope) ?? introduced
     return origin === undefined ? server : identities.of(origin, envelope)
   }
-  const request = { server, isStateless, clientOf, clientSession, work, relisting, ready, shared, refresh }
+  const request = { server, isStateless, clientOf, clientSession, work, relisting, ready }
   answerRequests({ ...parts, ...view, ...request, uid: user?.uid })
   if (isStateless && isLasting) server.onclose = notifyOfChanges({ server, host, relisting })
   if (isStateless) return server
 
-  if (shared) shareSession(shared, server, relisting, { results: parts.results, pageTools: view.pageTools })
-  const stop = keepInformed({ ...parts, ...view, server, relisting, shared })
+  const stop = keepInformed({ ...parts, ...view, server, relisting })
   server.oninitialized = () => {
     relisting.listed()
     host.start(capabilitiesOf(server))
@@ -306,40 +269,4 @@ function serveClient(parts: SharedParts, client: ClientKind): Server {
   }
   clients.add(server)
   return server
-}
-
-/** Keeps a client's list of tools equal at all replicas; does nothing without others. */
-function shareList(
-  shared: SharedSession | undefined,
-  loaded: LoadedTools,
-  shelf: Shelf,
-): { readonly refresh?: () => Promise<void>; readonly save?: () => Promise<void> } {
-  if (!shared) return {}
-  const take = (state: SessionState) =>
-    loaded.restore(state, (name) => shelf.partition().pool.byName.get(name))
-  take(shared.state())
-  return {
-    refresh: async () => take(await shared.refresh()),
-    async save() {
-      await shared.change(loaded.takeChanges())
-      take(shared.state())
-    },
-  }
-}
-
-/** Makes the client's results, pages and answers available to other replicas. */
-function shareSession(
-  shared: SharedSession,
-  client: Server,
-  relisting: Relisting,
-  { results, pageTools }: Pick<SharedParts, 'results'> & Pick<ClientView, 'pageTools'>,
-): void {
-  const readPages = ({ pages }: SessionState) => {
-    for (const page of pages) pageTools.read(client, page)
-  }
-  results?.adopt(client, shared.owner)
-  shared.onEnd(() => results?.drop(shared.owner))
-  readPages(shared.state())
-  shared.onChange(readPages)
-  shared.onListed(() => relisting.listed())
 }

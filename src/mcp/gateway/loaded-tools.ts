@@ -37,17 +37,7 @@ export type LoadedTools = {
   hasShelved(): boolean
   /** Records that a result was stored. Returns true if it is the first. */
   shelve(): boolean
-  /** Returns the changes since the last call, for replicas that share the list. */
-  takeChanges(): LoadedToolsDelta
-  /** Adopts the list that replicas share; tools that `find` does not know yet count as empty. */
-  restore(shared: SharedList, find: (name: string) => PoolTool | undefined): void
 }
-
-/** The part of a client's list that replicas share. */
-export type SharedList = { readonly tools: readonly string[]; readonly hasShelved: boolean }
-
-/** Applies the changes to a list that others may have changed meanwhile. */
-export type LoadedToolsDelta = <List extends SharedList>(list: List) => List
 
 /** What a search changed in the list. */
 export type LoadedToolsChange = { readonly hasAdded: boolean; readonly dropped: readonly string[] }
@@ -64,12 +54,10 @@ export function createLoadedTools(
   const entries = new Map<string, Entry>()
   /** Dropped names that a call may load again, the latest last. */
   const gone = new Set<string>()
-  const changes = createListChanges()
+  let isShelved = false
 
   const load = (tool: PoolTool) => {
-    const { name } = tool
-    if (!entries.has(name)) changes.add(name)
-    entries.set(name, { tokens: definitionTokens(tool), usedAt: now() })
+    entries.set(tool.name, { tokens: definitionTokens(tool), usedAt: now() })
   }
 
   /** Drops unused tools, then as many others as necessary; never a tool of the search that needs the room. */
@@ -96,7 +84,6 @@ export function createLoadedTools(
 
   function drop(name: string): void {
     entries.delete(name)
-    changes.remove(name)
     gone.delete(name)
     gone.add(name)
     dropOldest(gone, MAX_REMEMBERED)
@@ -119,57 +106,11 @@ export function createLoadedTools(
       if (isBack) makeRoom(new Set([tool.name]))
       return isBack
     },
-    hasShelved: changes.hasShelved,
-    shelve: changes.shelve,
-    takeChanges: changes.take,
-    restore({ tools, hasShelved }, find) {
-      if (hasShelved) changes.shelve()
-      const before = new Map(entries)
-      entries.clear()
-      for (const name of changes.appliedTo(tools)) {
-        const known = before.get(name)
-        const tokens = known?.tokens || definitionTokens(find(name) ?? { json: '' })
-        entries.set(name, { tokens, usedAt: known?.usedAt ?? now() })
-        gone.delete(name)
-      }
-    },
-  }
-}
-
-/** Tracks which tools were added to and removed from a list since the changes were taken. */
-function createListChanges() {
-  const [added, removed] = [new Set<string>(), new Set<string>()]
-  let isShelved = false
-
-  function apply(tools: readonly string[], more: Iterable<string>, less: ReadonlySet<string>): string[] {
-    return [...new Set([...tools.filter((name) => !less.has(name)), ...more])]
-  }
-
-  return {
-    add(name: string): void {
-      added.add(name)
-      removed.delete(name)
-    },
-    remove(name: string): void {
-      added.delete(name)
-      removed.add(name)
-    },
-    appliedTo: (tools: readonly string[]) => apply(tools, added, removed),
     hasShelved: () => isShelved,
-    shelve(): boolean {
+    shelve() {
       const isFirst = !isShelved
       isShelved = true
       return isFirst
-    },
-    take(): LoadedToolsDelta {
-      const [more, less, hasShelved] = [[...added], new Set(removed), isShelved]
-      added.clear()
-      removed.clear()
-      return (list) => ({
-        ...list,
-        tools: apply(list.tools, more, less),
-        hasShelved: list.hasShelved || hasShelved,
-      })
     },
   }
 }

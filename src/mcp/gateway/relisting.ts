@@ -19,29 +19,25 @@ const MAX_WAIT_MS = 5000
 const MIN_DIGESTION_MS = 50
 const MAX_DIGESTION_MS = 1000
 
-/**
- * Creates the notifications of one client.
- *
- * @param send - Notifies the client; `isOwn` if its own search or call changed the list.
- */
-export function createRelisting(list: () => string, send: (isOwn: boolean) => Promise<void>): Relisting {
+/** Creates the notifications of one client, which `send` sends. */
+export function createRelisting(list: () => string, send: () => Promise<void>): Relisting {
   const waiting = new Set<() => void>()
   let isHeard = true
   let announcedAt = 0
   /** The list version that the client has, or was notified of. */
   let known = ''
 
-  async function notify(isOwn: boolean): Promise<void> {
+  async function notify(): Promise<void> {
     const current = list()
     if (current === known) return
     known = current
-    await send(isOwn)
+    await send()
   }
 
   return {
-    notify: () => notify(false),
+    notify,
     async announce() {
-      if (!isHeard) return notify(true)
+      if (!isHeard) return notify()
       // A client may request the list before the notification counts as sent.
       const heard = new Promise<void>((resolve) => {
         const giveUp = setTimeout(() => {
@@ -56,7 +52,7 @@ export function createRelisting(list: () => string, send: (isOwn: boolean) => Pr
         waiting.add(go)
         announcedAt = performance.now()
       })
-      await notify(true)
+      await notify()
       await heard
     },
     listed() {

@@ -11,7 +11,6 @@ import { traceIdOf } from '../../node/index.ts'
 import type { ClientWork } from '../../users/index.ts'
 import type { PageTools, ResourcesAndPrompts } from '../lists/index.ts'
 import { assertSendable } from '../lists/index.ts'
-import type { SharedSession } from '../replicas/index.ts'
 import type { CallOptions, McpHost, Progress } from '../types.ts'
 import { canAnswer, capabilitiesOf, showsPages } from './capabilities.ts'
 import type { ClientSession } from './client-session.ts'
@@ -37,10 +36,6 @@ export type RequestOptions = {
   readonly pageTools: PageTools
   readonly relisting: Relisting
   readonly ready: (() => Promise<unknown>) | undefined
-  /** The session, if other replicas serve it too. */
-  readonly shared?: SharedSession | undefined
-  /** Adopts what other replicas loaded for this client. */
-  readonly refresh?: (() => Promise<void>) | undefined
 }
 
 /** Registers a handler for every request that the gateway answers. */
@@ -128,14 +123,12 @@ function createRequestContext({
 }
 
 function answerToolRequests(
-  { server, host, clientSession, relisting, ready, shared, refresh }: RequestOptions,
+  { server, host, clientSession, relisting, ready }: RequestOptions,
   { handle, begin, fresh, inExchange }: RequestContext,
 ): void {
   handle('tools/list', async (_, { mcpReq }) => {
     begin(mcpReq)
-    if (clientSession.mode() === 'list') await refresh?.()
     relisting.listed()
-    shared?.listed()
     void host.refreshStaleLists({ timeoutMs: MAX_REFRESH_MS })
     const withPageTools = showsPages(capabilitiesOf(server, mcpReq.envelope))
     return { tools: clientSession.tools({ withPageTools }) as never[], ...fresh() }
@@ -155,7 +148,7 @@ function answerToolRequests(
 }
 
 function answerResourceRequests(
-  { resourcesAndPrompts, pageTools, shared }: RequestOptions,
+  { resourcesAndPrompts, pageTools }: RequestOptions,
   { handle, begin, fresh, inExchange }: RequestContext,
 ): void {
   handle('resources/list', async (_, { mcpReq }) => {
@@ -170,13 +163,7 @@ function answerResourceRequests(
     inExchange(mcpReq, async (questionHandler, signal, onProgress) => {
       const options = { questionHandler, signal, onProgress, ...metaOf(mcpReq, http) }
       const read = await resourcesAndPrompts.readResource(params.uri, options).catch(ownError)
-      if (read.isPage && questionHandler.client) {
-        pageTools.read(questionHandler.client, read.server)
-        await shared?.change(({ pages, ...state }) => ({
-          ...state,
-          pages: [...new Set([...pages, read.server])],
-        }))
-      }
+      if (read.isPage && questionHandler.client) pageTools.read(questionHandler.client, read.server)
       return read.result
     }),
   )

@@ -31,9 +31,6 @@ export type ShelvedResults = {
   read(client: ResultClient, input: unknown, work: ClientWork): Promise<CallOutput>
   /** Drops the results of a disconnected client, unless it can return under the same name. */
   leave(client: object): void
-  /** Gives a client an owner that outlives its connection; `drop` deletes the results. */
-  adopt(client: object, owner: string): void
-  drop(owner: string): void
 }
 
 /** The client that results belong to. */
@@ -69,8 +66,6 @@ export function createShelvedResults(
 ): ShelvedResults {
   const results = resultSettings(options)
   const owners = new WeakMap<object, string>()
-  const adopted = new WeakSet<object>()
-  const drop = (owner: string) => void results.store.drop(owner).catch(() => {})
 
   function ownerOf({ client, clientName, uid }: ResultClient): string {
     if (uid !== undefined) return JSON.stringify({ user: uid })
@@ -109,13 +104,8 @@ export function createShelvedResults(
     },
     leave(client) {
       const owner = owners.get(client)
-      if (owner !== undefined && fixedOwner === undefined && !adopted.has(client)) drop(owner)
+      if (owner !== undefined && fixedOwner === undefined) void results.store.drop(owner).catch(() => {})
     },
-    adopt(client, owner) {
-      owners.set(client, owner)
-      adopted.add(client)
-    },
-    drop,
   }
 }
 

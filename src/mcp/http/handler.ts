@@ -138,41 +138,26 @@ function createAnswer({ sessions, stateless }: RequestHandlerOptions) {
     if (id !== null) {
       const session = await sessions.find(id, client)
       if (typeof session === 'string') return withoutSession(session)
-      if (request.method === 'DELETE' && !(await sessions.finish(session)))
-        return withoutSession('unavailable')
       return answerIn(session, request, parsedBody)
     }
     if (!isInitialize(parsedBody))
       return refusal(METHODS.has(request.method) ? 400 : 405, 'there is no session yet; initialize first')
-    const session = await sessions.begin(client, parsedBody)
+    const session = await sessions.begin(client)
     if (typeof session === 'string') return withoutSession(session)
     const response = await answerIn(session, request, parsedBody)
     // Cleans up after a first request that opened no session.
-    if (session.transport.sessionId === undefined) {
-      await sessions.finish(session)
-      await sessions.end(session)
-    }
+    if (session.transport.sessionId === undefined) await sessions.end(session)
     return response
   }
 
   async function answerIn(session: Session, request: Request, parsedBody: unknown): Promise<Response> {
     session.open++
     session.requests++
-    let streams = 0
     const done = () => {
       session.open--
-      session.streams -= streams
       session.seenAt = Date.now()
     }
-    return untilOver(done, async () => {
-      const response = await session.transport.handleRequest(request, { parsedBody })
-      if (request.method === 'GET' && response.ok) {
-        streams = 1
-        session.streams++
-        session.link?.streamOpened()
-      }
-      return response
-    })
+    return untilOver(done, () => session.transport.handleRequest(request, { parsedBody }))
   }
 }
 
@@ -200,16 +185,9 @@ async function overLimit(
   }
 }
 
-/** Seconds after which a client may try again while the store is unreachable. */
-const STORE_RETRY = 2
-
 function withoutSession(reason: NoSession): Response {
   if (reason === 'ended') return refusal(404, 'the session has ended; initialize again')
-  if (reason === 'full') return refusal(503, 'too many sessions; try again later')
-  if (reason === 'large') return refusal(413, 'the initialize request is too large; send fewer capabilities')
-  return refusal(503, 'the store that keeps sessions does not answer; try again in a moment', {
-    retryAfter: STORE_RETRY,
-  })
+  return refusal(503, 'too many sessions; try again later')
 }
 
 /** The metadata is public, also for pages of other origins. */

@@ -126,7 +126,7 @@ export async function serveMcpGatewayOnHttp(
   const access = createAccessWatch(users, sessions)
   const networkOf = createClientNetwork(options.proxies ?? [])
   const tls = options.tls && openTlsFiles(options.tls, { notify })
-  await Promise.all([gateway.host.readCache(), gateway.peers?.start()])
+  await gateway.host.readCache()
   gateway.host.start(EVERY_CAPABILITY)
   const { readinessChecks = [], serverWaitMs = SERVER_WAIT_MS } = options
   const readiness = createReadiness({
@@ -183,7 +183,7 @@ export async function serveMcpGatewayOnHttp(
     async drain(timeoutMs, delayMs = 0) {
       readiness.drain()
       if (delayMs > 0) await sleep(delayMs, undefined, { signal: closing.signal }).catch(() => {})
-      await Promise.all([traffic.drain(timeoutMs), gateway.peers?.calls.drain(timeoutMs)])
+      await Promise.all([traffic.drain(timeoutMs), gateway.drain(timeoutMs)])
       await closeGently(server, traffic.running() > 0 ? 0 : LAST_REFUSALS_MS)
       await closeAll()
     },
