@@ -1,4 +1,4 @@
-// `npm run bench [cost|tokens|zoo|compact|speed|start|quality|learning|languages|public|mcp|mcp-stall|scripts|messages|messages-apis|
+// `npm run bench [cost|tokens|zoo|compact|speed|start|quality|languages|public|mcp|mcp-stall|scripts|messages|messages-apis|
 // messages-load|messages-soak|events|capacity|store] [file,
 // folder, parts or minutes]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
@@ -12,7 +12,6 @@ const benches = [
   'zoo',
   'compact',
   'quality',
-  'learning',
   'public',
   'languages',
   'mcp',

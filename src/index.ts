@@ -51,13 +51,7 @@ export {
 } from './node/capabilities/index.ts'
 export { createDiskResults, createMemoryResults } from './node/results/index.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
-export {
-  createLearnedSearch,
-  type LearnedCredit,
-  type LearnedSearch,
-  type LearnedSearchOptions,
-  type SavedSearchUse,
-} from './search/index.ts'
+export {} from './search/index.ts'
 export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */

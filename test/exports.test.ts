@@ -14,7 +14,6 @@ test('toolshelf', () => {
       "capabilitiesFromUrl",
       "codingAgentPolicy",
       "createDiskResults",
-      "createLearnedSearch",
       "createMemoryResults",
       "createShelf",
       "defaultCapabilities",

@@ -184,7 +184,6 @@ async function execute(
       signal,
       ...(span ? { meta: { traceparent: span.traceparent } } : {}),
     })
-    if (!result.is_error) shelf.recordUse(call)
     return shelve(result)
   }
   if (!tool) return shelf.result(call, `"${name}" cannot be run here. Use another tool.`, { isError: true })

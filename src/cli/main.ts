@@ -110,11 +110,6 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       does: 'measure rankers on queries with known answers',
       load: async () => (await import('./eval.ts')).evalCommand,
     },
-    {
-      name: 'learned',
-      does: 'show or forget what search learned from your calls',
-      load: async () => (await import('./learned.ts')).learnedCommand,
-    },
   ],
   Safety: [
     {

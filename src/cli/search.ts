@@ -14,8 +14,8 @@ import {
   type Why,
   whenIndexed,
 } from '../rankers/index.ts'
-import { type LearnedCredit, type LearnedSearch, poolTools, type Translation } from '../search/index.ts'
-import { counted, printable, table } from '../terminal/index.ts'
+import { poolTools, type Translation } from '../search/index.ts'
+import { printable, table } from '../terminal/index.ts'
 import {
   type Command,
   configOption,
@@ -37,7 +37,6 @@ import {
   readTools,
   withEncoderProgress,
 } from './tools/index.ts'
-import { learnedFile, openLearnedSearch } from './user-files/index.ts'
 
 export const searchCommand: Command = {
   name: 'search',
@@ -69,10 +68,9 @@ export const searchCommand: Command = {
   async run(input, terminal) {
     const { query, catalog, config, timeout, known, name, limit } = readWords(input)
     const ranker = readRanker(name)
-    const { tools, learned } = await readEntries({ catalog, config, timeout }, terminal)
+    const tools = await readEntries({ catalog, config, timeout }, terminal)
     const related = await findRelated(query, tools, { known, hasSkills: catalog === undefined }, terminal)
-    const search = (rank: Rank) =>
-      findWith(learned ? learned.rank(rank) : rank, tools, query, limit, terminal)
+    const search = (rank: Rank) => findWith(rank, tools, query, limit, terminal)
     const found =
       name === 'model'
         ? // The encoder reads the best tools of `hybrid` only, not all of them.
@@ -83,10 +81,7 @@ export const searchCommand: Command = {
           )
         : await search(whenIndexed(ranker))
     const hits = found.hits.map(({ tool }) => tool)
-    const credits = learned?.credits(tools, query) ?? []
-    const explanation = input.isSet('explain')
-      ? withCredits(await explainHits(tools, query, hits, name), credits)
-      : undefined
+    const explanation = input.isSet('explain') ? await explainHits(tools, query, hits, name) : undefined
     if (input.isSet('json')) terminal.print(toJson({ ...asJson(found, explanation), related }))
     else {
       printTable(found, explanation, { count: tools.length, hasEncoder: name === 'model' }, terminal)
@@ -104,16 +99,12 @@ export const searchCommand: Command = {
   },
 }
 
-/** Reads the tools. Learned searches apply only to the user's own servers. */
 async function readEntries(
   { catalog, config, timeout }: Pick<ReturnType<typeof readWords>, 'catalog' | 'config' | 'timeout'>,
   terminal: Terminal,
-): Promise<{ readonly tools: PoolTool[]; readonly learned: LearnedSearch | undefined }> {
-  if (catalog !== undefined)
-    return { tools: poolTools(await readTools(catalog, terminal)), learned: undefined }
-  const { tools, settings } = await listServerTools(config, timeout, terminal)
-  const learned = settings.learn ? openLearnedSearch(learnedFile(), terminal.report) : undefined
-  return { tools: poolTools(tools), learned }
+): Promise<PoolTool[]> {
+  if (catalog !== undefined) return poolTools(await readTools(catalog, terminal))
+  return poolTools(await listServerTools(config, timeout, terminal))
 }
 
 /** The user's skills and the tools of `--known` that rank among the best. */
@@ -153,12 +144,6 @@ function readWords(input: Input) {
   }
 }
 
-/** Why a hit was found, and how many earlier searches like this one led to a call of it, if that moved it to the front. */
-type Explained = Why & { readonly learnedFrom?: number }
-type Explanation = Pick<SearchExplanation, 'translation'> & {
-  readonly whys: ReadonlyMap<PoolTool, Explained>
-}
-
 async function findWith(
   rank: Rank,
   tools: readonly PoolTool[],
@@ -174,19 +159,7 @@ async function findWith(
   return found
 }
 
-function withCredits(
-  { translation, whys }: SearchExplanation,
-  credits: readonly LearnedCredit[],
-): Explanation {
-  const uses = new Map(credits.map(({ tool, uses }) => [tool, uses]))
-  const explained = [...whys].map(([tool, why]): [PoolTool, Explained] => {
-    const learnedFrom = uses.get(tool)
-    return [tool, learnedFrom === undefined ? why : { ...why, learnedFrom }]
-  })
-  return { translation, whys: new Map(explained) }
-}
-
-function asJson({ hits, matched }: FoundTools, explanation: Explanation | undefined): object {
+function asJson({ hits, matched }: FoundTools, explanation: SearchExplanation | undefined): object {
   const shown = hits.map(({ tool, score }) => ({
     name: tool.name,
     ...(tool.server === undefined ? {} : { server: tool.server }),
@@ -199,7 +172,7 @@ function asJson({ hits, matched }: FoundTools, explanation: Explanation | undefi
 
 function printTable(
   { hits, matched }: FoundTools,
-  explanation: Explanation | undefined,
+  explanation: SearchExplanation | undefined,
   { count, hasEncoder }: { readonly count: number; readonly hasEncoder: boolean },
   terminal: Terminal,
 ) {
@@ -223,7 +196,7 @@ function printTable(
 }
 
 /** Says why the parts below do not add up to the score, where they do not. */
-function scoreNotes({ translation }: Explanation, hasEncoder: boolean): string[] {
+function scoreNotes({ translation }: SearchExplanation, hasEncoder: boolean): string[] {
   return [
     ...(translation
       ? [
@@ -243,7 +216,7 @@ function translationLine({ language, words }: Translation): string {
 }
 
 /** A line for each part of the score, and one for the words that were found. */
-function explained(tool: PoolTool, why: Explained | undefined): string[] {
+function explained(tool: PoolTool, why: Why | undefined): string[] {
   const amounts = (why?.parts ?? []).map(
     ({ name, amount }) => `  ${scorePartLabel(name).padEnd(22)}${amount.toFixed(2).padStart(5)}`,
   )
@@ -254,10 +227,8 @@ function explained(tool: PoolTool, why: Explained | undefined): string[] {
     }),
   )
   const found = [...words].map(([word, fields]) => `${word} in ${fields}`)
-  const uses = why?.learnedFrom ?? 0
-  const first = uses > 0 ? [`  first, because it was called after ${counted(uses, 'such search')}`] : []
   const matched = found.length > 0 ? `  words: ${found.join('; ')}` : '  words: none, by meaning alone'
-  return [...first, ...amounts, foldedLine(matched)]
+  return [...amounts, foldedLine(matched)]
 }
 
 /** The tool's word that has this stem. */

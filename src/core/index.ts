@@ -22,7 +22,6 @@ export {
   runBatch,
   type SearchOptions,
   type SearchOutcome,
-  type SearchUse,
   searchTools,
   type UnsearchedServer,
 } from './calls/index.ts'

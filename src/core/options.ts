@@ -10,7 +10,7 @@ import {
   quote,
   SEARCH_TOOL,
 } from '../lib/index.ts'
-import type { FindRelated, Rank, SearchUse } from './calls/index.ts'
+import type { FindRelated, Rank } from './calls/index.ts'
 import { classicRank } from './calls/index.ts'
 import { ShelfError } from './errors.ts'
 import { type Capabilities, defaultCapabilities, mergeCapabilities } from './gate/index.ts'
@@ -128,8 +128,6 @@ export type Settings = Services & {
   readonly allowLoad: ((tool: Tool, query: string) => boolean | Promise<boolean>) | undefined
   /** Finds what fits a search beside tools, such as skills: the answer names it with what to do. Default: none. */
   readonly related: FindRelated | undefined
-  /** Receives each search that led to a call, to rank by it later; `createLearnedSearch` makes one. Default: none. */
-  readonly learn: ((use: SearchUse) => void) | undefined
   /** Keeps long results out of the context: the model gets a preview and reads on with ReadResult. Default: off. */
   readonly results: ResultSettings | undefined
 }
@@ -181,7 +179,6 @@ const defaults: Settings = {
   isHidden: undefined,
   allowLoad: undefined,
   related: undefined,
-  learn: undefined,
   results: undefined,
 }
 
@@ -247,7 +244,7 @@ const ofType: Partial<Record<keyof Settings, string>> = {
 
 const functions: readonly (keyof Settings)[] = [
   ...(['validate', 'timer', 'pause', 'notify', 'trace', 'countTokens', 'rank'] as const),
-  ...(['isHidden', 'allowLoad', 'related', 'learn'] as const),
+  ...(['isHidden', 'allowLoad', 'related'] as const),
 ]
 
 function check(name: keyof Settings, value: unknown): void {

@@ -8,8 +8,6 @@ import {
   answerSearch,
   type Content,
   checkCall,
-  noteSearch,
-  noteUse,
   type ResolvedCall,
   type RunOptions,
   resolveCall,
@@ -118,11 +116,6 @@ export type Shelf = {
    * server.
    */
   resolve(call: ToolUse): ResolvedCall
-  /**
-   * Reports a call that succeeded, for hosts that run calls themselves; `run` does it on its own. The option `learn`
-   * receives the searches that led to it.
-   */
-  recordUse(call: ToolUse): void
   /**
    * Turns a tool's output (text, content blocks or an MCP server's answer) into its tool_result, without anything that
    * would load a tool (L1).
@@ -269,13 +262,7 @@ function shelfOn(shared: SharedShelf, conversation: Conversation): Shelf {
     },
     answer: async (call) =>
       (await answerRead(shared.host, conversation, call)) ?? answerSearch(shared, conversation, call),
-    async search(input, options) {
-      const outcome = await searchTools(shared, input, { trace: conversation.trace, ...options })
-      noteSearch(conversation, outcome)
-      return outcome
-    },
-    recordUse: (call) =>
-      noteUse(shared.host, conversation, shared.host.pool.byName.get(shelf.resolve(call).name)),
+    search: (input, options) => searchTools(shared, input, { trace: conversation.trace, ...options }),
     check(call, messages) {
       const { facts } = messages ? read(messages) : (memory.history ?? read([]))
       return checkCall(shared.host, conversation, call, facts.loaded)

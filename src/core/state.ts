@@ -94,17 +94,6 @@ export type Memory = {
   pool: string | undefined
   /** Servers that were still connecting at the last search (S8). */
   missed: readonly string[]
-  /** The latest searches, to learn from the calls that follow. */
-  searches: readonly RecentSearch[]
-}
-
-/** A search of a conversation, and which of the tools it found were called. */
-export type RecentSearch = {
-  readonly query: string
-  readonly found: ReadonlySet<string>
-  readonly called: Set<string>
-  /** Its query was counted for a tool of the next search. */
-  isCounted: boolean
 }
 
 /** Starts a conversation of the function form, or continues one from its saved state. */
@@ -121,7 +110,6 @@ export function newConversation(
     sent: undefined,
     pool: undefined,
     missed: [],
-    searches: [],
   }
   const { state = emptyState, isSubAgent = false, trace } = options
   return { state, memory, isSubAgent, trace: trace && swallowErrors(trace) }

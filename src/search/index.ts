@@ -32,13 +32,6 @@ export {
   type TranslatedWord,
   type Translation,
 } from './languages/index.ts'
-export {
-  createLearnedSearch,
-  type LearnedCredit,
-  type LearnedSearch,
-  type LearnedSearchOptions,
-  type SavedSearchUse,
-} from './learned.ts'
 export type { LexicalExplanation, WordMatch } from './lexical/index.ts'
 export { createLexicalIndex, LEXICAL, type LexicalIndex, PLAIN_BM25 } from './lexical/index.ts'
 export { bm25, createLexicalRank, lexical } from './lexical-rankers.ts'

@@ -260,7 +260,7 @@ describe('the binary', () => {
 describe('arguments that nobody expects', () => {
   const takeArguments = [
     ...['run', 'inspect', 'add', 'remove', 'login', 'logout', 'trust', 'permissions'],
-    ...['pins', 'learned', 'search', 'config', 'completion', 'keys', 'users', 'credentials'],
+    ...['pins', 'search', 'config', 'completion', 'keys', 'users', 'credentials'],
   ]
 
   it('are refused by every command that takes options only, which says what to do instead', async () => {
@@ -279,7 +279,6 @@ describe('arguments that nobody expects', () => {
   it.each([
     [['remove', 'one', 'two']],
     [['trust', 'list', 'more']],
-    [['learned', 'forget', 'more']],
     [['pins', 'forget', 'one', 'two', 'three']],
     [['completion', 'bash', 'more']],
     [['config', 'chek', 'more']],

@@ -76,7 +76,6 @@ test('names, versions and mistakes', () =>
     'list -h',
     'remove',
     'remove a b',
-    'learned extra',
   ]))
 
 test('help and version have several spellings', async () => {
@@ -375,7 +374,7 @@ test('credentials of users', () =>
     ],
   ))
 
-test('rules, trust, pins and what was learned', () => {
+test('rules, trust and pins', () => {
   const place = newPlace()
   mkdirSync(join(place.folder, 'sub'))
   place.file('.mcp.json', { mcpServers: { theirs: { command: 'run', args: ['--it'] } } })
@@ -417,10 +416,6 @@ test('rules, trust, pins and what was learned', () => {
     'pins forget zzz',
     'pins mint',
     'pins --folder sub',
-    'learned',
-    'learned --json',
-    'learned forget',
-    'learned mint',
     'sessions',
     'sessions --json',
     'sessions --directory none',

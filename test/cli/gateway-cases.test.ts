@@ -106,8 +106,8 @@ test('a gateway without clients shows itself to its operator, and ends at a sign
   expect([hidden.page, await hidden.end()]).toEqual([undefined, 0])
 })
 
-test('without options there are no scripts, kept results, events and learned searches', async () => {
-  const place = placeWith({ resultBudget: 0, learn: false })
+test('without options there are no scripts, kept results and events', async () => {
+  const place = placeWith({ resultBudget: 0 })
   const desk = await startMcpHere(place, words)
   await untilListed(desk)
   const { shown } = await shownTo(desk)
@@ -164,7 +164,6 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
     client: { name: 'opencode' },
   })
   expect(JSON.stringify(events)).not.toContain(SECRET)
-  expect(existsSync(join(place.folder, 'data/toolshelf/learned.jsonl'))).toBe(true)
   expect(existsSync(join(place.folder, 'home/.local/state/toolshelf/pins'))).toBe(true)
   const again = await start()
   expect(textOf(await again.call('ReadResult', { handle, page: 1 }))).toContain('a line of a poem')

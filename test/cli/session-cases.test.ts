@@ -198,7 +198,7 @@ const wordy = () =>
     'tools/call': () => text('word '.repeat(3000)),
   }))
 
-test('a search names tools that are not installed and learns; a long result is kept for later', async () => {
+test('a search names tools that are not installed; a long result is kept for later', async () => {
   const url = wordy()
   const talk = async (gateway: object, knownTools: readonly string[] = []) => {
     const place = newPlace()
@@ -215,17 +215,16 @@ test('a search names tools that are not installed and learns; a long result is k
     const [searched = '', read = ''] = results.map(({ content }) => JSON.stringify(content))
     await session.close()
     leave()
-    const isLearned = existsSync(join(place.folder, 'data/toolshelf/learned.jsonl'))
-    return { isNamed: searched.includes('recite_poem'), isCut: read.length < 10_000, isLearned }
+    return { isNamed: searched.includes('recite_poem'), isCut: read.length < 10_000 }
   }
   expect([
     await talk({ resultBudget: 1000 }, ['known.jsonl']),
-    await talk({ learn: false }),
-    await talk({ resultBudget: 0, learn: true }),
+    await talk({}),
+    await talk({ resultBudget: 0 }),
   ]).toEqual([
-    { isNamed: true, isCut: true, isLearned: true },
-    { isNamed: false, isCut: false, isLearned: false },
-    { isNamed: false, isCut: false, isLearned: true },
+    { isNamed: true, isCut: true },
+    { isNamed: false, isCut: false },
+    { isNamed: false, isCut: false },
   ])
 })
 

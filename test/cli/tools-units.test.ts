@@ -315,15 +315,15 @@ test('the tools of a configuration are listed, and servers that cannot be are re
   })
   const list = (files: readonly string[] | undefined, timeout?: number) =>
     atHome(home, async (terminal) => {
-      const { tools, settings } = await listServerTools(files, timeout, terminal)
-      return [tools.map(({ name, server }) => `${server} ${name}`).join(), settings.learn]
+      const tools = await listServerTools(files, timeout, terminal)
+      return tools.map(({ name, server }) => `${server} ${name}`).join()
     })
   const good = { good: entry(['open']) }
   const off = { off: entry(['x'], { disabled: true }) }
   const mixed = { ...good, ...off, bad: entry(undefined), wrong: { command: 5 } }
   const late = { url: serveHere(() => ({ initialize: () => new Promise(() => {}) })) }
   mkdirSync(join(home, '.config/toolshelf'), { recursive: true })
-  config('.config/toolshelf/toolshelf.json', { mcpServers: good, gateway: { learn: false } })
+  config('.config/toolshelf/toolshelf.json', { mcpServers: good })
   expect([
     await list(undefined),
     await list([config('mixed.json', { mcpServers: mixed })]),
@@ -333,17 +333,11 @@ test('the tools of a configuration are listed, and servers that cannot be are re
   ]).toMatchInlineSnapshot(`
     [
       [
-        [
-          "good open",
-          false,
-        ],
+        "good open",
         [],
       ],
       [
-        [
-          "good open",
-          true,
-        ],
+        "good open",
         [
           "/mixed.json, server "wrong": "command" must be a text; the server is left out.",
           "Not searched: bad: HOST: not today",

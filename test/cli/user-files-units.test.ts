@@ -1,26 +1,12 @@
-// Names of sessions, rules on disk and learned searches: each form of a name and each bound.
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+// Names of sessions and rules on disk: each form of a name and each bound.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   dataFolder,
   findSession,
-  forgetLearnedSearches,
-  learnedFile,
-  learnedUses,
   newSessionFile,
-  openLearnedSearch,
   openUserRules,
   resumeOptions,
   rulesIn,
@@ -194,61 +180,4 @@ test('rules are kept for everywhere or for a folder', async () => {
     [1000, []],
     [1000, ['"ask" has 1001 rules, more than 1000']],
   ])
-})
-
-test('what was learned is kept line by line, within limits', async () => {
-  const file = join(folder, 'deep', 'learned.jsonl')
-  const use = { words: ['send'], server: 's', tool: 't', definition: 'd', weight: 1 }
-  const told: string[] = []
-  const open = () => openLearnedSearch(file, (message) => void told.push(without(message)))
-  expect([open().uses(), learnedUses(file), forgetLearnedSearches(file)]).toEqual([[], [], 0])
-  mkdirSync(join(folder, 'deep'))
-  const lines = [
-    ...[use, { ...use, words: Array(13).fill('w') }, { ...use, server: 5 }, { ...use, weight: 0.5 }],
-    ...[
-      { ...use, words: [] },
-      { ...use, words: [''] },
-      { ...use, tool: '' },
-      { ...use, definition: '' },
-      { ...use, weight: 0 },
-      { ...use, weight: 1.1 },
-    ],
-    ...[
-      { ...use, weight: '1' },
-      { ...use, tool: 'x'.repeat(1001) },
-      { ...use, tool: 'x'.repeat(1000) },
-      5,
-      '{',
-    ],
-  ]
-  const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
-  writeFileSync(file, `${text}\n`)
-  expect(
-    learnedUses(file).map(({ words, server, tool, weight }) => [words.length, server, tool.length, weight]),
-  ).toEqual([
-    ...[
-      [1, 's', 1, 1],
-      [12, 's', 1, 1],
-      [1, '', 1, 1],
-      [1, 's', 1, 0.5],
-      [1, 's', 1000, 1],
-    ],
-  ])
-  writeFileSync(file, `${JSON.stringify(use)}\n${'\n'.repeat(500_000)}`)
-  open()
-  expect(statSync(file).size).toBeLessThan(200)
-  expect(forgetLearnedSearches(file)).toBe(1)
-  writeFileSync(file, '')
-  truncateSync(file, 20_000_001)
-  open()
-  expect(told).toEqual([
-    'cannot save learned searches: /deep/learned.jsonl has 20000001 bytes, more than 20000000; delete it to start over',
-  ])
-  expect(await outcomeOf(() => learnedUses(file))).toContain('CommandError')
-  expect([forgetLearnedSearches(file), existsSync(file)]).toEqual([undefined, false])
-  mkdirSync(file)
-  expect(without(await outcomeOf(() => learnedUses(file)))).toContain(
-    'CommandError: cannot read /deep/learned.jsonl: ',
-  )
-  expect(without(learnedFile())).toBe('/data/toolshelf/learned.jsonl')
 })

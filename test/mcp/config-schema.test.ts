@@ -59,7 +59,7 @@ describe('docs/toolshelf.schema.json', () => {
         },
         b: { command: 'x', tools: { t: { alwaysLoad: true, hint: 'x' } }, connectTimeout: 1, callTimeout: 1 },
       },
-      gateway: { mode: 'list', onChange: 'hold', instructions: 0, concurrency: 1, learn: false },
+      gateway: { mode: 'list', onChange: 'hold', instructions: 0, concurrency: 1 },
     },
   ])('takes %j', (value) => {
     expect(validateInput(schema, value)).toEqual([])

@@ -1,6 +1,5 @@
 // Searches through the gateway: honest about what they do not show, and patient with servers that are still connecting.
 import { describe, expect, it } from 'vitest'
-import { createLearnedSearch, rankers } from '../../src/index.ts'
 import type { ServerConfig } from '../../src/mcp/index.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { openDesk, openGateway, textOf, untilFound } from './support/gateway.ts'
@@ -190,21 +189,5 @@ describe('waiting for servers', () => {
     const calling = call('late__fly')
     server.write([tool('fly')])
     expect(textOf(await calling)).toBe('called fly with {}')
-  })
-})
-
-describe('searches that led to calls', () => {
-  it('teach the next search of the same client, and never by calls of another (S7)', async () => {
-    const learned = createLearnedSearch()
-    const on = { rank: learned.rank(rankers.lexical), learn: learned.learn }
-    const { connect, host } = openGateway([neighbour()], { on })
-    const [first, second] = [await connect(), await connect()]
-    await first.names()
-    await host.settled()
-    await first.search('adds two numbers')
-    await second.run('neighbour__add', { a: 1, b: 2 })
-    expect(learned.uses()).toEqual([])
-    await first.run('neighbour__add', { a: 1, b: 2 })
-    expect(learned.uses()).toMatchObject([{ server: 'neighbour', tool: 'add', weight: 1 }])
   })
 })

@@ -20,7 +20,6 @@ import { defaultPinsFolder, openPins, type Pins, watchPins } from '../../mcp/pin
 import { startTimer, turns } from '../../node/index.ts'
 import { createDiskResults } from '../../node/results/index.ts'
 import type { RankerName } from '../../rankers/index.ts'
-import type { LearnedSearch } from '../../search/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import type { UsageMeter } from '../../users/index.ts'
 import type { AuditSettings } from '../events/index.ts'
@@ -60,7 +59,7 @@ export type HostOptions = {
   readonly usage?: UsageMeter | undefined
   /** Clients act for users, who may have credentials of their own. */
   readonly hasUsers?: boolean
-  /** All clients act for one person, so that searches may learn from calls. */
+  /** All clients act for one person. */
   readonly isOnePerson: boolean
   /** Files of tools that are not installed, which searches name. */
   readonly knownTools: readonly string[]
@@ -83,8 +82,7 @@ export function openHost(config: LoadedConfig, hostOptions: HostOptions): Opened
   const parts = personalParts(hostOptions)
   const { servers } = parts.split(configured)
   const related = relatedIn(knownTools, configured, notify)
-  const isLearning = settings.learn && isOnePerson
-  const shelfParts = { ranker, isLearning, related, notify, trace: audit?.stream.trace }
+  const shelfParts = { ranker, related, notify, trace: audit?.stream.trace }
   const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, notify)
   let questionHandler: QuestionHandler | undefined
@@ -264,7 +262,6 @@ const validating = () => import('../../validate/validate.ts')
 
 type ShelfParts = {
   readonly ranker: RankerName
-  readonly isLearning: boolean
   readonly related: FindRelated | undefined
   readonly notify: (message: string) => void
   readonly trace: TraceListener | undefined
@@ -290,8 +287,7 @@ function openReadyShelf(parts: ShelfParts): Shelf {
 }
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
-  const learned = isLearning ? openAtFirstUse(notify) : undefined
+function openShelf({ ranker, related, notify, trace }: ShelfParts) {
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createPureShelf({
     ...gatewayShelfOptions,
@@ -299,12 +295,7 @@ function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
     ...(trace ? { trace } : {}),
     timer: startTimer,
     pause: turns.pause,
-    rank: async (tools, query, limit) => {
-      const chosen = (await searching()).rankers[ranker]
-      const rank = learned ? (await learned()).rank(chosen) : chosen
-      return rank(tools, query, limit)
-    },
-    ...(learned ? { learn: async (use) => (await learned()).learn(use) } : {}),
+    rank: async (tools, query, limit) => (await searching()).rankers[ranker](tools, query, limit),
     related,
     validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
   })
@@ -317,14 +308,4 @@ function openShelf({ ranker, isLearning, related, notify, trace }: ShelfParts) {
     await (await searching()).rankers.hybrid(shelf.partition().deferred, 'tools', 1)
   }
   return { shelf, ready, warm }
-}
-
-function openAtFirstUse(notify: (message: string) => void): () => Promise<LearnedSearch> {
-  let opened: Promise<LearnedSearch> | undefined
-  return () => {
-    opened ??= import('../user-files/learned-file.ts').then(({ learnedFile, openLearnedSearch }) =>
-      openLearnedSearch(learnedFile(), notify),
-    )
-    return opened
-  }
 }

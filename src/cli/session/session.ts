@@ -20,14 +20,7 @@ import {
 } from '../../agent/skills/index.ts'
 import { createBatchTool, createBuiltInTools, createScriptTool } from '../../agent/tools/index.ts'
 import type { FindRelated } from '../../core/index.ts'
-import {
-  createDiskResults,
-  createShelf,
-  rankers,
-  type Shelf,
-  type State,
-  type TraceListener,
-} from '../../index.ts'
+import { createDiskResults, createShelf, type Shelf, type State, type TraceListener } from '../../index.ts'
 import { cleanText } from '../../lib/index.ts'
 import {
   type LoadedConfig,
@@ -48,9 +41,7 @@ import type { Project } from '../trust/index.ts'
 import {
   annotationTrust,
   findSession,
-  learnedFile,
   newSessionFile,
-  openLearnedSearch,
   resultsFolder,
   whereabouts,
 } from '../user-files/index.ts'
@@ -203,7 +194,6 @@ function openShelf(
     readonly related: FindRelated
   },
 ): Shelf {
-  const learned = settings.learn ? openLearnedSearch(learnedFile(), notify) : undefined
   const names = servers.map(({ name }) => name)
   const known = files.length > 0 ? openKnownTools({ files, servers: names, notify }) : undefined
   return createShelf({
@@ -213,7 +203,6 @@ function openShelf(
       ...(await related(query, tools)),
       ...((await known?.(query, tools)) ?? []),
     ],
-    ...(learned ? { rank: learned.rank(rankers.hybrid), learn: learned.learn } : {}),
     ...(settings.resultBudget > 0
       ? { results: { store: createDiskResults({ folder: resultsFolder() }), budget: settings.resultBudget } }
       : {}),

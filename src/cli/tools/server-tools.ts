@@ -1,13 +1,8 @@
 // Starts the servers of a configuration and lists their tools, for commands that only inspect them.
 import { createPureShelf, type Tool } from '../../core/index.ts'
-import {
-  type GatewaySettings,
-  type LoadedConfig,
-  readConfig,
-  thisMachine,
-  userConfigFiles,
-} from '../../mcp/config/index.ts'
+import { readConfig, thisMachine, userConfigFiles } from '../../mcp/config/index.ts'
 import { createMcpHost } from '../../mcp/host/index.ts'
+import type { ServerConfig } from '../../mcp/index.ts'
 import { printable } from '../../terminal/index.ts'
 import { CommandError, type Terminal } from '../command.ts'
 import { movedServersAdvice, reportWaiting, toStart, withStoredLogins } from '../servers/index.ts'
@@ -24,10 +19,10 @@ export async function listServerTools(
   named: readonly string[] | undefined,
   timeout: number | undefined,
   terminal: Terminal,
-): Promise<{ readonly tools: Tool[]; readonly settings: GatewaySettings }> {
+): Promise<Tool[]> {
   const notify = (message: string) => terminal.report(printable(message))
   const wait = timeout ?? MAX_WAIT_SECONDS * 1000
-  const { servers, settings } = await readServers(named, notify)
+  const servers = await readServers(named, notify)
   const host = createMcpHost({
     shelf: createPureShelf({}),
     servers: servers.map((server) => toStart(server, timeout)),
@@ -48,7 +43,7 @@ export async function listServerTools(
     const tools = toolsOf(statuses)
     if (tools.length === 0)
       throw new CommandError('no server lists any tools. Run "toolshelf doctor" to see their state.')
-    return { tools, settings }
+    return tools
   } finally {
     await host.close()
   }
@@ -57,14 +52,14 @@ export async function listServerTools(
 async function readServers(
   named: readonly string[] | undefined,
   notify: (message: string) => void,
-): Promise<Pick<LoadedConfig, 'servers' | 'settings'>> {
+): Promise<readonly ServerConfig[]> {
   const files = named ?? userConfigFiles(thisMachine())
-  const { servers, settings, problems } = await readConfig(files)
+  const { servers, problems } = await readConfig(files)
   const moved = named && servers.length === 0 ? await movedServersAdvice(problems, thisMachine()) : undefined
   if (moved !== undefined) throw new CommandError(moved)
   for (const { file, server, message } of problems)
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
-  if (servers.length > 0) return { servers, settings }
+  if (servers.length > 0) return servers
   throw new CommandError(
     `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import --apply" to take over the servers of your clients, or "toolshelf add" to add one.`,
   )

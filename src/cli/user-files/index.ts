@@ -1,5 +1,4 @@
-// Exports of cli/user-files for other folders: sessions, permission rules and learned searches in the user’s folder.
-export { forgetLearnedSearches, learnedFile, learnedUses, openLearnedSearch } from './learned-file.ts'
+// Exports of cli/user-files for other folders: sessions and permission rules in the user’s folder.
 export {
   annotationTrust,
   MAX_RULE_BYTES,

@@ -13,7 +13,6 @@ import type { PoolTool, ServerDetails, ToolPartition, ToolResult, ToolUse } from
 import { makeWire, selectIt, type Wire } from '../wire/index.ts'
 import { cleanQuery, isTooLong, MAX_QUERY_LENGTH, type QueryResult } from './query.ts'
 import { aboutRelated, findRelated, type RelatedItem } from './related.ts'
-import { noteSearch } from './uses.ts'
 import { findWhenReady, type LiveHost, partitionOf } from './wait.ts'
 
 const MAX_RESULTS = 50
@@ -46,7 +45,6 @@ export async function answerSearch(
   const { tools, remark, missed, isRefused, definitions } = outcome
   if (isRefused) return refuse(call, remark)
   memory.missed = missed
-  noteSearch(conversation, outcome)
   if (tools.length === 0) return textResult(call, remark)
   const { state } = conversation
   conversation.state = { ...state, kept: keepFound(state.kept, tools) }

@@ -25,7 +25,6 @@ export type CallSteps = {
   answer(call: ToolUse): Promise<ToolResult | undefined>
   check(call: ToolUse, messages?: readonly MessageLike[]): ToolResult | undefined
   resolve(call: ToolUse): ResolvedCall
-  recordUse(call: ToolUse): void
   shelve(call: ToolUse, result: ToolResult): Promise<ToolResult>
   readonly trace: TraceListener | undefined
 }
@@ -51,7 +50,6 @@ export async function runCall(
     subject = { id: call.id, name: resolved.name, server: resolved.server }
     trace?.({ type: 'call', ...subject, content: resolved.input })
     const result = toolResult(call, await execute(resolved))
-    if (!result.is_error) steps.recordUse(call)
     ended(result, result.is_error ? 'failed' : 'done')
     return await steps.shelve(call, result)
   } catch (error) {

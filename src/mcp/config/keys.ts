@@ -51,7 +51,6 @@ export const gatewayKeys = {
   onChange: oneOf('report', 'hold'),
   instructions: wholeNumber(0),
   concurrency: wholeNumber(1),
-  learn: flag,
   resultBudget: wholeNumber(0),
   batches: flag,
   scripts: flag,
@@ -71,8 +70,6 @@ export type GatewaySettings = {
   readonly instructions: number
   /** How many servers connect at the same time. */
   readonly concurrency: number
-  /** Whether searches learn from the calls that follow them. */
-  readonly learn: boolean
   /** Longest result, in characters, that is passed on whole; longer ones are stored. 0 passes all on whole. */
   readonly resultBudget: number
   /** Whether clients in `bridge` mode get CallTools, which makes several calls in one. */
@@ -87,7 +84,6 @@ export const gatewayDefaults: GatewaySettings = {
   onChange: 'report',
   instructions: 4096,
   concurrency: 4,
-  learn: true,
   resultBudget: 25_000,
   batches: false,
   scripts: false,

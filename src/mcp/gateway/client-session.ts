@@ -279,7 +279,6 @@ class GatewayClientSession implements ClientSession {
     const { input: own } = shelf.resolve({ id: name, name, input })
     const target = { name, server: entry.server, tool: entry.original }
     const output = await this.#callServer(target, own as Fields, options)
-    if (output.isError !== true) shelf.recordUse({ id: name, name, input })
     return assertSendable(
       way.isWhole ? output : await this.#fit(output, entry, options, way.isListed === true),
     )
