@@ -1,4 +1,4 @@
-// `toolshelf login` and `toolshelf logout`: manage the user's stored login to a remote server.
+// `toolshelf login`: logs in to a remote server, and forgets the login.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { slugOf, toJson } from '../lib/index.ts'
@@ -7,7 +7,15 @@ import type { ServerConfig } from '../mcp/index.ts'
 import { defaultTokenFolder, type LoginOptions, login, logout } from '../mcp/oauth/index.ts'
 import type { StateStore } from '../store/index.ts'
 import { printable } from '../terminal/index.ts'
-import { type Command, CommandError, type Input, type Option, UsageError, withFlags } from './command.ts'
+import {
+  type Command,
+  CommandError,
+  type Input,
+  type Option,
+  type Terminal,
+  UsageError,
+  withFlags,
+} from './command.ts'
 import { openUsers, storeIn, storeOption, uidOf, userFileOption } from './gateway/index.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
@@ -24,9 +32,10 @@ export type LoginSurroundings = {
 export function createLogin({ machine, openBrowser }: LoginSurroundings): Command {
   return {
     name: 'login',
-    summary: 'Logs in to a remote server in the browser.',
-    words: '<server> [--config <file>]',
+    summary: 'Logs in to a remote server in the browser, or forgets the login.',
+    words: '<server> [--forget] [--config <file>]',
     options: {
+      forget: { type: 'boolean', about: 'forget the login, and revoke it where the server can' },
       config: {
         type: 'string',
         value: 'file',
@@ -52,16 +61,21 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
       user: userOption,
       ...userFileOption,
       ...storeOption,
-      json: { type: 'boolean', about: 'print {"server", "isLoggedIn", "tools"}' },
+      json: {
+        type: 'boolean',
+        about: 'print {"server", "isLoggedIn", "tools"}, or {"server", "wasLoggedIn"}',
+      },
     },
     examples: [
       'toolshelf login linear',
+      'toolshelf login --forget linear',
       'toolshelf login linear --no-browser --port 8976',
       'TOOLSHELF_STORE=redis://127.0.0.1 toolshelf login linear --user ada',
     ],
     async run(input, terminal) {
-      const name = readServer(input, 'login')
+      const name = readServer(input)
       const place = machine()
+      if (input.isSet('forget')) return forget(name, input, terminal, place)
       const notify = (message: string) => terminal.report(printable(message))
       const chosen = readOptions(input, place.environment)
       const options: LoginOptions = {
@@ -131,35 +145,23 @@ async function fileOfUser(
   }
 }
 
-/** Creates the command `logout`. */
-export function createLogout({ machine }: Pick<LoginSurroundings, 'machine'>): Command {
-  return {
-    name: 'logout',
-    summary: 'Forgets the login of a remote server, and revokes it where the server can.',
-    words: '<server>',
-    options: { ...storeOption, json: { type: 'boolean', about: 'print {"server", "wasLoggedIn"}' } },
-    examples: ['toolshelf logout linear'],
-    async run(input, terminal) {
-      const server = slugOf(readServer(input, 'logout'))
-      const { environment } = machine()
-      const folder = defaultTokenFolder(environment)
-      const store = await storeIn(input, environment)
-      const options = { folder, store, server, notify: terminal.report }
-      const count = await logout(options).finally(() => store?.close())
-      const wasLoggedIn = count > 0
-      if (input.isSet('json')) terminal.print(toJson({ server, wasLoggedIn }))
-      else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `No login of ${server} is stored.`)
-      return 0
-    },
-  }
+/** Forgets the login of a server, and revokes it where the server can. */
+async function forget(name: string, input: Input, terminal: Terminal, { environment }: LocalMachine) {
+  const server = slugOf(name)
+  const folder = defaultTokenFolder(environment)
+  const store = await storeIn(input, environment)
+  const options = { folder, store, server, notify: terminal.report }
+  const wasLoggedIn = (await logout(options).finally(() => store?.close())) > 0
+  if (input.isSet('json')) terminal.print(toJson({ server, wasLoggedIn }))
+  else terminal.print(wasLoggedIn ? `Logged out of ${server}.` : `No login of ${server} is stored.`)
+  return 0
 }
 
 export const loginCommand: Command = createLogin({ machine: thisMachine, openBrowser: startBrowser })
-export const logoutCommand: Command = createLogout({ machine: thisMachine })
 
-function readServer({ words }: Input, command: string): string {
+function readServer({ words }: Input): string {
   const server = words.join(' ').trim()
-  if (server === '') throw new UsageError(`name a server, such as "toolshelf ${command} linear".`)
+  if (server === '') throw new UsageError('name a server, such as "toolshelf login linear".')
   return server
 }
 

@@ -78,13 +78,8 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
     { name: 'remove', does: 'remove a server', load: async () => (await import('./remove.ts')).remove },
     {
       name: 'login',
-      does: 'log in to a remote server',
+      does: 'log in to a remote server, or forget the login',
       load: async () => (await import('./login.ts')).loginCommand,
-    },
-    {
-      name: 'logout',
-      does: 'forget that login',
-      load: async () => (await import('./login.ts')).logoutCommand,
     },
   ],
   'See what happens': [

@@ -259,7 +259,7 @@ describe('the binary', () => {
 
 describe('arguments that nobody expects', () => {
   const takeArguments = [
-    ...['run', 'inspect', 'add', 'remove', 'login', 'logout', 'trust', 'permissions'],
+    ...['run', 'inspect', 'add', 'remove', 'login', 'trust', 'permissions'],
     ...['pins', 'search', 'config', 'completion', 'keys', 'users', 'credentials'],
   ]
 

@@ -10,7 +10,7 @@ import { createDoctor } from '../../src/cli/doctor.ts'
 import { importCommand } from '../../src/cli/import.ts'
 import { createInspect } from '../../src/cli/inspect.ts'
 import { listCommand } from '../../src/cli/list.ts'
-import { createLogin, createLogout } from '../../src/cli/login.ts'
+import { createLogin } from '../../src/cli/login.ts'
 import { everyCommand } from '../../src/cli/main.ts'
 import { removeCommand } from '../../src/cli/remove.ts'
 import { createTrust } from '../../src/cli/trust.ts'
@@ -98,7 +98,6 @@ test('a command that is made for another machine takes and says the same', async
     createDoctor({ machine } as never),
     createInspect({ machine } as never),
     createLogin({ machine, openBrowser: async () => false }),
-    createLogout({ machine }),
     createTrust(machine),
     importCommand(machine),
     listCommand(machine),
@@ -224,9 +223,9 @@ test('servers of a configuration', async () => {
     "login b --config ''",
     'login zzz --config other.json',
     'login zzz --config broken.json',
-    'logout',
-    'logout a',
-    'logout zzz',
+    'login --forget',
+    'login --forget a',
+    'login zzz --forget',
   ])
   const { mcpServers } = JSON.parse(
     readFileSync(join(place.folder, 'home/.config/toolshelf/toolshelf.json'), 'utf8'),

@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Terminal } from '../../src/cli/command.ts'
 import { readInput } from '../../src/cli/command.ts'
-import { browserCommand, createLogin, createLogout } from '../../src/cli/login.ts'
+import { browserCommand, createLogin } from '../../src/cli/login.ts'
 import type { RemoteConfig, ServerConfig } from '../../src/mcp/index.ts'
 import { createOAuth, type LoginOptions, login, logout } from '../../src/mcp/oauth/index.ts'
 import { type AuthServer, browse, startAuthServer } from './support/auth-server.ts'
@@ -354,7 +354,7 @@ describe('a stored login in the background, H2', () => {
   })
 })
 
-describe('toolshelf logout', () => {
+describe('forgetting a login', () => {
   test('revokes, and forgets', async () => {
     const server = await startAuthServer()
     const { folder, logIn, said, tools } = desk(server)
@@ -404,37 +404,37 @@ describe('the commands', () => {
       }),
       openBrowser: async (url: string) => browse(url).finally(() => opened.push(url)),
     }
-    const [logIn, logOut] = [createLogin(surroundings), createLogout(surroundings)]
+    const login = createLogin(surroundings)
     const { lines, terminal: screen } = terminal()
-    const run = (command: typeof logIn, ...words: string[]) => command.run(readInput(command, words), screen)
-    return { run, logIn, logOut, lines, opened }
+    const run = (...words: string[]) => login.run(readInput(login, words), screen)
+    return { run, lines, opened }
   }
 
   test('log in and out, and never print a secret', async () => {
     const server = await startAuthServer()
-    const { run, logIn, logOut, lines } = await commands(server)
-    expect(await run(logIn, 'notes')).toBe(0)
+    const { run, lines } = await commands(server)
+    expect(await run('notes')).toBe(0)
     expect(lines.at(-1)).toBe('Logged in to notes: 2 tools.')
-    expect(await run(logOut, 'notes')).toBe(0)
+    expect(await run('--forget', 'notes')).toBe(0)
     expect(lines.at(-1)).toBe('Logged out of notes.')
-    await run(logOut, 'notes')
+    await run('--forget', 'notes')
     expect(lines.at(-1)).toBe('No login of notes is stored.')
     expect(server.secrets.size).toBeGreaterThan(3)
     expectNoSecrets(server, lines)
   })
 
   test('--json prints for programs', async () => {
-    const { run, logIn, logOut, lines } = await commands(await startAuthServer())
-    await run(logIn, 'notes', '--json')
+    const { run, lines } = await commands(await startAuthServer())
+    await run('notes', '--json')
     expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ server: 'notes', isLoggedIn: true, tools: 2 })
-    await run(logOut, 'notes', '--json')
+    await run('--forget', 'notes', '--json')
     expect(JSON.parse(lines.at(-1) ?? '')).toEqual({ server: 'notes', wasLoggedIn: true })
   })
 
   test('--no-browser only prints the address', async () => {
     const server = await startAuthServer()
-    const { run, logIn, lines, opened } = await commands(server)
-    const running = run(logIn, 'notes', '--no-browser')
+    const { run, lines, opened } = await commands(server)
+    const running = run('notes', '--no-browser')
     await vi.waitUntil(() => lines.length > 0, { timeout: 60_000 })
     await browse(/http:\S+/.exec(lines.join('\n'))?.[0] ?? '')
     expect(await running).toBe(0)
@@ -442,8 +442,8 @@ describe('the commands', () => {
   })
 
   test('where no client can be registered, the error names the flags', async () => {
-    const { run, logIn } = await commands(await startAuthServer({ registers: false }))
-    const failure = expect(run(logIn, 'notes')).rejects
+    const { run } = await commands(await startAuthServer({ registers: false }))
+    const failure = expect(run('notes')).rejects
     await failure.toThrow(/^notes: .* with its id and the same port; use --client-id and --port$/)
   })
 
@@ -453,16 +453,16 @@ describe('the commands', () => {
     [['local'], '"local" runs on this machine and needs no login'],
     [['notes', '--port', '99999'], '--port is "99999"; use a number from 1 to 65535'],
   ])('rejects wrong arguments: %j', async (words, message) => {
-    const { run, logIn } = await commands(await startAuthServer())
-    await expect(run(logIn, ...words)).rejects.toThrow(message)
+    const { run } = await commands(await startAuthServer())
+    await expect(run(...words)).rejects.toThrow(message)
   })
 
   test('a server that is left out is reported with the reason only', async () => {
-    const { run, logIn } = await commands(await startAuthServer())
+    const { run } = await commands(await startAuthServer())
     const file = join(temporaryFolder(), 'docs.json')
     const headers = { Authorization: 'Bearer $' + '{NEVER_SET_DOCS_KEY}' }
     writeFileSync(file, JSON.stringify({ mcpServers: { docs: { url: 'https://docs.test/mcp', headers } } }))
-    await expect(run(logIn, 'docs', '--config', file)).rejects.toThrow(
+    await expect(run('docs', '--config', file)).rejects.toThrow(
       `${file}, server "docs": the environment variable NEVER_SET_DOCS_KEY is not set. The server is left out until it is.`,
     )
   })
