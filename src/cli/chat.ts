@@ -10,6 +10,7 @@ import {
   type ScreenStreams,
   screenOf,
   type Terminal,
+  UsageError,
   urlIn,
   windowIn,
 } from './command.ts'
@@ -27,22 +28,36 @@ import {
   openPermissions,
   rulesFromFlags,
 } from './session/index.ts'
+import { printSessions } from './sessions.ts'
 import { machineAt, projectOf } from './trust/index.ts'
 import { resumeOptions, sessionsFolder } from './user-files/index.ts'
 
 export const chatCommand: Command = {
   name: 'chat',
-  summary: 'An agent with your MCP servers, in the terminal.',
-  words: '[--config <file>…] [--model <id>] [--resume last]',
+  summary:
+    'An agent with your MCP servers, in the terminal. Lists past chats and runs of a folder with --list.',
+  words: '[--config <file>…] [--model <id>] [--resume last|--list]',
   noArguments: 'write the message in the chat, or pass it to "toolshelf run"',
-  options: { ...modelOptions, ...sessionOptions, ...pricesOption },
+  options: {
+    ...modelOptions,
+    ...sessionOptions,
+    ...pricesOption,
+    list: { type: 'boolean', about: 'list the sessions of the folder, newest first' },
+    json: {
+      type: 'boolean',
+      about: 'with --list: print {"folder", "sessions": [{"name", "time", "messages", …}]}',
+    },
+  },
   examples: [
     'toolshelf chat',
     'toolshelf chat --config .mcp.json --allow "mcp__github__*"',
     'toolshelf chat --resume last',
+    'toolshelf chat --list --directory ~/project',
     'toolshelf chat --script demo',
   ],
   async run(input, terminal) {
+    if (input.isSet('list')) return printSessions(input, terminal)
+    if (input.isSet('json')) throw new UsageError('--json needs --list.')
     if (!terminal.isInteractive || !screenOf(terminal).input.isTTY)
       throw new CommandError('a chat needs a terminal. Without one, use "toolshelf run".')
     const opened = await openClient(input, process.env)

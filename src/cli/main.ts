@@ -45,11 +45,6 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       does: 'send that agent one prompt, for scripts and pipes',
       load: async () => (await import('./run.ts')).runCommand,
     },
-    {
-      name: 'sessions',
-      does: 'list past chats and runs of a folder',
-      load: async () => (await import('./sessions.ts')).sessionsCommand,
-    },
   ],
   Gateways: [
     {

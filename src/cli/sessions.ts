@@ -1,11 +1,11 @@
-// `toolshelf sessions`: lists the conversations of a folder that can be resumed.
+// Lists the conversations of a folder that can be resumed: `toolshelf chat --list`, and `/sessions` in a chat.
 import { existsSync } from 'node:fs'
 import { readTranscriptEntries, type TranscriptEntry } from '../agent/index.ts'
 import type { Message } from '../core/index.ts'
 import { blocksOf } from '../core/oracle/index.ts'
 import { cut, textOf, toJson } from '../lib/index.ts'
 import { fit, printable } from '../terminal/index.ts'
-import { type Command, CommandError, directoryIn } from './command.ts'
+import { CommandError, directoryIn, type ExitCode, type Input, type Terminal } from './command.ts'
 import { type SessionFile, sessionFiles, sessionsFolder } from './user-files/index.ts'
 
 /** A session with a summary of its content. */
@@ -17,41 +17,27 @@ export type SessionEntry = SessionFile & {
   readonly isBroken: boolean
 }
 
-export const sessionsCommand: Command = {
-  name: 'sessions',
-  summary: 'Lists the sessions of a folder, newest first.',
-  words: '[--directory <folder>] [--json]',
-  noArguments: 'pass the folder with --directory',
-  options: {
-    directory: {
-      type: 'string',
-      value: 'folder',
-      about: 'folder where the agent worked (default: the current one)',
-    },
-    json: { type: 'boolean', about: 'print {"folder", "sessions": [{"name", "time", "messages", …}]}' },
-  },
-  examples: ['toolshelf sessions', 'toolshelf sessions --directory ~/project', 'toolshelf sessions --json'],
-  async run(input, terminal) {
-    const folderOption = input.text('directory')
-    const directory = directoryIn(input)
-    const folder = sessionsFolder(directory)
-    if (input.isSet('json')) {
-      terminal.print(toJson({ folder, sessions: listSessions(directory) }))
-      return 0
-    }
-    const found = listSessions(directory, MAX_SHOWN)
-    if (found.length === 0 && !existsSync(directory))
-      throw new CommandError(`the folder ${directory} does not exist.`)
-    if (found.length === 0) terminal.print(`No sessions in this folder yet. They are stored in ${folder}.`)
-    else {
-      const older = sessionFiles(directory).length - found.length
-      for (const line of linesOf(found, process.stdout.columns ?? COLUMNS)) terminal.print(printable(line))
-      if (older > 0) terminal.print(`… and ${older} older, which --json lists.`)
-      const option = folderOption === undefined ? '' : ` --directory ${folderOption}`
-      terminal.print(printable(`To resume: toolshelf chat${option} --resume <name>, or last for the newest`))
-    }
+/** Prints the sessions of a folder, newest first. */
+export function printSessions(input: Input, terminal: Terminal): ExitCode {
+  const folderOption = input.text('directory')
+  const directory = directoryIn(input)
+  const folder = sessionsFolder(directory)
+  if (input.isSet('json')) {
+    terminal.print(toJson({ folder, sessions: listSessions(directory) }))
     return 0
-  },
+  }
+  const found = listSessions(directory, MAX_SHOWN)
+  if (found.length === 0 && !existsSync(directory))
+    throw new CommandError(`the folder ${directory} does not exist.`)
+  if (found.length === 0) terminal.print(`No sessions in this folder yet. They are stored in ${folder}.`)
+  else {
+    const older = sessionFiles(directory).length - found.length
+    for (const line of linesOf(found, process.stdout.columns ?? COLUMNS)) terminal.print(printable(line))
+    if (older > 0) terminal.print(`… and ${older} older, which --json lists.`)
+    const option = folderOption === undefined ? '' : ` --directory ${folderOption}`
+    terminal.print(printable(`To resume: toolshelf chat${option} --resume <name>, or last for the newest`))
+  }
+  return 0
 }
 
 const MAX_SHOWN = 10

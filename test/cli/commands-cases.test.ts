@@ -415,10 +415,10 @@ test('rules, trust and pins', () => {
     'pins forget zzz',
     'pins mint',
     'pins --folder sub',
-    'sessions',
-    'sessions --json',
-    'sessions --directory none',
-    'sessions x',
+    'chat --list',
+    'chat --list --json',
+    'chat --list --directory none',
+    'chat --json',
   ])
 })
 

@@ -38,10 +38,10 @@ describe.skipIf(!has('bash'))('bash', () => {
   }
 
   it.each([
-    [['se'], ['sessions', 'serve', 'search']],
+    [['se'], ['serve', 'search']],
     [['comp'], ['completion']],
     [['--v'], ['--version']],
-    [['help', 'ses'], ['sessions']],
+    [['help', 'ser'], ['serve']],
     [['config', ''], ['check']],
     [
       ['pins', ''],

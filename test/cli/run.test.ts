@@ -319,7 +319,7 @@ describe('toolshelf run', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(told).toContain('no such file or session: "nope"')
     expect(told).toContain(join(place.folder, 'data/toolshelf/sessions'))
-    expect(told).toContain('"toolshelf sessions" lists them')
+    expect(told).toContain('"toolshelf chat --list" lists them')
     expect(told).not.toContain('ENOENT')
     expect((await ranIn(place, ['again', '--resume', 'lst'])).told).toContain('did you mean last?')
   })

@@ -1,4 +1,4 @@
-// `toolshelf sessions`: lists what can be resumed, whatever state the files are in.
+// `toolshelf chat --list`: lists what can be resumed, whatever state the files are in.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ async function sessions(...words: string[]) {
   const print = (text: string) => void out.push(text)
   const report = (text: string) => void told.push(text)
   const code = await runCli(
-    ['sessions', ...(words[0] === '--directory' ? [] : ['--directory', work]), ...words],
+    ['chat', '--list', ...(words[0] === '--directory' ? [] : ['--directory', work]), ...words],
     {
       print,
       report,
@@ -53,7 +53,7 @@ function keep(name: string, minutes: number, ...lines: (object | string)[]): str
   return file
 }
 
-describe('toolshelf sessions', () => {
+describe('toolshelf chat --list', () => {
   it('lists the newest first: name, time, number of messages, first words, and how to resume', async () => {
     keep('older', 1, append(user('what changed\n  today?'), { role: 'assistant', content: 'All.' }))
     keep('newer', 30, append(user('one')), append(user('two')), { type: 'state', state: {} })
@@ -70,7 +70,8 @@ describe('toolshelf sessions', () => {
 
   it('names no folder where none was given', async () => {
     keep('one', 1, append(user('hello')))
-    const { out } = await runHere({ folder: work, environment: { ...process.env } as never }, ['sessions'])
+    const place = { folder: work, environment: { ...process.env } as never }
+    const { out } = await runHere(place, ['chat', '--list'])
     expect(out).toContain('To resume: toolshelf chat --resume <name>, or last for the newest\n')
   })
 
@@ -149,7 +150,10 @@ describe('toolshelf sessions', () => {
     })
     const none = await sessions('--directory', join(work, 'none'))
     expect(none).toMatchObject({ code: 1, told: expect.stringContaining('does not exist') })
-    expect(await sessions('all')).toMatchObject({ code: 2, told: expect.stringContaining('--directory') })
+    expect(await sessions('all')).toMatchObject({
+      code: 2,
+      told: expect.stringContaining('unexpected argument "all"'),
+    })
   })
 
   it('keeps those of two folders apart, however alike their names are', async () => {

@@ -45,7 +45,10 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     return runHere({ folder: gone, environment }, words, { run })
   }
 
-  it.each([['run', 'hello'], ['sessions']])('%s in a folder that is gone says so', async (...words) => {
+  it.each([
+    ['run', 'hello'],
+    ['chat', '--list'],
+  ])('%s in a folder that is gone says so', async (...words) => {
     const { code, told } = await runGone(words)
     expect(code).toBe(1)
     expect(told).toBe(`toolshelf ${words[0]}: the current folder no longer exists; change to another one.\n`)

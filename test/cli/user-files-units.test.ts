@@ -109,9 +109,9 @@ test('a session is found by its name, the start of it, or its path', async () =>
       "/mine.txt",
       "CommandError: "202" matches 4 sessions: 2026-b, 2026-a, 2026, …. Write more of the name.",
       "CommandError: "2026-" matches 2 sessions: 2026-b, 2026-a. Write more of the name.",
-      "CommandError: no such file or session: "lst"; did you mean last? Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
-      "CommandError: no such file or session: "mine". Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
-      "CommandError: no such file or session: "". Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
+      "CommandError: no such file or session: "lst"; did you mean last? Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf chat --list --directory /work" lists them.",
+      "CommandError: no such file or session: "mine". Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf chat --list --directory /work" lists them.",
+      "CommandError: no such file or session: "". Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf chat --list --directory /work" lists them.",
     ]
   `)
   for (const name of ['2026-c', '2026-d']) write(`${name}.jsonl`, 2)
@@ -126,11 +126,11 @@ test('a session is found by its name, the start of it, or its path', async () =>
     [
       "--resume 2026-a --directory /work",
       "--resume /x/y.jsonl",
-      "Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf sessions --directory /work" lists them.",
+      "Sessions of this folder are stored in /data/toolshelf/sessions/work; "toolshelf chat --list --directory /work" lists them.",
     ]
   `)
   expect(resumeOptions(join(sessionsFolder('.'), 'a.jsonl'), '.')).toBe('--resume a')
-  expect(whereabouts('.')).toMatch(/"toolshelf sessions" lists/)
+  expect(whereabouts('.')).toMatch(/"toolshelf chat --list" lists/)
   rmSync(home, { recursive: true })
   writeFileSync(home, '')
   expect(await outcomeOf(() => sessionFiles(directory))).toContain('CommandError: cannot list the sessions')

@@ -18,7 +18,7 @@ export function sessionLines(directory: string, file: string): string[] {
       `${localTime(entry.time)}  ${aboutOf(entry)}${entry.file === file ? '  (this one)' : ''}`,
       `  toolshelf chat ${resumeOptions(entry.file, directory)}`,
     ]),
-    ...(older > 0 ? [`… and ${older} older: toolshelf sessions${option}`] : []),
+    ...(older > 0 ? [`… and ${older} older: toolshelf chat --list${option}`] : []),
   ]
 }
 

@@ -97,7 +97,7 @@ export function resumeOptions(file: string, directory: string): string {
 /** Says where the sessions of a folder are, and how to list them. */
 export function whereabouts(directory: string): string {
   const option = resolve(directory) === process.cwd() ? '' : ` --directory ${directory}`
-  return `Sessions of this folder are stored in ${sessionsFolder(directory)}; "toolshelf sessions${option}" lists them.`
+  return `Sessions of this folder are stored in ${sessionsFolder(directory)}; "toolshelf chat --list${option}" lists them.`
 }
 
 function lastOf([last]: readonly SessionFile[], directory: string): string {
