@@ -73,19 +73,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'http',
   ],
   messages: ['json', 'hosted', 'wire', 'upstream', 'inbound', 'shelve', 'server'],
-  cli: [
-    'user-files',
-    'trust',
-    'import',
-    'servers',
-    'tools',
-    'events',
-    'session',
-    'gateway',
-    'doctor',
-    'chat',
-    'demo',
-  ],
+  cli: ['user-files', 'trust', 'import', 'servers', 'tools', 'events', 'session', 'gateway', 'chat', 'demo'],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */

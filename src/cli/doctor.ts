@@ -22,14 +22,7 @@ import { createPen, type Pen, printableLine } from '../terminal/index.ts'
 import { type Command, configOption, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
-import {
-  clientsStarting,
-  createListingHost,
-  listAll,
-  type ServersToStart,
-  serversToStart,
-  toStart,
-} from './servers/index.ts'
+import { clientsStarting, createListingHost, listAll, serversToStart, toStart } from './servers/index.ts'
 import { MODEL } from './session/index.ts'
 import { catalogueOf } from './tools/index.ts'
 import { trustOption } from './trust/index.ts'
@@ -45,7 +38,6 @@ export type DoctorSurroundings = {
   readonly pins: (notify: (message: string) => void) => Pins | undefined
   /** Columns of the output terminal; undefined if it is none. */
   readonly columns: () => number | undefined
-  readonly now: () => Date
   /** Calls back when the user interrupts the wait, until the returned function is called. */
   readonly onInterrupt: (listener: () => void) => () => void
 }
@@ -69,7 +61,6 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
         about:
           'print {"servers": [{"name", "state", "tools", "tokens", …}], "total": {…}, "findings": [{"level", "server", "title", …}]}',
       },
-      html: { type: 'string', value: 'file', about: 'also write a page to open in a browser' },
       catalog: {
         type: 'string',
         value: 'file',
@@ -81,7 +72,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
     },
     examples: [
       'toolshelf doctor',
-      'toolshelf doctor --config ~/.cursor/mcp.json --html doctor.html',
+      'toolshelf doctor --config ~/.cursor/mcp.json',
       'toolshelf doctor --json --timeout 10',
       'toolshelf doctor --catalog tools.jsonl',
     ],
@@ -111,7 +102,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
           prices,
           clients: clientsOf(config, machine),
         })
-        await publish(report, { input, terminal, surroundings, config, host, pins, untrusted })
+        await publish(report, { input, terminal, surroundings, config, host })
         return isInterrupted ? INTERRUPTED : Math.min(1, report.total.failed)
       } finally {
         await host.close()
@@ -133,7 +124,6 @@ export const doctorCommand: Command = createDoctor({
     return folder === undefined ? undefined : openPins({ folder, notify })
   },
   columns: () => (process.stdout.isTTY ? process.stdout.columns : undefined),
-  now: () => new Date(),
   onInterrupt: (listener) => {
     process.once('SIGINT', listener)
     return () => process.off('SIGINT', listener)
@@ -146,23 +136,15 @@ type Publishing = {
   readonly surroundings: DoctorSurroundings
   readonly config: LoadedConfig
   readonly host: McpHost
-  readonly pins: Pins | undefined
-  readonly untrusted: ServersToStart['untrusted']
 }
 
 /** Prints the report, and writes the files that the user asked for. */
 async function publish(report: Report, publishing: Publishing): Promise<void> {
-  const { input, terminal, surroundings, config, host, pins, untrusted } = publishing
-  const { page, catalog } = readWords(input)
+  const { input, terminal, surroundings, config, host } = publishing
+  const { catalog } = readWords(input)
   const next = await nextStep(config, report, surroundings.machine())
   if (input.isSet('json')) terminal.print(toSafeJson({ ...report, findings: findingsOf(report) }))
   else terminal.print(terminalView(report, { ...look(surroundings, surroundings.machine()), next }))
-  if (page !== undefined) {
-    const { doctorPage } = await import('./doctor/page.ts')
-    const shown = { host, pins, onChange: config.settings.onChange, untrusted }
-    await writeTo(page, await doctorPage(report, { ...shown, next, time: surroundings.now() }))
-    terminal.report(`The page is in ${page}.`)
-  }
   if (catalog !== undefined) {
     await writeTo(catalog, catalogueOf(host.status()))
     terminal.report(`The tools are in ${catalog}: toolshelf search "<query>" --catalog ${catalog}`)
@@ -178,11 +160,9 @@ function readWords(input: Input) {
       `--timeout is "${seconds}"; use seconds, more than 0 and at most ${MAX_TIMEOUT_MS / 1000}.`,
     )
   const files = filesIn(input)
-  const page = text('html')
-  if (page === '') throw new UsageError('--html is empty; pass a file.')
   const catalog = text('catalog')
   if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
-  return { files, timeout, page, catalog }
+  return { files, timeout, catalog }
 }
 
 /** Finds pinned tools that have changed. Pinning a server for the first time is left to the gateway. */

@@ -47,34 +47,10 @@ export const KEY_PARAMETER = 'key'
  */
 export type FailureView = { readonly error: string }
 
-/** Id of the `<script type="application/json">` that holds a `PageSnapshot`, in pages without a process. */
-export const SNAPSHOT_ELEMENT = 'toolshelf-snapshot'
-
-/** Everything that a page without a process shows; `about.source` is `snapshot`. */
-export type PageSnapshot = {
-  readonly about: About
-  readonly servers: readonly ServerView[]
-  readonly tools: readonly ToolView[]
-  readonly events: readonly EventLine[]
-  /** When it was taken, in ISO 8601. */
-  readonly time: string
-  /** Sentences of the doctor on what the tools cost and how that was computed. */
-  readonly notes: readonly string[]
-  /** What is wrong or worth knowing, worst first. */
-  readonly findings: readonly {
-    readonly level: 'error' | 'warning' | 'note'
-    readonly server: string | null
-    readonly title: string
-    readonly details: readonly string[]
-    readonly remedy: string | null
-  }[]
-}
-
 /** What serves the page, and what the page can do there. */
 export type About = {
   readonly version: string
-  /** `snapshot`: a file without a process behind it; everything is in the page. */
-  readonly source: 'inspect' | 'mcp' | 'serve' | 'snapshot'
+  readonly source: 'inspect' | 'mcp' | 'serve'
   /** Parts of the page that work here; the others say why not. */
   readonly can: {
     readonly conversations: boolean

@@ -8,7 +8,6 @@ export {
   type HintInput,
   type HintView,
   KEY_PARAMETER,
-  type PageSnapshot,
   type PinInput,
   type RankedHit,
   type RankingView,
@@ -16,7 +15,6 @@ export {
   type SearchView,
   type ServerActionInput,
   type ServerView,
-  SNAPSHOT_ELEMENT,
   type ToolView,
 } from './api.ts'
 export {
@@ -26,8 +24,5 @@ export {
   type InspectorOptions,
   loadPage,
   type PageFiles,
-  renderSnapshot,
   type ShownServer,
-  serverViews,
-  toolViews,
 } from './server/index.ts'

@@ -1,6 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
 // `toolshelf doctor` through its own door: with a host that says what the test wants, and with real servers.
-import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -146,7 +145,6 @@ async function examine(words: readonly string[], scene: Scene = {}) {
     },
     pins: () => scene.pins,
     columns: () => scene.columns,
-    now: () => new Date('2026-11-16T12:00:00'),
     onInterrupt: scene.onInterrupt ?? (() => () => {}),
   })
   const given = scene.isTrusting === false ? words : [...words, '--trust-project']
@@ -326,28 +324,11 @@ describe('toolshelf doctor', () => {
     expect(fake.isClosed()).toBe(true)
   })
 
-  it('writes a page', async () => {
-    const file = join(temporaryFolder(), 'page.html')
-    const { told, code } = await examine(['--html', file])
-    expect(code).toBe(0)
-    expect(told.at(-1)).toBe(`The page is in ${file}.`)
-    const page = readFileSync(file, 'utf8')
-    expect(page).toMatch(/^<!doctype html>/)
-    expect(page).toContain('"time":"2026-11-16')
-    // The policy allows the script and the style sheet that are inside, and nothing else.
-    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
-    const [, script = ''] = /<script>(.*?)<\/script>/s.exec(page) ?? []
-    for (const text of [style, script]) {
-      expect(text.length).toBeGreaterThan(1000)
-      expect(page).toContain(`'sha256-${createHash('sha256').update(text).digest('base64')}'`)
-    }
-  })
-
-  it('a page that cannot be written does not cost the report', async () => {
+  it('a file that cannot be written does not cost the report', async () => {
     const out: string[] = []
-    const failing = examine(['--html', join(temporaryFolder(), 'no', 'such', 'page.html')], { out })
+    const failing = examine(['--catalog', join(temporaryFolder(), 'no', 'such', 'tools.jsonl')], { out })
     await expect(failing).rejects.toThrow(CommandError)
-    await expect(failing).rejects.toThrow(/cannot write .*page\.html \(ENOENT\)/)
+    await expect(failing).rejects.toThrow(/cannot write .*tools\.jsonl \(ENOENT\)/)
     expect(out.join()).toContain('2 servers, 2 connected')
   })
 

@@ -5,7 +5,6 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error: plain JavaScript, part of the build
 import { bundlePage } from '../../scripts/build/page.mjs'
-import { type PageSnapshot, renderSnapshot } from '../../src/inspector/index.ts'
 import { isThorough, sizeOf } from '../support/runs.ts'
 import {
   browserPath,
@@ -15,7 +14,6 @@ import {
   type Look,
   type Opened,
   openPage,
-  openServed,
   PATIENCE,
   setLook,
   skipReason,
@@ -390,33 +388,5 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     await goTo(page, '#/costs')
     await page.locator('.treemap .tile').first().waitFor()
     await expect.poll(() => page.locator('*').count(), SOON).toBeLessThan(20_000)
-  })
-
-  test('a snapshot shows costs and servers without a process, and says what was found', async () => {
-    const { tools, servers } = sampleData()
-    const snapshot: PageSnapshot = {
-      about: sampleAbout({
-        source: 'snapshot',
-        can: { conversations: true, search: false, manageServers: false, saveHints: false },
-      }),
-      ...{ tools, servers, events: [], time: '2026-11-17T10:00:00.000Z', notes: ['Tokens are estimates.'] },
-      findings: [
-        { level: 'error', server: 'jira', title: HOSTILE.script, details: [HOSTILE.ansi], remedy: null },
-      ],
-    }
-    const url = 'http://snapshot.test/'
-    const body = renderSnapshot(snapshot, files)
-    const one = await openServed(browser, url, body)
-    opened.push(one)
-    const { page } = one
-    await page.locator('.treemap .tile').first().waitFor()
-    await page.getByRole('button', { name: '1 finding' }).click()
-    await expect
-      .poll(() => page.getByRole('dialog').innerText(), SOON)
-      .toContain('onerror="window.__harmed=true"')
-    await page.keyboard.press('Escape')
-    await goTo(page, '#/search?q=issue')
-    await page.getByText('There is nothing to search here').waitFor()
-    expect(await page.evaluate('window.__harmed')).toBeUndefined()
   })
 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createPureShelf } from '../../src/core/index.ts'
-import { endpoints, type InspectedServers, renderSnapshot } from '../../src/inspector/index.ts'
+import { endpoints, type InspectedServers } from '../../src/inspector/index.ts'
 import { effects } from '../support/variants.ts'
 import { type Asked, openTestInspector, record } from './support/inspector.ts'
 
@@ -404,14 +404,4 @@ test('requests are refused by method, type and path', async () => {
     )
   }
   await expect(lines.join('\n')).toMatchFileSnapshot('./server/refusals.txt')
-})
-
-test('a snapshot cannot end its own elements', () => {
-  const snapshot = { note: '</script><!--\u2028\u202e' } as never
-  expect(renderSnapshot(snapshot, { script: 'run()', style: 'a{}' })).toContain(
-    '{"note":"\\u003c/script\\u003e\\u003c!--\\u2028\\u202e"}',
-  )
-  for (const script of ['</SCRIPT', '<!--'])
-    expect(() => renderSnapshot(snapshot, { script, style: '' })).toThrow('script would end')
-  expect(() => renderSnapshot(snapshot, { script: '', style: '</style' })).toThrow('style sheet would end')
 })

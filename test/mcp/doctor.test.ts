@@ -1,7 +1,5 @@
 // The doctor's report and its views, on hand-made statuses.
-import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { doctorPage } from '../../src/cli/doctor/index.ts'
 import {
   arrivalLine,
   findingsOf,
@@ -11,7 +9,6 @@ import {
   terminalView,
 } from '../../src/doctor/index.ts'
 import { estimateTokens } from '../../src/index.ts'
-import type { PageSnapshot } from '../../src/inspector/index.ts'
 import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 
@@ -85,23 +82,6 @@ const tokensOf = (name: string, size: number) =>
 const only = (one: ServerStatus, options?: ReportOptions) => makeReport([one], options).servers[0]!
 const plainView = (statuses: readonly ServerStatus[], options?: ReportOptions) =>
   terminalView(makeReport(statuses, options), { width: 80, isPlain: true, next: 'toolshelf mcp' })
-/** The page that doctor writes, with a script and a style sheet that say nothing. */
-const page = (statuses: readonly ServerStatus[], options: ReportOptions = {}) =>
-  doctorPage(makeReport(statuses, options), {
-    host: { status: () => statuses },
-    onChange: options.onChange ?? 'report',
-    untrusted: options.untrusted ?? [],
-    next: 'toolshelf mcp',
-    time: new Date(0),
-    page: { script: 'render()', style: 'a{}' },
-  })
-
-/** What the page shows. */
-function snapshotIn(written: string): PageSnapshot {
-  const [, json = ''] =
-    /<script type="application\/json" id="toolshelf-snapshot">(.*?)<\/script>/s.exec(written) ?? []
-  return JSON.parse(json)
-}
 
 describe('what tools cost', () => {
   it('counts name, description and schema as they are sent, and says how', () => {
@@ -460,82 +440,8 @@ describe('in the terminal', () => {
   })
 })
 
-describe('as a page', () => {
-  const evil = `"><script>alert(1)</script><img src=x onerror='y'>&`
-  const hostile = [
-    status(evil, {
-      tools: [{ ...tool(evil, 3000), description: evil }],
-      hidden: [evil],
-      info: { name: evil, version: evil },
-      protocol: evil,
-      problems: [{ tool: evil, kind: 'dropped', message: evil }],
-      config: { source: evil },
-    }),
-    status('b', { state: 'failed', reason: evil, stderr: evil }),
-  ]
-
-  it('cannot be broken by hostile names and texts, and shows them as they are', async () => {
-    const written = await page(hostile, {
-      configProblems: [{ file: evil, server: evil, message: evil }],
-      changed: new Map([[evil, [evil]]]),
-      onChange: 'hold',
-    })
-    expect(written.match(/<script/g)).toHaveLength(2)
-    expect(written.match(/<\/script/g)).toHaveLength(2)
-    expect(written).not.toContain('<img')
-    const { servers, tools } = snapshotIn(written)
-    expect(servers.map(({ name }) => name)).toEqual([evil, 'b'])
-    expect(tools[0]?.description).toBe(evil)
-  })
-
-  it('needs nothing from outside, and runs its own script alone', async () => {
-    const written = await page([status('a', { tools: tools(30, 500) }), status('off', { state: 'disabled' })])
-    const [, policy = ''] = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(written) ?? []
-    const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain(`script-src ${hashOf('render()')}`)
-    expect(policy).toContain(`style-src ${hashOf('a{}')}`)
-    expect(policy).not.toMatch(/unsafe|https?:|'self'/)
-    expect(written).not.toMatch(/<(?:img|iframe)|src=|https?:/i)
-  })
-
-  it('refuses a script that would end its own element', async () => {
-    const report = makeReport([])
-    const options = {
-      host: { status: () => [] },
-      onChange: 'report',
-      untrusted: [],
-      next: '',
-      time: new Date(0),
-    } as const
-    const files = { script: 'x="</script>"', style: '' }
-    await expect(doctorPage(report, { ...options, page: files })).rejects.toThrow('end its own element')
-  })
-
-  it('holds what the terminal shows: figures, servers, findings, what to do next', async () => {
-    const statuses = [
-      status('good', { tools: tools(30, 500) }),
-      status('bad', { state: 'failed', reason: 'gone' }),
-    ]
-    const { servers, notes, findings, tools: shown, time } = snapshotIn(await page(statuses))
-    const { total, projection } = makeReport(statuses)
-    const { tokens, tokensSavedPerRequest, withDeferral, withLibrary } = total
-    const saved = projection?.tokensSaved ?? 0
-    for (const figure of [tokens, tokensSavedPerRequest, saved, withDeferral, withLibrary])
-      expect(notes.join('\n')).toContain(figure.toLocaleString('en-US'))
-    expect(servers).toMatchObject([
-      { name: 'good', state: 'connected', tools: 30, tokens, actions: [] },
-      { name: 'bad', state: 'failed', reason: 'gone', actions: [] },
-    ])
-    expect(shown).toHaveLength(30)
-    expect(findings[0]).toMatchObject({ level: 'error', server: 'bad' })
-    expect(notes.at(-1)).toBe('Next: toolshelf mcp')
-    expect(time).toBe('1970-01-01T00:00:00.000Z')
-  })
-})
-
-it('no view holds what a server is started with', async () => {
+it('no view holds what a server is started with', () => {
   const statuses = [status('a', { tools: tools(2, 300) }), status('b', { state: 'failed', reason: 'gone' })]
-  const all = [JSON.stringify(makeReport(statuses)), plainView(statuses), await page(statuses)]
+  const all = [JSON.stringify(makeReport(statuses)), plainView(statuses)]
   for (const text of all) expect(text).not.toMatch(/secret-(argument|value)/)
 })

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { doctorPage } from '../../src/cli/doctor/index.ts'
 import { makeReport, terminalView } from '../../src/doctor/index.ts'
+import { serverViews } from '../../src/inspector/server/index.ts'
 import { cleanText } from '../../src/lib/index.ts'
 import type { Progress, ServerConfig } from '../../src/mcp/index.ts'
 import { openPins } from '../../src/mcp/pins/index.ts'
@@ -71,11 +71,7 @@ describe('H8 a server that repeats its secrets', () => {
       notices,
       events,
       JSON.stringify(report),
-      await doctorPage(report, {
-        host,
-        ...{ onChange: 'report', untrusted: [], next: '', time: new Date(0) },
-        page: { script: '', style: '' },
-      }),
+      await serverViews({ host, shelf, onChange: 'report' }),
       terminalView(report, { isPlain: true, isColoured: false, width: 100, next: '' }),
     ])
   })

@@ -6,7 +6,6 @@ export {
   type OpenInspectorOptions,
   openGatewayInspector,
   openInspector,
-  RECORDING_ADVICE,
 } from './inspector.ts'
 export type { HostOptions, OpenedHost } from './mcp-host.ts'
 export { gatewayOptionsIn, messagesOptions, modeIn } from './messages-options.ts'

@@ -23,7 +23,7 @@ export type OpenedInspector = {
 }
 
 /** The command that records events, for pages that have nothing to show yet. */
-export const RECORDING_ADVICE = 'toolshelf mcp --audit'
+const RECORDING_ADVICE = 'toolshelf mcp --audit'
 
 /** Opens the inspector, with a new key. */
 export function openInspector({ audit, ...options }: OpenInspectorOptions): OpenedInspector {

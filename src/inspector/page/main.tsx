@@ -5,7 +5,6 @@ import {
   applyTheme,
   createApp,
   createClient,
-  linkTo,
   storedTheme,
   takeKeyFromAddress,
 } from './app/index.ts'
@@ -17,10 +16,7 @@ import './pages.css'
 
 takeKeyFromAddress()
 applyTheme(storedTheme())
-const client = createClient()
-const app = createApp(client)
-// A snapshot without a recording has nothing to show but costs.
-if (client.snapshot?.events.length === 0 && location.hash === '') location.replace(linkTo('costs'))
+const app = createApp(createClient())
 const root = document.getElementById('app')
 if (!root) throw new Error('the page has no element "app"')
 render(

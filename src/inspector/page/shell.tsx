@@ -11,7 +11,6 @@ import {
   type PageName,
   type Route,
   Shortcuts,
-  SnapshotNotes,
   storedTheme,
   THEMES,
   type Theme,
@@ -24,7 +23,7 @@ import { ConversationsPage, useDroppedFiles } from './conversations/index.ts'
 import { CostsPage } from './costs/index.ts'
 import { PlaygroundPage } from './playground/index.ts'
 import { ServersPage } from './servers/index.ts'
-import { formatCount, formatMoment } from './ui/index.ts'
+import { formatCount } from './ui/index.ts'
 
 const TITLES: { readonly [page in PageName]: string } = {
   conversations: 'Conversations',
@@ -129,7 +128,6 @@ function Connection({ state }: { readonly state: AppState }) {
 function Banner({ state }: { readonly state: AppState }) {
   const app = useAppHandle()
   const { opened, connection } = state
-  const { snapshot } = app.client
   return (
     <>
       {connection === 'lost' && (
@@ -144,12 +142,6 @@ function Banner({ state }: { readonly state: AppState }) {
           <button type="button" class="quiet" onClick={() => app.change({ opened: undefined })}>
             Close it
           </button>
-        </p>
-      )}
-      {snapshot && (
-        <p class="banner">
-          A snapshot of {formatMoment(snapshot.time)}: nothing here is live.{' '}
-          <SnapshotNotes snapshot={snapshot} />
         </p>
       )}
     </>

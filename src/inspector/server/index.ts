@@ -1,6 +1,6 @@
 // Exports of inspector/server for other folders.
 export { createInspector, type Inspector } from './handler.ts'
-export { loadPage, renderSnapshot } from './page.ts'
+export { loadPage } from './page.ts'
 export { serverViews } from './server-views.ts'
 export { toolViews } from './tool-views.ts'
 export type { InspectedServers, InspectorOptions, PageFiles, ShownServer } from './types.ts'

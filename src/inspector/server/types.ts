@@ -49,7 +49,7 @@ export type ShownServers = Omit<InspectedServers, 'host'> & { readonly host: Pic
 /** Options of `createInspector`. */
 export type InspectorOptions = {
   readonly version: string
-  readonly source: Exclude<About['source'], 'snapshot'>
+  readonly source: About['source']
   readonly feed: EventFeed
   /** How to record events: a command to copy. */
   readonly advice: string

@@ -49,14 +49,6 @@ export async function openPage(
   return { page, errors, strangers, close: () => leave(page) }
 }
 
-/** Opens a document that is given here; `url` is where the browser believes it to be. */
-export async function openServed(browser: Browser, url: string, body: string): Promise<Opened> {
-  const { page, errors, strangers } = await nextPage(browser, url)
-  await page.route(`${url}**`, (route) => route.fulfill({ body, contentType: 'text/html; charset=utf-8' }))
-  await page.goto(url)
-  return { page, errors, strangers, close: () => leave(page) }
-}
-
 async function nextPage(browser: Browser, url: string) {
   const context = await contextOf(browser)
   const page = idle.get(context)?.pop() ?? (await context.newPage())

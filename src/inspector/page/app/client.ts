@@ -1,12 +1,5 @@
-// Sends requests to the process behind the page. In a snapshot all data is in the page, and requests that need a process fail.
-import {
-  type About,
-  endpoints,
-  type FailureView,
-  KEY_PARAMETER,
-  type PageSnapshot,
-  SNAPSHOT_ELEMENT,
-} from '../../api.ts'
+// Sends requests to the process behind the page.
+import { type FailureView, KEY_PARAMETER } from '../../api.ts'
 import { createTextLines } from '../../model/index.ts'
 
 /** Thrown for a request that was refused or failed; `status` is 0 if there was no answer. */
@@ -20,7 +13,6 @@ export class RequestError extends Error {
 
 /** Sends requests. */
 export type PageClient = {
-  readonly snapshot: PageSnapshot | undefined
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body: unknown): Promise<Answer>
   /** Reads lines until the response ends; waits for `take` if it returns a promise. */
@@ -43,9 +35,7 @@ export function takeKeyFromAddress(): void {
 
 /** Creates a client. */
 export function createClient(): PageClient {
-  const snapshot = readSnapshot()
   const request = async (path: string, options: RequestInit = {}): Promise<Response> => {
-    if (snapshot) throw new RequestError('This page is a snapshot: there is no process to ask.', 0)
     const key = sessionStorage.getItem(STORED_KEY)
     const headers = {
       ...(options.headers ?? {}),
@@ -59,10 +49,8 @@ export function createClient(): PageClient {
     return response
   }
   return {
-    snapshot,
     async get<Answer>(path: string) {
-      const kept = snapshot ? inSnapshot(snapshot, path) : undefined
-      return (kept ?? (await (await request(path)).json())) as Answer
+      return (await (await request(path)).json()) as Answer
     },
     async post<Answer>(path: string, body: unknown) {
       const headers = { 'content-type': 'application/json' }
@@ -76,20 +64,6 @@ export function createClient(): PageClient {
     hasKey: () => sessionStorage.getItem(STORED_KEY) !== null,
     setKey: (key) => sessionStorage.setItem(STORED_KEY, key),
   }
-}
-
-function readSnapshot(): PageSnapshot | undefined {
-  const text = document.getElementById(SNAPSHOT_ELEMENT)?.textContent
-  return text ? (JSON.parse(text) as PageSnapshot) : undefined
-}
-
-function inSnapshot(snapshot: PageSnapshot, path: string): unknown {
-  const kept: { readonly [path: string]: unknown } = {
-    [endpoints.about]: snapshot.about satisfies About,
-    [endpoints.servers]: snapshot.servers,
-    [endpoints.tools]: snapshot.tools,
-  }
-  return kept[path]
 }
 
 async function failureOf(response: Response): Promise<string> {

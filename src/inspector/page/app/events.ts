@@ -14,12 +14,6 @@ const REFRESH_PAUSE_MS = 400
 
 /** Follows the events until the process says that no new ones will come. */
 export async function followEvents(app: App): Promise<void> {
-  const { snapshot } = app.client
-  if (snapshot) {
-    for (const event of snapshot.events) app.state().live.add(event)
-    app.change({ connection: 'ended', received: snapshot.events.length })
-    return
-  }
   if (app.state().about.value?.can.conversations === false) return app.change({ connection: 'hidden' })
   const follower = createFollower(app)
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {

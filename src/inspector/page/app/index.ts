@@ -4,7 +4,6 @@ export { followEvents } from './events.ts'
 export { KeyForm } from './key-form.tsx'
 export { goTo, linkTo, PAGE_NAMES, type PageName, type Route, useRoute } from './route.ts'
 export { Shortcuts, useShortcuts } from './shortcuts.tsx'
-export { SnapshotNotes } from './snapshot-notes.tsx'
 export {
   type App,
   AppContext,

@@ -12,8 +12,8 @@ export function ExportButton({ ids }: { readonly ids: readonly string[] }) {
   const { opened } = useApp()
   const [view, setView] = useState<ExportView | undefined>()
   const [error, setError] = useState('')
-  // The content of a file or a snapshot needs no export.
-  if (opened || client.snapshot) return null
+  // The content of a file needs no export.
+  if (opened) return null
   const ask = async () => {
     setError('')
     try {

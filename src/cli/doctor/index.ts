@@ -1,2 +1,0 @@
-// Exports of cli/doctor for other folders: the parts of `toolshelf doctor`.
-export { doctorPage } from './page.ts'
