@@ -6,9 +6,8 @@ import {
   createEventModel,
   type EventModel,
   shownParts,
+  spendingByDay,
   spendingOf,
-  spendingOverTime,
-  squarify,
   toolUses,
   totalSpending,
 } from '../../src/inspector/model/index.ts'
@@ -118,7 +117,7 @@ function shown(given: readonly unknown[]): string[] {
     ...conversations,
     ...turns.flatMap((turn) => [turn, spendingOf(turn), pools.workingSet(turn)]),
     pools.latest(),
-    ...spendingOverTime(model, 5),
+    ...spendingByDay(model),
     totalSpending(model),
     ...['mcp__hub__b', 'hub__b', 'b', 'c', 'd', 'none'].map((name) => uses.get(name) ?? null),
     model.turns('none'),
@@ -161,46 +160,16 @@ test('events may come in any order and twice; the oldest beyond a limit are drop
   expect(modelOf(events.slice(-2), { maxCharacters: characters }).counts()).toMatchObject({ kept: 1 })
 })
 
-test('spans of time are as short as fits, and reach from the first turn to the last', () => {
-  const at = (time: string, id: number) => ({
-    type: 'call',
-    time,
-    processId: 1,
-    sequence: id,
-    conversation: 'x',
-    id: String(id),
+test('days have what their turns spent, the newest first', () => {
+  const model = createEventModel()
+  const times = ['2026-01-01T23:59:59Z', '2026-01-03T00:00:00Z', '2026-01-01T00:00:00Z']
+  times.forEach((time, sequence) => {
+    model.add({ type: 'call', time, processId: 1, sequence, conversation: `c${sequence}`, id: `${sequence}` })
   })
-  const spans = (times: readonly string[], most?: number) => {
-    const model = createEventModel()
-    times.forEach((time, index) => {
-      model.add({ ...at(time, index), conversation: `c${index}` })
-    })
-    return spendingOverTime(model, most).map(({ start, milliseconds, spending }) => [
-      start,
-      milliseconds,
-      spending.turns,
-    ])
-  }
-  expect(spans([])).toEqual([])
-  const minute = Date.parse('2026-01-01T00:00:00Z')
-  expect(spans(['2026-01-01T00:00:00Z', '2026-01-01T00:02:59Z'])).toEqual(
-    [1, 0, 1].map((turns, index) => [minute + 60_000 * index, 60_000, turns]),
-  )
-  for (const [last, length] of [
-    ['2026-01-01T00:59:59Z', 1],
-    ['2026-01-01T01:00:00Z', 5],
-    ['2026-01-01T14:00:00Z', 15],
-    ['2026-01-03T00:00:00Z', 60],
-    ['2026-01-05T00:00:00Z', 180],
-    ['2026-01-11T00:00:00Z', 360],
-    ['2026-02-11T00:00:00Z', 1440],
-    ['2026-05-11T00:00:00Z', 7 * 1440],
-    ['2029-05-11T00:00:00Z', 28 * 1440],
-    ['2046-05-11T00:00:00Z', 364 * 1440],
-  ] as const)
-    expect([last, spans(['2026-01-01T00:00:00Z', last])[0]?.[1]]).toEqual([last, length * 60_000])
-  const far = spans(['1026-01-01T00:00:00Z', '2026-05-11T00:00:00Z'], 3)
-  expect([far.length, far[0]?.[2], far.at(-1)?.[2]]).toEqual([3, 1, 1])
+  expect(spendingByDay(model).map(([day, { turns }]) => [day, turns])).toEqual([
+    ['2026-01-03', 1],
+    ['2026-01-01', 2],
+  ])
 })
 
 test('a file is an export or lines; other lines are counted', () => {
@@ -233,67 +202,6 @@ test('a file is an export or lines; other lines are counted', () => {
     dropped: 0,
     refused: 4,
   })
-})
-
-test('areas of a treemap', () => {
-  const area = { x: 1, y: 2, width: 6, height: 4 }
-  const rounded = squarify([6, 0, 3, 6, 2, -1, 1, 4, 2], area).map((one) =>
-    one ? [one.x, one.y, one.width, one.height].map((side) => Math.round(side * 100) / 100) : null,
-  )
-  expect(rounded).toMatchInlineSnapshot(`
-    [
-      [
-        1,
-        2,
-        3,
-        2,
-      ],
-      null,
-      [
-        5.71,
-        2,
-        1.29,
-        2.33,
-      ],
-      [
-        1,
-        4,
-        3,
-        2,
-      ],
-      [
-        4,
-        4.33,
-        1.2,
-        1.67,
-      ],
-      null,
-      [
-        6.4,
-        4.33,
-        0.6,
-        1.67,
-      ],
-      [
-        4,
-        2,
-        1.71,
-        2.33,
-      ],
-      [
-        5.2,
-        4.33,
-        1.2,
-        1.67,
-      ],
-    ]
-  `)
-  expect(squarify([1, 1], { x: 0, y: 0, width: 2, height: 8 })).toEqual([
-    { x: 0, y: 0, width: 2, height: 4 },
-    { x: 0, y: 4, width: 2, height: 4 },
-  ])
-  expect(squarify([], area)).toEqual([])
-  expect(squarify([5], { ...area, width: 0 })).toEqual([{ x: 1, y: 2, width: 0, height: 0 }])
 })
 
 test('puts marks where the hidden characters were', () => {

@@ -8,7 +8,7 @@ import {
   createTextLines,
   type EventModel,
   type EventRecord,
-  spendingOverTime,
+  spendingByDay,
   toolUses,
   totalSpending,
 } from '../../src/inspector/model/index.ts'
@@ -34,7 +34,7 @@ function everything(model: EventModel) {
     conversations,
     turns: conversations.map(({ id }) => model.turns(id)),
     sets: conversations.map(({ id }) => model.turns(id).map((turn) => model.pools().workingSet(turn))),
-    spans: spendingOverTime(model),
+    days: spendingByDay(model),
     uses: tools.map(({ name }) => toolUses(model).get(name)),
   }
 }
@@ -318,15 +318,11 @@ describe('costs', () => {
     expect(summary?.spending).toMatchObject({ estimatedTurns: 3, pricedTurns: 0, dollarsWith: 0 })
   })
 
-  test('spending over time has no more spans than asked for and loses nothing', () => {
+  test('the spending of all days is the spending of all', () => {
     const model = modelOf(manyEvents(600, tools))
-    for (const most of [1, 7, 60]) {
-      const spans = spendingOverTime(model, most)
-      expect(spans.length).toBeLessThanOrEqual(Math.max(2, most))
-      const sum = spans.reduce((total, { spending }) => total + spending.tokensWith, 0)
-      expect(sum).toBe(totalSpending(model).tokensWith)
-    }
-    expect(spendingOverTime(createEventModel())).toEqual([])
+    const sum = spendingByDay(model).reduce((total, [, { tokensWith }]) => total + tokensWith, 0)
+    expect(sum).toBe(totalSpending(model).tokensWith)
+    expect(spendingByDay(createEventModel())).toEqual([])
   })
 
   test('uses of tools are counted by name', () => {

@@ -8,18 +8,11 @@ export {
   type EventModel,
   type EventModelLimits,
 } from './event-model.ts'
-export {
-  type SpendingSpan,
-  spendingOverTime,
-  type ToolUses,
-  toolUses,
-  totalSpending,
-} from './over-time.ts'
 export type { Pools, SetTool, WorkingSet } from './pools.ts'
 export { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'
 export { shownParts, type TextPart } from './shown-text.ts'
 export { type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
-export { type Area, squarify } from './treemap.ts'
+export { spendingByDay, type ToolUses, toolUses, totalSpending } from './totals.ts'
 export type {
   DefinitionShare,
   InspectedAnswer,

@@ -1,9 +1,10 @@
-// Costs: which server and tool takes how much of the context, what is never used, and what was saved over time.
-import { useMemo, useState } from 'preact/hooks'
+// Costs: which server and tool takes how much of the context, what was saved, and what is never used.
+import { useMemo } from 'preact/hooks'
 import type { ServerView, ToolView } from '../../api.ts'
 import { type EventModel, toolUses, totalSpending } from '../../model/index.ts'
 import { linkTo, shownModel, useApp } from '../app/index.ts'
 import {
+  Badge,
   DataTable,
   Empty,
   ErrorNote,
@@ -14,9 +15,9 @@ import {
   plural,
   Section,
   shortCount,
+  VirtualList,
 } from '../ui/index.ts'
 import { Savings } from './savings.tsx'
-import { Treemap } from './treemap.tsx'
 import { UnusedTools } from './unused.tsx'
 
 export function CostsPage() {
@@ -24,7 +25,6 @@ export function CostsPage() {
   const model = shownModel(state)
   const { tools, servers, about, received } = state
   const list = tools.value ?? []
-  const [server, setServer] = useState<string | undefined>()
   const window = about.value?.window ?? 200_000
   const uses = useMemo(() => toolUses(model), [model, model.version, received])
   if (tools.value && list.length === 0 && model.conversations().length === 0)
@@ -40,20 +40,8 @@ export function CostsPage() {
     <div class="costs">
       <ErrorNote text={tools.error} />
       <Totals tools={list} window={window} model={model} />
-      {list.length > 0 && (
-        <Section
-          level={2}
-          title="Where the tokens are"
-          aside={
-            <span class="hint">
-              {server === undefined ? 'each area is a tool; choose a server to look closer' : ''}
-            </span>
-          }
-        >
-          <Treemap tools={list} server={server} onServer={setServer} />
-        </Section>
-      )}
-      <ServerCosts servers={servers.value ?? []} window={window} onServer={setServer} />
+      <ServerCosts servers={servers.value ?? []} window={window} />
+      {list.length > 0 && <ToolCosts tools={list} />}
       <Savings model={model} />
       {list.length > 0 && <UnusedTools tools={list} uses={uses} />}
     </div>
@@ -96,15 +84,12 @@ function Totals({ tools, window, model }: { tools: readonly ToolView[]; window: 
 function ServerCosts({
   servers,
   window,
-  onServer,
 }: {
   readonly servers: readonly ServerView[]
   readonly window: number
-  readonly onServer: (server: string) => void
 }) {
   if (servers.length === 0) return null
   const sorted = [...servers].sort((a, b) => b.tokens - a.tokens)
-  const max = Math.max(...sorted.map(({ tokens }) => tokens), 1)
   const head = [
     { text: 'Server' },
     { text: 'Tools', isNumber: true },
@@ -119,22 +104,58 @@ function ServerCosts({
         {sorted.map(({ name, tools, tokens, alwaysLoadedTokens }) => (
           <tr key={name}>
             <th scope="row">
-              <button type="button" class="link" onClick={() => onServer(name)}>
+              <a href={linkTo('servers', [name])}>
                 <Foreign text={name} limit={60} />
-              </button>
+              </a>
             </th>
             <td class="number">{formatCount(tools)}</td>
             <td class="number">{formatCount(tokens)}</td>
             <td class="number">{formatShare(tokens / window)}</td>
             <td class="number">{formatCount(alwaysLoadedTokens)}</td>
             <td>
-              <span class="bar" aria-hidden="true">
-                <span class="own" style={{ width: `${(100 * tokens) / max}%` }} />
-              </span>
+              <TokenBar tokens={tokens} most={sorted[0]?.tokens ?? 0} />
             </td>
           </tr>
         ))}
       </DataTable>
     </Section>
+  )
+}
+
+const ROW = 34
+
+function ToolCosts({ tools }: { readonly tools: readonly ToolView[] }) {
+  const sorted = [...tools].sort((a, b) => b.tokens - a.tokens)
+  return (
+    <Section level={2} title="Cost per tool" aside={<span class="hint">most expensive first</span>}>
+      <div class="set">
+        <VirtualList
+          items={sorted}
+          rowHeight={ROW}
+          maxHeight={10 * ROW}
+          label="Cost per tool"
+          keyOf={({ name }) => name}
+        >
+          {({ name, tokens, isAlwaysLoaded }) => (
+            <a class="tool-row" href={linkTo('search', [], { expected: name })}>
+              <code>
+                <Foreign text={name} limit={90} />
+              </code>
+              {isAlwaysLoaded && <Badge>always loaded</Badge>}
+              <TokenBar tokens={tokens} most={sorted[0]?.tokens ?? 0} />
+              <span class="amount">{formatCount(tokens)}</span>
+            </a>
+          )}
+        </VirtualList>
+      </div>
+    </Section>
+  )
+}
+
+function TokenBar({ tokens, most }: { readonly tokens: number; readonly most: number }) {
+  return (
+    <span class="bar" aria-hidden="true">
+      <span class="own" style={{ width: `${(100 * tokens) / (most || 1)}%` }} />
+    </span>
   )
 }
