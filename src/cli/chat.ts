@@ -90,7 +90,6 @@ async function converse({ client, model, about }: OpenedClient, input: Input, te
     project,
     permissions: await openPermissions({ machine: machineAt(directory), project, fromFlags, ask: chat.ask }),
     resume: input.text('resume'),
-    knownTools: filesIn(input, 'known') ?? [],
     skillIndex: urlIn(input, 'skills'),
     contextWindow: windowIn(input),
     audit: auditIn(input),

@@ -51,7 +51,6 @@ import {
   noServersHint,
   watchConfig,
 } from './servers/index.ts'
-import { knownToolsOption } from './tools/index.ts'
 import { version } from './version.ts'
 
 const MODES = ['auto', 'list', 'bridge'] as const
@@ -86,7 +85,6 @@ export const mcpCommand: Command = {
       values: MODES,
       about: 'how the client sees tools: list, bridge, or auto, by what it can do (default: auto)',
     },
-    known: knownToolsOption,
     ranker: {
       type: 'string',
       value: 'name',
@@ -173,7 +171,6 @@ export const mcpCommand: Command = {
       usage: gatewayUsers?.usage,
       hasUsers: gatewayUsers !== undefined,
       isOnePerson: isOnStdio,
-      knownTools: filesIn(input, 'known') ?? [],
       hasScripts: input.isSet('scripts') || config.settings.scripts,
       audit: auditIn(input),
       isInspected: !isOnStdio && !input.isSet('no-inspect'),

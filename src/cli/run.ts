@@ -38,7 +38,6 @@ import {
   ruleOptions,
   rulesFromFlags,
 } from './session/index.ts'
-import { knownToolsOption } from './tools/index.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { resumeOptions } from './user-files/index.ts'
 
@@ -48,7 +47,6 @@ export const sessionOptions: { readonly [name: string]: Option } = {
   ...ruleOptions,
   'trust-project': trustOption,
   skills: { type: 'string', value: 'url', about: 'URL of an index of further skills' },
-  known: knownToolsOption,
   resume: {
     type: 'string',
     value: 'session',
@@ -118,7 +116,6 @@ export const runCommand: Command = {
           refusal: refuseUnasked(notify),
         }),
         resume: input.text('resume'),
-        knownTools: filesIn(input, 'known') ?? [],
         skillIndex: urlIn(input, 'skills'),
         contextWindow,
         audit,

@@ -27,10 +27,8 @@ import {
 } from './command.ts'
 import { timeoutIn, timeoutOption } from './servers/index.ts'
 import {
-  knownToolsOption,
   listServerTools,
   MAX_WAIT_SECONDS,
-  openKnownTools,
   rankerOption,
   readLimit,
   readRanker,
@@ -50,7 +48,6 @@ export const searchCommand: Command = {
       about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
     ...timeoutOption(MAX_WAIT_SECONDS),
-    known: knownToolsOption,
     ranker: { ...rankerOption, about: `${rankerOption.about} (default: hybrid)` },
     limit: { type: 'string', value: 'number', about: 'most hits to show (default: 5)' },
     explain: {
@@ -66,10 +63,10 @@ export const searchCommand: Command = {
     'toolshelf search "+slack send" --catalog tools.jsonl --explain',
   ],
   async run(input, terminal) {
-    const { query, catalog, config, timeout, known, name, limit } = readWords(input)
+    const { query, catalog, config, timeout, name, limit } = readWords(input)
     const ranker = readRanker(name)
     const tools = await readEntries({ catalog, config, timeout }, terminal)
-    const related = await findRelated(query, tools, { known, hasSkills: catalog === undefined }, terminal)
+    const related = catalog === undefined ? await findSkills(query, tools, terminal) : []
     const search = (rank: Rank) => findWith(rank, tools, query, limit, terminal)
     const found =
       name === 'model'
@@ -107,18 +104,14 @@ async function readEntries(
   return poolTools(await listServerTools(config, timeout, terminal))
 }
 
-/** The user's skills and the tools of `--known` that rank among the best. */
-async function findRelated(
+/** The user's skills that rank among the best. */
+async function findSkills(
   query: string,
   tools: readonly PoolTool[],
-  { known: files, hasSkills }: { readonly known: readonly string[]; readonly hasSkills: boolean },
   terminal: Terminal,
 ): Promise<readonly RelatedItem[]> {
   const notify = (message: string) => terminal.report(printable(message))
-  const skills = createSkills(hasSkills ? await loadSkills(userSkillFolders(), notify) : [], { notify })
-  const servers = [...new Set(tools.map(({ server }) => server ?? ''))]
-  const known = files.length > 0 ? openKnownTools({ files, servers, notify }) : undefined
-  return [...(await skills.related(query, tools)), ...((await known?.(query, tools)) ?? [])]
+  return createSkills(await loadSkills(userSkillFolders(), notify), { notify }).related(query, tools)
 }
 
 function readWords(input: Input) {
@@ -138,7 +131,6 @@ function readWords(input: Input) {
     catalog,
     config,
     timeout: timeoutIn(input),
-    known: filesIn(input, 'known') ?? [],
     name,
     limit: readLimit(text('limit'), 5),
   }

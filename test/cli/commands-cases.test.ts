@@ -449,10 +449,6 @@ test('searches of a catalogue, and evaluations', () => {
       .join('\n'),
   )
   place.file('bare.jsonl', JSON.stringify({ name: 'ping', description: 'Answers a ping' }))
-  place.file(
-    'known.jsonl',
-    JSON.stringify({ name: 'close_issue', description: 'Closes an issue', server: 'other' }),
-  )
   place.file('wrong.jsonl', '{"query":"x"}')
   return session('search', place, [
     'search',
@@ -469,12 +465,9 @@ test('searches of a catalogue, and evaluations', () => {
     "search 'zzz' --catalog bare.jsonl --ranker bm25",
     "search 'ping' --catalog bare.jsonl --ranker bm25",
     "search 'ping' --catalog bare.jsonl --ranker bm25 --json",
-    'search issue --catalog tools.jsonl --known none.jsonl',
-    'search issue --catalog tools.jsonl --known known.jsonl',
-    'search issue --catalog tools.jsonl --known known.jsonl --json --limit 1',
+    'search issue --catalog tools.jsonl --json --limit 1',
     'search issue --catalog tools.jsonl --ranker regex --explain',
     "search issue --catalog ''",
-    "search issue --known ''",
     'search issue --catalog none.jsonl',
     'search issue --catalog tools.jsonl --ranker none',
     'search issue --catalog tools.jsonl --limit 0',

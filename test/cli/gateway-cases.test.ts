@@ -43,8 +43,6 @@ function placeWith(
 ) {
   const place = newPlace()
   place.file('toolshelf.json', { mcpServers: servers, gateway })
-  const known = [{ name: 'recite_song' }, { name: 'recite_ballad', server: 'poems' }]
-  place.file('known.jsonl', known.map((one) => JSON.stringify({ ...one, description: 'Recite' })).join('\n'))
   return place
 }
 
@@ -133,7 +131,7 @@ test('without options there are no scripts, kept results and events', async () =
 
 test('a client on pipes gets searches, questions, kept results and events', async () => {
   const place = placeWith({ resultBudget: 1000 })
-  const more = ['--known', 'known.jsonl', '--scripts', '--ranker', 'lexical']
+  const more = ['--scripts', '--ranker', 'lexical']
   const start = () =>
     startMcpHere(place, [...words, ...more, '--audit', 'events.jsonl', '--audit-content'], {
       capabilities: everyCapability,
@@ -148,10 +146,7 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
     The result is a text of 8,500 characters, too long to show here; all of it is kept. A preview follow",
       "names": "ToolSearch RunScript ReadResult poems__recite",
       "search": "In your tool list now; call them by name:
-    - poems__recite: The tool recite
-    Beside your tools, these fit:
-    - not installed: recite_song: Recite (the user can install its server with "toolshelf add")
-    - not running: recite_ballad: Recite (its server "poems" is configured but not running; the user can start it)",
+    - poems__recite: The tool recite",
     }
   `)
   expect([await first.close(), first.told(), client]).toEqual([0, '', `toolshelf ${version()}`])

@@ -37,7 +37,7 @@ function sessionsIn(place: Place) {
     })
     const session = await openAgentSession({
       ...{ kind: 'run', client: model.client, model: 'm', directory: place.folder, configFiles: [] },
-      ...{ project, permissions, resume: undefined, knownTools: [], skillIndex: undefined },
+      ...{ project, permissions, resume: undefined, skillIndex: undefined },
       ...{ contextWindow: undefined, audit: undefined, isStrict: false, notify },
       ...given,
     })
@@ -198,33 +198,28 @@ const wordy = () =>
     'tools/call': () => text('word '.repeat(3000)),
   }))
 
-test('a search names tools that are not installed; a long result is kept for later', async () => {
+test('a long result is kept for later', async () => {
   const url = wordy()
-  const talk = async (gateway: object, knownTools: readonly string[] = []) => {
+  const talk = async (gateway: object) => {
     const place = newPlace()
     const { open, leave } = sessionsIn(place)
-    place.file('known.jsonl', '{"name":"recite_poem","description":"Recite a poem"}\n')
     const config = place.file('toolshelf.json', { mcpServers: { poems: { url } }, gateway })
     const replies = [call('ToolSearch', { query: 'recite' }), call('mcp__poems__recite', {})]
-    const session = await open({ configFiles: [config], knownTools }, replies)
+    const session = await open({ configFiles: [config] }, replies)
     await session.host.settled()
     await said(session.agent, 'a poem')
     const results = session.agent.messages.filter(({ content }) =>
       JSON.stringify(content).includes('tool_result'),
     )
-    const [searched = '', read = ''] = results.map(({ content }) => JSON.stringify(content))
+    const [, read = ''] = results.map(({ content }) => JSON.stringify(content))
     await session.close()
     leave()
-    return { isNamed: searched.includes('recite_poem'), isCut: read.length < 10_000 }
+    return read.length < 10_000
   }
-  expect([
-    await talk({ resultBudget: 1000 }, ['known.jsonl']),
-    await talk({}),
-    await talk({ resultBudget: 0 }),
-  ]).toEqual([
-    { isNamed: true, isCut: true },
-    { isNamed: false, isCut: false },
-    { isNamed: false, isCut: false },
+  expect([await talk({ resultBudget: 1000 }), await talk({}), await talk({ resultBudget: 0 })]).toEqual([
+    true,
+    false,
+    false,
   ])
 })
 

@@ -1,4 +1,4 @@
-// Files of tools and queries, options of searches, and tools that are known but not installed.
+// Files of tools and queries, and options of searches.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,6 @@ import {
   catalogueOf,
   createEncoderProgress,
   listServerTools,
-  openKnownTools,
   readLimit,
   readQueries,
   readRanker,
@@ -193,80 +192,6 @@ test('progress is shown at once, then at intervals, with what is left', () => {
         "The encoder has read 0 of 1000 tools.",
         "The encoder has read 500 of 1000 tools, about 2 min left.",
         "The encoder has read 501 of 1000 tools, about 3 min left.",
-      ],
-    ]
-  `)
-})
-
-test('tools that are not installed are named, with how to get them', async () => {
-  const catalogue = [
-    { name: 'translate_text', description: 'Translates text into another language' },
-    { name: 'translate_page', description: 'Translates a page into another language', server: 'deep' },
-    { name: 'translate_file', description: 'Translates a file into another language', server: 'mine' },
-  ]
-  const server = (name: string, more: object = {}) => ({
-    name,
-    description: 'Translates text into another language',
-    ...more,
-  })
-  const registry = {
-    servers: [
-      {
-        server: server('io.example/deep-l', {
-          title: 'Deep',
-          packages: [
-            { registryType: 'pypi', identifier: 'x' },
-            { registryType: 'npm', identifier: '@deep/l' },
-          ],
-        }),
-      },
-      server('io.example/far one', {
-        remotes: [{ url: 'http://a.example' }, { url: 'https://b.example/mcp' }],
-      }),
-      server('io.example/-odd', { packages: [{ registryType: 'npm', identifier: 'x' }] }),
-      server('plain', {
-        packages: [{ registryType: 'npm', identifier: '--evil' }],
-        remotes: [{ url: 'https://x.example/;rm' }],
-      }),
-      ...[{ name: '', description: 'Translates' }, { name: 'x' }, 5],
-    ],
-  }
-  const find = async (text: string) => {
-    const told: string[] = []
-    const search = openKnownTools({
-      files: [write(text), join(folder, 'none')],
-      servers: ['mine'],
-      notify: (message) => void told.push(message.replaceAll(folder, '')),
-    })
-    const found = await search('translate text into another language', [])
-    return [...found.map((item) => JSON.stringify(item)).sort(), ...told]
-  }
-  expect([
-    await find(catalogue.map((tool) => JSON.stringify(tool)).join('\n')),
-    await find(JSON.stringify(registry)),
-    await find(`\uFEFF ${JSON.stringify(registry.servers.slice(3))}`),
-    await find('{"servers":5}'),
-  ]).toMatchInlineSnapshot(`
-    [
-      [
-        "{"kind":"not installed:","name":"translate_text","description":"Translates text into another language","advice":"the user can install its server with \\"toolshelf add\\""}",
-        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
-      ],
-      [
-        "{"kind":"not installed:","name":"io.example/-odd","description":"Translates text into another language","advice":"a server; the user can add it with \\"toolshelf add\\""}",
-        "{"kind":"not installed:","name":"io.example/deep-l","description":"Translates text into another language","advice":"a server; the user can add it: toolshelf add deep-l -- npx -y @deep/l"}",
-        "{"kind":"not installed:","name":"io.example/far one","description":"Translates text into another language","advice":"a server; the user can add it: toolshelf add far-one https://b.example/mcp"}",
-        "{"kind":"not installed:","name":"plain","description":"Translates text into another language","advice":"a server; the user can add it with \\"toolshelf add\\""}",
-        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
-      ],
-      [
-        "{"kind":"not installed:","name":"plain","description":"Translates text into another language","advice":"a server; the user can add it with \\"toolshelf add\\""}",
-        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
-      ],
-      [
-        "cannot read the tools in /none: ENOENT: no such file or directory, open '/none'",
-        "/file:1: a tool needs a "name"; the line is skipped.",
-        "cannot read the tools in /file: /file has no valid line; expected one JSON object per line, not a JSON list.",
       ],
     ]
   `)

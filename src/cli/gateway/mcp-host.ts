@@ -2,13 +2,7 @@
 import { hostname, userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PermissionRule } from '../../agent/index.ts'
-import {
-  createPureShelf,
-  type FindRelated,
-  type OpenTrace,
-  type Shelf,
-  type TraceListener,
-} from '../../core/index.ts'
+import { createPureShelf, type OpenTrace, type Shelf, type TraceListener } from '../../core/index.ts'
 import type { DefinitionCache } from '../../mcp/cache/index.ts'
 import { type LoadedConfig, thisMachine } from '../../mcp/config/index.ts'
 import type { GatewayResults, McpGateway, McpMetrics } from '../../mcp/gateway/index.ts'
@@ -61,8 +55,6 @@ export type HostOptions = {
   readonly hasUsers?: boolean
   /** All clients act for one person. */
   readonly isOnePerson: boolean
-  /** Files of tools that are not installed, which searches name. */
-  readonly knownTools: readonly string[]
   /** Offers RunScript to clients. */
   readonly hasScripts: boolean
   /** Where events are written. */
@@ -76,13 +68,12 @@ export type HostOptions = {
 /** Opens the host with its shelf and its events. */
 export function openHost(config: LoadedConfig, hostOptions: HostOptions): OpenedHost {
   const { servers: configured, settings } = config
-  const { mode, ranker, cache, store, isOnePerson, knownTools, hasScripts, isInspected, notify } = hostOptions
+  const { mode, ranker, cache, store, isOnePerson, hasScripts, isInspected, notify } = hostOptions
   const audit = openAudit(hostOptions.audit, { isInspected, notify })
   audit?.setServers(configured)
   const parts = personalParts(hostOptions)
   const { servers } = parts.split(configured)
-  const related = relatedIn(knownTools, configured, notify)
-  const shelfParts = { ranker, related, notify, trace: audit?.stream.trace }
+  const shelfParts = { ranker, notify, trace: audit?.stream.trace }
   const { shelf, ready, warm } = openShelf(shelfParts)
   const pins = sharedPins(store, notify)
   let questionHandler: QuestionHandler | undefined
@@ -262,21 +253,8 @@ const validating = () => import('../../validate/validate.ts')
 
 type ShelfParts = {
   readonly ranker: RankerName
-  readonly related: FindRelated | undefined
   readonly notify: (message: string) => void
   readonly trace: TraceListener | undefined
-}
-
-function relatedIn(
-  files: readonly string[],
-  servers: readonly ServerConfig[],
-  notify: (message: string) => void,
-): FindRelated | undefined {
-  if (files.length === 0) return undefined
-  const opened = import('../tools/known-tools.ts').then(({ openKnownTools }) =>
-    openKnownTools({ files, servers: servers.map(({ name }) => name), notify }),
-  )
-  return async (query, tools) => (await opened)(query, tools)
 }
 
 /** A shelf that loads everything now. */
@@ -287,7 +265,7 @@ function openReadyShelf(parts: ShelfParts): Shelf {
 }
 
 /** Like the package's own shelf, but code that only searches and calls need is loaded later. */
-function openShelf({ ranker, related, notify, trace }: ShelfParts) {
+function openShelf({ ranker, notify, trace }: ShelfParts) {
   let validator: Awaited<ReturnType<typeof validating>> | undefined
   const shelf = createPureShelf({
     ...gatewayShelfOptions,
@@ -296,7 +274,6 @@ function openShelf({ ranker, related, notify, trace }: ShelfParts) {
     timer: startTimer,
     pause: turns.pause,
     rank: async (tools, query, limit) => (await searching()).rankers[ranker](tools, query, limit),
-    related,
     validate: (schema, input) => validator?.validateInput(schema, input) ?? [],
   })
   const ready = async () => {

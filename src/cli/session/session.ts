@@ -36,7 +36,6 @@ import { CommandError } from '../command.ts'
 import type { AuditSettings } from '../events/index.ts'
 import { openAudit } from '../events/index.ts'
 import { withStoredLogins } from '../servers/index.ts'
-import { openKnownTools } from '../tools/index.ts'
 import type { Project } from '../trust/index.ts'
 import {
   annotationTrust,
@@ -62,8 +61,6 @@ export type AgentSessionOptions = {
   readonly permissions: SessionPermissions
   /** The session to resume: its file, its name or the start of it, or `last`. */
   readonly resume: string | undefined
-  /** Files of tools that are not installed, which searches name. */
-  readonly knownTools: readonly string[]
   /** URL of a remote skill index. */
   readonly skillIndex: string | undefined
   readonly contextWindow: number | undefined
@@ -103,7 +100,9 @@ export async function openAgentSession(options: AgentSessionOptions): Promise<Ag
   const audit = openAudit(options.audit, { notify })
   audit?.setServers(config.servers)
   const trace = audit?.stream.open(options.kind).trace
-  const shelf = openShelf(config, options, {
+  const shelf = openShelf({
+    settings: config.settings,
+    notify,
     trace,
     state: saved?.state,
     related: (query, tools) => skills.related(query, tools),
@@ -181,31 +180,24 @@ async function readServers(
 }
 
 /** The agent always uses tool search, whatever the URL; if an API rejects it, the agent falls back. */
-function openShelf(
-  { servers, settings }: LoadedConfig,
-  { knownTools: files, notify }: AgentSessionOptions,
-  {
-    trace,
-    state,
-    related,
-  }: {
-    readonly trace: TraceListener | undefined
-    readonly state: State | undefined
-    readonly related: FindRelated
-  },
-): Shelf {
-  const names = servers.map(({ name }) => name)
-  const known = files.length > 0 ? openKnownTools({ files, servers: names, notify }) : undefined
+function openShelf({
+  settings: { resultBudget: budget },
+  notify,
+  trace,
+  state,
+  related,
+}: {
+  readonly settings: LoadedConfig['settings']
+  readonly notify: (message: string) => void
+  readonly trace: TraceListener | undefined
+  readonly state: State | undefined
+  readonly related: FindRelated
+}): Shelf {
   return createShelf({
     notify,
     ...(process.env.ENABLE_TOOL_SEARCH ? {} : { toolSearch: true }),
-    related: async (query, tools) => [
-      ...(await related(query, tools)),
-      ...((await known?.(query, tools)) ?? []),
-    ],
-    ...(settings.resultBudget > 0
-      ? { results: { store: createDiskResults({ folder: resultsFolder() }), budget: settings.resultBudget } }
-      : {}),
+    related,
+    ...(budget > 0 ? { results: { store: createDiskResults({ folder: resultsFolder() }), budget } } : {}),
     ...(state ? { state } : {}),
     ...(trace ? { trace } : {}),
   })

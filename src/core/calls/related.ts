@@ -1,12 +1,12 @@
-// Adds related items to a search: skills, and tools of servers that are not running or not installed.
+// Adds related items to a search, such as skills.
 // Implements S17.
 import { oneLine } from '../../lib/index.ts'
 import type { PoolTool } from '../types.ts'
 import { selectedNames } from './query.ts'
 
-/** Something that matches a search but is not a tool of the shelf, such as a skill or a tool that is not installed. */
+/** Something that matches a search but is not a tool of the shelf, such as a skill. */
 export type RelatedItem = {
-  /** What it is, such as `skill` or `not installed`. */
+  /** What it is, such as `skill`. */
   readonly kind: string
   /** The name by which the model refers to it. */
   readonly name: string
