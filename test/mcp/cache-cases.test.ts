@@ -29,6 +29,7 @@ const server: CachedServer = {
   ...{ tools: [{ name: 'one' }], freshUntil: 5, lists: { prompts: { entries: [1], freshUntil: 0 } } },
   ...{
     info: { name: 'x', version: '1' },
+    clientCapabilities: {},
     capabilities: { tools: {} },
     instructions: 'Be kind.',
     isLegacy: true,

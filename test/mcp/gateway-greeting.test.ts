@@ -113,7 +113,14 @@ it('toolshelf mcp answers while neither the SDK nor the host can be loaded, with
   const [known] = (await readConfig([config])).servers
   const cache = openDefinitionCache(defaultCacheFolder({ XDG_CACHE_HOME: folder }), () => {})
   const extensions = { 'com.example/sums': {} }
-  const about = { tools: [], freshUntil: 0, lists: {}, info: undefined, isLegacy: true }
+  const about = {
+    tools: [],
+    freshUntil: 0,
+    lists: {},
+    info: undefined,
+    clientCapabilities: {},
+    isLegacy: true,
+  }
   if (known)
     await cache.write(known, { ...about, capabilities: { extensions }, instructions: 'Add, then check.' })
   const hook = `import { register } from 'node:module'; register(${JSON.stringify(asModule(HOLD_BACK))})`

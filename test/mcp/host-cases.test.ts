@@ -318,6 +318,7 @@ it('H4 a lazy server that an earlier run has stored', async () => {
       prompts: { entries: [{ name: 'ask' }], freshUntil: 0 },
     },
     info: { name: 'test-server', version: '1.0.0' },
+    clientCapabilities: {},
     capabilities: { tools: {} },
     instructions: 'Be kind.',
     isLegacy: true,

@@ -256,6 +256,32 @@ describe('lazy servers and kept definitions', () => {
     expect(statusOf(host, 'one')).toMatchObject({ state: 'connected', isCached: false })
   })
 
+  it('definitions from before count for a client that can do as much, and for no other', async () => {
+    const cacheFolder = temporaryFolder()
+    const samples = serverHere('one', () => {
+      let canSample = false
+      return {
+        initialize: (params) => {
+          canSample = params.capabilities.sampling !== undefined
+          return initialized(params)
+        },
+        'tools/list': () => ({ tools: [tool('always'), ...(canSample ? [tool('sample')] : [])] }),
+      }
+    })
+    const namesFor = async (capabilities: object) => {
+      const { host, events } = openHost([samples], { cacheFolder, capabilities: { ...capabilities } })
+      await host.settled()
+      await host.close()
+      return events.flatMap((event) =>
+        event.type === 'tools' ? [event.status.tools.map(({ name }) => name).join(' ')] : [],
+      )
+    }
+    expect(await namesFor({ sampling: {}, roots: {} })).toEqual(['always sample'])
+    expect((await namesFor({ sampling: {}, roots: {} }))[0]).toBe('always sample')
+    expect(await namesFor({ roots: {} })).toEqual(['always'])
+    expect(await namesFor({ roots: {}, sampling: {} })).toEqual(['always', 'always sample'])
+  })
+
   it('a search finds the tools of a server that is still starting', async () => {
     const { config, cacheFolder } = await knownServer(countedHere())
     const hanging = serverHere('slow', () => ({ initialize: () => noAnswer }))

@@ -239,7 +239,8 @@ const configOf = (url: string): ServerConfig => ({
 
 describe('definitions', () => {
   const server = {
-    ...{ tools: [{ name: 'read' }], freshUntil: 0, lists: {}, info: undefined, capabilities: {} },
+    ...{ tools: [{ name: 'read' }], freshUntil: 0, lists: {}, info: undefined },
+    ...{ clientCapabilities: {}, capabilities: {} },
     ...{ instructions: 'Use it.', isLegacy: false },
   }
 

@@ -28,6 +28,8 @@ export type CachedServer = {
   readonly freshUntil: number
   readonly lists: KeptLists
   readonly info: { readonly name: string; readonly version: string } | undefined
+  /** What the client could do that the server listed its tools for: to another it may list others. */
+  readonly clientCapabilities: { readonly [name: string]: unknown }
   readonly capabilities: { readonly [name: string]: unknown }
   readonly instructions: string | undefined
   /** Whether the server speaks only the older protocol, so that probing for the newer one can be skipped for a while. */

@@ -1,7 +1,7 @@
 // Manages the connection to one server: connects in the background or at the first call, lists its tools, retries with
 // back-off, and stops a lazy server that is not used. `lifecycle.ts` has the table of states.
 // Implements H2, H4, H6.
-import { cleanText, type Fields } from '../../lib/index.ts'
+import { cleanText, type Fields, isFields } from '../../lib/index.ts'
 import {
   CallError,
   type ConnectionFailure,
@@ -60,7 +60,12 @@ class ServerConnection implements Connection {
     this.#config = config
     this.#redactor = createRedactor(config)
     this.#backoff = createBackoff(times.firstRetryMs, times.maxRetryMs)
-    this.#record = createServerRecord({ ...options, redactor: this.#redactor, lifecycle: this.#lifecycle })
+    this.#record = createServerRecord({
+      ...options,
+      redactor: this.#redactor,
+      lifecycle: this.#lifecycle,
+      clientCapabilities: this.#clientCapabilities,
+    })
     this.#questions = createServerQuestions({
       config,
       otherwise: questionHandler,
@@ -199,9 +204,17 @@ class ServerConnection implements Connection {
   /** Hides secrets and characters that could control a terminal. */
   readonly #printable = (text: string) => this.#redactor.text(cleanText(text))
 
+  /** What the server is told that its client can do: nothing before the client is known. */
+  readonly #clientCapabilities = () => this.#questions.allowed(this.#options.capabilities())
+
   async #showCached(): Promise<void> {
     const cached = await this.#record.readCache()
     if (!cached || this.#lifecycle.isClosed()) return
+    // To a client that can do less, the server may list less.
+    if (!covers(this.#clientCapabilities(), cached.clientCapabilities)) {
+      this.#priming = undefined
+      return
+    }
     await this.#record.showCachedTools(cached)
     if (this.#config.lazy) this.#record.report({ state: 'idle' })
   }
@@ -237,7 +250,7 @@ class ServerConnection implements Connection {
 
   async #open(): Promise<ServerSession> {
     if (this.#lifecycle.isClosed()) throw new Error('the host was closed')
-    const { clientInfo, limits, capabilities, authorize, loginHint } = this.#options
+    const { clientInfo, limits, authorize, loginHint } = this.#options
     // Imported here because loading the MCP SDK takes longer than a gateway may take to answer its first client.
     const { openServerSession } = await import('../session/session.ts')
     const startedAt = performance.now()
@@ -245,7 +258,7 @@ class ServerConnection implements Connection {
     const session: ServerSession = await openServerSession({
       config: this.#config,
       clientInfo,
-      capabilities: this.#questions.allowed(capabilities()),
+      capabilities: this.#clientCapabilities(),
       isKnownLegacy: this.#record.isKnownLegacy(),
       authProvider: this.#watched(await authorize()),
       loginHint,
@@ -395,4 +408,10 @@ class ServerConnection implements Connection {
     else if (session && list !== 'tools') void this.#record.memory.lists.refresh(session, list)
     return true
   }
+}
+
+/** Returns whether a client can do everything that another could. */
+function covers(all: unknown, some: unknown): boolean {
+  if (!isFields(some)) return true
+  return isFields(all) && Object.entries(some).every(([name, part]) => covers(all[name], part))
 }

@@ -12,12 +12,12 @@ export type ServerMemory = {
   readCache(): Promise<CacheEntry | undefined>
   /** Sets the tools that the server with this `info` has listed, and for how long they stay fresh. */
   setTools(tools: readonly unknown[], info: CachedServer['info'], ttlMs: number | undefined): void
-  /** Returns whether the stored tools belong to this server and are still fresh. */
+  /** Returns whether the stored tools belong to this server and this client, and are still fresh. */
   isFreshFor(info: CachedServer['info']): boolean
   /** Returns whether the tools' time-to-live has expired. */
   isStale(): boolean
   /** Stores everything for the next start. */
-  keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists'>): void
+  keep(about: Omit<CachedServer, 'tools' | 'freshUntil' | 'lists' | 'clientCapabilities'>): void
   /** Resolves when everything is written. */
   written(): Promise<unknown>
 }
@@ -29,12 +29,14 @@ export type CacheEntry = CachedServer & { readonly ageMs: number }
 export type ServerMemoryOptions = ServerListsOptions & {
   readonly config: ServerConfig
   readonly cache: DefinitionCache | undefined
+  readonly clientCapabilities: () => CachedServer['clientCapabilities']
 }
 
 /** Creates the memory of a server. */
-export function createServerMemory({ config, cache, ...options }: ServerMemoryOptions): ServerMemory {
+export function createServerMemory(options: ServerMemoryOptions): ServerMemory {
+  const { config, cache, clientCapabilities } = options
   const lists = createServerLists(options)
-  let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info'> | undefined
+  let last: Pick<CachedServer, 'tools' | 'freshUntil' | 'info' | 'clientCapabilities'> | undefined
   let reading: Promise<CacheEntry | undefined> | undefined
   let writing = Promise.resolve()
   let unwritten: CachedServer | undefined
@@ -60,16 +62,18 @@ export function createServerMemory({ config, cache, ...options }: ServerMemoryOp
       return reading
     },
     setTools(tools, info, ttlMs) {
-      last = { tools, freshUntil: freshUntil(ttlMs), info }
+      last = { tools, freshUntil: freshUntil(ttlMs), info, clientCapabilities: clientCapabilities() }
     },
     isFreshFor: (info) =>
-      last !== undefined && last.freshUntil > Date.now() && isDeepStrictEqual(info, last.info),
+      last !== undefined &&
+      last.freshUntil > Date.now() &&
+      isDeepStrictEqual([info, clientCapabilities()], [last.info, last.clientCapabilities]),
     isStale: () => last !== undefined && last.freshUntil > 0 && last.freshUntil <= Date.now(),
     keep(about) {
       if (!last || !cache) return
-      const { tools, freshUntil } = last
+      const { tools, freshUntil, clientCapabilities } = last
       const isWaiting = unwritten !== undefined
-      unwritten = { tools, freshUntil, lists: lists.kept(), ...about }
+      unwritten = { tools, freshUntil, clientCapabilities, lists: lists.kept(), ...about }
       if (!isWaiting) writing = writing.then(writeLatest)
     },
     written: () => writing,

@@ -1,5 +1,7 @@
 // Records everything known about one server: its description of itself, its tools, and what earlier runs stored on disk.
 // The last good list outlives every failure.
+
+import type { Fields } from '../../lib/index.ts'
 import { type ConnectionFailure, withErrorLine } from '../protocol/index.ts'
 import type { Redactor } from '../redact/index.ts'
 import type { Listed, ServerSession } from '../session/index.ts'
@@ -19,16 +21,21 @@ export type ServerRecord = ReturnType<typeof createServerRecord>
 export type ServerRecordOptions = Pick<
   ConnectionOptions,
   'config' | 'cache' | 'onState' | 'onTools' | 'onList'
-> & { readonly redactor: Redactor; readonly lifecycle: Lifecycle }
+> & {
+  readonly redactor: Redactor
+  readonly lifecycle: Lifecycle
+  readonly clientCapabilities: () => Fields
+}
 
 /** Creates the record of a server. */
 export function createServerRecord(options: ServerRecordOptions) {
-  const { config, cache, redactor, lifecycle } = options
+  const { config, cache, redactor, lifecycle, clientCapabilities } = options
   let view = emptyView(config)
   let isKnownLegacy = false
   const memory = createServerMemory({
     config,
     cache,
+    clientCapabilities,
     clean: redactor.list,
     onChange(list) {
       save()
