@@ -79,5 +79,3 @@ function blocks(text: string, language: string): string[] {
     ([, body = '']) => body,
   )
 }
-
-/** As GitHub names headings. */
