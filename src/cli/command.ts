@@ -57,9 +57,9 @@ export type Option = {
   readonly about: string
   /** The value may be left out: the option is then set without one. */
   readonly isValueOptional?: boolean
-  /** Name of the value in the help; files and folders are completed by the shell. */
+  /** Name of the value in the help. */
   readonly value?: string
-  /** Values to choose from, for the help and the shell; one that ends in a colon takes more text. */
+  /** Values to choose from, for the help; one that ends in a colon takes more text. */
   readonly values?: readonly string[]
 }
 
@@ -73,10 +73,6 @@ export type Command = {
   readonly noArguments?: string
   /** Words behind "--" are another program's command line. */
   readonly takesProgram?: boolean
-  /** The possible first arguments, if there are only a few. */
-  readonly verbs?: readonly string[]
-  /** The first argument is a server of our own configuration, for the shell. */
-  readonly takesServer?: boolean
   readonly options: { readonly [name: string]: Option }
   readonly examples: readonly string[]
   readonly run: (input: Input, terminal: Terminal) => Promise<ExitCode>

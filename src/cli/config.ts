@@ -19,7 +19,6 @@ export const configCommand: Command = {
   summary:
     'Checks configuration files without starting anything. In the files of other programs it checks only the servers.',
   words: 'check [<file> …] [--json]',
-  verbs: ['check'],
   options: { json: { type: 'boolean', about: 'print the findings as one JSON document' } },
   examples: [
     'toolshelf config check',

@@ -19,7 +19,6 @@ export const credentialsCommand: Command = {
   name: 'credentials',
   summary: 'Sets, lists and removes what users of a gateway have for their personal servers.',
   words: '[set <user> <server> <name> | list [user] | remove <user> <server> [name] | rotate]',
-  verbs: ['list', 'set', 'remove', 'rotate'],
   options: {
     ...userFileOption,
     ...storeOption,

@@ -17,7 +17,6 @@ export const keysCommand: Command = {
   name: 'keys',
   summary: "Creates, lists and revokes the keys of a gateway's users.",
   words: '[create <user> [--profile <name>] | revoke <id>] [--users <file>]',
-  verbs: ['list', 'create', 'revoke'],
   options: {
     profile: { type: 'string', value: 'name', about: 'for create: the profile of a new user' },
     label: { type: 'string', value: 'text', about: 'for create: what the key is for' },

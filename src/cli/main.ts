@@ -141,17 +141,12 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       does: 'check your configuration',
       load: async () => (await import('./config.ts')).configCommand,
     },
-    {
-      name: 'completion',
-      does: 'print a completion script for your shell',
-      load: async () => (await import('./completion.ts')).completionOf(everyCommand),
-    },
   ],
 }
 
 const commands = Object.values(groups).flat()
 
-/** Loads all commands, for the shell's completion and the reference. */
+/** Loads all commands, for the reference. */
 export function everyCommand(): Promise<Command[]> {
   return Promise.all(commands.map(({ load }) => load()))
 }

@@ -24,7 +24,6 @@ function createPermissionsCommand(machine: () => LocalMachine): Command {
     name: 'permissions',
     summary: 'Rules for what the agent may run without asking, and what it may never run.',
     words: '[allow|ask|deny|remove "<rule>"] [--here]',
-    verbs: ['list', ...EFFECTS, 'remove'],
     options: {
       here: { type: 'boolean', about: 'make a rule for this folder only (default: everywhere)' },
       directory: { type: 'string', value: 'folder', about: 'folder (default: the current one)' },

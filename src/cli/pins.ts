@@ -26,7 +26,6 @@ export const pinsCommand: Command = {
   name: 'pins',
   summary: 'Shows and accepts changes of tool definitions, prompts and instructions.',
   words: '[show <server> [tool…] | accept <server> [tool…] | forget <server>]',
-  verbs: ['list', 'show', 'accept', 'forget'],
   options: {
     folder: {
       type: 'string',

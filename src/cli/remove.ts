@@ -13,7 +13,6 @@ export function removeCommand(machine: () => LocalMachine): Command {
     name: 'remove',
     summary: 'Takes an MCP server out of your configuration; a running gateway ends it at once.',
     words: '<name>',
-    takesServer: true,
     options: fileOption,
     examples: ['toolshelf remove github'],
     async run(input, terminal) {

@@ -35,7 +35,6 @@ export function createTrust(machine: () => LocalMachine): Command {
     name: 'trust',
     summary: 'Which folders’ servers, skills and rules are used, and what they would do.',
     words: '[show [<folder>] | list | forget [<folder>]] [--yes]',
-    verbs: ['show', 'list', 'forget'],
     options: {
       yes: { type: 'boolean', short: 'y', about: 'trust the folder as it is now, without asking' },
       json: {

@@ -20,7 +20,6 @@ export const usersCommand: Command = {
   name: 'users',
   summary: "Lists a gateway's users, and changes their profiles.",
   words: '[set <user> --profile <name> | remove <user> | import <file>] [--users <file>]',
-  verbs: ['list', 'set', 'remove', 'import'],
   options: {
     profile: { type: 'string', value: 'name', about: 'for set: the new profile of the user' },
     ...userFileOption,

@@ -260,7 +260,7 @@ describe('the binary', () => {
 describe('arguments that nobody expects', () => {
   const takeArguments = [
     ...['run', 'inspect', 'add', 'remove', 'login', 'trust', 'permissions'],
-    ...['pins', 'search', 'config', 'completion', 'keys', 'users', 'credentials'],
+    ...['pins', 'search', 'config', 'keys', 'users', 'credentials'],
   ]
 
   it('are refused by every command that takes options only, which says what to do instead', async () => {
@@ -280,7 +280,6 @@ describe('arguments that nobody expects', () => {
     [['remove', 'one', 'two']],
     [['trust', 'list', 'more']],
     [['pins', 'forget', 'one', 'two', 'three']],
-    [['completion', 'bash', 'more']],
     [['config', 'chek', 'more']],
     [['permissions', 'list', 'more']],
   ])('are refused by one that takes few: %j', async (words) => {

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addCommand } from '../../src/cli/add.ts'
 import { type Command, clientOf, helpFor, readInput, screenOf } from '../../src/cli/command.ts'
-import { completionOf } from '../../src/cli/completion.ts'
 import { createDoctor } from '../../src/cli/doctor.ts'
 import { importCommand } from '../../src/cli/import.ts'
 import { createInspect } from '../../src/cli/inspect.ts'
@@ -102,19 +101,17 @@ test('a command that is made for another machine takes and says the same', async
     importCommand(machine),
     listCommand(machine),
     removeCommand(machine),
-    completionOf(everyCommand),
   ]
   const known = new Map((await everyCommand()).map((command) => [command.name, command]))
   const run = expect.any(Function)
   expect(made).toEqual(made.map(({ name }) => ({ ...known.get(name), run })))
 })
 
-test('a command that is made up: its help, its completions and its mistakes', async () => {
+test('a command that is made up: its help and its mistakes', async () => {
   const made: Command = {
     name: 'made',
     summary: 'Does [what] it: says, and it’s “long” enough that its summary needs more than a line of 80.',
     words: '<what> [--file <file>] [--folder <folder>] [--choice one|two] [--many <text>] [--maybe <n>]',
-    verbs: ['do', 'undo'],
     options: {
       file: { type: 'string', value: 'file', short: 'f', about: 'reads: [this] file' },
       folder: { type: 'string', value: 'folder', about: 'in this folder' },
@@ -132,14 +129,9 @@ test('a command that is made up: its help, its completions and its mistakes', as
       return 0
     },
   }
-  const { verbs: _, ...wordless } = made
-  const other = { ...wordless, name: 'other', words: '', options: {}, noArguments: 'pass options' }
-  const silent: Command = { ...wordless, name: 'server', options: {}, takesServer: true }
+  const other = { ...made, name: 'other', words: '', options: {}, noArguments: 'pass options' }
   const lines: string[] = [helpFor(made), helpFor(other)]
   const terminal = { print: (text: string) => void lines.push(text), report: () => {}, isInteractive: false }
-  const completion = completionOf(async () => [made, silent, other])
-  for (const words of [['bash'], ['zsh'], ['fish'], [], ['servers', 'x'], ['bash', 'zsh']])
-    lines.push(`${await outcomeOf(() => completion.run(readInput(completion, words), terminal))}`)
   const mistakes = [
     'do it -q --many a --many b --file x',
     '--maybe',
@@ -491,9 +483,6 @@ test('searches of a catalogue, and evaluations', () => {
     'doctor --config none.json',
     'doctor',
     'doctor x',
-    'completion',
-    'completion csh',
-    'completion bash zsh',
   ])
 })
 

@@ -54,10 +54,6 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
     expect(told).toBe(`toolshelf ${words[0]}: the current folder no longer exists; change to another one.\n`)
   })
 
-  it('completion works in a deleted folder', async () => {
-    expect((await runGone(['completion', 'bash'])).code).toBe(0)
-  })
-
   it('reports a configuration that is a named pipe, and does not wait for it', () => {
     const place = newPlace()
     execFileSync('mkfifo', [join(place.folder, '.mcp.json')])

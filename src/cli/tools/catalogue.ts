@@ -15,7 +15,7 @@ export async function readTools(path: string, terminal: Terminal): Promise<Tool[
 }
 
 /** Parses a catalogue. Throws if no line is a tool. */
-export function parseTools(text: string, path: string, notify: (message: string) => void): Tool[] {
+function parseTools(text: string, path: string, notify: (message: string) => void): Tool[] {
   const seen = new Set<string>()
   return parseLines(text, path, notify, (value) => {
     const tool = value as Tool
