@@ -119,7 +119,7 @@ export function createLogin({ machine, openBrowser }: LoginSurroundings): Comman
 const userOption: Option = {
   type: 'string',
   value: 'id',
-  about: 'keep the login for a user of a gateway, encrypted in the store; see "toolshelf credentials"',
+  about: 'keep the login for a user of a gateway, encrypted in the store; see "toolshelf users credentials"',
 }
 
 /** Where the login of a user is kept; undefined for the login of the user who runs the command. */

@@ -120,19 +120,9 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
   ],
   'Users of a gateway': [
     {
-      name: 'keys',
-      does: 'create, list and revoke keys',
-      load: async () => (await import('./keys.ts')).keysCommand,
-    },
-    {
       name: 'users',
-      does: 'list users and change their profiles',
+      does: 'manage users, their keys and credentials',
       load: async () => (await import('./users.ts')).usersCommand,
-    },
-    {
-      name: 'credentials',
-      does: 'set what users need for their personal servers',
-      load: async () => (await import('./credentials.ts')).credentialsCommand,
     },
   ],
   'Set-up': [

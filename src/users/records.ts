@@ -233,7 +233,7 @@ export function readKey(id: string, value: unknown): KeyRecord {
   ])
   if (!/^[0-9a-f]{16}$/.test(id))
     throw new UsersError(
-      `${place}: the id must be 16 hexadecimal digits; create keys with "toolshelf keys create"`,
+      `${place}: the id must be 16 hexadecimal digits; create keys with "toolshelf users add"`,
     )
   if (typeof user !== 'string') throw wrong(`${place}.user`, user, 'the id of a user')
   if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash))

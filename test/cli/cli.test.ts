@@ -260,7 +260,7 @@ describe('the binary', () => {
 describe('arguments that nobody expects', () => {
   const takeArguments = [
     ...['run', 'inspect', 'add', 'remove', 'login', 'trust', 'permissions'],
-    ...['pins', 'search', 'config', 'keys', 'users', 'credentials'],
+    ...['pins', 'search', 'config', 'users'],
   ]
 
   it('are refused by every command that takes options only, which says what to do instead', async () => {

@@ -1,11 +1,11 @@
-// `toolshelf keys` and `toolshelf users`, over a file and over a store, and a gateway process that takes both.
+// `toolshelf users`, over a file and over a store, and a gateway process that takes both.
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { gatewayUsersIn } from '../../src/cli/gateway/index.ts'
-import { keysCommand } from '../../src/cli/keys.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
+import { usersCommand } from '../../src/cli/users.ts'
 import { createKeyAuthenticator, openUserFile, type UserDirectory } from '../../src/users/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
@@ -24,19 +24,19 @@ const places: [string, string[]][] = [
 
 describe.each(places)('in %s', (_, where) => {
   test('a key is created, shown once, listed without its secret and revoked', async () => {
-    const created = await cli('keys', 'create', 'ada', '--label', 'laptop', '--expires', '90d', ...where)
+    const created = await cli('users', 'add', 'ada', '--label', 'laptop', '--expires', '90d', ...where)
     expect(created).toMatchObject({ code: 0, told: expect.stringContaining('shown only now') })
     const key = created.out.trim()
     expect(key).toMatch(/^tsk_[0-9a-f]{16}_[\w-]{43}$/)
-    const listed = await cli('keys', '--json', ...where)
+    const listed = await cli('users', 'key', '--json', ...where)
     expect(listed.out).not.toContain(key)
     const { keys } = JSON.parse(listed.out)
     expect(keys).toMatchObject([{ user: 'ada', profile: 'default', label: 'laptop', isExpired: false }])
-    expect((await cli('keys', ...where)).out).toMatch(/ada +default +laptop/)
-    const revoked = await cli('keys', 'revoke', keys[0].id, ...where)
+    expect((await cli('users', 'key', ...where)).out).toMatch(/ada +default +laptop/)
+    const revoked = await cli('users', 'key', 'revoke', keys[0].id, ...where)
     expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining(`Revoked ${keys[0].id}`) })
-    expect((await cli('keys', ...where)).out).toContain('No keys yet')
-    expect(await cli('keys', 'revoke', keys[0].id, ...where)).toMatchObject({
+    expect((await cli('users', 'key', ...where)).out).toContain('No keys yet')
+    expect(await cli('users', 'key', 'revoke', keys[0].id, ...where)).toMatchObject({
       code: 1,
       told: expect.stringContaining('there is no key'),
     })
@@ -47,30 +47,30 @@ describe.each(places)('in %s', (_, where) => {
       join(folder, 'seed.json'),
       JSON.stringify({ profiles: { dev: { servers: { deny: ['payroll'] } }, ops: { operator: true } } }),
     )
-    await cli('keys', 'create', 'first', ...where)
+    await cli('users', 'add', 'first', ...where)
     expect((await cli('users', 'import', 'seed.json', ...where)).out).toContain('Imported 2 profiles')
-    expect(await cli('keys', 'create', 'bob', '--profile', 'none', ...where)).toMatchObject({
+    expect(await cli('users', 'add', 'bob', '--profile', 'none', ...where)).toMatchObject({
       code: 1,
       told: expect.stringContaining('has default, dev, ops'),
     })
-    await cli('keys', 'create', 'bob', '--profile', 'dev', ...where)
-    expect((await cli('keys', 'create', 'bob', '--profile', 'ops', ...where)).told).toContain(
+    await cli('users', 'add', 'bob', '--profile', 'dev', ...where)
+    expect((await cli('users', 'add', 'bob', '--profile', 'ops', ...where)).told).toContain(
       'toolshelf users set bob --profile ops',
     )
     expect((await cli('users', 'set', 'bob', '--profile', 'ops', ...where)).code).toBe(0)
     expect((await cli('users', ...where)).out).toMatch(/bob +ops +1/)
     expect(await cli('users', 'set', 'bbo', '--profile', 'ops', ...where)).toMatchObject({
       code: 1,
-      told: expect.stringContaining('toolshelf keys create bbo --profile ops'),
+      told: expect.stringContaining('toolshelf users add bbo --profile ops'),
     })
     expect((await cli('users', 'remove', 'bob', ...where)).code).toBe(0)
     expect((await cli('users', 'remove', 'bob', ...where)).code).toBe(1)
-    expect(JSON.parse((await cli('keys', '--json', ...where)).out).keys).toHaveLength(1)
+    expect(JSON.parse((await cli('users', 'key', '--json', ...where)).out).keys).toHaveLength(1)
   })
 })
 
 test('a key in JSON, for scripts; a whole key can be revoked; the file is its owner’s alone', async () => {
-  const created = await cli('keys', 'create', 'ada', '--json', '--users', 'users.json')
+  const created = await cli('users', 'add', 'ada', '--json', '--users', 'users.json')
   const { id, key, user, profile } = JSON.parse(created.out)
   expect({ user, profile }).toEqual({ user: 'ada', profile: 'default' })
   expect(statSync(join(folder, 'users.json')).mode & 0o777).toBe(0o600)
@@ -78,32 +78,32 @@ test('a key in JSON, for scripts; a whole key can be revoked; the file is its ow
   const directory: UserDirectory = await openUserFile(join(folder, 'users.json'))
   const users = createKeyAuthenticator({ directory })
   expect(await users.authenticate(key)).toMatchObject({ id: 'ada', keyId: id })
-  expect((await cli('keys', 'revoke', key, '--users', 'users.json')).code).toBe(0)
+  expect((await cli('users', 'key', 'revoke', key, '--users', 'users.json')).code).toBe(0)
   expect(await users.authenticate(key)).toMatchObject({ status: 401 })
   await users.close()
   await directory.close()
 })
 
 test.each([
-  ['keys', 'No keys yet. Create one with: toolshelf keys create <user>\n'],
-  ['users', 'No users yet. Create one with: toolshelf keys create <user>\n'],
+  ['users key', 'No keys yet. Create one with: toolshelf users add <user>\n'],
+  ['users', 'No users yet. Create one with: toolshelf users add <user>\n'],
 ])('%s on a new machine has none yet', async (command, out) => {
-  expect(await cli(command)).toEqual({ code: 0, out, told: '' })
+  expect(await cli(...command.split(' '))).toEqual({ code: 0, out, told: '' })
 })
 
-test('the first example of keys works on a new machine', async () => {
-  const [, ...words] = keysCommand.examples[0]?.split(' ') ?? []
+test('the first example works on a new machine', async () => {
+  const [, ...words] = usersCommand.examples[0]?.split(' ') ?? []
   expect(await cli(...words)).toMatchObject({ code: 0, out: expect.stringMatching(/^tsk_/) })
 })
 
 test('an unknown profile: it may be left out where there is none or a default', async () => {
   const hint = 'leave out --profile: the user gets "default"'
-  expect((await cli('keys', 'create', 'ada', '--profile', 'dev')).told).toContain(hint)
-  await cli('keys', 'create', 'ada')
-  expect((await cli('keys', 'create', 'ben', '--profile', 'dev')).told).toContain(hint)
+  expect((await cli('users', 'add', 'ada', '--profile', 'dev')).told).toContain(hint)
+  await cli('users', 'add', 'ada')
+  expect((await cli('users', 'add', 'ben', '--profile', 'dev')).told).toContain(hint)
   expect((await cli('users', 'set', 'ada', '--profile', 'dev')).told).not.toContain(hint)
   writeFileSync(join(folder, 'other.json'), JSON.stringify({ profiles: { ops: {} } }))
-  const other = await cli('keys', 'create', 'ben', '--profile', 'dev', '--users', 'other.json')
+  const other = await cli('users', 'add', 'ben', '--profile', 'dev', '--users', 'other.json')
   expect(other.told).not.toContain(hint)
 })
 
@@ -124,20 +124,24 @@ test('a gateway without users says that nobody can connect', async () => {
     return notices.join('\n')
   }
   expect(await said()).toMatch(
-    /has no users yet, so nobody can connect; create a key with: toolshelf keys create <user> --users .*empty\.json$/,
+    /has no users yet, so nobody can connect; create a key with: toolshelf users add <user> --users .*empty\.json$/,
   )
   expect(await said('--oauth-issuer', 'https://issuer.example.com')).not.toContain('nobody can connect')
-  await cli('keys', 'create', 'ada', '--users', 'empty.json')
+  await cli('users', 'add', 'ada', '--users', 'empty.json')
   expect(await said()).toBe('')
 })
 
 test.each([
-  [['keys', 'make'], 2, 'unknown action "make"; use list, create, revoke'],
-  [['keys', 'create'], 2, 'create takes the id of one user'],
-  [['keys', 'create', 'ada', '--expires', 'soon'], 2, 'use a future time such as 12h, 90d or 52w'],
-  [['keys', 'create', 'ada', '--expires', '2020-01-01'], 2, 'use a future time'],
-  [['keys', 'create', ' ada'], 1, 'cannot be a name'],
-  [['keys', '--users', 'none.json'], 1, 'none.json: no such file; create it with "toolshelf keys create"'],
+  [['users', 'key', 'make'], 2, 'unknown action "make"; use list, revoke'],
+  [['users', 'add'], 2, 'add takes the id of one user'],
+  [['users', 'add', 'ada', '--expires', 'soon'], 2, 'use a future time such as 12h, 90d or 52w'],
+  [['users', 'add', 'ada', '--expires', '2020-01-01'], 2, 'use a future time'],
+  [['users', 'add', ' ada'], 1, 'cannot be a name'],
+  [
+    ['users', 'key', '--users', 'none.json'],
+    1,
+    'none.json: no such file; create it with "toolshelf users add"',
+  ],
   [['users', 'set', 'ada'], 1, 'no such file'],
   [['mcp', '--users', 'users.json'], 2, '--users requires --http'],
 ])('%j is refused', async (words, code, message) => {

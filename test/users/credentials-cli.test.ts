@@ -1,4 +1,4 @@
-// `toolshelf credentials`, `login --user`, and personal servers in a configuration.
+// `toolshelf users credentials`, `login --user`, and personal servers in a configuration.
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,16 +23,16 @@ function place() {
   const credentials = (words: string, more: { piped?: string; key?: string } = {}) =>
     runHere(
       { folder, environment: { ...environment, ...(more.key ? { TOOLSHELF_SECRET_KEY: more.key } : {}) } },
-      ['credentials', ...words.split(' ')],
+      ['users', 'credentials', ...words.split(' ')],
       more.piped === undefined ? {} : { piped: more.piped },
     )
   return { folder, store, environment, credentials }
 }
 
-describe('toolshelf credentials', () => {
+describe('toolshelf users credentials', () => {
   test('sets from standard input, lists names only, rotates and removes', async () => {
     const { credentials, environment, folder } = place()
-    await runHere({ folder, environment }, ['keys', 'create', 'ada'])
+    await runHere({ folder, environment }, ['users', 'add', 'ada'])
     const set = await credentials('set ada github TOKEN', { piped: 'the-value-of-ada\n' })
     expect(set).toMatchObject({ code: 0, out: 'Set TOKEN of ada for github; gateways use it from now on.\n' })
     await credentials('set ada github OTHER', { piped: 'another-value' })
@@ -47,7 +47,7 @@ describe('toolshelf credentials', () => {
       expect(await credentials(words, { key, piped: 'new' })).toMatchObject({
         code: 1,
         told: expect.stringMatching(
-          /remove the record and set it again\. To remove it: toolshelf credentials remove ada github$/m,
+          /remove the record and set it again\. To remove it: toolshelf users credentials remove ada github$/m,
         ),
       })
     const rotated = await credentials('rotate', { key: `${key},${environment.TOOLSHELF_SECRET_KEY}` })
@@ -66,8 +66,8 @@ describe('toolshelf credentials', () => {
     const { credentials, environment, folder } = place()
     const { TOOLSHELF_SECRET_KEY: _, ...keyless } = environment
     const cli = (...words: string[]) => runHere({ folder, environment: keyless }, words)
-    await cli('keys', 'create', 'ada')
-    await cli('keys', 'create', 'adam')
+    await cli('users', 'add', 'ada')
+    await cli('users', 'add', 'adam')
     for (const server of ['github', 'linear'])
       await credentials(`set ada ${server} TOKEN`, { piped: 'value-of-ada' })
     await credentials('set adam github TOKEN', { piped: 'value-of-adam' })
@@ -87,8 +87,10 @@ describe('toolshelf credentials', () => {
     expect((await credentials('set ada github A-B', { piped: 'x' })).told).toContain('use letters, digits')
     expect((await credentials('list', { key: 'short' })).told).toContain('does not have 32 bytes')
     const { TOOLSHELF_SECRET_KEY: _, ...keyless } = environment
-    expect((await runHere({ folder, environment: keyless }, ['credentials'])).told).toContain('openssl rand')
-    const bare = await runHere({ folder, environment: { HOME: folder } }, ['credentials'])
+    expect((await runHere({ folder, environment: keyless }, ['users', 'credentials'])).told).toContain(
+      'openssl rand',
+    )
+    const bare = await runHere({ folder, environment: { HOME: folder } }, ['users', 'credentials'])
     expect(bare.told).toContain('pass --store, or set TOOLSHELF_STORE')
   })
 })
@@ -97,7 +99,7 @@ describe('toolshelf login --user', () => {
   test('keeps the login among the encrypted credentials of the user', async () => {
     const server = await startAuthServer()
     const { folder, store: url, environment } = place()
-    await runHere({ folder, environment }, ['keys', 'create', 'ada'])
+    await runHere({ folder, environment }, ['users', 'add', 'ada'])
     const config = join(folder, 'servers.json')
     writeFileSync(config, JSON.stringify({ mcpServers: { notes: { url: server.url, credentials: 'user' } } }))
     const machine = () => ({ ...thisMachine(), environment, home: folder, folder })

@@ -149,11 +149,11 @@ describe('a layer', () => {
     expect(made[0]?.configs()[0]).toMatchObject({ lazy: true, variables: { KEY: 'of-ann' } })
     expect(made[0]?.configs()[0]).not.toHaveProperty('blocked')
     expect(made[0]?.configs()[1]?.blocked).toBe(
-      'ONE, TWO are not set for you; the operator of the gateway sets a value with: toolshelf credentials set ann b ONE',
+      'ONE, TWO are not set for you; the operator of the gateway sets a value with: toolshelf users credentials set ann b ONE',
     )
     await settled(() =>
       expect(made[1]?.configs()[0]?.blocked).toBe(
-        "KEY is not set for you; the operator of the gateway sets a value with: toolshelf credentials set 'o'\\''neil x' a KEY",
+        "KEY is not set for you; the operator of the gateway sets a value with: toolshelf users credentials set 'o'\\''neil x' a KEY",
       ),
     )
     await set("o'neil x", 'a', { KEY: 'of-neil' })

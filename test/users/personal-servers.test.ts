@@ -113,11 +113,11 @@ describe('two users and one server', () => {
     const { connect, set } = await open([personal(who.url)])
     const ann = await connect('ann')
     expect(await ann.search('whoami')).toContain(
-      'TOKEN is not set for you; the operator of the gateway sets a value with: toolshelf credentials set ann who TOKEN',
+      'TOKEN is not set for you; the operator of the gateway sets a value with: toolshelf users credentials set ann who TOKEN',
     )
     const refused = await ann.run('who__whoami')
     expect(refused.isError).toBe(true)
-    expect(textOf(refused)).toContain('toolshelf credentials set ann who TOKEN')
+    expect(textOf(refused)).toContain('toolshelf users credentials set ann who TOKEN')
     expect(who.knocks).toEqual([])
     await set('ann', 'token-one-of-ann')
     await expect

@@ -77,7 +77,7 @@ export async function openUsers(
     return await openUserFile(file ?? defaultUsersFile(), options)
   } catch (error) {
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
-    const remedy = code === 'ENOENT' ? '; create it with "toolshelf keys create", or name another file.' : ''
+    const remedy = code === 'ENOENT' ? '; create it with "toolshelf users add", or name another file.' : ''
     throw new CommandError(errorMessage(error) + remedy)
   }
 }
@@ -168,7 +168,7 @@ async function warnIfEmpty(
   if (keys.size > 0) return
   const file = input.text('users')
   notify(
-    `${directory.place} has no ${users.size === 0 ? 'users' : 'keys'} yet, so nobody can connect; create a key with: toolshelf keys create <user>${file === undefined ? '' : ` --users ${file}`}`,
+    `${directory.place} has no ${users.size === 0 ? 'users' : 'keys'} yet, so nobody can connect; create a key with: toolshelf users add <user>${file === undefined ? '' : ` --users ${file}`}`,
   )
 }
 

@@ -21,7 +21,7 @@ export function serverForUser(config: ServerConfig, user: string, found: FoundCr
 
 function aboutMissing(server: string, user: string, names: readonly string[]): string {
   const [first = ''] = names
-  const command = ['toolshelf credentials set', shellWord(user), shellWord(server), first].join(' ')
+  const command = ['toolshelf users credentials set', shellWord(user), shellWord(server), first].join(' ')
   return `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not set for you; the operator of the gateway sets a value with: ${command}`
 }
 
