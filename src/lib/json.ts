@@ -1,4 +1,5 @@
 // Type guards and readers for unknown JSON; none of them throws.
+// Implements H11.
 
 /** An object from JSON, with fields of unknown type. */
 export type Fields = { readonly [field: string]: unknown }
