@@ -64,7 +64,7 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       catalog: {
         type: 'string',
         value: 'file',
-        about: 'also write all tools, for toolshelf search and eval',
+        about: 'also write all tools, for toolshelf search',
       },
       model: { type: 'string', value: 'id', about: `model whose prices are used (default: ${MODEL})` },
       ...pricesOption,

@@ -92,13 +92,8 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
   Search: [
     {
       name: 'search',
-      does: 'show which tools a query finds, and why',
+      does: 'show which tools a query finds, and why; measure rankers',
       load: async () => (await import('./search.ts')).searchCommand,
-    },
-    {
-      name: 'eval',
-      does: 'measure rankers on queries with known answers',
-      load: async () => (await import('./eval.ts')).evalCommand,
     },
   ],
   Safety: [

@@ -1,4 +1,4 @@
-// `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why.
+// `toolshelf search`: shows what a query finds among the tools of your servers, or of a catalogue, and why; measures rankers.
 
 import { createSkills, loadSkills, userSkillFolders } from '../agent/skills/index.ts'
 import type { PoolTool, Rank, RelatedItem } from '../core/index.ts'
@@ -25,6 +25,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import { evaluateRankers, evaluationJson, evaluationTable } from './search-eval.ts'
 import { timeoutIn, timeoutOption } from './servers/index.ts'
 import {
   listServerTools,
@@ -39,7 +40,7 @@ import {
 export const searchCommand: Command = {
   name: 'search',
   summary: 'Shows which tools of your MCP servers, or of a catalogue, a query finds.',
-  words: '<query> [--config <file>…] [--catalog <tools.jsonl>]',
+  words: '<query>|--eval <queries.jsonl> [--config <file>…] [--catalog <tools.jsonl>]',
   options: {
     ...configOption('configuration whose servers to start and search (default: your toolshelf.json)'),
     catalog: {
@@ -48,25 +49,47 @@ export const searchCommand: Command = {
       about: 'search this file instead: one tool per line, {name, description, input_schema, server?}',
     },
     ...timeoutOption(MAX_WAIT_SECONDS),
-    ranker: { ...rankerOption, about: `${rankerOption.about} (default: hybrid)` },
+    ranker: {
+      ...rankerOption,
+      isMultiple: true,
+      about: `${rankerOption.about} (default: hybrid); --eval takes several`,
+    },
     limit: { type: 'string', value: 'number', about: 'most hits to show (default: 5)' },
     explain: {
       type: 'boolean',
       about:
         'show what each part of the score gave, which words in which fields, and how the query was translated',
     },
-    json: { type: 'boolean', about: 'print {"hits": [{"name", "score", …}], "matched", "related"}' },
+    eval: {
+      type: 'string',
+      value: 'file',
+      about:
+        'measure rankers on queries with known answers instead: one per line, {query, gold: [names], acceptable?, kind?, scope?}',
+    },
+    json: {
+      type: 'boolean',
+      about:
+        'print {"hits": [{"name", "score", …}], "matched", "related"}, or {"rankers": {"<name>": {"n", "r1", …, "kinds"}}}',
+    },
   },
   examples: [
     'toolshelf search "create github issue"',
     'toolshelf search "send message" --config ~/.cursor/mcp.json',
     'toolshelf search "+slack send" --catalog tools.jsonl --explain',
+    'toolshelf search --eval queries.jsonl --catalog tools.jsonl --ranker hybrid --ranker bm25',
   ],
   async run(input, terminal) {
-    const { query, catalog, config, timeout, name, limit } = readWords(input)
+    const { query, names, limit, ...source } = readWords(input)
+    const [name = 'hybrid'] = names
     const ranker = readRanker(name)
-    const tools = await readEntries({ catalog, config, timeout }, terminal)
-    const related = catalog === undefined ? await findSkills(query, tools, terminal) : []
+    const tools = await readEntries(source, terminal)
+    const queries = input.text('eval')
+    if (queries !== undefined) {
+      const results = await evaluateRankers(names, tools, queries, terminal)
+      terminal.print(input.isSet('json') ? toJson(evaluationJson(results)) : evaluationTable(results))
+      return 0
+    }
+    const related = source.catalog === undefined ? await findSkills(query, tools, terminal) : []
     const search = (rank: Rank) => findWith(rank, tools, query, limit, terminal)
     const found =
       name === 'model'
@@ -115,23 +138,32 @@ async function findSkills(
 }
 
 function readWords(input: Input) {
-  const { words, text, isSet } = input
+  const { words, text, texts, isSet } = input
   const query = words.join(' ').trim()
-  if (query === '') throw new UsageError('pass words to search for, such as "create github issue".')
+  const isEvaluation = text('eval') !== undefined
+  if (text('eval') === '') throw new UsageError('--eval is empty; pass a file of queries.')
+  if (query === '' && !isEvaluation)
+    throw new UsageError('pass words to search for, such as "create github issue".')
+  if (isEvaluation && (query !== '' || isSet('explain') || text('limit') !== undefined))
+    throw new UsageError('--eval takes its queries from the file; leave out words, --explain and --limit.')
   const catalog = text('catalog')
   if (catalog === '') throw new UsageError('--catalog is empty; pass a file.')
   const config = filesIn(input)
   if (catalog !== undefined && config !== undefined)
     throw new UsageError('--config and --catalog cannot be combined; use one of them.')
-  const name = text('ranker') ?? 'hybrid'
-  if (isSet('explain') && !EXPLAINED_RANKERS.includes(name))
+  const given = texts('ranker')
+  const names = given.length > 0 ? given : ['hybrid']
+  names.forEach(readRanker)
+  if (names.length > 1 && !isEvaluation)
+    throw new UsageError('several rankers are compared with --eval only; pass one --ranker.')
+  if (isSet('explain') && !names.every((name) => EXPLAINED_RANKERS.includes(name)))
     throw new UsageError(`--explain works only with ${EXPLAINED_RANKERS.join(', ')}.`)
   return {
     query,
     catalog,
     config,
     timeout: timeoutIn(input),
-    name,
+    names,
     limit: readLimit(text('limit'), 5),
   }
 }

@@ -186,14 +186,10 @@ describe('toolshelf search', () => {
   })
 })
 
-describe('toolshelf eval', () => {
+describe('toolshelf search --eval', () => {
   it('prints fractions per ranker and kind as JSON', async () => {
     const { code, out } = await cli(
-      'eval',
-      '--catalog',
-      tools,
-      '--queries',
-      queries,
+      ...['search', '--eval', queries, '--catalog', tools],
       ...['--ranker', 'hybrid', '--ranker', 'classic'],
       '--json',
     )
@@ -205,13 +201,13 @@ describe('toolshelf eval', () => {
 
   it('a gold that is not in the catalogue is an error', async () => {
     const wrong = file('wrong.jsonl', [{ id: 'c', query: 'x', gold: ['nobody'] }])
-    const { code, told } = await cli('eval', '--catalog', tools, '--queries', wrong)
+    const { code, told } = await cli('search', '--eval', wrong, '--catalog', tools)
     expect(code).toBe(1)
     expect(told).toContain('nobody')
   })
 
   it('prints a table for people', async () => {
-    const { out } = await cli('eval', '--catalog', tools, '--queries', queries)
+    const { out } = await cli('search', '--eval', queries, '--catalog', tools)
     expect(out).toMatch(/ranker +kind +n +R1/)
     expect(out).toContain('95 % bootstrap interval')
   })
@@ -251,7 +247,7 @@ describe('the binary', () => {
     const entry = new URL('../../dist/cli/main.js', import.meta.url).pathname
     const help = execFileSync(process.execPath, [entry, '--help'], { encoding: 'utf8' })
     expect(help).toContain('toolshelf <command>')
-    expect(execFileSync(process.execPath, [entry, 'eval', '--help'], { encoding: 'utf8' })).toContain(
+    expect(execFileSync(process.execPath, [entry, 'search', '--help'], { encoding: 'utf8' })).toContain(
       'Examples:',
     )
   })

@@ -467,17 +467,15 @@ test('searches of a catalogue, and evaluations', () => {
     'search issue --timeout 0',
     'search issue',
     'search issue --config none.json',
-    'eval',
-    'eval --catalog tools.jsonl',
-    'eval --queries queries.jsonl',
-    'eval --catalog tools.jsonl --queries queries.jsonl --rankers bm25,lexical',
-    'eval --catalog tools.jsonl --queries queries.jsonl --ranker bm25 --json',
-    'eval --catalog tools.jsonl --queries kinds.jsonl --ranker bm25 --ranker lexical',
-    'eval --catalog tools.jsonl --queries kinds.jsonl',
-    "eval --catalog tools.jsonl --queries ''",
-    'eval --catalog tools.jsonl --queries wrong.jsonl --ranker bm25',
-    'eval --catalog tools.jsonl --queries queries.jsonl --ranker none',
-    'eval --catalog tools.jsonl --queries queries.jsonl --limit x',
+    'search --eval queries.jsonl --catalog tools.jsonl --ranker bm25,lexical',
+    'search --eval queries.jsonl --catalog tools.jsonl --ranker bm25 --json',
+    'search --eval kinds.jsonl --catalog tools.jsonl --ranker bm25 --ranker lexical',
+    'search --eval kinds.jsonl --catalog tools.jsonl',
+    "search --eval '' --catalog tools.jsonl",
+    'search --eval wrong.jsonl --catalog tools.jsonl --ranker bm25',
+    'search --eval queries.jsonl --catalog tools.jsonl --limit 3',
+    'search issue --eval queries.jsonl --catalog tools.jsonl',
+    'search issue --catalog tools.jsonl --ranker bm25 --ranker lexical',
     'doctor --timeout 0',
     "doctor --catalog ''",
     'doctor --config none.json',
@@ -497,7 +495,7 @@ test('reports progress', async () => {
   place.file('queries.jsonl', queries.join('\n'))
   const told = async (isInteractive: boolean, ...words: string[]) =>
     (await runHere(place, words, { isInteractive })).told.trim().split('\n')
-  const evaluating = ['eval', '--catalog', 'tools.jsonl', '--queries', 'queries.jsonl', '--ranker', 'bm25']
+  const evaluating = ['search', '--eval', 'queries.jsonl', '--catalog', 'tools.jsonl', '--ranker', 'bm25']
   const looking = ['run', 'look', '--script', 'script.json']
   expect([
     await told(true, ...evaluating),
