@@ -24,10 +24,9 @@ const LAYERS: Record<string, readonly string[]> = {
   mcp: ['lib', 'core', 'node', 'operate', 'sandbox', 'store', 'users'],
   messages: ['lib', 'core', 'node', 'operate', 'rankers', 'store', 'users'],
   agent: ['lib', 'core', 'node', 'sandbox', 'search', 'rankers'],
-  scan: ['lib', 'mcp'],
-  doctor: ['lib', 'core', 'mcp', 'scan', 'terminal'],
+  doctor: ['lib', 'core', 'mcp', 'terminal'],
   import: ['lib', 'mcp', 'node'],
-  inspector: ['lib', 'core', 'search', 'node', 'users', 'rankers', 'mcp', 'scan'],
+  inspector: ['lib', 'core', 'search', 'node', 'users', 'rankers', 'mcp'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
   cli: [
@@ -42,7 +41,6 @@ const LAYERS: Record<string, readonly string[]> = {
     'mcp',
     'messages',
     'agent',
-    'scan',
     'doctor',
     'import',
     'inspector',
@@ -241,8 +239,8 @@ describe('layers', () => {
     expect(bad).toEqual([])
   })
 
-  test('core, search, lib and scan import no package and nothing of Node', () => {
-    const pure = ['core', 'lib', 'search', 'scan']
+  test('core, search and lib import no package and nothing of Node', () => {
+    const pure = ['core', 'lib', 'search']
     expect(offenders(({ from, target }) => pure.includes(layerOf(from)) && target === undefined)).toEqual([])
   })
 

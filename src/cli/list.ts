@@ -13,7 +13,7 @@ import {
   userConfigFiles,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
-import { count, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
+import { count, counted, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, CommandError, configOption, filesIn, type Terminal } from './command.ts'
 import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
@@ -126,6 +126,13 @@ async function connect(
   try {
     host.start()
     await host.settled({ timeoutMs })
+    for (const { name, problems } of host.status()) {
+      const hidden = problems.filter(({ kind, tool }) => kind === 'hidden' && tool !== '').length
+      if (hidden > 0)
+        terminal.report(
+          printableLine(`${name}: ${counted(hidden, 'tool')} with hidden characters; see toolshelf doctor.`),
+        )
+    }
     return withCosts(host.status(), timeoutMs)
   } finally {
     await host.close()

@@ -3,7 +3,7 @@ import { dollars } from '../core/figures/index.ts'
 import { lastLinesWithError } from '../mcp/protocol/index.ts'
 import { count, counted, linesOf } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
-import type { Report, ReportedProblem, ReportedSuspicion, ServerReport } from './report.ts'
+import type { Report, ReportedProblem, ServerReport } from './report.ts'
 
 /** How serious a finding is. */
 export type Level = 'error' | 'warning' | 'note'
@@ -40,7 +40,6 @@ function findingsOfServer(server: ServerReport): Finding[] {
   return [
     notConnected(server),
     notTrusted(server),
-    suspicious(server),
     changed(server),
     idle(server),
     ...problemsOf(server),
@@ -51,13 +50,7 @@ function findingsOfServer(server: ServerReport): Finding[] {
 function findingsOfAll(report: Report): Finding[] {
   return [
     ...misconfigured(report),
-    ...[
-      remarkable(report),
-      shared(report),
-      notWorthIt(report),
-      savesNoMoney(report),
-      deferredAlready(report),
-    ],
+    ...[shared(report), notWorthIt(report), savesNoMoney(report), deferredAlready(report)],
   ].filter((one) => one !== undefined)
 }
 
@@ -115,27 +108,6 @@ function notTrusted({ name, state, reason, source }: ServerReport): Finding | un
   }
 }
 
-function suspicious({ name, suspicions }: ServerReport): Finding | undefined {
-  const warnings = suspicions.filter(({ level }) => level === 'warn')
-  if (warnings.length === 0) return undefined
-  return {
-    level: 'warning',
-    server: name,
-    title: `has ${counted(warnings.length, 'suspicious text')}`,
-    details: [...groupBy(warnings, describeSuspicion)].map(([text, same]) =>
-      namedFirst(
-        same.flatMap(({ tool }) => tool ?? []),
-        text,
-      ),
-    ),
-    remedy: 'Read what it says before you use it; "deny": ["<tool>"] at the server hides a tool.',
-  }
-}
-
-function describeSuspicion({ where, message, excerpt }: ReportedSuspicion): string {
-  return `${where}: ${message}${excerpt === '' ? '' : `: "${excerpt}"`}`
-}
-
 function changed({ name, changed, held }: ServerReport): Finding | undefined {
   if (changed.length === 0) return undefined
   const outcome = held.length > 0 ? 'held back' : 'used all the same'
@@ -170,6 +142,11 @@ const kinds: {
     level: 'warning',
     title: (tools) => `lists ${tools} that cannot be used`,
     remedy: 'Report it to its authors; its other tools work.',
+  },
+  hidden: {
+    level: 'warning',
+    title: () => 'has texts that people do not see',
+    remedy: 'Models get its texts without them. Ask its authors what they are for before you use it.',
   },
   unsupported: {
     level: 'warning',
@@ -240,24 +217,6 @@ function worthAlwaysLoading({ name, alwaysLoadAdvice }: ServerReport): Finding |
     title: `is worth always loading: ${alwaysLoadAdvice.reason}`,
     details: [],
     remedy: 'Set "alwaysLoad": true at the server; no search is needed then.',
-  }
-}
-
-function remarkable({ servers }: Report): Finding | undefined {
-  const noted = servers
-    .map(({ name, suspicions }) => ({
-      name,
-      notes: suspicions.filter(({ level }) => level === 'note').length,
-    }))
-    .filter(({ notes }) => notes > 0)
-  if (noted.length === 0) return undefined
-  const notes = noted.reduce((sum, one) => sum + one.notes, 0)
-  return {
-    level: 'note',
-    server: undefined,
-    title: `${counted(notes, 'text')} of ${counted(noted.length, 'server')} with mild steering, as some honest servers have it`,
-    details: noted.map((one) => `${one.name}: ${count(one.notes)}`),
-    remedy: 'toolshelf doctor --json lists them.',
   }
 }
 

@@ -5,7 +5,6 @@ import { CHARACTERS_PER_TOKEN } from '../core/index.ts'
 import type { GatewaySettings } from '../mcp/config/index.ts'
 import { idleRules } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
-import { scanServer, scanText, type TextFinding } from '../scan/index.ts'
 import { count, counted } from '../terminal/index.ts'
 import { groupBy } from './groups.ts'
 import { descriptionLimit, type Measured, type MeasuredTool, measureTools } from './measure.ts'
@@ -57,7 +56,6 @@ export type ServerReport = {
   readonly heaviest: readonly HeavyTool[]
   readonly alwaysLoadAdvice: AlwaysLoadAdvice | null
   readonly problems: readonly ReportedProblem[]
-  readonly suspicions: readonly ReportedSuspicion[]
   /** Own names of tools hidden by rules. */
   readonly hidden: readonly string[]
   /** Rules that match no tool. */
@@ -90,9 +88,6 @@ export type ReportedProblem = {
   readonly kind: ToolProblem['kind'] | NameProblem['kind']
   readonly message: string
 }
-
-/** `tool` is null for the server's own instructions. */
-export type ReportedSuspicion = TextFinding & { readonly tool: string | null }
 
 /** Sums over all servers. */
 export type Total = {
@@ -162,20 +157,18 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
   const problems = groupBy(nameProblems(measured.tools), ({ server }) => server)
   const started = statuses.map((status): ServerReport => {
     const own = tools.get(status.name) ?? []
-    const suspicions = suspicionsOf(status)
-    const isTrusted = suspicions.every(({ level }) => level !== 'warn')
+    const hidesText = status.problems.some(({ kind }) => kind === 'hidden')
     const changed = options.changed?.get(status.name) ?? []
     return {
       ...identityOf(status),
       ...costOf(own, window),
       heaviest: heaviestOf(own, window),
-      alwaysLoadAdvice: isTrusted ? alwaysLoadAdviceFor(own) : null,
+      alwaysLoadAdvice: hidesText ? null : alwaysLoadAdviceFor(own),
       problems: [...status.problems, ...(problems.get(status.name) ?? [])].map(({ tool, kind, message }) => ({
         tool,
         kind,
         message,
       })),
-      suspicions,
       idleRules: idleRules(status),
       changed,
       held: onChange === 'hold' ? changed : [],
@@ -245,14 +238,8 @@ function notStarted({ name, source, does }: UntrustedServer): ServerReport {
     heaviest: [],
     alwaysLoadAdvice: null,
     problems: [],
-    suspicions: [],
     held: [],
   }
-}
-
-function suspicionsOf({ tools, instructions = '' }: ServerStatus): ReportedSuspicion[] {
-  const ofServer = scanText(instructions, 'instructions').map((finding) => ({ tool: null, ...finding }))
-  return [...ofServer, ...scanServer(tools)]
 }
 
 function costOf(tools: readonly MeasuredTool[], window: number) {

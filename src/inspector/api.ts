@@ -95,12 +95,6 @@ export type ServerView = {
   /** The last lines of its stderr, without secrets. */
   readonly log: string
   readonly changes: readonly PinChange[]
-  readonly findings: readonly {
-    readonly tool: string | null
-    readonly level: string
-    readonly reason: string
-    readonly excerpt: string
-  }[]
   readonly problems: readonly { readonly tool: string; readonly message: string }[]
   /** What `serverAction` accepts for it now. */
   readonly actions: readonly ServerAction[]

@@ -130,9 +130,9 @@ export type ToolProblem = {
   readonly tool: string
   /**
    * `dropped`: the definition cannot be used. `unsupported`: it is left out because Toolshelf cannot run it. `limited`: the
-   * server lists more than a limit allows.
+   * server lists more than a limit allows. `hidden`: a text contains characters or marks that people do not see.
    */
-  readonly kind: 'dropped' | 'unsupported' | 'repaired' | 'large' | 'limited'
+  readonly kind: 'dropped' | 'unsupported' | 'repaired' | 'large' | 'limited' | 'hidden'
   /** What is wrong, and what was done about it. */
   readonly message: string
 }

@@ -173,7 +173,6 @@ describe('toolshelf doctor', () => {
       share: expect.any(Number),
       tokensSavedPerRequest: expect.any(Number),
       problems: [],
-      suspicions: [],
       alwaysLoadAdvice: null,
     })
     expect(servers[0].heaviest).toHaveLength(5)
@@ -200,17 +199,6 @@ describe('toolshelf doctor', () => {
     const { out } = await examine(['--json'], { outcomes: { a: { state: 'failed', reason } } })
     expect(out).toMatch(/^[ -~−×]*$/)
     expect(JSON.parse(out).servers[0].reason).toBe(reason)
-  })
-
-  it('notes a description that many tools of one server share', async () => {
-    const description = 'Finds whatever you are looking for, wherever it is.'
-    const tools = Array.from({ length: 5 }, (_, index) => ({ name: `find_${index}`, description }))
-    const outcomes = { a: { state: 'connected', tools } } as const
-    const { servers } = JSON.parse((await examine(['--json'], { outcomes })).out)
-    expect(servers[0].suspicions).toMatchObject([
-      { tool: 'find_0', kind: 'stuffing', message: '4 other tools have the same description' },
-    ])
-    expect((await examine([], { outcomes })).out).toContain('1 text of 1 server with mild steering')
   })
 
   it('shows the line that names the error of a server that crashed, however long its output', async () => {

@@ -185,6 +185,15 @@ describe('toolshelf list', () => {
     for (const line of printed.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   })
 
+  it('says whose texts contain hidden characters', async () => {
+    const cli = start({ PATH: process.env.PATH ?? '' })
+    const marks = { command: process.execPath, args: [scriptPath('hostile-marks'), 'stay'] }
+    cli.write(JSON.stringify({ mcpServers: { marks } }))
+    const { told } = await cli.list('--timeout', '600')
+    expect(told).toMatch(/marks: \d+ tools? with hidden characters; see toolshelf doctor\./)
+    expect(told).toContain('"marks": its instructions contained hidden characters')
+  })
+
   it('waits for a server that never answers only as long as it is given', async () => {
     const cli = start()
     cli.write(JSON.stringify({ mcpServers: { silent: { command: 'sleep', args: ['86400'] } } }))

@@ -365,8 +365,11 @@ describe('a hostile server', () => {
     const { config, write } = listed('bad', tools)
     write(tools, `${evil}${'z'.repeat(1_000_000)}`)
     const { ask, json } = await open([config])
-    const [{ findings }] = await json(endpoints.servers)
-    expect(findings.length).toBeGreaterThan(0)
+    const [{ problems }] = await json(endpoints.servers)
+    expect(problems).toContainEqual({
+      tool: 'bad',
+      message: expect.stringMatching(/hidden characters in its definition\.description: control, direction/),
+    })
     for (const path of [endpoints.servers, endpoints.tools, endpoints.about]) {
       const response = await ask(path)
       const text = await response.text()

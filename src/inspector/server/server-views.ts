@@ -1,11 +1,10 @@
-// Builds the page's view of servers: state, costs, what changed, and what is wrong with their texts. All of it is bounded,
+// Builds the page's view of servers: state, costs, what changed, and problems. All of it is bounded,
 // because servers are untrusted.
 import { definitionTokens } from '../../core/index.ts'
 import { cleanText, cut } from '../../lib/index.ts'
 import { describeTransport } from '../../mcp/config/index.ts'
-import type { ListedTool, ServerStatus } from '../../mcp/index.ts'
+import type { ServerStatus } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
-import { scanServer, scanText } from '../../scan/index.ts'
 import type { ServerAction, ServerView } from '../api.ts'
 import { InspectorFailure } from './read-input.ts'
 import { pinChange } from './readable-change.ts'
@@ -13,7 +12,7 @@ import type { ShownServer, ShownServers } from './types.ts'
 
 const MAX_LINE_LENGTH = 2000
 const MAX_LOG_LENGTH = 16_000
-const MAX_FINDINGS = 200
+const MAX_PROBLEMS = 200
 const MAX_CHANGES = 500
 
 /** Returns the views of all servers. */
@@ -85,9 +84,8 @@ function viewOf(
     alwaysLoadedTokens: alwaysLoaded,
     log: cut(cleanText(status.stderr), MAX_LOG_LENGTH),
     changes: changed.map((change) => pinChange(change, onChange === 'hold')),
-    findings: findingsOf(status),
     problems: status.problems
-      .slice(0, MAX_FINDINGS)
+      .slice(0, MAX_PROBLEMS)
       .map(({ tool, message }) => ({ tool: shown(tool), message: shown(message) })),
     actions: manage ? actionsOf(status, manage.login !== undefined) : [],
   }
@@ -107,32 +105,9 @@ function untrustedView({ name, source, does }: ShownServer): ServerView {
     alwaysLoadedTokens: 0,
     log: '',
     changes: [],
-    findings: [],
     problems: [],
     actions: [],
   }
-}
-
-/** Scanning takes a while, and lists stay the same objects until they change. */
-const scanned = new WeakMap<readonly ListedTool[], ServerView['findings']>()
-
-function findingsOf({ tools, instructions = '' }: ServerStatus): ServerView['findings'] {
-  const known = scanned.get(tools) ?? scanServer(tools).slice(0, MAX_FINDINGS).map(finding)
-  scanned.set(tools, known)
-  const ofServer = scanText(instructions, 'instructions').map((one) => finding({ ...one, tool: null }))
-  return [...ofServer, ...known].slice(0, MAX_FINDINGS)
-}
-
-function finding(one: {
-  readonly tool: string | null
-  readonly level: string
-  readonly where: string
-  readonly message: string
-  readonly excerpt: string
-}): ServerView['findings'][number] {
-  const { tool, level, where, message, excerpt } = one
-  const reason = shown(`${where}: ${message}`)
-  return { tool: tool === null ? null : shown(tool), level, reason, excerpt: shown(excerpt) }
 }
 
 /** Returns what can be done with a server in its state. */

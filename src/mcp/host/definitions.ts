@@ -1,7 +1,7 @@
 // Validates a server's tool list entry by entry: repairs or drops invalid definitions, and uses the others.
 
 import { definitionTokens } from '../../core/index.ts'
-import { cut, fieldsOf } from '../../lib/index.ts'
+import { cut, fieldsOf, unsafeKinds, walkJson } from '../../lib/index.ts'
 import { createYieldBySize } from '../../node/index.ts'
 import { isAllowed } from '../config/index.ts'
 import { headerFault } from '../protocol/index.ts'
@@ -65,7 +65,11 @@ export async function readListedTools(entries: readonly unknown[], options: Read
     names.add(tool.name)
     const isShown = isAllowed(tool.name, config)
     if (isShown && shown >= maxTools) beyond++
-    else tools.push(mend(tool, length, report))
+    else {
+      tools.push(mend(tool, length, report))
+      const kinds = hiddenIn(tool)
+      if (kinds !== undefined) report({ tool: tool.name, ...kinds })
+    }
     if (isShown) shown++
   }
   const limited = beyond > 0 ? [tooMany(shown, maxTools)] : []
@@ -121,6 +125,21 @@ function lengthOf(entry: unknown): number | undefined {
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((inside) => isDeeper(inside, levels - 1))
+}
+
+/** Returns the first text of a definition that contains hidden characters or marks of ours. */
+function hiddenIn(tool: ListedTool): Fault | undefined {
+  for (const { path, value } of walkJson(tool, 'definition')) {
+    const kinds = typeof value === 'string' ? unsafeKinds(value) : []
+    if (kinds.length > 0) return hiddenText(cut(path, MAX_NAME_LENGTH), kinds)
+  }
+  return undefined
+}
+
+/** Describes a text that contains characters or marks that people do not see. */
+export function hiddenText(where: string, kinds: ReturnType<typeof unsafeKinds>): Fault {
+  const shown = kinds.map((kind) => (kind === 'mark' ? 'marks of Toolshelf' : kind))
+  return { kind: 'hidden', message: `hidden characters in its ${where}: ${shown.join(', ')}` }
 }
 
 /** Repairs a definition; returns the same object if nothing was wrong. */

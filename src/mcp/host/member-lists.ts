@@ -8,6 +8,7 @@ import { isForModel } from '../protocol/index.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
 import { type ChangeGuard, createChangeGuard, type PinChecker } from './change-guard.ts'
+import { hiddenText } from './definitions.ts'
 import { describeMember, type Member } from './member.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
 
@@ -110,8 +111,9 @@ export class MemberLists {
     if (!this.#isHere(member)) return
     const { config, connection, instructions } = member
     const { state, category } = connection.view()
-    if (instructions !== undefined && !member.isNoted && unsafeKinds(instructions).length > 0) {
-      member.isNoted = true
+    const kinds = instructions === undefined || member.hiddenInstructions ? [] : unsafeKinds(instructions)
+    if (kinds.length > 0) {
+      member.hiddenInstructions = { tool: '', ...hiddenText('instructions', kinds) }
       this.#options.notify(
         `server "${config.name}": its instructions contained hidden characters or marks of Toolshelf, which were removed.`,
       )

@@ -26,7 +26,7 @@ export type Member = {
   /** How many lists of prompts are being compared with those first seen. */
   comparing: number
   /** Whether the operator was already notified that its instructions were cleaned. */
-  isNoted: boolean
+  hiddenInstructions: ToolProblem | undefined
 }
 
 /** Creates the member of a server that has listed nothing yet. */
@@ -44,13 +44,23 @@ export function newMember(config: ServerConfig, connection: Connection): Member 
     instructions: undefined,
     prompts: undefined,
     comparing: 0,
-    isNoted: false,
+    hiddenInstructions: undefined,
   }
 }
 
 /** Returns the status of a member. */
 export function describeMember(
-  { config, connection, hidden, held, pageTools, instructions, prompts, comparing }: Member,
+  {
+    config,
+    connection,
+    hidden,
+    held,
+    pageTools,
+    instructions,
+    hiddenInstructions,
+    prompts,
+    comparing,
+  }: Member,
   limits: readonly ToolProblem[],
 ): ServerStatus {
   const view = connection.view()
@@ -61,7 +71,7 @@ export function describeMember(
     instructions,
     prompts: view.prompts?.length === 0 ? view.prompts : prompts,
     hasListed: view.hasListed && comparing === 0,
-    problems: [...view.problems, ...limits],
+    problems: [...(hiddenInstructions ? [hiddenInstructions] : []), ...view.problems, ...limits],
     tools: toolsForModel(view.tools, hidden),
     pageTools,
     hidden: [...hidden],

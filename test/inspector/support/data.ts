@@ -29,7 +29,7 @@ function serverView(name: string, tools: readonly ToolView[], part: Partial<Serv
       source: 'toolshelf.json',
     },
     ...{ software: `${name}-server 1.2.0`, startMilliseconds: 812, tools: own.length, tokens },
-    ...{ alwaysLoadedTokens: always, log: '', changes: [], findings: [], problems: [] },
+    ...{ alwaysLoadedTokens: always, log: '', changes: [], problems: [] },
     actions: ['stop', 'reconnect', 'refresh'],
     ...part,
   }
@@ -67,11 +67,10 @@ export function sampleServers(tools: readonly ToolView[], isLong = false): Serve
     }),
     serverView('hostile', tools, {
       log: hostileText(isLong),
-      findings: [
-        { tool: 'trap', level: 'warn', reason: 'hides text', excerpt: HOSTILE.bidi },
-        { tool: null, level: 'note', reason: 'steers', excerpt: HOSTILE.script },
+      problems: [
+        { tool: 'trap', message: HOSTILE.bidi },
+        { tool: '', message: HOSTILE.script },
       ],
-      problems: [{ tool: 'trap', message: 'a definition of more than 20,000 tokens' }],
     }),
   ]
 }

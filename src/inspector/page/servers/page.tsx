@@ -51,7 +51,7 @@ export function ServersPage({ route }: { readonly route: Route }) {
 }
 
 function ServerRow({ server, isCurrent }: { readonly server: ServerView; readonly isCurrent: boolean }) {
-  const { name, state, tools, tokens, changes, findings } = server
+  const { name, state, tools, tokens, changes, problems } = server
   return (
     <a class="row" href={linkTo('servers', [name])} aria-current={isCurrent ? 'true' : undefined}>
       <span class="first">
@@ -64,7 +64,7 @@ function ServerRow({ server, isCurrent }: { readonly server: ServerView; readonl
         <span>{plural(tools, 'tool')}</span>
         <span>{shortCount(tokens)} tokens</span>
         {changes.length > 0 && <span class="warn">{plural(changes.length, 'change')}</span>}
-        {findings.length > 0 && <span class="warn">{plural(findings.length, 'flagged text')}</span>}
+        {problems.length > 0 && <span class="warn">{plural(problems.length, 'problem')}</span>}
       </span>
     </a>
   )

@@ -1,4 +1,4 @@
-// One server: state and actions, findings, changes since its texts were accepted, log, tools.
+// One server: state and actions, problems, changes since its texts were accepted, log, tools.
 import { useState } from 'preact/hooks'
 import { endpoints, type ServerAction, type ServerActionInput, type ServerView } from '../../api.ts'
 import { linkTo, messageOf, replaceServer, useApp, useAppHandle } from '../app/index.ts'
@@ -77,7 +77,7 @@ export function ServerDetail({ server }: { readonly server: ServerView }) {
         />
       </dl>
       <ChangesSection server={server} />
-      <FindingsSection server={server} />
+      <ProblemsSection problems={server.problems} />
       <ToolsSection name={name} count={tools} />
       <Section title="Log">
         {server.log === '' ? (
@@ -129,39 +129,20 @@ function Actions({ server }: { readonly server: ServerView }) {
   )
 }
 
-function FindingsSection({ server }: { readonly server: ServerView }) {
-  const { findings, problems } = server
-  if (findings.length === 0 && problems.length === 0) return null
+function ProblemsSection({ problems }: Pick<ServerView, 'problems'>) {
+  if (problems.length === 0) return null
   return (
-    <Section title="Flagged texts and problems">
+    <Section title="Problems">
       <ul class="findings">
-        {findings.map(({ tool, level, reason, excerpt }, at) => (
+        {problems.map(({ tool, message }, at) => (
           <li key={`${tool}${at}`}>
-            <Badge tone={level === 'warn' || level === 'warning' || level === 'error' ? 'warn' : 'plain'}>
-              {level}
-            </Badge>
+            <Badge tone="warn">problem</Badge>
             <span>
-              {tool !== null && (
+              {tool !== '' && (
                 <code>
                   <Foreign text={tool} limit={100} />:{' '}
                 </code>
               )}
-              <Foreign text={reason} />
-              {excerpt !== '' && (
-                <q>
-                  <Foreign text={excerpt} limit={400} />
-                </q>
-              )}
-            </span>
-          </li>
-        ))}
-        {problems.map(({ tool, message }, at) => (
-          <li key={`${tool}${at}`}>
-            <Badge>problem</Badge>
-            <span>
-              <code>
-                <Foreign text={tool} limit={100} />:{' '}
-              </code>
               <Foreign text={message} limit={600} />
             </span>
           </li>
