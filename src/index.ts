@@ -51,7 +51,6 @@ export {
 } from './node/capabilities/index.ts'
 export { createDiskResults, createMemoryResults } from './node/results/index.ts'
 export { type RankerName, rankers, warmUpSearch } from './rankers/index.ts'
-export {} from './search/index.ts'
 export { validateInput } from './validate/index.ts'
 
 /** Options of `createShelf`, all optional. `rank` is a function or the name of a ranker; default: `'hybrid'`. */

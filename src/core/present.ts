@@ -33,7 +33,7 @@ export const describeSearches: CallKind = (count) => `searched ${count} ${count 
  * Lists what a person should see of a conversation: text and calls, without searches for tools.
  *
  * @example
- * presentMessages(history, { searchTool: SEARCH_TOOL, kinds: { Read: describeReads, Grep: describeSearches } })
+ * presentMessages(history, { searchTool: shelf.searchTool, kinds: { Read: (count) => `read ${count} files` } })
  */
 export function presentMessages(history: readonly MessageLike[], options: PresentOptions): PresentedItem[] {
   const messages = history as readonly Message[]

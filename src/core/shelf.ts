@@ -213,14 +213,7 @@ export function createPureShelf(options: PureShelfOptions = {}): Shelf {
   return shelfOn(sharedShelfFor(options), newConversation({ state }))
 }
 
-/**
- * Creates the host of the function form, for programs that keep the state themselves.
- *
- * @example
- * const host = createHost({ tools })
- * const conversation = newConversation({ state })
- * const prepared = await prepareRequest(host, conversation, request)
- */
+/** Creates what the conversations of a shelf share. */
 export function createHost(options: PureShelfOptions): Host {
   return sharedShelfFor(options).host
 }

@@ -16,15 +16,14 @@ declare const client: Anthropic, shelf: Shelf, agent: Agent, prepared: Prepared,
 declare const reply: Anthropic.Message, call: Anthropic.ToolUseBlock, previous: Prepared, next: Prepared
 declare let messages: History<Anthropic.MessageParam>
 declare const model: string, tools: AgentTool[], servers: ServerConfig[], upstream: Upstream, state: State
-declare const history: History<Anthropic.MessageParam>, gateway: any, host: any, makeHost: any, conversation: Conversation
-declare const myTools: Record<string, (input: unknown) => string>, tool: Tool, saved: SavedSearchUse[]
+declare const history: History<Anthropic.MessageParam>, gateway: any, host: any, makeHost: any
+declare const myTools: Record<string, (input: unknown) => string>, tool: Tool
 declare function confirm(question: string): Promise<boolean>
 declare function expect(value: unknown): { toEqual(value: unknown): void; toBeUndefined(): void; toContain(value: unknown): void }
 declare function runTool(call: ToolUse): Promise<ToolResult>
 declare function summaryOf(messages: readonly object[]): string
 declare function translated(query: string): string
-declare function append(use: SavedSearchUse): void
-declare const myValidator: Validate
+declare const myValidator: NonNullable<PureShelfOptions['validate']>
 `
 
 /** The example in the doc comment of a declaration, or of a method of `Shelf`. */

@@ -46,7 +46,7 @@ export type SkillFile = {
  * Reads the skills in folders; reports what cannot be used and loads the rest.
  *
  * @example
- * const skills = createSkills(await loadSkills(userSkillFolders(), console.warn), { shelf })
+ * const skills = createSkills(await loadSkills(['.agents/skills'], console.warn), { shelf })
  */
 export async function loadSkills(folders: readonly string[], notify: Notify): Promise<Skill[]> {
   return parseSkillFiles(await readSkillFiles(folders, notify), notify)

@@ -37,7 +37,7 @@ export type OAuthOptions = CredentialOptions | KeptLogin
  * const authorize = ({ name, transport }: ServerConfig) =>
  *   transport.kind === 'stdio'
  *     ? undefined
- *     : createOAuth({ folder: defaultTokenFolder(), server: name, url: transport.url, notify: console.warn })
+ *     : createOAuth({ folder: '/var/lib/agent/logins', server: name, url: transport.url, notify: console.warn })
  * const host = createMcpHost({ shelf, servers, authorize })
  */
 export function createOAuth(options: OAuthOptions): AuthProvider {

@@ -97,7 +97,7 @@ export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env):
  * Opens the pins in a folder; `createMcpHost` compares what servers list with them.
  *
  * @example
- * const host = createMcpHost({ shelf, servers, pins: openPins({ folder: defaultPinsFolder() }), onChange: 'hold' })
+ * const host = createMcpHost({ shelf, servers, pins: openPins({ folder: '/var/lib/agent/pins' }), onChange: 'hold' })
  */
 export function openPins({ folder, store, now = Date.now, notify = () => {} }: PinsOptions): Pins {
   const files = store ? openStoredPins(store, notify) : openPinFiles(folder, notify)
