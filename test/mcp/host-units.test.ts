@@ -356,8 +356,9 @@ describe('H6 the tools that a server lists', () => {
   })
 
   it('H6 that are too deep to be searched for secrets are dropped for that reason, by their name', async () => {
-    const clean = (entry: Loose) => (entry.inputSchema ? undefined : { name: 'shown' })
-    expect((await read([tool('deep')], { clean })).problems).toEqual([
+    const inputSchema = Array.from({ length: 1001 }).reduce<object>((inner) => ({ inner }), {})
+    const clean = () => ({ name: 'shown' })
+    expect((await read([{ ...tool('deep'), inputSchema }], { clean })).problems).toEqual([
       { tool: 'shown', kind: 'dropped', message: 'its definition is nested too deeply' },
     ])
   })
