@@ -330,6 +330,16 @@ describe('tools', () => {
     expect(given.request.tool_choice).toEqual({ type: 'any' })
   })
 
+  test('a list of allowed tools of which none is there is refused', () => {
+    const tool_choice = {
+      type: 'allowed_tools',
+      mode: 'required',
+      tools: [{ type: 'function', name: 'zebra' }],
+    }
+    expect(() => read({ tools: [fn('a')], tool_choice })).toThrow('answered with status 400')
+    expect(() => read({ tools: [fn('a'), { type: 'web_search' }], tool_choice })).not.toThrow()
+  })
+
   test('a tool that OpenAI runs cannot be forced elsewhere', () => {
     const web = { type: 'web_search' }
     expect(read({ tools: [web], tool_choice: web }).unconvertible).toMatch(/tool_choice: web_search/)

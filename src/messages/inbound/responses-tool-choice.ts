@@ -17,8 +17,12 @@ export function fromToolChoice(
   if (choice === 'required') return { field: required }
   if (!isFields(choice)) throw wrong(`"${String(choice).slice(0, 40)}" is not known`)
   if (choice.type === 'allowed_tools') {
+    const { list, hosted } = table
     const allowed = listOf(choice.tools).map((tool) => nameIn(fieldsOf(tool), table))
-    return { barred: barredBy(allowed, table.list), field: choice.mode === 'required' ? required : auto }
+    const barred = barredBy(allowed, list)
+    if (barred.size === list.length && hosted.size === 0)
+      throw wrong('none of the allowed tools is in "tools"')
+    return { barred, field: choice.mode === 'required' ? required : auto }
   }
   const name = nameIn(choice, table)
   if (table.tools.has(name)) return { field: { tool_choice: { type: 'tool', name, ...single } } }
