@@ -1,17 +1,14 @@
 // `npm run bench store`: what an operation of each store takes, in microseconds and as a multiple of the store in memory, and
 // how many bytes it sends and receives. Stores alternate, so that other load on the machine affects all of them alike.
-import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openStateStore, type StateStore } from '../src/store/index.ts'
-import { startPostgres, startRedis } from '../test/support/store-servers.ts'
+import { startRedis } from '../test/support/store-servers.ts'
 import { report, table } from './report.ts'
 
 const ROUNDS = 30
 const CALLS = 25
 const WARM_ROUNDS = 4
-/** Characters of a value: a session with its loaded tools. */
+/** A value, such as the login to a server. */
 const VALUE = 'v'.repeat(600)
 const MINUTE = 60_000
 
@@ -117,12 +114,10 @@ async function bytesOf({ url }: Kind, operation: Operation): Promise<string> {
   return `${sent} + ${received}`
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'toolshelf-bench-store-'))
-const servers = await Promise.all([startRedis(), startPostgres()])
+const redis = await startRedis()
 const kinds: Kind[] = [
   { name: 'memory', url: 'memory:' },
-  { name: 'files', url: `file:${folder}` },
-  ...servers.flatMap((server) => (server ? [{ name: server.kind, url: server.url }] : [])),
+  ...(redis ? [{ name: 'redis', url: redis.url }] : []),
 ]
 try {
   const rows: string[][] = []
@@ -137,8 +132,7 @@ try {
         number,
         number,
       ]
-      const isRemote = servers.some((server) => server?.kind === kind.name)
-      const bytes = isRemote ? await bytesOf(kind, operation) : ''
+      const bytes = kind.name === 'redis' ? await bytesOf(kind, operation) : ''
       rows.push([what, kind.name, ...[p10, p50, p99].map(round), `${(p10 / base).toFixed(0)} ×`, bytes])
     }
   }
@@ -151,6 +145,5 @@ try {
     ),
   )
 } finally {
-  await Promise.all(servers.map((server) => server?.stop()))
-  rmSync(folder, { recursive: true, force: true })
+  await redis?.stop()
 }

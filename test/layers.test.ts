@@ -148,7 +148,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'messages/server/request-context.ts',
     'messages/server/respond.ts',
     'messages/traced-conversations.ts',
-    'store/postgres-schema.ts',
   ],
   'limits, time-outs and races that a whole server reaches only after minutes, gigabytes or luck': [
     'embed/text-queue.ts',

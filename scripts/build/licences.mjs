@@ -6,8 +6,6 @@ import { join } from 'node:path'
 /** Copyright lines of packages under the MIT licence that ship no licence file. */
 const COPYRIGHTS = {
   '@redis/client': 'Copyright (c) 2022-2025, Redis, inc.',
-  'pg-types': 'Copyright (c) 2014 Brian M. Carlson',
-  pgpass: 'Copyright (c) 2013-2016 Hannes Hörl',
   standardwebhooks: 'Copyright (c) 2023 Svix (https://www.svix.com)',
   'yoga-layout': 'Copyright (c) Meta Platforms, Inc. and affiliates.',
 }

@@ -69,7 +69,7 @@ const clientOptions: Command['options'] = {
     about: 'key that clients must send; better set TOOLSHELF_KEY',
   },
   ...usersOption,
-  store: { ...storeOption.store!, about: 'redis://, postgres:// or file:<folder> of users' },
+  store: { ...storeOption.store!, about: 'redis://… of users' },
   open: { type: 'boolean', about: 'listen beyond loopback without a key' },
   'no-inspect': { type: 'boolean', about: 'do not serve the inspector under /inspect' },
   ...serviceOptions,

@@ -73,7 +73,7 @@ async function ageOf(path: string): Promise<number> {
 }
 
 /** Returns whether a process with this id exists, of any user. */
-export function isRunning(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

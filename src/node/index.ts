@@ -13,7 +13,7 @@ export { auditLine } from './audit-line.ts'
 export { readBoundedFile, readNamedText, UnreadableFile } from './bounded-file.ts'
 export { type BufferPool, createBufferPool } from './buffer-pool.ts'
 export { type ClientNetwork, createClientNetwork } from './client-network.ts'
-export { isRunning, lockFile } from './file-lock.ts'
+export { lockFile } from './file-lock.ts'
 export { freeBuffer } from './free-buffer.ts'
 export {
   answerNode,

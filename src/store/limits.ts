@@ -85,7 +85,7 @@ export function notACounter(key: string): StoreError {
   return new StoreError(`cannot add to "${key}": its value is not a number`)
 }
 
-/** Orders keys by their UTF-8 bytes, as Postgres does with the collation "C". */
+/** Orders keys by their UTF-8 bytes. */
 export function compareKeys(one: string, other: string): number {
   if (one === other) return 0
   // Without surrogates, UTF-16 order equals byte order.

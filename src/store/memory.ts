@@ -19,7 +19,7 @@ const SWEEP_MS = 30_000
  *
  * @example
  * const store = createMemoryStore()
- * await store.set('session/1', '{}', { ttlMs: 60_000 })
+ * await store.set('pins/github', '{}', { ttlMs: 60_000 })
  */
 export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): StateStore {
   const values = new Map<string, Value>()

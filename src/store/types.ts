@@ -1,5 +1,5 @@
 // Defines the store that replicas of a gateway share: small values by key, counters, and messages between replicas.
-// Memory, files, Redis and Postgres implement it; `test/store` runs one suite over all of them.
+// Memory and Redis implement it; `test/store` runs one suite over both.
 
 /** A value with its version. */
 export type StoredValue = {
@@ -23,11 +23,11 @@ export type SetOptions = {
 export type MessageListener = (message: string) => void
 
 /**
- * State that outlives a process or is shared by several. Keys are paths such as `session/<id>`. While the store cannot be
+ * State that outlives a process or is shared by several. Keys are paths such as `pins/<server>`. While the store cannot be
  * reached, every method rejects with a `StoreError` within a few seconds; a lost connection is reopened.
  */
 export type StateStore = {
-  /** `memory`, `files`, `redis` or `postgres`. */
+  /** `memory` or `redis`. */
   readonly kind: string
   get(key: string): Promise<StoredValue | undefined>
   /** Returns the values whose keys start with the prefix, sorted by key, at most `limit` of them (1,000 by default). */

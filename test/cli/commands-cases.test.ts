@@ -2,7 +2,7 @@
 // Commands as people type them, one after the other in one folder: exit code, output and reports of each.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { addCommand } from '../../src/cli/add.ts'
 import { type Command, clientOf, helpFor, readInput, screenOf } from '../../src/cli/command.ts'
 import { createDoctor } from '../../src/cli/doctor.ts'
@@ -18,8 +18,12 @@ import { thisMachine } from '../../src/mcp/config/index.ts'
 import { serveHere } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
 import { runHere } from '../support/cli-here.ts'
+import { newPlaceIn, startRedis } from '../support/store-servers.ts'
 import { newPlace, type Place } from '../terminal/support.ts'
 import { outcomeOf } from './support/input.ts'
+
+const redis = await startRedis()
+afterAll(() => redis?.stop())
 
 /** A command line, with its arguments in single quotes where they have spaces, and what is piped in behind `<`. */
 async function ran(place: Place, line: string): Promise<string[]> {
@@ -305,11 +309,6 @@ test('users and their keys', () => {
     'users remove zoe',
     'users remove ben',
     'users --users users.json',
-    'users --store file:store',
-    'users import users.json --store file:store',
-    'users set ada --profile ops --store file:store',
-    'users --store file:store',
-    'users remove ada --store file:store',
   ])
 })
 
@@ -324,10 +323,10 @@ test('keys expire after hours, days or weeks', async () => {
   expect(hours).toEqual([1, 48, 504, 100_000])
 })
 
-test('credentials of users', () =>
+test.skipIf(!redis)('credentials of users', () =>
   session(
     'credentials',
-    newPlace({ TOOLSHELF_STORE: 'file:store', TOOLSHELF_SECRET_KEY: `${'k'.repeat(43)}=` }),
+    newPlace({ TOOLSHELF_STORE: newPlaceIn(redis!), TOOLSHELF_SECRET_KEY: `${'k'.repeat(43)}=` }),
     [
       'users add ada',
       'users credentials',
@@ -363,7 +362,8 @@ test('credentials of users', () =>
       'users credentials list',
       "users credentials --store ''",
     ],
-  ))
+  ),
+)
 
 test('rules, trust and pins', () => {
   const place = newPlace()

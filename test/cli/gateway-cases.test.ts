@@ -97,7 +97,7 @@ async function startHttp(place: Place, more: readonly string[] = []) {
 }
 
 test('a gateway without clients shows itself to its operator, and ends at a signal', async () => {
-  const served = await startHttp(placeWith({}), ['--store', 'file:store'])
+  const served = await startHttp(placeWith({}), ['--store', 'memory:'])
   expect(await served.inspect('api/servers')).toContain('poems')
   expect(await served.end()).toBe(0)
   const hidden = await startHttp(placeWith({}), ['--no-inspect'])
@@ -168,7 +168,7 @@ test('a client on pipes gets searches, questions, kept results and events', asyn
 test('clients over HTTP share servers and a store, and the operator inspects them', async () => {
   const place = placeWith({ resultBudget: 1000 })
   const served = await startHttp(place, [
-    ...['--store', 'file:store', '--mode', 'bridge', '--audit', 'events.jsonl'],
+    ...['--store', 'memory:', '--mode', 'bridge', '--audit', 'events.jsonl'],
   ])
   const connect = () =>
     connectWith(new StreamableHTTPClientTransport(new URL(served.url)), {
@@ -214,7 +214,7 @@ test('clients over HTTP share servers and a store, and the operator inspects the
   expect(server).toMatchObject({ name: 'poems', state: 'connected', tools: 2, changes: [] })
   expect(await served.inspect('api/tools')).toContain('poems__greet')
   const metrics = await (await fetch(new URL('/metrics', served.url))).text()
-  expect(metrics).toContain('toolshelf_store_operations_total{store="files"')
+  expect(metrics).toContain('toolshelf_store_operations_total{store="memory"')
   await desk.client.close()
   await other.client.close()
   expect(await served.end()).toBe(0)

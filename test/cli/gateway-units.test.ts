@@ -181,10 +181,10 @@ test('a store is opened and answers, or the command says why not', async () => {
     false,
     false,
   ])
-  expect([
-    await open({ store: `file:${folder}/store` }),
-    await open({}, { TOOLSHELF_STORE: `file:${folder}/store` }),
-  ]).toEqual([true, true])
+  expect([await open({ store: 'memory:' }), await open({}, { TOOLSHELF_STORE: 'memory:' })]).toEqual([
+    true,
+    true,
+  ])
   expect(
     [await open({ store: 'ftp://x' }), await open({}, { TOOLSHELF_STORE: 'ftp://x' })].map(String),
   ).toEqual([
@@ -205,7 +205,7 @@ test('users come from the file or the store; their errors are those of a command
     )
   expect(shown(await find({ users: file }))).toContain('"profile":"p"')
   expect(await find({ users: join(folder, 'none.json') })).toContain('CommandError')
-  expect(await find({ store: `file:${folder}/users` })).toBe(undefined)
+  expect(await find({ store: 'memory:' })).toBe(undefined)
   const failing = (name: string) =>
     outcomeOf(() =>
       withUsers(inputOf({ users: file }), { mayCreate: false }, async () => {

@@ -166,7 +166,7 @@ test('gives each key its mode, and lets the first alone inspect', async () => {
     '--users',
     'users.json',
     '--store',
-    'file:s',
+    'memory:',
   ])
   const modes: unknown[] = []
   for (const name of ['one', 'two=', 'three', 'two', ''])
@@ -194,7 +194,7 @@ test('gives each key its mode, and lets the first alone inspect', async () => {
   const get = (path: string) =>
     send(`${served.url}${path}`, { method: 'GET', headers: { 'x-api-key': 'one' } })
   expect((await get('/ready')).text).toBe('{"status":"ready","reasons":[]}')
-  expect((await get('/metrics')).text).toContain('toolshelf_store_operations_total{store="files"')
+  expect((await get('/metrics')).text).toContain('toolshelf_store_operations_total{store="memory"')
   process.emit('SIGHUP', 'SIGHUP')
   await until(() => served.told.join().includes('users again'))
 })

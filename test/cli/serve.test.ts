@@ -81,12 +81,9 @@ describe('a gateway that runs', () => {
   beforeAll(async () => {
     const dead = await deadAddress()
     ;[plain, json, unreachable] = await Promise.all([
-      start(
-        ['--upstream', `script:${script}`, '--users', users, '--store', `file:${join(folder, 'state')}`],
-        {
-          TOOLSHELF_KEY: 'first=shelve,second==off+header,third',
-        },
-      ),
+      start(['--upstream', `script:${script}`, '--users', users, '--store', 'memory:'], {
+        TOOLSHELF_KEY: 'first=shelve,second==off+header,third',
+      }),
       start(['--upstream', `script:${script}`, '--json', '--wire', 'append', '--mode', 'shelve']),
       start(['--upstream', dead.href, '--wire', 'append'], { TOOLSHELF_UPSTREAM_KEY: 'upstream-key' }),
     ])
@@ -179,7 +176,7 @@ describe('a gateway that runs', () => {
       send(`${plain.url}${path}`, { method: 'GET', headers: { 'x-api-key': 'first' } })
     expect((await get('/ready')).text).toBe('{"status":"ready","reasons":[]}')
     expect((await get('/metrics')).text).toMatch(
-      /^toolshelf_store_operations_total\{store="files",operation="ping",outcome="ok"\} [1-9]/m,
+      /^toolshelf_store_operations_total\{store="memory",operation="ping",outcome="ok"\} [1-9]/m,
     )
   })
 

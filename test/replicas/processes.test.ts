@@ -1,4 +1,4 @@
-// Replicas as processes behind a balancer, on servers of Redis and Postgres: killed, restarted and cut off.
+// Replicas as processes behind a balancer, on a server of Redis: killed, restarted and cut off.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import { listed, neighbour, tool } from '../mcp/support/small-servers.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { runHere } from '../support/cli-here.ts'
 import { isThorough, sizeOf } from '../support/runs.ts'
-import { type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
+import { type StoreServer, startRedis } from '../support/store-servers.ts'
 import { type ReplicaProcess, startReplica } from './processes.ts'
 
 const question = {
@@ -20,19 +20,13 @@ const question = {
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
 }
 
-const kinds = [
-  ['redis', startRedis],
-  ['postgres', startPostgres],
-] as const
-
 /** Two show all that three do; starting one takes a second of CPU time. */
 const COUNT = sizeOf({ quick: 2, full: 3 })
 const ALL = Array.from({ length: COUNT }, (_, index) => index)
 /** Milliseconds between two calls of a client under load: the balancer in this process needs time, too. */
 const PAUSE_MS = sizeOf({ quick: 60, full: 20 })
 
-// The two differ behind the store's interface, whose own suite runs over both, as stores.test.ts does.
-describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
+describe('redis', () => {
   const folder = makeFolder()
   const pinned = listed('pinned', [tool('walk')])
   const works: (() => Promise<void>)[] = []
@@ -53,7 +47,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   }
 
   beforeAll(async () => {
-    server = await start()
+    server = await startRedis()
     if (!server) return
     // In this process: as processes they would be started again with each replica.
     const servers = [neighbour(), here('library', 'gateway-library'), pinned.config]
@@ -102,7 +96,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   const itThorough = it.runIf(isThorough)
 
   it('search, call and answer at any replica', async () => {
-    if (!server) return console.warn(`skipped: ${kind} is not there`)
+    if (!server) return console.warn('skipped: redis is not there')
     const desk = await connect({ era: 'modern', capabilities: everyCapability })
     for (const name of ['neighbour__add', 'library__ask'])
       expect(await desk.search(`select:${name}`)).toContain(name)

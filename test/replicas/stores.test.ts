@@ -1,4 +1,4 @@
-// Replicas on real servers of Redis and Postgres, each with a connection of its own.
+// Replicas on real a server of Redis, each with a connection of its own.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openStateStore, type StateStore } from '../../src/store/index.ts'
 import { createKey, createKeyAuthenticator, createUsageMeter, openUserStore } from '../../src/users/index.ts'
@@ -7,9 +7,9 @@ import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
-import { isThorough, sizeOf } from '../support/runs.ts'
+import { sizeOf } from '../support/runs.ts'
 import { type SlowProxy, startSlowProxy } from '../support/slow-proxy.ts'
-import { type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
+import { type StoreServer, startRedis } from '../support/store-servers.ts'
 import { profileOf } from '../users/support.ts'
 import { openReplicas, type Replicas } from './support.ts'
 
@@ -19,16 +19,10 @@ const question = {
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
 }
 
-const kinds = [
-  ['redis', startRedis],
-  ['postgres', startPostgres],
-] as const
-
-// The two differ behind the store's interface, whose own suite runs over both by default.
-describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
+describe('redis', () => {
   let server: StoreServer | undefined
   beforeAll(async () => {
-    server = await start()
+    server = await startRedis()
   })
   afterAll(() => server?.stop())
 
@@ -55,7 +49,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   }
 
   it('a question of a sessionless client is answered at any replica', async ({ skip }) => {
-    if (!server) return skip(`${kind} is not there`)
+    if (!server) return skip('redis is not there')
     const { connect } = await open()
     const { run, asked } = await connect({ era: 'modern', capabilities: everyCapability })
     for (const _ of [1, 2, 3, 4]) expect(textOf(await run('library__ask', question))).toContain('Ada')
@@ -88,7 +82,7 @@ describe.each(isThorough ? kinds : kinds.slice(0, 1))('%s', (kind, start) => {
   it('users are the same at all replicas: limits hold over all, a revoked key is refused at once', async ({
     skip,
   }) => {
-    if (!server) return skip(`${kind} is not there`)
+    if (!server) return skip('redis is not there')
     const limit = sizeOf({ quick: 30, full: 100 })
     const { send, key, directory } = await openWithUser(server.url, limit)
     const statuses = await Promise.all(Array.from({ length: 1.5 * limit }, (_, index) => send(index % 2)))

@@ -1,7 +1,5 @@
 // What stores are made of, without a server: the bounds of input, time in memory, listeners, a connection that comes back,
-// locks, and files that others left.
-import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+// and locks.
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createChannels } from '../../src/store/channels.ts'
 import {
@@ -14,7 +12,6 @@ import {
   withLock,
 } from '../../src/store/index.ts'
 import { createLink } from '../../src/store/link.ts'
-import { temporaryFolder } from '../mcp/support/folder.ts'
 
 function newStore(now?: () => number): StateStore {
   const store = createMemoryStore(now ? { now } : {})
@@ -22,7 +19,6 @@ function newStore(now?: () => number): StateStore {
   return store
 }
 
-const PATIENT = { timeout: 60_000, interval: 5 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('input', () => {
@@ -488,149 +484,9 @@ describe('a URL', () => {
     ['valkey://127.0.0.1:1', 'redis'],
     ['VALKEYS://127.0.0.1:1', 'redis'],
     ['rediss://127.0.0.1:1', 'redis'],
-    ['postgresql:///db', 'postgres'],
   ])('%s opens a store in %s', async (url, kind) => {
     const store = await openStateStore(url)
     expect(store.kind).toBe(kind)
     await store.close()
-  })
-
-  test.each([
-    ['relative', (folder: string) => `file:${join('..', '..', '..', '..', '..', '..', '..', '..', folder)}`],
-    ['absolute', (folder: string) => `file:${folder}`],
-    ['as a URL', (folder: string) => `file://${folder}`],
-  ])('a folder can be named %s', async (_, urlOf) => {
-    const folder = temporaryFolder()
-    const store = await openStateStore(urlOf(folder))
-    await store.set('a', 'x')
-    await store.close()
-    expect(await readdir(join(folder, 'values'))).toEqual(['a'])
-  })
-
-  test.each(['file:', 'file://', 'file:a\0b'])('%j has no folder', async (url) => {
-    await expect(openStateStore(url)).rejects.toThrow('has no folder')
-  })
-})
-
-describe('files', () => {
-  async function openFiles() {
-    const folder = temporaryFolder()
-    const store = await openStateStore(`file:${folder}`, { timeoutMs: 60_000 })
-    onTestFinished(() => store.close())
-    await store.ping()
-    return { folder, store }
-  }
-
-  test('that are not values are not listed, nor are truncated values', async () => {
-    const { folder, store } = await openFiles()
-    await store.set('a', 'x', { ttlMs: 60_000 })
-    await store.set('b', 'y')
-    const values = join(folder, 'values')
-    const future = new Date(Date.now() + 60_000)
-    for (const [name, text] of [
-      ['c', '["1","c"'],
-      ['d', '["1","other"]\nx'],
-      ['E', '["1","E"]\nx'],
-      ['%7', 'x'],
-      ['f.draft', '["1","f"]\nx'],
-      [`~${'0'.repeat(64)}`, '["1"'],
-    ] as const) {
-      await writeFile(join(values, name), text)
-      await utimes(join(values, name), future, future)
-    }
-    expect((await store.list('')).map(({ key }) => key)).toEqual(['a', 'b'])
-    for (const key of ['c', 'd', 'E', 'f', 'f.draft']) expect(await store.get(key)).toBeUndefined()
-  })
-
-  test('of values that expired are swept when a store opens; of those that did not, none', async () => {
-    const { folder, store } = await openFiles()
-    for (const key of ['old', 'new']) await store.set(key, 'x', { ttlMs: 60_000 })
-    await store.set('stays', 'x')
-    await store.close()
-    const past = new Date(Date.now() - 1000)
-    await utimes(join(folder, 'values', 'old'), past, past)
-    const again = await openStateStore(`file:${folder}`, { timeoutMs: 60_000 })
-    onTestFinished(() => again.close())
-    await again.ping()
-    await vi.waitFor(
-      async () => expect((await readdir(join(folder, 'values'))).sort()).toEqual(['new', 'stays']),
-      PATIENT,
-    )
-  })
-
-  test('of messages: what was there is passed over, what comes is heard, what is missing or broken is a gap', async () => {
-    const { folder, store } = await openFiles()
-    const spool = join(folder, 'spool')
-    const nameOf = (origin: string, file: number) =>
-      `${process.pid}-${origin}-${String(file).padStart(8, '0')}.spool`
-    const line = (message: string) => `${JSON.stringify(['news', message])}\n`
-    const write = (name: string, text: string) => writeFile(join(spool, name), text, { flag: 'a' })
-    await write(nameOf('aa', 3), line('old'))
-    const heard: string[] = []
-    await store.subscribe('news', (message) => heard.push(message))
-    store.onGap(() => heard.push('gap'))
-    const hears = (expected: string[]) => vi.waitFor(() => expect(heard).toEqual(expected), PATIENT)
-    await write(nameOf('aa', 3), `${line('1')}${line('2').slice(0, 5)}`)
-    await hears(['1'])
-    await write(nameOf('aa', 3), line('2').slice(5))
-    await hears(['1', '2'])
-    heard.length = 0
-    await write(nameOf('aa', 4), line('3'))
-    await hears(['3'])
-    heard.length = 0
-    await write(nameOf('aa', 6), line('4'))
-    await hears(['gap', '4'])
-    heard.length = 0
-    await write(nameOf('aa', 6), `[1,2]\n{}\n["news"]\nnull\n${line('5')}["news","cut`)
-    await hears(['gap', 'gap', 'gap', 'gap', '5'])
-    heard.length = 0
-    await write(nameOf('aa', 7), line('6'))
-    await hears(['gap', '6'])
-    heard.length = 0
-    await write('other.txt', line('no'))
-    await write(nameOf('bb', 9), line('from another'))
-    await hears(['from another'])
-  })
-
-  test('of messages are swept by their age and their process when a store opens', async () => {
-    const { folder } = await openFiles()
-    const spool = join(folder, 'spool')
-    const dead = 2 ** 22 + 1
-    const cases: [name: string, seconds: number, stays: boolean][] = [
-      [`${process.pid}-aa-00000001.spool`, 130, true],
-      [`${process.pid}-aa-00000002.spool`, 300, false],
-      [`${dead}-bb-00000003.spool`, 10, true],
-      [`${dead}-bb-00000004.spool`, 100, false],
-    ]
-    for (const [name, seconds] of cases) {
-      await writeFile(join(spool, name), '')
-      const time = new Date(Date.now() - seconds * 1000)
-      await utimes(join(spool, name), time, time)
-    }
-    const again = await openStateStore(`file:${folder}`)
-    onTestFinished(() => again.close())
-    await again.ping()
-    await vi.waitFor(
-      async () =>
-        expect((await readdir(spool)).sort()).toEqual(
-          cases.flatMap(([name, , stays]) => (stays ? [name] : [])).sort(),
-        ),
-      PATIENT,
-    )
-  })
-
-  test('that are gone are made anew, with their folder private', async () => {
-    const folder = join(temporaryFolder(), 'state')
-    await mkdir(join(folder, 'values'), { recursive: true, mode: 0o755 })
-    const store = await openStateStore(`file:${folder}`)
-    await store.ping()
-    expect((await stat(join(folder, 'values'))).mode & 0o777).toBe(0o700)
-    await store.close()
-    await expect(store.get('a')).rejects.toThrow('the store is closed')
-    const blocked = join(temporaryFolder(), 'file')
-    await writeFile(blocked, '')
-    const wrong = await openStateStore(`file:${blocked}`)
-    await expect(wrong.get('a')).rejects.toThrow(`the store in ${blocked} failed: `)
-    await wrong.close()
   })
 })

@@ -1,6 +1,6 @@
 // What replicas share by a store, through the same interfaces as without one: long results, pins, definitions, logins.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { storeIn } from '../../src/cli/gateway/index.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
@@ -12,7 +12,10 @@ import { createMemoryStore, createStoredResults, type StateStore, StoreError } f
 import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
-import { freePort } from '../support/store-servers.ts'
+import { freePort, newPlaceIn, startRedis } from '../support/store-servers.ts'
+
+const redis = await startRedis()
+afterAll(() => redis?.stop())
 
 const PATIENT = { timeout: 60_000, interval: 10 }
 const away = () => Promise.reject(new StoreError('the store is away'))
@@ -207,9 +210,9 @@ describe('pins', () => {
     expect(heard).toEqual([undefined])
   })
 
-  test('toolshelf pins accepts those of the store', async () => {
+  test.skipIf(!redis)('toolshelf pins accepts those of the store', async () => {
     const folder = temporaryFolder()
-    const url = `file:${folder}/state`
+    const url = newPlaceIn(redis!)
     const store = await storeIn(readInput(mcpCommand, ['--store', url]))
     const pins = openPins({ folder: undefined, store })
     await pins.judge('notes', [tool('Reads.')])

@@ -1,8 +1,4 @@
-// One suite over all stores: memory, files, Redis and Postgres. Each is opened twice, as two replicas would.
-import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// One suite over both stores: memory and Redis. Redis is opened twice, as two replicas would.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
@@ -13,23 +9,19 @@ import {
   withLock,
 } from '../../src/store/index.ts'
 import { isThorough, sizeOf } from '../support/runs.ts'
-import { freePort, type StoreServer, startPostgres, startRedis } from '../support/store-servers.ts'
+import { freePort, type StoreServer, startRedis } from '../support/store-servers.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'toolshelf-store-'))
-const [redis, postgres] = await Promise.all([startRedis(), startPostgres()])
+const redis = await startRedis()
 
 type Kind = { readonly name: string; readonly url: string; readonly server?: StoreServer | undefined }
 const kinds: Kind[] = [
   { name: 'memory', url: 'memory:' },
-  { name: 'files', url: `file:${folder}/state` },
   ...(redis ? [{ name: 'redis', url: redis.url, server: redis }] : []),
-  ...(postgres ? [{ name: 'postgres', url: postgres.url, server: postgres }] : []),
 ]
 const restartable = kinds.filter(({ server }) => server?.isOwn)
 
 afterAll(async () => {
-  await Promise.all([redis?.stop(), postgres?.stop()])
-  await rm(folder, { recursive: true, force: true })
+  await redis?.stop()
 })
 
 /** A busy machine may take long for what usually takes milliseconds. */
@@ -357,9 +349,9 @@ describe.each(restartable)('$name, killed and started again', ({ url, server }) 
 })
 
 describe('a store that cannot be reached', () => {
-  test.each(['redis', 'postgres'])('%s: every call says which, never the password', async (scheme) => {
+  test('every call says which, never the password', async () => {
     const port = await freePort()
-    const store = await openStateStore(`${scheme}://tester:geheim@127.0.0.1:${port}/0`)
+    const store = await openStateStore(`redis://tester:geheim@127.0.0.1:${port}/0`)
     const calls = [
       () => store.get('a'),
       () => store.list('a'),
@@ -384,11 +376,10 @@ describe('a store that cannot be reached', () => {
 
   test.each([
     ['mysql://tester:geheim@host', /unknown store "mysql:…": expected redis:/],
-    ['tester', /unknown store without a scheme/],
+    ['tester', /unknown store without a scheme: expected redis:/],
     ['redis://tester:ge#h@eim@[', /the URL of the Redis store is not valid/],
-    ['postgres://tester:geheim@host/db?schema=a"b', /invalid schema/],
-    ['file:', /has no folder/],
-    ['file://host/folder', /names another host/],
+    ['postgres://tester:geheim@host/db', /unknown store "postgres:…": expected redis:/],
+    ['file:folder', /unknown store "file:…": expected redis:/],
   ])('%s is refused', async (url, reason) => {
     const error = await openStateStore(url).catch((found: unknown) => found)
     expect(error).toBeInstanceOf(StoreError)
@@ -398,54 +389,14 @@ describe('a store that cannot be reached', () => {
 })
 
 describe('options', () => {
-  test.each(restartable)('$name: prefix or schema keep two gateways apart', async ({ url, name }) => {
-    const parameter = name === 'redis' ? 'prefix' : 'schema'
+  test.each(restartable)('$name: a prefix keeps two gateways apart', async ({ url }) => {
     const stores = await Promise.all(
-      ['first_', 'second_'].map((value) => openStateStore(`${url}?${parameter}=${value}`, PATIENT)),
+      ['first_', 'second_'].map((value) => openStateStore(`${url}?prefix=${value}`, PATIENT)),
     )
     const [one, other] = stores
     await one?.set('apart', 'x')
     expect(await other?.get('apart')).toBeUndefined()
     expect(await other?.list('')).toEqual([])
     await Promise.all(stores.map((store) => store.close()))
-  })
-
-  test.skipIf(!postgres)(
-    'postgres: many replicas may start at once, and a dropped schema is made anew',
-    async () => {
-      const url = `${postgres?.url}?schema=at_once`
-      const stores = await Promise.all(Array.from({ length: 5 }, () => openStateStore(url, PATIENT)))
-      await Promise.all(stores.map((store, index) => store.set(`k/${index}`, 'x')))
-      expect(await stores[0]?.list('k/')).toHaveLength(5)
-      const { Client } = await import('pg')
-      const client = new Client({ connectionString: postgres?.url })
-      await client.connect()
-      await client.query('drop schema at_once cascade').finally(() => client.end())
-      await stores[0]?.set('k/new', 'x')
-      expect(await stores[1]?.list('k/')).toHaveLength(1)
-      await Promise.all(stores.map((store) => store.close()))
-    },
-  )
-
-  test('files: private, whole, and free again after a holder was killed', async () => {
-    const place = join(folder, 'private')
-    const store = await openStateStore(`file:${place}`, PATIENT)
-    await store.set('a', 'x')
-    await store.publish('a', 'x')
-    for (const part of ['values', 'spool', 'locks']) {
-      expect((await stat(join(place, part))).mode & 0o777).toBe(0o700)
-      for (const name of await readdir(join(place, part)))
-        expect((await stat(join(place, part, name))).mode & 0o777).toBe(0o600)
-    }
-    expect((await readdir(join(place, 'locks'))).filter((name) => !name.endsWith('.holder'))).toEqual([])
-    const dead = Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }))
-    await mkdir(join(place, 'locks'), { recursive: true })
-    for (let lock = 0; lock < 64; lock++) await writeFile(join(place, 'locks', String(lock)), `${dead} it`)
-    await forEachOf(20, () => store.add('n', 1, MINUTE))
-    expect((await store.get('n'))?.value).toBe('20')
-    await rm(place, { recursive: true })
-    await store.set('b', 'y')
-    expect(await store.list('')).toHaveLength(1)
-    await store.close()
   })
 })

@@ -1,7 +1,7 @@
 // `toolshelf users`, over a file and over a store, and a gateway process that takes both.
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { gatewayUsersIn } from '../../src/cli/gateway/index.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
@@ -9,6 +9,10 @@ import { usersCommand } from '../../src/cli/users.ts'
 import { createKeyAuthenticator, openUserFile, type UserDirectory } from '../../src/users/index.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
+import { newPlaceIn, startRedis } from '../support/store-servers.ts'
+
+const redis = await startRedis()
+afterAll(() => redis?.stop())
 
 let folder: string
 beforeEach(() => {
@@ -19,7 +23,7 @@ const cli = (...words: string[]) => runHere({ folder, environment: { HOME: folde
 const places: [string, string[]][] = [
   ['a file', ['--users', 'users.json']],
   ['the default file', []],
-  ['a store', ['--store', 'file:state']],
+  ...(redis ? [['a store', ['--store', newPlaceIn(redis)]] as [string, string[]]] : []),
 ]
 
 describe.each(places)('in %s', (_, where) => {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { createLogin } from '../../src/cli/login.ts'
 import { personalParts } from '../../src/cli/servers/index.ts'
@@ -13,12 +13,16 @@ import { openCredentialStore, openKeyring } from '../../src/users/credentials/in
 import { browse, startAuthServer } from '../mcp/support/auth-server.ts'
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { runHere } from '../support/cli-here.ts'
+import { newPlaceIn, startRedis } from '../support/store-servers.ts'
+
+const redis = await startRedis()
+afterAll(() => redis?.stop())
 
 const newKey = () => randomBytes(32).toString('base64')
 
 function place() {
   const folder = temporaryFolder()
-  const store = `file:${join(folder, 'state')}`
+  const store = redis ? newPlaceIn(redis) : ''
   const environment = { HOME: folder, TOOLSHELF_STORE: store, TOOLSHELF_SECRET_KEY: newKey() }
   const credentials = (words: string, more: { piped?: string; key?: string } = {}) =>
     runHere(
@@ -29,7 +33,7 @@ function place() {
   return { folder, store, environment, credentials }
 }
 
-describe('toolshelf users credentials', () => {
+describe.skipIf(!redis)('toolshelf users credentials', () => {
   test('sets from standard input, lists names only, rotates and removes', async () => {
     const { credentials, environment, folder } = place()
     await runHere({ folder, environment }, ['users', 'add', 'ada'])

@@ -1,7 +1,7 @@
 // The section `oauth` of users, in a file or a store: taken up while a gateway runs, and on request.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
 import { gatewayUsersIn } from '../../src/cli/gateway/index.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
@@ -15,7 +15,11 @@ import {
 import { temporaryFolder } from '../mcp/support/folder.ts'
 import { until } from '../mcp/support/processes.ts'
 import { runHere } from '../support/cli-here.ts'
+import { newPlaceIn, startRedis } from '../support/store-servers.ts'
 import { profileOf } from './support.ts'
+
+const redis = await startRedis()
+afterAll(() => redis?.stop())
 
 const METADATA = '/.well-known/oauth-protected-resource'
 const issuer = (name: string) => `https://${name}.example.com`
@@ -67,29 +71,35 @@ test('of a file: added, changed, wrong and removed while the gateway runs', asyn
   expect(changes).toBeGreaterThan(before)
 })
 
-test('of a store: imported from a file, and taken up by every gateway that shares it', async () => {
-  const folder = temporaryFolder()
-  const url = `file:${join(folder, 'state')}`
-  const oauth = { issuer: issuer('one'), scopes: { 'tools:read': 'reader' } }
-  const write = (section: object) =>
-    writeFileSync(join(folder, 'users.json'), JSON.stringify({ profiles: { reader: {} }, oauth: section }))
-  const environment = { HOME: folder, TOOLSHELF_STORE: url }
-  const run = () => runHere({ folder, environment }, ['users', 'import', 'users.json'])
-  write({ ...oauth, scopes: 'all' })
-  const refused = await run()
-  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining('oauth: "scopes" cannot be used')])
-  write(oauth)
-  const { out } = await run()
-  expect(out).toBe('Imported 1 profile, 0 users, the OAuth settings and 0 keys into the files store.\n')
-  const { openStateStore } = await import('../../src/store/index.ts')
-  const store = await openStateStore(url)
-  const first = await open(['--users'], store)
-  expect(first.issuers()).toEqual([issuer('one')])
-  const other = await openUserStore(store)
-  await other.saveOAuth({ ...oauth, issuer: issuer('two') })
-  await until(() => String(first.issuers()) === issuer('two'), 'the gateway has the new issuer')
-  expect((await other.all()).oauth).toEqual({ ...oauth, issuer: issuer('two') })
-})
+test.skipIf(!redis)(
+  'of a store: imported from a file, and taken up by every gateway that shares it',
+  async () => {
+    const folder = temporaryFolder()
+    const url = newPlaceIn(redis!)
+    const oauth = { issuer: issuer('one'), scopes: { 'tools:read': 'reader' } }
+    const write = (section: object) =>
+      writeFileSync(join(folder, 'users.json'), JSON.stringify({ profiles: { reader: {} }, oauth: section }))
+    const environment = { HOME: folder, TOOLSHELF_STORE: url }
+    const run = () => runHere({ folder, environment }, ['users', 'import', 'users.json'])
+    write({ ...oauth, scopes: 'all' })
+    const refused = await run()
+    expect([refused.code, refused.told]).toEqual([
+      1,
+      expect.stringContaining('oauth: "scopes" cannot be used'),
+    ])
+    write(oauth)
+    const { out } = await run()
+    expect(out).toBe('Imported 1 profile, 0 users, the OAuth settings and 0 keys into the redis store.\n')
+    const { openStateStore } = await import('../../src/store/index.ts')
+    const store = await openStateStore(url)
+    const first = await open(['--users'], store)
+    expect(first.issuers()).toEqual([issuer('one')])
+    const other = await openUserStore(store)
+    await other.saveOAuth({ ...oauth, issuer: issuer('two') })
+    await until(() => String(first.issuers()) === issuer('two'), 'the gateway has the new issuer')
+    expect((await other.all()).oauth).toEqual({ ...oauth, issuer: issuer('two') })
+  },
+)
 
 test('a file is read anew on request, also if it looks as before', async () => {
   const file = join(temporaryFolder(), 'users.json')

@@ -9,9 +9,8 @@ export const storeOption: { readonly [name: string]: Option } = {
   store: {
     type: 'string',
     value: 'url',
-    values: ['redis://', 'postgres://', 'file:'],
-    about:
-      'redis://, postgres:// or file:<folder> that replicas share; better in TOOLSHELF_STORE, as it may hold a password',
+    values: ['redis://', 'rediss://', 'valkey://'],
+    about: 'redis://… that replicas share; better in TOOLSHELF_STORE, as it may hold a password',
   },
 }
 
