@@ -80,7 +80,7 @@ export {
   shelveText,
   unknownHandle,
 } from './results/index.ts'
-export { createHost, createPureShelf, type ForkOptions, type PureShelfOptions, type Shelf } from './shelf.ts'
+export { createPureShelf, type ForkOptions, type PureShelfOptions, type Shelf } from './shelf.ts'
 export { type Conversation, type Host, newConversation, type State } from './state.ts'
 export {
   allDefinitionTokens,

@@ -28,7 +28,7 @@ import { type HiddenParts, restrictShelf } from './restricted-shelf.ts'
 import { aboutShelved, READ_TOOL, readResultTool, type ShelvedResult } from './results/index.ts'
 import { sendableMessages } from './sendable.ts'
 import { createSharedShelf, type SharedShelf } from './shared-shelf.ts'
-import { type Conversation, type Host, newConversation, type State } from './state.ts'
+import { type Conversation, newConversation, type State } from './state.ts'
 import { partitionTools } from './tools/index.ts'
 import type { TraceListener } from './trace.ts'
 import type {
@@ -211,11 +211,6 @@ export function createPureShelf(options: PureShelfOptions = {}): Shelf {
   const isGood = state === undefined || (Array.isArray(state?.betas) && Array.isArray(state.kept))
   if (!isGood) throw badOption('state', state, 'what shelf.state() returned, or leave it out')
   return shelfOn(sharedShelfFor(options), newConversation({ state }))
-}
-
-/** Creates what the conversations of a shelf share. */
-export function createHost(options: PureShelfOptions): Host {
-  return sharedShelfFor(options).host
 }
 
 function sharedShelfFor({ tools = [], servers = {}, state: _, ...options }: PureShelfOptions): SharedShelf {

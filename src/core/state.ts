@@ -11,7 +11,7 @@ import type { ResultRecord } from './results/index.ts'
 import type { TraceListener } from './trace.ts'
 import type { AnnouncementStep, Definition, Pool, Servers, ToolPartition, WireName } from './types.ts'
 
-/** What all conversations of a host share: settings, tools and servers. `createHost` makes one. */
+/** What all conversations of a host share: settings, tools and servers. */
 export type Host = {
   /** Every option with its value. */
   readonly settings: Settings
