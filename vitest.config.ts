@@ -13,7 +13,7 @@ const longest = `
   mcp/processes mcp/gateway-questions messages/faults terminal/hostile mcp/gateway-tools mcp/gateway-scripts
   mcp/gateway-http mcp/hostile-lists mcp/hostile-questions mcp/safety-pins mcp/hostile-output terminal/servers
   mcp/gateway-calls users/personal-servers agent/tools-bash clients/ai-sdk mcp/hostile-offers mcp/oauth
-  conformance/host-2025-11-25 conformance/host-2026-07-28 cli/import-binary results/long-runs cli/surroundings examples
+  conformance/host-2025-11-25 conformance/host-2026-07-28 cli/connect-binary results/long-runs cli/surroundings examples
 `
   .trim()
   .split(/\s+/)

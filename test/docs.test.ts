@@ -1,10 +1,10 @@
 // The documentation: every relative link and anchor resolves, the README stays short, and each client's page has the
-// entry and the file that `toolshelf import` would name.
+// entry and the file that `toolshelf connect` would name.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { clientEntries } from '../src/import/index.ts'
+import { clientEntries } from '../src/connect/index.ts'
 import { configPlaces } from '../src/mcp/config/index.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -59,7 +59,7 @@ describe('docs/clients', () => {
   const clients = [...names, 'Gemini CLI', 'Qwen Code', 'opencode', 'Windsurf', 'Cline']
 
   it.each(clients)(
-    '%s has a heading, the entry that import prints, and files that import reads',
+    '%s has a heading, the entry that connect prints, and files that connect reads',
     (client) => {
       const [entry] = clientEntries([client], ['toolshelf', 'mcp'])
       expect(text).toMatch(new RegExp(`^##? ${client}$`, 'm'))

@@ -25,7 +25,7 @@ const LAYERS: Record<string, readonly string[]> = {
   messages: ['lib', 'core', 'node', 'operate', 'rankers', 'store', 'users'],
   agent: ['lib', 'core', 'node', 'sandbox', 'search', 'rankers'],
   doctor: ['lib', 'core', 'mcp', 'terminal'],
-  import: ['lib', 'mcp', 'node'],
+  connect: ['lib', 'mcp', 'node'],
   inspector: ['lib', 'core', 'search', 'node', 'users', 'rankers', 'mcp'],
   entries: ['core', 'mcp', 'messages', 'agent'],
   '': ['core', 'entries', 'node', 'rankers', 'search', 'validate'],
@@ -42,7 +42,7 @@ const LAYERS: Record<string, readonly string[]> = {
     'messages',
     'agent',
     'doctor',
-    'import',
+    'connect',
     'inspector',
     'operate',
     'otel',
@@ -71,7 +71,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'http',
   ],
   messages: ['json', 'hosted', 'wire', 'upstream', 'inbound', 'shelve', 'server'],
-  cli: ['user-files', 'trust', 'import', 'servers', 'tools', 'events', 'session', 'gateway', 'chat', 'demo'],
+  cli: ['user-files', 'trust', 'connect', 'servers', 'tools', 'events', 'session', 'gateway', 'chat', 'demo'],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */

@@ -40,7 +40,7 @@ export const configCommand: Command = {
       terminal.print(JSON.stringify({ files, servers: shown, problems }))
     } else if (files.length === 0) {
       terminal.print(
-        `No configuration found. "toolshelf import" creates ${ownConfigFile(machine)} from the configurations of your clients.`,
+        `No configuration found. "toolshelf connect" creates ${ownConfigFile(machine)} from the configurations of your clients.`,
       )
     } else
       for (const file of files)

@@ -249,7 +249,7 @@ function clientsOf({ servers }: LoadedConfig, machine: LocalMachine): string[] {
 }
 
 /**
- * Returns the command to run next: the doctor again if all servers failed, the import if servers are configured
+ * Returns the command to run next: the doctor again if all servers failed, `connect` if servers are configured
  * elsewhere than in our own file, else the gateway, unless a client starts it already.
  */
 async function nextStep(
@@ -261,7 +261,8 @@ async function nextStep(
   if (total.failed > 0 && total.connected === 0)
     return 'correct the entries above, then toolshelf doctor again'
   if (projection && projection.tokensSaved <= 0) return 'nothing: keep your servers as they are'
-  if (!servers.every(({ source }) => basename(source) === 'toolshelf.json')) return 'toolshelf import --apply'
+  if (!servers.every(({ source }) => basename(source) === 'toolshelf.json'))
+    return 'toolshelf connect --apply'
   const own = ownConfigFile(machine)
   const isOwn = servers.length > 0 && servers.every(({ source }) => source === own)
   const clients = isOwn ? await clientsStarting(own, machine) : []

@@ -170,7 +170,7 @@ function unsetIn({ problems }: LoadedConfig): Listed[] {
 function show(listed: readonly Listed[], files: readonly string[], terminal: Terminal): void {
   if (listed.length === 0)
     return void terminal.print(
-      `There are no servers in ${files.join(', ')}. "toolshelf add" adds one, "toolshelf import --apply" takes over those of your clients.`,
+      `There are no servers in ${files.join(', ')}. "toolshelf add" adds one, "toolshelf connect --apply" takes over those of your clients.`,
     )
   const cost = (value: number | undefined) => (value === undefined ? '' : count(value))
   const rows = listed.map(({ name, state, tools, tokens, runs, unset }) => [

@@ -60,9 +60,9 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
   ],
   'Your servers': [
     {
-      name: 'import',
+      name: 'connect',
       does: 'copy your clients’ servers, or move them with --apply',
-      load: async () => (await import('./import.ts')).importServers,
+      load: async () => (await import('./connect.ts')).connect,
     },
     { name: 'add', does: 'add a server', load: async () => (await import('./add.ts')).add },
     {

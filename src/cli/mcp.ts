@@ -229,7 +229,7 @@ async function readFiles(files: readonly string[], notify: (message: string) => 
   if (config.servers.length > 0) return config
   const remedy =
     (await movedServersAdvice(config.problems, thisMachine())) ??
-    'Run "toolshelf import --apply" to take over those of your clients, or "toolshelf add" to add one.'
+    'Run "toolshelf connect --apply" to take over those of your clients, or "toolshelf add" to add one.'
   notify(
     `no MCP server is configured in ${files.join(', ')}. ${remedy} This gateway takes up what is added there.`,
   )

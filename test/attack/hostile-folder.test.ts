@@ -105,7 +105,7 @@ describe.skipIf(process.platform === 'win32')('H7 in a hostile folder', () => {
     ['run', 'hello'],
     ['run', 'hello', '--resume', '20'],
     ['doctor', '--timeout', '5'],
-    ['import', '--yes'],
+    ['connect', '--yes'],
     ['login', 'claude-url'],
     ['config', 'check'],
     ['trust', 'show'],
@@ -239,7 +239,7 @@ describe('H7 what a folder or a moved entry says about trust counts nowhere', ()
   test('an import carries no trust along, and says what to do', async () => {
     const own = newPlace()
     own.file('.mcp.json', { mcpServers: { notes: { ...notes, trustAnnotations: true } } })
-    const { told, out } = await runHere(own, ['import', '--from', '.mcp.json', '--yes', '--no-start'])
+    const { told, out } = await runHere(own, ['connect', '--from', '.mcp.json', '--yes', '--no-start'])
     expect(readFileSync(userFile(own, 'toolshelf.json'), 'utf8')).not.toContain('trustAnnotations')
     expect(told + out).toContain('toolshelf permissions allow "readonly:<server>"')
     expect((await asked(own, [], ['run', 'look'])).told).toContain('mcp__notes__look was not run')

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { addCommand } from '../../src/cli/add.ts'
 import { type Command, clientOf, helpFor, readInput, screenOf } from '../../src/cli/command.ts'
+import { connectCommand } from '../../src/cli/connect.ts'
 import { createDoctor } from '../../src/cli/doctor.ts'
-import { importCommand } from '../../src/cli/import.ts'
 import { createInspect } from '../../src/cli/inspect.ts'
 import { listCommand } from '../../src/cli/list.ts'
 import { createLogin } from '../../src/cli/login.ts'
@@ -102,7 +102,7 @@ test('a command that is made for another machine takes and says the same', async
     createInspect({ machine } as never),
     createLogin({ machine, openBrowser: async () => false }),
     createTrust(machine),
-    importCommand(machine),
+    connectCommand(machine),
     listCommand(machine),
     removeCommand(machine),
   ]
@@ -559,9 +559,9 @@ test('servers that run', () => {
     'doctor --config one.json --json --catalog none/found.jsonl',
     'doctor --config one.json --timeout 3600.5',
     'search create --catalog found.jsonl --json',
-    'import --from one.json --to mine.json --yes',
-    'import --from one.json --to mine.json --yes --json',
-    'import --from off.json --to mine.json --yes --json --no-start',
+    'connect --from one.json --to mine.json --yes',
+    'connect --from one.json --to mine.json --yes --json',
+    'connect --from off.json --to mine.json --yes --json --no-start',
     'list --config mine.json --offline',
   ])
 })
@@ -622,8 +622,8 @@ describe('options that are refused before anything starts', () => {
       'serve --mode pass --upstream script:script.json -- run',
       'serve --quiet --upstream script:script.json -- none-such-program',
       'serve --upstream script:script.json -- ./script.json',
-      'import x',
-      'import --apply --undo',
+      'connect x',
+      'connect --apply --undo',
       'demo x',
       'demo --window x',
     ])

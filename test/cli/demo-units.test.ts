@@ -140,7 +140,7 @@ test('figures are drawn as bars, with words in the singular and plural', () => {
 
     With your own servers:
       toolshelf doctor          what they cost
-      toolshelf import --apply  all of them behind one, in your MCP clients
+      toolshelf connect --apply  all of them behind one, in your MCP clients
       toolshelf chat            an agent that uses them
     ---
       input: 2,000 tokens without Toolshelf, 10 with it, 2 extra round trips
@@ -160,7 +160,7 @@ test('figures are drawn as bars, with words in the singular and plural', () => {
 
     With your own servers:
       toolshelf doctor          what they cost
-      toolshelf import --apply  all of them behind one, in your MCP clients
+      toolshelf connect --apply  all of them behind one, in your MCP clients
       toolshelf chat            an agent that uses them
     ---
 

@@ -214,7 +214,7 @@ describe('toolshelf demo', () => {
     expect(out).toMatch(/money {3}\$[\d.]+ without, \$[\d.]+ with: claude-sonnet-5-5 with prompt caching/)
     expect(out).toMatch(/\d searches, \d extra round trips; cached prefix kept/)
     expect(out).toMatch(/turn 4 {2}without █+ [\d,]+\n +with +█+ +[\d,]+\n/)
-    expect(out).toMatch(/toolshelf doctor.*toolshelf import --apply.*toolshelf chat[^\n]*\n$/s)
+    expect(out).toMatch(/toolshelf doctor.*toolshelf connect --apply.*toolshelf chat[^\n]*\n$/s)
   })
 
   it('takes no words, and --live needs a model', async () => {

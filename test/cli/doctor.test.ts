@@ -321,7 +321,7 @@ describe('toolshelf doctor', () => {
   })
 
   it('names the one command to do next', async () => {
-    expect((await examine([])).out).toMatch(/Next {2}toolshelf import --apply$/)
+    expect((await examine([])).out).toMatch(/Next {2}toolshelf connect --apply$/)
     const folder = configured({ a: { command: 'a' } }, 'toolshelf.json')
     expect((await examine([], { folder })).out).toMatch(/Next {2}toolshelf mcp$/)
     const outcomes = { a: { state: 'connected', tools: fakeTools.slice(0, 2) } } as const
@@ -355,7 +355,7 @@ describe('toolshelf doctor', () => {
     const all = await examine([], { outcomes: { a: failed, b: failed } })
     expect(all.out).toMatch(/Next {2}correct the entries above, then toolshelf doctor again$/)
     const one = await examine([], { outcomes: { a: failed } })
-    expect(one.out).toMatch(/Next {2}toolshelf import --apply$/)
+    expect(one.out).toMatch(/Next {2}toolshelf connect --apply$/)
   })
 
   it('advises more time only for a server that was late', async () => {
@@ -395,7 +395,7 @@ describe('toolshelf doctor', () => {
     const failing = examine([], { folder })
     await expect(failing).rejects.toThrow(CommandError)
     await expect(failing).rejects.toThrow(
-      /no server to start[\s\S]*toolshelf import[\s\S]*Claude Code[\s\S]*--config/,
+      /no server to start[\s\S]*toolshelf connect[\s\S]*Claude Code[\s\S]*--config/,
     )
     await expect(examine(['--config', 'nowhere.json'], { folder })).rejects.toThrow(
       /nowhere\.json: no such file[^\n]*\nCorrect this file, or leave out --config to use your own configuration\.$/,

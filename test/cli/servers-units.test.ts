@@ -262,7 +262,7 @@ test('servers come from the named files, or from the user and a folder that is t
     [
       "CommandError: no server to start.
       /.config/toolshelf/toolshelf.json: no such file.
-    Run \`toolshelf import\` to take over the servers of your clients, \`toolshelf add\` to add one, or pass a file with --config.",
+    Run \`toolshelf connect\` to take over the servers of your clients, \`toolshelf add\` to add one, or pass a file with --config.",
       "{"servers":[],"untrusted":["local"],"files":[],"problems":0}",
       "{"servers":["local"],"untrusted":[],"files":["/.mcp.json"],"problems":0}",
       "{"servers":["named"],"untrusted":[],"files":["/named.json"],"problems":0}",

@@ -263,7 +263,7 @@ describe('toolshelf list', () => {
   it('says how to get servers where there are none', async () => {
     const { code, printed, told } = await start().list()
     expect({ code, told }).toEqual({ code: 0, told: '' })
-    expect(printed).toMatch(/toolshelf add.*toolshelf import --apply/)
+    expect(printed).toMatch(/toolshelf add.*toolshelf connect --apply/)
     await expect(start().list('--timeout', 'x')).rejects.toThrow('--timeout is "x"')
   })
 })
@@ -275,7 +275,7 @@ describe('toolshelf config check', () => {
     return runCommand(configCheck, ['check', cli.own])
   }
 
-  it('finds nothing wrong with a file that starts Toolshelf, as import writes it', async () => {
+  it('finds nothing wrong with a file that starts Toolshelf, as connect writes it', async () => {
     const { code, printed } = await check({
       mcpServers: { toolshelf: { command: 'toolshelf', args: ['mcp'] } },
     })

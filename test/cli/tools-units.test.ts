@@ -273,11 +273,11 @@ test('the tools of a configuration are listed, and servers that cannot be are re
         [],
       ],
       [
-        "CommandError: no MCP server is configured in /empty.json. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import --apply" to take over the servers of your clients, or "toolshelf add" to add one.",
+        "CommandError: no MCP server is configured in /empty.json. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf connect --apply" to take over the servers of your clients, or "toolshelf add" to add one.",
         [],
       ],
       [
-        "CommandError: no MCP server is configured in /broken.json. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import --apply" to take over the servers of your clients, or "toolshelf add" to add one.",
+        "CommandError: no MCP server is configured in /broken.json. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf connect --apply" to take over the servers of your clients, or "toolshelf add" to add one.",
         [
           "/broken.json: it is not valid JSON: line 1, column 2: a name in double quotes, or }, is missing.",
         ],

@@ -141,14 +141,14 @@ describe('H7 a cloned folder', () => {
     expect(total).toMatchObject({ untrusted: 1, failed: 1 })
   })
 
-  it('import takes its servers only when they are trusted', async () => {
+  it('connect takes its servers only when they are trusted', async () => {
     const place = newPlace()
     put(place.folder, '.vscode/mcp.json', { servers: { tempting: { command: 'evil-program' } } })
     const target = join(place.folder, 'home/.config/toolshelf/toolshelf.json')
-    const { told } = await toolshelf(place, ['import', '--yes'])
+    const { told } = await toolshelf(place, ['connect', '--yes'])
     expect(told).toContain('not used')
     expect(existsSync(target)).toBe(false)
-    await toolshelf(place, ['import', '--yes', '--trust-project'])
+    await toolshelf(place, ['connect', '--yes', '--trust-project'])
     expect(readFileSync(target, 'utf8')).toContain('evil-program')
   })
 

@@ -345,7 +345,7 @@ describe.skipIf(!browserPath)(`the page${skipReason}`, () => {
     const { page, fixture } = await visit('#/conversations', { data })
     expect(await textOf(page, 'main')).toContain('toolshelf mcp --audit')
     for (const [hash, advice] of [
-      ['#/servers', 'toolshelf import'],
+      ['#/servers', 'toolshelf connect'],
       ['#/costs', 'toolshelf add'],
       ['#/search', 'What would a model search for?'],
     ] as const) {

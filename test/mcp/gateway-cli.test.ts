@@ -134,7 +134,7 @@ describe('as a process', () => {
 describe('on pipes', () => {
   it.each([
     ['doctor', (file: string) => ['doctor', '--config', file]],
-    ['import', (file: string, to: string) => ['import', '--from', file, '--to', to, '--yes']],
+    ['connect', (file: string, to: string) => ['connect', '--from', file, '--to', to, '--yes']],
   ])('%s warms the cache: the first search and the lists need no server to be up', async (_, words) => {
     const starts = join(temporaryFolder(), 'starts')
     const at = home({ offers: { ...offering, env: { STARTS_FILE: starts } } })
@@ -243,10 +243,10 @@ describe('without servers', () => {
     }
     const desk = await startMcpHere({ folder, environment }, ['--config', config])
     expect(desk.told()).toMatch(
-      /no MCP server is configured in .*toolshelf\.json.*toolshelf import.*toolshelf add/,
+      /no MCP server is configured in .*toolshelf\.json.*toolshelf connect.*toolshelf add/,
     )
     for (const said of [desk.client.getInstructions(), await desk.search('add numbers')])
-      expect(said).toMatch(/No service is configured yet.*toolshelf import --apply.*toolshelf add/)
+      expect(said).toMatch(/No service is configured yet.*toolshelf connect --apply.*toolshelf add/)
     writeFileSync(config, JSON.stringify({ mcpServers: { calculator } }))
     await until(async () => (await desk.search('add numbers')).includes('calculator__add'), 'it is taken up')
     expect(await desk.search('add numbers')).not.toContain('No service is configured')

@@ -93,7 +93,7 @@ export function finalWords(ledger: Ledger, longResult: LongResultFigures | undef
     '',
     'With your own servers:',
     '  toolshelf doctor          what they cost',
-    '  toolshelf import --apply  all of them behind one, in your MCP clients',
+    '  toolshelf connect --apply  all of them behind one, in your MCP clients',
     '  toolshelf chat            an agent that uses them',
   ]
 }

@@ -7,4 +7,4 @@ export function pinsHint(server: string): string {
 
 /** What the model reads while no server is configured. */
 export const noServersHint =
-  'Tell the user to run "toolshelf import --apply" or "toolshelf add" in a terminal: your next search finds what is added.'
+  'Tell the user to run "toolshelf connect --apply" or "toolshelf add" in a terminal: your next search finds what is added.'

@@ -1,4 +1,4 @@
-// Finds out which clients start Toolshelf, after "toolshelf import --apply" moved their servers behind the gateway.
+// Finds out which clients start Toolshelf, after "toolshelf connect --apply" moved their servers behind the gateway.
 import {
   configPlaces,
   existingFiles,

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type LocalMachine, ownConfigFile } from '../../mcp/config/index.ts'
 import { JsonFile } from '../../node/index.ts'
 import { CommandError, type Input, type Option } from '../command.ts'
-import { type ImportTarget, mendable, readTarget } from '../import/index.ts'
+import { type ConnectTarget, mendable, readTarget } from '../connect/index.ts'
 
 /** The option that names another file than the user's own. */
 export const fileOption: { readonly config: Option } = {
@@ -23,7 +23,7 @@ export function fileIn(input: Input, machine: LocalMachine): string {
  * Replaces the text of a file by what `change` makes of it, one process at a time. `change` throws a `CommandError` to
  * leave it as it is.
  */
-export async function editFile(file: string, change: (target: ImportTarget) => string): Promise<void> {
+export async function editFile(file: string, change: (target: ConnectTarget) => string): Promise<void> {
   try {
     const stored = new JsonFile(file)
     await stored.alone(async () => {

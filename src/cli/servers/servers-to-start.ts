@@ -86,5 +86,5 @@ async function whatToDo(machine: LocalMachine, named: readonly string[] | undefi
   const existing = new Set(await existingFiles(places.map(({ file }) => file)))
   const clients = new Set(places.filter(({ file }) => existing.has(file)).map(({ client }) => client))
   const found = clients.size > 0 ? ` (there are files of ${[...clients].join(', ')})` : ''
-  return `Run \`toolshelf import\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
+  return `Run \`toolshelf connect\` to take over the servers of your clients${found}, \`toolshelf add\` to add one, or pass a file with --config.`
 }

@@ -61,6 +61,6 @@ async function readServers(
     notify(`${file}${server ? `, server "${server}"` : ''}: ${message}`)
   if (servers.length > 0) return servers
   throw new CommandError(
-    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf import --apply" to take over the servers of your clients, or "toolshelf add" to add one.`,
+    `no MCP server is configured in ${files.join(', ')}. Pass a configuration with --config or a file of tools with --catalog, or run "toolshelf connect --apply" to take over the servers of your clients, or "toolshelf add" to add one.`,
   )
 }

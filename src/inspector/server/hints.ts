@@ -27,7 +27,7 @@ export async function saveHint(servers: ManagedServers, input: Fields): Promise<
   if (!editable.includes(source))
     throw new InspectorFailure(
       400,
-      `${source} is not your own configuration; copy the server to it with "toolshelf import"`,
+      `${source} is not your own configuration; copy the server to it with "toolshelf connect"`,
     )
   try {
     const target = await realpath(source)

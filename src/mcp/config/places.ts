@@ -125,7 +125,7 @@ function projectPlaces(machine: LocalMachine): Place[] {
   ]
 }
 
-/** Returns the file that `toolshelf import` writes and `toolshelf mcp` reads. */
+/** Returns the file that `toolshelf connect` writes and `toolshelf mcp` reads. */
 export function ownConfigFile(machine: LocalMachine): string {
   return pathsOf(machine).join(configFolder(machine), 'toolshelf', 'toolshelf.json')
 }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Command, readInput } from '../../../src/cli/command.ts'
-import { importCommand } from '../../../src/cli/import.ts'
+import { connectCommand } from '../../../src/cli/connect.ts'
 import type { LocalMachine } from '../../../src/mcp/config/index.ts'
 
 export const PROGRAM = ['/opt/node/bin/node', '/opt/lib/node_modules/toolshelf/dist/cli/main.js'] as const
@@ -37,7 +37,7 @@ export function madeUpMachine(environment: { [name: string]: string } = {}) {
     read: (name: string) => readFileSync(path(name), 'utf8'),
     import: (words: readonly string[], answers?: Answers, started: string[] = []) =>
       runCommand(
-        importCommand(
+        connectCommand(
           () => machine,
           async (servers) => void started.push(...servers.map(({ name }) => name)),
         ),

@@ -16,7 +16,7 @@ export function ServersPage({ route }: { readonly route: Route }) {
     return (
       <Empty title="There are no servers">
         <p>Add one, or bring those of your other clients:</p>
-        <CommandLine text="toolshelf import" />
+        <CommandLine text="toolshelf connect" />
         <CommandLine text="toolshelf add files -- npx -y @modelcontextprotocol/server-filesystem ." />
       </Empty>
     )

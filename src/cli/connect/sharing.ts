@@ -1,9 +1,9 @@
-// Says which servers a client will see once `toolshelf import --apply` has changed it: all of one file, not only its own.
-import type { ClientChange, PlannedServer } from '../../import/index.ts'
-import type { ImportTarget } from './plan.ts'
+// Says which servers a client will see once `toolshelf connect --apply` has changed it: all of one file, not only its own.
+import type { ClientChange, PlannedServer } from '../../connect/index.ts'
+import type { ConnectTarget } from './plan.ts'
 
 /** Returns the notice; undefined if a single client moves and sees nothing but its own servers. */
-export function sharingNotice(changes: readonly ClientChange[], target: ImportTarget): string | undefined {
+export function sharingNotice(changes: readonly ClientChange[], target: ConnectTarget): string | undefined {
   const clients = [...new Set(changes.flatMap((change) => change.clients))]
   const moving = [...new Set(changes.flatMap(({ servers }) => servers))]
   const added = moving.filter(({ state }) => state === 'new')
@@ -14,7 +14,7 @@ export function sharingNotice(changes: readonly ClientChange[], target: ImportTa
   const who = clients.length > 1 ? 'All clients changed here' : (clients[0] ?? 'The client')
   return [
     `${who} will see ${theServers(names.length)} of ${target.file}: ${names.join(', ')}.`,
-    'To keep a client apart, give it a file of its own: toolshelf import --apply --from <its file> --to <another file>',
+    'To keep a client apart, give it a file of its own: toolshelf connect --apply --from <its file> --to <another file>',
   ].join('\n')
 }
 

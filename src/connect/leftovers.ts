@@ -1,4 +1,4 @@
-// Deletes the unfinished files that an import left beside the files it was writing when it was killed.
+// Deletes the unfinished files that `connect` left beside the files it was writing when it was killed.
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isTemporaryFor } from '../node/index.ts'
@@ -9,7 +9,7 @@ const MIN_AGE_MS = 10_000
 
 /**
  * Deletes what is left beside the files of all records and beside our own file. It only has names that Toolshelf gives, and a
- * client's file is only written by the import that holds the journal. Never rejects.
+ * client's file is only written by the `connect` that holds the journal. Never rejects.
  */
 export async function deleteLeftovers(journal: Journal, ourFile: string): Promise<void> {
   try {

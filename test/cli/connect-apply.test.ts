@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
-// `toolshelf import --apply` and `--undo` on the files of every client, through the command.
+// `toolshelf connect --apply` and `--undo` on the files of every client, through the command.
 import {
   chmodSync,
   existsSync,
@@ -121,7 +121,7 @@ describe('asking', () => {
     ])
     expect(machine.read(cursor)).toBe(simple)
     expect(Object.keys(JSON.parse(readFileSync(machine.own, 'utf8')).mcpServers)).toEqual(['b'])
-    expect(printed).toContain('"toolshelf import --undo" puts everything back.')
+    expect(printed).toContain('"toolshelf connect --undo" puts everything back.')
   })
 
   it('says before the questions that every client will see the servers of all, and how to keep one apart', async () => {
@@ -144,7 +144,7 @@ describe('asking', () => {
     expect(before).toContain(
       `All clients changed here will see all 3 servers of ${machine.own}: mem, gh, mem-cursor (Cursor's mem, renamed).`,
     )
-    expect(before).toContain('toolshelf import --apply --from <its file> --to <another file>')
+    expect(before).toContain('toolshelf connect --apply --from <its file> --to <another file>')
     expect(before).toContain(
       'mem-cursor differs from mem: another value of MEM_TOKEN; MEM_FILE only in mem-cursor; arguments --readonly instead of none.',
     )

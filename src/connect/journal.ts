@@ -1,4 +1,4 @@
-// Records every file that `import --apply` changes, with a copy of the original, so that it can be undone. The record is
+// Records every file that `connect --apply` changes, with a copy of the original, so that it can be undone. The record is
 // complete before the first file changes, so this also works after an interruption.
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ export type RecordedFile = {
   readonly parts: readonly MovedPart[]
 }
 
-/** All files that one `import --apply` changed. */
+/** All files that one `connect --apply` changed. */
 export type ApplyRecord = {
   readonly id: string
   readonly at: string
@@ -114,7 +114,7 @@ export function contentHash(bytes: Buffer | undefined): string {
 
 function asRecord(text: string, name: string): ApplyRecord {
   const record = JSON.parse(text) as unknown
-  if (!isFields(record)) throw new Error(`${name} is not a record of toolshelf import`)
+  if (!isFields(record)) throw new Error(`${name} is not a record of toolshelf connect`)
   return {
     id: textOf(record.id),
     at: textOf(record.at),

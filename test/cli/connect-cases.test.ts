@@ -20,11 +20,11 @@ import {
   isReportable,
   openJournal,
   planApply,
-  planImport,
+  planConnect,
   planUndo,
   putBack,
   takeSnapshot,
-} from '../../src/import/index.ts'
+} from '../../src/connect/index.ts'
 import { moveServers } from '../../src/mcp/config/index.ts'
 import { effects } from '../support/variants.ts'
 
@@ -202,7 +202,7 @@ describe('the plan', () => {
     symlinkSync(places[0]!.file, join(folder, 'link.json'))
     places.push({ client: 'Windsurf', file: join(folder, 'link.json') })
     const target = { file: join(folder, 'ours.json'), text: JSON.stringify(ours) ?? '{}' }
-    const plan = await planImport(places, machine, target, 'move')
+    const plan = await planConnect(places, machine, target, 'move')
     const snapshots = new Map(
       await Promise.all(places.map(async ({ file }) => [file, await takeSnapshot(file)] as const)),
     )
@@ -227,7 +227,7 @@ describe('the plan', () => {
     'of all files and of every change of one: %s',
     async (name) => {
       const write = (changed: never) => planned({ ...files, [name]: changed })
-      await expect(await effects(files[name], write)).toMatchFileSnapshot(`./imports/plan-${name}.txt`)
+      await expect(await effects(files[name], write)).toMatchFileSnapshot(`./connect/plan-${name}.txt`)
     },
   )
 
@@ -246,7 +246,7 @@ describe('the plan', () => {
     ]
     const shown = clientEntries(clients, ['toolshelf', 'mcp', '--config', 'a b'])
     await expect(`${shown.map((one) => `${one.clients}\n${one.text}`).join('\n')}\n`).toMatchFileSnapshot(
-      './imports/entries.txt',
+      './connect/entries.txt',
     )
   })
 })

@@ -1,4 +1,4 @@
-// `toolshelf import --undo`: puts back the files that `--apply` changed, byte for byte if they were not edited since.
+// `toolshelf connect --undo`: puts back the files that `--apply` changed, byte for byte if they were not edited since.
 import { basename, resolve } from 'node:path'
 import {
   type ApplyRecord,
@@ -11,7 +11,7 @@ import {
   type RecordedFile,
   readCurrent,
   type UndoPlan,
-} from '../../import/index.ts'
+} from '../../connect/index.ts'
 import { toJson } from '../../lib/index.ts'
 import { keepReferences, type LocalMachine, readEntries, readServer } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
@@ -20,8 +20,8 @@ import { CommandError, filesIn, type Input, type Terminal } from '../command.ts'
 import { journalFolder } from './apply.ts'
 import { changedLines } from './diff.ts'
 
-/** Runs `import --undo`; returns the exit code. */
-export async function undoImport(input: Input, terminal: Terminal, machine: LocalMachine): Promise<0 | 1> {
+/** Runs `connect --undo`; returns the exit code. */
+export async function undoConnect(input: Input, terminal: Terminal, machine: LocalMachine): Promise<0 | 1> {
   const journal = openJournal(journalFolder(machine))
   const records = await readRecords(journal, machine)
   const named = (filesIn(input, 'from') ?? []).map((file) => resolve(machine.folder, file))
@@ -84,7 +84,7 @@ async function undoFile(
   const leave = (reason: string) => {
     const isPartly = changed.has(file.file)
     const note = isPartly
-      ? `the newest changes of "toolshelf import --apply" are undone. Those of ${shownTime(record.at)} are left: ${reason}`
+      ? `the newest changes of "toolshelf connect --apply" are undone. Those of ${shownTime(record.at)} are left: ${reason}`
       : reason
     const earlier = steps.filter((step) => step.file !== file.file)
     steps.splice(0, steps.length, ...earlier, { file: file.file, outcome: 'left', note })
@@ -102,7 +102,7 @@ async function undoFile(
     const isForced = input.isSet('force')
     if (undoing.kind === 'edited' && !isForced)
       return leave(
-        `${current ? 'its servers were edited' : 'it was deleted'} after "toolshelf import --apply". Add --force to put the copy back${current ? '; your version is kept beside the records' : ''}`,
+        `${current ? 'its servers were edited' : 'it was deleted'} after "toolshelf connect --apply". Add --force to put the copy back${current ? '; your version is kept beside the records' : ''}`,
       )
     if (!(await mayUndo(context, file, current, undoing))) return leave('you did not agree')
     if (undoing.kind === 'edited' && current) {
@@ -173,7 +173,7 @@ async function announceOwn({ journal, terminal }: Context, records: readonly App
     if (content === current) continue
     const what = content
       ? 'gets back its earlier content, too'
-      : 'is deleted, too: "toolshelf import --apply" created it'
+      : 'is deleted, too: "toolshelf connect --apply" created it'
     terminal.print(printable(`Once all are put back, ${file} ${what}.`))
   }
 }
@@ -221,7 +221,7 @@ function finish(
     if (changed.size > 0) terminal.print('Restart the clients.')
     else if (steps.length === 0)
       terminal.print(
-        printable(`There is nothing to undo: no changes by "toolshelf import --apply" are left${where}.`),
+        printable(`There is nothing to undo: no changes by "toolshelf connect --apply" are left${where}.`),
       )
     else if (!isLeft) terminal.print('There is nothing to undo: the files are as they were.')
   }

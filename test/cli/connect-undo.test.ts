@@ -1,4 +1,4 @@
-// `toolshelf import --undo` after several `--apply`, what it announces about our own file, and what a run that was killed left.
+// `toolshelf connect --undo` after several `--apply`, what it announces about our own file, and what a run that was killed left.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
@@ -52,9 +52,11 @@ describe('after two imports of one file', () => {
     const { code, printed, told } = await machine.import(['--undo', '--yes'])
     expect(code).toBe(1)
     expect(machine.read(CURSOR)).toBe(between)
-    expect(told).toContain(`${file}: the newest changes of "toolshelf import --apply" are undone. Those of 2`)
+    expect(told).toContain(
+      `${file}: the newest changes of "toolshelf connect --apply" are undone. Those of 2`,
+    )
     expect(told).toMatch(
-      / UTC are left: its servers were edited after "toolshelf import --apply"\. Add --force/,
+      / UTC are left: its servers were edited after "toolshelf connect --apply"\. Add --force/,
     )
     expect(told).not.toContain('left as it is')
     expect(printed).not.toContain(`Put back ${file}`)
@@ -120,7 +122,7 @@ describe('our own file', () => {
       seen.push(existsSync(machine.own))
       return 'y'
     })
-    const line = `Once all are put back, ${machine.own} is deleted, too: "toolshelf import --apply" created it.`
+    const line = `Once all are put back, ${machine.own} is deleted, too: "toolshelf connect --apply" created it.`
     expect(printed.indexOf(line)).toBeGreaterThanOrEqual(0)
     expect(printed.indexOf(line)).toBeLessThan(printed.indexOf('Cursor: '))
     expect(seen).toEqual([true, true])

@@ -1,4 +1,4 @@
-// Plans an import: the servers of many files under names that are unique among them and in our own file; expands nothing
+// Plans what `connect` takes over: the servers of many files under names that are unique among them and in our own file; expands nothing
 // and writes nothing.
 
 import { win32 } from 'node:path'
@@ -25,7 +25,7 @@ import { type EntrySettings, isNarrowedInOurs, isSame, isSameInOurs, settingsOf 
 /** State of a planned server in our file. `kept`: it is already there. */
 export type ImportState = 'new' | 'kept'
 
-/** A server to import, under its new name. */
+/** A server to take over, under its new name. */
 export type PlannedServer = {
   readonly name: string
   readonly state: ImportState
@@ -60,15 +60,15 @@ export type ServerSource = Pick<ServerEntry, 'name' | 'path' | 'inputs' | 'proje
 }
 
 /** The servers of all files, and the problems found while reading them. */
-export type ImportPlan = {
+export type ConnectPlan = {
   readonly servers: readonly PlannedServer[]
   readonly problems: readonly ConfigProblem[]
   /** The files that start Toolshelf already. */
   readonly setUp: readonly Pick<ConfigPlace, 'client' | 'file'>[]
 }
 
-/** A file to import from; `text` if it was already read. */
-export type ImportPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
+/** A client's file; `text` if it was already read. */
+export type ConnectPlace = Pick<ConfigPlace, 'client' | 'file'> & { readonly text?: ConfigText }
 
 /** Our own file as it is now. */
 export type PlanTarget = { readonly file: string; readonly text: string }
@@ -77,18 +77,18 @@ export type PlanTarget = { readonly file: string; readonly text: string }
  * `move`: the servers leave their files, so whatever is found is new to us. `copy`: they stay, so the same entry is found
  * again after the user has narrowed its copy, which then stays as it is.
  */
-export type ImportPurpose = 'move' | 'copy'
+export type ConnectPurpose = 'move' | 'copy'
 
 /**
- * Plans the import of all servers. A server that several files share is imported once; different servers of the same
+ * Plans what becomes of all servers. A server that several files share is taken over once; different servers of the same
  * name get their client's name, too, whether the other is in one of the files or in ours.
  */
-export async function planImport(
-  places: readonly ImportPlace[],
+export async function planConnect(
+  places: readonly ConnectPlace[],
   machine: LocalMachine,
   target: PlanTarget,
-  purpose: ImportPurpose,
-): Promise<ImportPlan> {
+  purpose: ConnectPurpose,
+): Promise<ConnectPlan> {
   const candidates: Candidate[] = []
   const problems: ConfigProblem[] = []
   const setUp: Pick<ConfigPlace, 'client' | 'file'>[] = []
@@ -184,7 +184,7 @@ function nameApart(
   groups: readonly Twins[],
   ours: readonly OurServer[],
   ourNames: ReadonlySet<string>,
-  purpose: ImportPurpose,
+  purpose: ConnectPurpose,
   machine: LocalMachine,
 ): PlannedServer[] {
   const taken = new Set(ourNames)
@@ -221,7 +221,7 @@ function nameApart(
 function keptIn(
   ours: readonly OurServer[],
   [{ server, settings }]: Twins,
-  purpose: ImportPurpose,
+  purpose: ConnectPurpose,
 ): (OurServer & { readonly isNarrowed: boolean }) | undefined {
   const named = ours.filter(({ name }) => name === server.name || name.startsWith(`${server.name}-`))
   const inOrder = [...named].sort((one, other) => one.name.length - other.name.length)

@@ -1,7 +1,7 @@
-// Plans what `toolshelf import` adds: the servers of the chosen files, compared with our own file.
+// Plans what `toolshelf connect` adds: the servers of the chosen files, compared with our own file.
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import { type ImportPlace, type ImportPlan, isReportable, planImport } from '../../import/index.ts'
+import { type ConnectPlace, type ConnectPlan, isReportable, planConnect } from '../../connect/index.ts'
 import {
   type ConfigPlace,
   configPlaces,
@@ -17,7 +17,7 @@ import type { Project } from '../trust/index.ts'
 import { differencesIn } from './differences.ts'
 
 /** The target file as it is now. */
-export type ImportTarget = {
+export type ConnectTarget = {
   readonly file: string
   /** Undefined if there is no such file yet. */
   readonly bytes: Buffer | undefined
@@ -29,7 +29,7 @@ export type ImportTarget = {
 const MAX_TARGET_BYTES = 64_000_000
 
 /** Reads the target file; `option` is the flag with which the user can choose another one. */
-export async function readTarget(file: string, option = '--to'): Promise<ImportTarget> {
+export async function readTarget(file: string, option = '--to'): Promise<ConnectTarget> {
   const bytes = await readBoundedFile(file, MAX_TARGET_BYTES).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw new CommandError(
@@ -61,16 +61,16 @@ export function mendable<Result>(file: string, use: () => Result, option = '--to
 }
 
 /**
- * Plans the import. A file named by `--from` is the user's choice; other files of the folder must be trusted first.
+ * Plans what is copied. A file named by `--from` is the user's choice; other files of the folder must be trusted first.
  */
 export async function makePlan(
   from: readonly string[] | undefined,
-  target: ImportTarget,
+  target: ConnectTarget,
   machine: LocalMachine,
   openFolder: (files: readonly string[]) => Promise<Project>,
-): Promise<ImportPlan> {
+): Promise<ConnectPlan> {
   const known = configPlaces(machine)
-  if (from !== undefined) return planImport(namedPlaces(from, known, machine), machine, target, 'copy')
+  if (from !== undefined) return planConnect(namedPlaces(from, known, machine), machine, target, 'copy')
   const existing = await existingFiles(known.map(({ file }) => file))
   const places = known.filter(({ file }) => existing.includes(file) && file !== target.file)
   const ofFolder = places.filter(({ isProject }) => isProject)
@@ -79,7 +79,7 @@ export async function makePlan(
     const text = configs.find((config) => config.file === file)
     return text ? [{ client, file, text }] : []
   })
-  const plan = await planImport(
+  const plan = await planConnect(
     [...places.filter(({ isProject }) => !isProject), ...trusted],
     machine,
     target,
@@ -91,8 +91,8 @@ export async function makePlan(
 /** A file that was looked for. */
 export type LookedAt = ConfigPlace & { readonly isThere: boolean }
 
-/** Returns the files of all clients that import looks for. */
-export async function lookedAt(target: ImportTarget, machine: LocalMachine): Promise<readonly LookedAt[]> {
+/** Returns the files of all clients that `connect` looks for. */
+export async function lookedAt(target: ConnectTarget, machine: LocalMachine): Promise<readonly LookedAt[]> {
   const known = configPlaces(machine).filter(({ file }) => file !== target.file)
   const existing = await existingFiles(known.map(({ file }) => file))
   return known.map((place) => ({ ...place, isThere: existing.includes(place.file) }))
@@ -103,7 +103,7 @@ export function namedPlaces(
   from: readonly string[],
   known: readonly ConfigPlace[],
   { folder }: LocalMachine,
-): ImportPlace[] {
+): ConnectPlace[] {
   return from.map((name) => {
     const file = resolve(folder, name)
     return { client: known.find((place) => place.file === file)?.client ?? name, file }
@@ -111,12 +111,12 @@ export function namedPlaces(
 }
 
 /** Returns whether there are no servers because a file cannot be read. An entry that is left out, such as our own, is no fault. */
-export function hasOnlyBroken({ servers, problems }: ImportPlan): boolean {
+export function hasOnlyBroken({ servers, problems }: ConnectPlan): boolean {
   return servers.length === 0 && problems.some((one) => one.server === undefined && isReportable(one))
 }
 
-/** Returns whether the files hold no servers because an earlier import moved them: their only entries are Toolshelf itself. */
-export function isSetUp({ servers, problems, setUp }: ImportPlan): boolean {
+/** Returns whether the files hold no servers because an earlier `connect` moved them: their only entries are Toolshelf itself. */
+export function isSetUp({ servers, problems, setUp }: ConnectPlan): boolean {
   return servers.length === 0 && setUp.length > 0 && !problems.some(isReportable)
 }
 
@@ -126,9 +126,9 @@ const MAX_COLUMNS = 80
  * Shows the plan. `looked`: the files that were looked for, unless the user named some. `inputs` says whether VS Code's entry
  * passes its inputs to the gateway.
  */
-export function printImportPlan(
-  plan: ImportPlan,
-  target: ImportTarget,
+export function printPlan(
+  plan: ConnectPlan,
+  target: ConnectTarget,
   looked: readonly LookedAt[],
   terminal: Terminal,
   inputs: 'hands over' | 'keeps' = 'keeps',
@@ -142,7 +142,7 @@ export function printImportPlan(
       printable(`${file}: ${server === undefined ? '' : `${JSON.stringify(server)}: `}${message}`),
     )
   if (servers.length === 0 && problems.length > 0)
-    return void terminal.print('No MCP server can be imported: see the problems above.')
+    return void terminal.print('No MCP server can be taken over: see the problems above.')
   if (servers.length === 0) return void printNothingFound(looked, terminal)
   const rows = servers.map((one) => [
     printable(one.name),
@@ -179,11 +179,11 @@ function printNothingFound(looked: readonly LookedAt[], terminal: Terminal): voi
 }
 
 /** Says which files start Toolshelf already, and what to do next. */
-function printSetUp({ setUp }: ImportPlan, { file, names }: ImportTarget, terminal: Terminal): void {
+function printSetUp({ setUp }: ConnectPlan, { file, names }: ConnectTarget, terminal: Terminal): void {
   const files = setUp.map((place) => place.file)
   terminal.print(
     printable(
-      `Nothing to import: ${files.join(', ')} already ${files.length === 1 ? 'starts' : 'start'} Toolshelf.`,
+      `Nothing to take over: ${files.join(', ')} already ${files.length === 1 ? 'starts' : 'start'} Toolshelf.`,
     ),
   )
   if (names.length === 0)

@@ -1,4 +1,4 @@
-// Decides how a file that `import --apply` changed can be put back, by comparing it with what was written.
+// Decides how a file that `connect --apply` changed can be put back, by comparing it with what was written.
 import { isUtf8 } from 'node:buffer'
 import { restoreServers } from '../mcp/config/index.ts'
 import { contentHash, type Journal, type RecordedFile } from './journal.ts'

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
-// `toolshelf import` through its command, with the files of a made-up machine.
+// `toolshelf connect` through its command, with the files of a made-up machine.
 import {
   existsSync,
   mkdirSync,
@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { CommandError, readInput, UsageError } from '../../src/cli/command.ts'
-import { importCommand } from '../../src/cli/import.ts'
+import { connectCommand } from '../../src/cli/connect.ts'
 import { readConfig } from '../../src/mcp/config/index.ts'
 
 let root = ''
@@ -46,7 +46,7 @@ async function run(
     environment,
   }
   const started: string[] = []
-  const command = importCommand(
+  const command = connectCommand(
     () => machine,
     async (servers) => void started.push(...servers.map(({ name }) => name)),
   )
@@ -98,7 +98,7 @@ function someClients() {
   })
 }
 
-describe('toolshelf import', () => {
+describe('toolshelf connect', () => {
   it('shows what it would take, without secrets, and writes nothing', async () => {
     someClients()
     const { code, printed, told } = await run([])

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
-// `toolshelf import --apply` and `--undo` in whole stories: everything that is asked, printed, reported and written.
+// `toolshelf connect --apply` and `--undo` in whole stories: everything that is asked, printed, reported and written.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -103,7 +103,7 @@ test('moves servers of several clients', async () => {
     ),
     await story('into our file', files, ['--apply --yes'], ['--apply --yes'], ['--undo --yes --json']),
   ]
-  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('imports/apply.txt')
+  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('connect/apply.txt')
 })
 
 test('asks, or says why it does not', async () => {
@@ -145,7 +145,7 @@ test('asks, or says why it does not', async () => {
     await story('our file is damaged', { [CURSOR]: many('a'), [OWN]: '{' }, ['--apply --yes'], ['--yes']),
     await story('our file is empty', { [CURSOR]: many('a'), [OWN]: ' \n' }, ['--apply --yes']),
   ]
-  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('imports/answers.txt')
+  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('connect/answers.txt')
 })
 
 test('takes named files alone', async () => {
@@ -180,7 +180,7 @@ test('takes named files alone', async () => {
       ['--from ../home/broken.json'],
     ),
   ]
-  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('imports/named.txt')
+  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('connect/named.txt')
 })
 
 test('says how servers differ that look the same', async () => {
@@ -215,7 +215,7 @@ test('says how servers differ that look the same', async () => {
       .filter((line) => /^#|differs/.test(line))
       .join('\n'),
   )
-  await expect(`${told.join('\n')}\n`).toMatchFileSnapshot('imports/alike.txt')
+  await expect(`${told.join('\n')}\n`).toMatchFileSnapshot('connect/alike.txt')
 })
 
 test('shows the lines that change, with limits', async () => {
@@ -242,7 +242,7 @@ test('shows the lines that change, with limits', async () => {
         'n',
       ]).then((shown) => shown.split('\n').slice(-6).join('\n')),
     )
-  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('imports/changes.txt')
+  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('connect/changes.txt')
 })
 
 test('undoes what it can, and says what it leaves', async () => {
@@ -304,7 +304,7 @@ test('undoes what it can, and says what it leaves', async () => {
     await story('spoiled records', files, applied, spoiled, ['--undo --yes']),
     await story('no place for records', files, blocked, ['--apply --yes']),
   ]
-  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('imports/undo.txt')
+  await expect(`${stories.join('\n\n')}\n`).toMatchFileSnapshot('connect/undo.txt')
 })
 
 test('reports files that it could not change, and keeps the rights of ours', async () => {
@@ -326,7 +326,7 @@ test('reports files that it could not change, and keeps the rights of ours', asy
     | a       Cursor       a     new
     |
     | All clients changed here will see all 3 servers of /home/.config/toolshelf/toolshelf.json: o, b, a.
-    | To keep a client apart, give it a file of its own: toolshelf import --apply --from <its file> --to <another file>
+    | To keep a client apart, give it a file of its own: toolshelf connect --apply --from <its file> --to <another file>
     |
     | Claude Code: /home/.claude.json
     |   - "b":{"command":"b"}
@@ -339,7 +339,7 @@ test('reports files that it could not change, and keeps the rights of ours', asy
     | Changed /home/.claude.json
     | Your servers are in /home/.config/toolshelf/toolshelf.json
     | Restart Claude Code.
-    | "toolshelf import --undo" puts everything back.
+    | "toolshelf connect --undo" puts everything back.
     ! /home/.cursor/mcp.json is not changed: it has changed meanwhile; run the command again."
   `)
   const modeOfOwn = () => statSync(machine.own).mode & 0o777

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references as files hold them
-// Which servers `toolshelf import --apply` takes for the same: nothing that a client's entry sets may get lost or change.
+// Which servers `toolshelf connect --apply` takes for the same: nothing that a client's entry sets may get lost or change.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/mcp/config/json.ts'

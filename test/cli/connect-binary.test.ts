@@ -1,4 +1,4 @@
-// `toolshelf import --apply` from outside: the binary changes a client's file, and the new entry then starts without
+// `toolshelf connect --apply` from outside: the binary changes a client's file, and the new entry then starts without
 // PATH, as desktop applications start it.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,13 +17,13 @@ it('the entry works without PATH, runs the server that moved, and goes back', as
   mkdirSync(dirname(file))
   writeFileSync(file, before)
   const cli = (...words: string[]) =>
-    spawnSync(process.execPath, [...binary, 'import', ...words], {
+    spawnSync(process.execPath, [...binary, 'connect', ...words], {
       cwd: home,
       env: { HOME: home },
       encoding: 'utf8',
     })
   const here = (...words: string[]) =>
-    runHere({ folder: home, environment: { HOME: home } }, ['import', ...words])
+    runHere({ folder: home, environment: { HOME: home } }, ['connect', ...words])
   expect(await here('--apply')).toMatchObject({ code: 1, told: expect.stringContaining('add --yes') })
   expect(readFileSync(file, 'utf8')).toBe(before)
 

@@ -1,6 +1,6 @@
-// Says how servers differ that share a name or look the same in the table of `toolshelf import`; secrets stay hidden.
+// Says how servers differ that share a name or look the same in the table of `toolshelf connect`; secrets stay hidden.
 import { isDeepStrictEqual } from 'node:util'
-import type { PlannedServer } from '../../import/index.ts'
+import type { PlannedServer } from '../../connect/index.ts'
 import { describeTransport } from '../../mcp/config/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
 import { createTextRedactor } from '../../mcp/redact/index.ts'

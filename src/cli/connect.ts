@@ -1,12 +1,12 @@
-// `toolshelf import`: imports the servers of other clients into one file of our own.
+// `toolshelf connect`: puts one entry that starts Toolshelf in place of the MCP servers of your clients.
 import { resolve } from 'node:path'
 import {
+  type ConnectPlan,
   clientEntries,
   deleteLeftovers,
-  type ImportPlan,
   openJournal,
   type PlannedServer,
-} from '../import/index.ts'
+} from '../connect/index.ts'
 import { toJson } from '../lib/index.ts'
 import {
   addServers,
@@ -21,30 +21,30 @@ import { JsonFile } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
 import { type Command, CommandError, filesIn, type Input, type Terminal, UsageError } from './command.ts'
 import {
-  applyImport,
+  type ConnectTarget,
+  connectClients,
   hasOnlyBroken,
-  type ImportTarget,
   isSetUp,
   journalFolder,
   lookedAt,
   makePlan,
   mendable,
-  printImportPlan,
+  printPlan,
   readTarget,
-  undoImport,
-} from './import/index.ts'
+  undoConnect,
+} from './connect/index.ts'
 import { createListingHost, listAll, toStart } from './servers/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 
-export const importServers: Command = importCommand(thisMachine)
+export const connect: Command = connectCommand(thisMachine)
 
 /** Starts servers once, so that the gateway knows their tools. */
 export type WarmUp = (servers: readonly ServerConfig[], terminal: Terminal) => Promise<void>
 
 /** Creates the command; `machine` is read when it runs. */
-export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = listOnce): Command {
+export function connectCommand(machine: () => LocalMachine, warmUp: WarmUp = listOnce): Command {
   return {
-    name: 'import',
+    name: 'connect',
     summary:
       'With --apply, moves the MCP servers of your clients into one file and puts one entry in their place, which starts Toolshelf. Without it, only copies them and prints that entry.',
     words: '[--apply | --undo] [--from <file>…] [--to <file>] [--yes]',
@@ -73,9 +73,9 @@ export function importCommand(machine: () => LocalMachine, warmUp: WarmUp = list
       json: { type: 'boolean', about: 'print {"servers": [{"name", "clients", …}]}; writes only with --yes' },
     },
     examples: [
-      'toolshelf import --apply',
-      'toolshelf import --undo',
-      'toolshelf import --from ~/.cursor/mcp.json --to ./toolshelf.json --yes',
+      'toolshelf connect --apply',
+      'toolshelf connect --undo',
+      'toolshelf connect --from ~/.cursor/mcp.json --to ./toolshelf.json --yes',
     ],
     run: (input, terminal) => run(input, terminal, machine(), warmUp),
   }
@@ -88,9 +88,9 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
     throw new UsageError('--apply leaves this folder’s files alone; name those to change with --from.')
   const ourFile = resolve(machine.folder, input.text('to') ?? ownConfigFile(machine))
   await deleteLeftovers(openJournal(journalFolder(machine)), ourFile)
-  if (input.isSet('undo')) return undoImport(input, terminal, machine)
+  if (input.isSet('undo')) return undoConnect(input, terminal, machine)
   if (input.isSet('apply'))
-    return applyImport(input, terminal, machine, async (target, added) => {
+    return connectClients(input, terminal, machine, async (target, added) => {
       if (!input.isSet('no-start'))
         await warmUp(await startable(target, added, { machine, terminal }), terminal)
     })
@@ -107,7 +107,7 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
   const plan = await makePlan(from, target, machine, openFolder)
   const added = plan.servers.filter(({ state }) => state === 'new')
   if (!input.isSet('json'))
-    printImportPlan(plan, target, from === undefined ? await lookedAt(target, machine) : [], terminal)
+    printPlan(plan, target, from === undefined ? await lookedAt(target, machine) : [], terminal)
 
   const isWritten = added.length > 0 && (await mayWrite(input, added.length, target.file, terminal))
   if (isWritten) await write(target.file, added)
@@ -125,7 +125,7 @@ async function run(input: Input, terminal: Terminal, machine: LocalMachine, warm
  * Returns the servers just written that can be started, as the gateway will start them, and reports why the others cannot.
  */
 async function startable(
-  { file }: Pick<ImportTarget, 'file'>,
+  { file }: Pick<ConnectTarget, 'file'>,
   added: readonly PlannedServer[],
   { machine, terminal }: { readonly machine: LocalMachine; readonly terminal: Terminal },
 ): Promise<readonly ServerConfig[]> {
@@ -204,8 +204,8 @@ async function write(file: string, servers: readonly PlannedServer[]): Promise<v
 }
 
 function tellNextSteps(
-  { servers }: ImportPlan,
-  { file }: ImportTarget,
+  { servers }: ConnectPlan,
+  { file }: ConnectTarget,
   isWritten: boolean,
   machine: LocalMachine,
   terminal: Terminal,
@@ -218,7 +218,11 @@ function tellNextSteps(
     terminal.print(`\n${printable(entry.clients.join(', '))}:\n${entry.text}`)
 }
 
-function asJson({ servers, problems, setUp }: ImportPlan, target: ImportTarget, isWritten: boolean): object {
+function asJson(
+  { servers, problems, setUp }: ConnectPlan,
+  target: ConnectTarget,
+  isWritten: boolean,
+): object {
   const shown = servers.map((one) => ({
     name: one.name,
     clients: one.clients,

@@ -1,4 +1,4 @@
-// Exports of import for other folders.
+// Exports of connect for other folders.
 export {
   type ApplyPlan,
   type ClientChange,
@@ -19,12 +19,12 @@ export {
 } from './journal.ts'
 export { deleteLeftovers } from './leftovers.ts'
 export {
-  type ImportPlace,
-  type ImportPlan,
-  type ImportPurpose,
+  type ConnectPlace,
+  type ConnectPlan,
+  type ConnectPurpose,
   type ImportState,
   isReportable,
   type PlannedServer,
-  planImport,
+  planConnect,
 } from './plan.ts'
 export { planUndo, type UndoPlan } from './undo.ts'

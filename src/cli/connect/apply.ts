@@ -1,21 +1,21 @@
-// `toolshelf import --apply`: shows how each client's file would change, asks, keeps a copy and writes.
+// `toolshelf connect --apply`: shows how each client's file would change, asks, keeps a copy and writes.
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import {
   type ApplyPlan,
   type ClientChange,
+  type ConnectPlan,
   commitWrites,
   type FileWrite,
-  type ImportPlan,
   isReportable,
   openJournal,
   type PlannedServer,
   planApply,
-  planImport,
+  planConnect,
   type Snapshot,
   takeSnapshot,
   type WriteOutcome,
-} from '../../import/index.ts'
+} from '../../connect/index.ts'
 import { toJson } from '../../lib/index.ts'
 import {
   addServers,
@@ -29,22 +29,22 @@ import { printable } from '../../terminal/index.ts'
 import { CommandError, filesIn, type Input, type Terminal } from '../command.ts'
 import { changedLines } from './diff.ts'
 import {
+  type ConnectTarget,
   hasOnlyBroken,
-  type ImportTarget,
   lookedAt,
   mendable,
   namedPlaces,
-  printImportPlan,
+  printPlan,
   readTarget,
 } from './plan.ts'
 
 import { sharingNotice } from './sharing.ts'
 
 /** Starts the servers that were just written once. */
-type AfterWriting = (target: ImportTarget, added: readonly PlannedServer[]) => Promise<void>
+type AfterWriting = (target: ConnectTarget, added: readonly PlannedServer[]) => Promise<void>
 
-/** Runs `import --apply`; returns the exit code. */
-export async function applyImport(
+/** Runs `connect --apply`; returns the exit code. */
+export async function connectClients(
   input: Input,
   terminal: Terminal,
   machine: LocalMachine,
@@ -58,7 +58,7 @@ export async function applyImport(
   const plan = planApply(found.plan, found.snapshots, words)
   if (!isJson) {
     const looked = filesIn(input, 'from') === undefined ? await lookedAt(target, machine) : []
-    printImportPlan(found.plan, target, looked, terminal, 'hands over')
+    printPlan(found.plan, target, looked, terminal, 'hands over')
     for (const file of found.ofFolder)
       terminal.report(
         printable(`${file} belongs to this folder and may be shared; name it with --from to change it.`),
@@ -79,7 +79,7 @@ export async function applyImport(
   return hasOnlyBroken(found.plan) || written.some(({ problem }) => problem !== undefined) ? 1 : 0
 }
 
-/** Returns the folder in which `import --apply` keeps its records and copies. */
+/** Returns the folder in which `connect --apply` keeps its records and copies. */
 export function journalFolder(machine: LocalMachine): string {
   return join(dirname(ownConfigFile(machine)), 'applied')
 }
@@ -99,7 +99,7 @@ function programOf({ program }: LocalMachine, terminal: Terminal): readonly stri
 }
 
 type FoundServers = {
-  readonly plan: ImportPlan
+  readonly plan: ConnectPlan
   /** By the path that each file was planned from. */
   readonly snapshots: ReadonlyMap<string, Snapshot>
   /** Files of the current folder, which stay unchanged unless the user names them. */
@@ -107,7 +107,11 @@ type FoundServers = {
 }
 
 /** Plans from a snapshot of each file, which must still be its content when it is written. */
-async function findServers(input: Input, target: ImportTarget, machine: LocalMachine): Promise<FoundServers> {
+async function findServers(
+  input: Input,
+  target: ConnectTarget,
+  machine: LocalMachine,
+): Promise<FoundServers> {
   const known = configPlaces(machine)
   const from = filesIn(input, 'from')
   const existing = await existingFiles(known.map(({ file }) => file))
@@ -133,7 +137,7 @@ async function findServers(input: Input, target: ImportTarget, machine: LocalMac
     const text = snapshots.get(file)?.bytes.toString()
     return text === undefined ? [] : [{ client, file, text: { file, text } }]
   })
-  const plan = await planImport(texts, machine, target, 'move')
+  const plan = await planConnect(texts, machine, target, 'move')
   const all = [...problems, ...plan.problems]
   return {
     plan: { ...plan, problems: from === undefined ? all.filter(isReportable) : all },
@@ -186,7 +190,7 @@ function newServers(chosen: readonly ClientChange[]): PlannedServer[] {
 
 async function write(
   chosen: readonly ClientChange[],
-  target: ImportTarget,
+  target: ConnectTarget,
   machine: LocalMachine,
 ): Promise<readonly WriteOutcome[]> {
   const added = newServers(chosen)
@@ -212,7 +216,7 @@ async function write(
 }
 
 async function ownWrite(
-  { file, bytes, text }: ImportTarget,
+  { file, bytes, text }: ConnectTarget,
   added: readonly PlannedServer[],
 ): Promise<FileWrite> {
   const members = added.map(({ name, fields }) => [name, fields] as const)
@@ -233,7 +237,7 @@ async function ownWrite(
 function report(
   written: readonly WriteOutcome[],
   chosen: readonly ClientChange[],
-  target: ImportTarget,
+  target: ConnectTarget,
   terminal: Terminal,
 ): void {
   for (const { write, problem } of written)
@@ -255,12 +259,12 @@ function report(
     terminal.print(
       printable(`If ${name} needs a login, run "toolshelf login ${/\s/.test(name) ? `'${name}'` : name}".`),
     )
-  terminal.print('"toolshelf import --undo" puts everything back.')
+  terminal.print('"toolshelf connect --undo" puts everything back.')
 }
 
 function asJson(
   { changes, staying }: ApplyPlan,
-  target: ImportTarget,
+  target: ConnectTarget,
   written: readonly WriteOutcome[],
 ): object {
   const files = changes.map(({ clients, before: { file }, servers }) => {

@@ -12,7 +12,7 @@ import {
 import type { ConfigProblem } from '../mcp/index.ts'
 import { type FileRights, readBoundedFile } from '../node/index.ts'
 import { gatewayEntry, type HandedVariable } from './client-entry.ts'
-import { type ImportPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
+import { type ConnectPlan, type PlannedServer, type ServerSource, textsIn } from './plan.ts'
 
 /** A file as it was read. */
 export type Snapshot = {
@@ -59,7 +59,7 @@ export async function takeSnapshot(path: string): Promise<Snapshot> {
  * command that starts the gateway.
  */
 export function planApply(
-  plan: ImportPlan,
+  plan: ConnectPlan,
   snapshots: ReadonlyMap<string, Snapshot>,
   words: readonly string[],
 ): ApplyPlan {
@@ -115,7 +115,7 @@ function reasonToStay(source: ServerSource, problems: readonly ConfigProblem[]):
 function changeOf(
   { snapshot, paths }: SharedFile,
   leaving: readonly Leaving[],
-  setUp: ImportPlan['setUp'],
+  setUp: ConnectPlan['setUp'],
   words: readonly string[],
 ): ClientChange {
   const { bytes } = snapshot
