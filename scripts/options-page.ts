@@ -45,7 +45,7 @@ const introduction = `[The guide](../docs/guides/library.md) shows how they fit 
 Generated from the code by \`npm run reference\`.`
 
 const optionsText = `\`createShelf\` takes these, all optional. [Search](../docs/search.md) has the names for \`rank\`,
-[Long results](../docs/guides/results.md) explains \`results\`.`
+[Long results](../docs/guides/results-and-scripts.md#long-results) explains \`results\`.`
 
 const killSwitch =
   '`TOOLSHELF_DISABLE_BETAS=1` (or `CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS=1`) turns tool search off and overrides every setting.'
