@@ -1,25 +1,21 @@
-// `npm run bench messages-apis [first|cpu|stalls]`: the three APIs that clients speak, each in front of an upstream of the same
-// API. What pass adds to a bare proxy, and whether 300 shelved streams stall a gateway that has just started. All ways take
-// turns. BENCH_ROUNDS changes how often; BENCH_MAIN measures another build.
+// `npm run bench messages-apis [first|cpu]`: the three APIs that clients speak, each in front of an upstream of the same
+// API. What pass adds to a bare proxy. All ways take turns. BENCH_ROUNDS changes how often; BENCH_MAIN measures another build.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { takeTurns } from './mcp-turns.ts'
 import type { Job } from './messages-clients.ts'
 import { bodyOf, toolsOf } from './messages-load-bodies.ts'
-import { stallOf } from './messages-load-limits.ts'
 import {
   build,
   type Clients,
   cpuOf,
   endAll,
   endAllOnSignal,
-  type Running,
   startClients,
   startGateway,
   startProxy,
   startUpstream,
-  startWatchedGateway,
 } from './messages-processes.ts'
 import { median, report, spread, table } from './report.ts'
 
@@ -29,17 +25,16 @@ type Body = { readonly [field: string]: unknown }
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5)
 const say = (message: string) => console.log(`bench messages-apis: ${message}`)
 
-/** Tools of the requests in mode pass, and of those that are shelved. */
-const [FEW, MANY] = [50, 300]
+/** Tools of each request. */
+const TOOLS = 50
 /** Short replies of one variant per turn. */
 const REQUESTS = 20
 /** Events a second of one stream. */
 const SPEED = 50
 const SECONDS = 2
-const [PASSED, SHELVED] = [200, 300]
+const STREAMS = 200
 const MAX_BESIDE_BARE_MS = 0.5
 const MAX_CPU = 1.3
-const MAX_STALL_MS = 100
 const [DIRECT, BARE, PASS] = ['direct', 'bare proxy', 'pass']
 
 const UPSTREAMS: { readonly [api in Api]: (url: string) => string } = {
@@ -52,7 +47,6 @@ const APIS = Object.keys(UPSTREAMS) as Api[]
 const parts: { readonly [name: string]: () => Promise<string[]> } = {
   first: measureFirstBytes,
   cpu: measureCpu,
-  stalls: measureStalls,
 }
 
 const wanted = process.argv.slice(2)
@@ -96,7 +90,7 @@ async function startWays(api: Api, body: string): Promise<{ ways: Way[]; clients
   ]
   for (const { url } of ways) {
     await clients.firstBytes({ url, body, api, requests: 300 })
-    await clients.perform({ url, body, api, streams: 50, events: 500, pause: 0, isProbing: false })
+    await clients.perform({ url, body, api, streams: 50, events: 500, pause: 0 })
   }
   return { ways, clients }
 }
@@ -106,7 +100,7 @@ async function measureFirstBytes(): Promise<string[]> {
   const rows: string[][] = []
   const goals: string[] = []
   for (const api of APIS) {
-    const body = bodyFor(api, FEW, 0)
+    const body = bodyFor(api)
     const { ways, clients } = await startWays(api, body)
     const ask = ({ url }: Way) => clients.firstBytes({ url, body, api, requests: REQUESTS })
     const taken = await takeTurns(new Map(ways.map((way) => [way.name, () => ask(way)])), rounds * 4)
@@ -120,7 +114,7 @@ async function measureFirstBytes(): Promise<string[]> {
     await endAll()
   }
   return [
-    `First byte, one request at a time, ${FEW} tools: ${rounds * 4} turns of ${REQUESTS} requests in each way.`,
+    `First byte, one request at a time, ${TOOLS} tools: ${rounds * 4} turns of ${REQUESTS} requests in each way.`,
     '',
     ...table(['API', 'way', 'p10 ms', 'p50', 'p90'], rows),
     '',
@@ -133,13 +127,13 @@ async function measureCpu(): Promise<string[]> {
   const rows: string[][] = []
   const goals: string[] = []
   for (const api of APIS) {
-    const body = bodyFor(api, FEW, 0)
+    const body = bodyFor(api)
     const { ways, clients } = await startWays(api, body)
-    const job = { body, api, streams: PASSED, events: SECONDS * SPEED, pause: 1000 / SPEED, isProbing: false }
+    const job = { body, api, streams: STREAMS, events: SECONDS * SPEED, pause: 1000 / SPEED }
     const cost = async ({ url, pid = 0 }: Way) => {
       const before = cpuOf(pid)
       await clients.perform({ ...job, url })
-      return (cpuOf(pid) - before) / PASSED
+      return (cpuOf(pid) - before) / STREAMS
     }
     const between = ways.filter(({ pid }) => pid !== undefined)
     const costs = await takeTurns(new Map(between.map((way) => [way.name, () => cost(way)])), rounds)
@@ -151,74 +145,12 @@ async function measureCpu(): Promise<string[]> {
     await endAll()
   }
   return [
-    `CPU at ${PASSED} streams, ${FEW} tools, ${SPEED} events a second for ${SECONDS} s: medians of ${rounds} rounds, with the least and the most.`,
+    `CPU at ${STREAMS} streams, ${TOOLS} tools, ${SPEED} events a second for ${SECONDS} s: medians of ${rounds} rounds, with the least and the most.`,
     '',
     ...table(['API', 'way', 'CPU ms per stream'], rows),
     '',
     ...goals,
   ]
-}
-
-type Cold = {
-  readonly firstByte: number
-  readonly lag: number
-  readonly stall: Awaited<ReturnType<typeof stallOf>>
-}
-
-/** Measures the first requests of a new gateway. */
-async function measureStalls(): Promise<string[]> {
-  const ways = new Map(APIS.map((api) => [api as string, () => coldStall(api)]))
-  const all = await takeTurns(ways, rounds)
-  const rows = [...all].map(([api, runs]) => [
-    api,
-    spread(
-      runs.map(({ firstByte }) => firstByte),
-      0,
-    ),
-    spread(
-      runs.map(({ lag }) => lag),
-      0,
-    ),
-    spread(
-      runs.map(({ stall }) => stall.time),
-      0,
-    ),
-    spread(
-      runs.map(({ stall }) => stall.cpu),
-      0,
-    ),
-  ])
-  const worst = Math.max(...[...all.values()].flat().map(({ stall }) => stall.cpu))
-  return [
-    `Shelved, cold: ${SHELVED} streams that start within a second are the first of a new gateway, ${MANY} tools and 10 turns each, ${SPEED} events a second for ${SECONDS} s. Medians of ${rounds} rounds, with the least and the most.`,
-    '',
-    ...table(['API', 'first byte p50 ms', 'event p95', 'longest stall', 'of it CPU'], rows),
-    '',
-    `- The longest stall of all takes ${worst.toFixed(0)} ms of CPU (goal: at most ${MAX_STALL_MS} ms): ${met(worst <= MAX_STALL_MS)}.`,
-  ]
-}
-
-async function coldStall(api: Api): Promise<Cold> {
-  const upstream = await startUpstream()
-  const gateway: Running = await startWatchedGateway(
-    folder,
-    ...['--upstream', UPSTREAMS[api](upstream.url), '--mode', 'shelve'],
-  )
-  const clients = await startClients()
-  const body = bodyFor(api, MANY, 10, `bench-${SECONDS * SPEED}-${1000 / SPEED}`)
-  await stallOf(gateway, folder)
-  const { firstByte, lag } = await clients.perform({
-    url: gateway.url,
-    api,
-    body,
-    streams: SHELVED,
-    isProbing: false,
-    events: SECONDS * SPEED,
-    pause: 1000 / SPEED,
-  })
-  const stall = await stallOf(gateway, folder)
-  await endAll()
-  return { firstByte: firstByte.p50, lag: lag.p95, stall }
 }
 
 function at(sorted: readonly number[], share: number): number {
@@ -230,8 +162,8 @@ function met(is: boolean): string {
 }
 
 /** The same conversation in each API. */
-function bodyFor(api: Api, count: number, turns: number, model = 'bench'): string {
-  const messages = bodyOf(toolsOf(count), turns, { model })
+function bodyFor(api: Api): string {
+  const messages = bodyOf(toolsOf(TOOLS), 0)
   if (api === 'messages') return messages
   const { tools, messages: history } = JSON.parse(messages) as { tools: Body[]; messages: Body[] }
   const functions = tools.map(({ name, description, input_schema: parameters }) => ({
@@ -241,13 +173,13 @@ function bodyFor(api: Api, count: number, turns: number, model = 'bench'): strin
   }))
   if (api === 'chat')
     return JSON.stringify({
-      model,
+      model: 'bench',
       stream: true,
       messages: history.flatMap(toChat),
       tools: functions.map((one) => ({ type: 'function', function: one })),
     })
   return JSON.stringify({
-    model,
+    model: 'bench',
     stream: true,
     store: false,
     input: history.flatMap(toItems),

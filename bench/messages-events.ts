@@ -1,19 +1,11 @@
-// Writes and reads the streams of the gateway benches in each API: events whose text contains the time at which they were sent.
+// The replies that the upstream of the gateway benches streams, in each API.
 
-/** Milliseconds on a clock that all processes of this machine share. */
-export function now(): number {
-  const [seconds, nanoseconds] = process.hrtime()
-  return seconds * 1000 + nanoseconds / 1_000_000
-}
-
-/** A reply in one API: how it opens, an event with the time in its text, and how it closes. */
+/** A reply in one API: how it opens, an event of text, and how it closes. */
 export type Reply = {
   readonly path: string
   readonly opening: string
-  readonly timed: () => string
+  readonly event: string
   readonly closing: string
-  /** The text in front of the time. */
-  readonly mark: string
 }
 
 const opening = [
@@ -36,9 +28,13 @@ const opening = [
   .join('')
 
 /** About as long as a model's event is. */
-function timed(): string {
-  return `event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${now().toFixed(3)} word"}}\n\n`
-}
+const TEXT = 'a few words'
+
+const event = written({
+  type: 'content_block_delta',
+  index: 0,
+  delta: { type: 'text_delta', text: TEXT },
+})
 
 const closing = [{ type: 'content_block_stop', index: 0 }, ...endOf('end_turn')].map(written).join('')
 
@@ -56,24 +52,6 @@ export function searching(tool: string, query: string): string {
       ...endOf('tool_use'),
     ].map(written),
   ].join('')
-}
-
-export type Reader = { readonly read: (chunk: Buffer, onEvent: (sent: number) => void) => void }
-
-/** Finds the times in chunks, wherever these are cut. */
-export function createReader(mark: string): Reader {
-  let rest = ''
-  return {
-    read(chunk, onEvent) {
-      const text = rest + chunk.toString('latin1')
-      const whole = text.lastIndexOf('\n\n')
-      rest = text.slice(whole + 1)
-      for (let at = text.indexOf(mark); at >= 0 && at < whole; at = text.indexOf(mark, at + mark.length)) {
-        const sent = Number.parseFloat(text.slice(at + mark.length, at + mark.length + 20))
-        if (!Number.isNaN(sent)) onEvent(sent)
-      }
-    },
-  }
 }
 
 const chunk = (delta: object, finish: string | null = null) => {
@@ -104,13 +82,12 @@ const AT = { item_id: 'msg_bench', output_index: 0, content_index: 0 }
 
 /** The reply of each API, by its name. */
 export const replies: { readonly [api in 'messages' | 'chat' | 'responses']: Reply } = {
-  messages: { path: '/v1/messages', opening, timed, closing, mark: '"text_delta","text":"' },
+  messages: { path: '/v1/messages', opening, event, closing },
   chat: {
     path: '/v1/chat/completions',
     opening: chunk({ role: 'assistant', content: '' }),
-    timed: () => chunk({ content: `${now().toFixed(3)} word` }),
+    event: chunk({ content: TEXT }),
     closing: `${chunk({}, 'stop')}data: [DONE]\n\n`,
-    mark: '"content":"',
   },
   responses: {
     path: '/v1/responses',
@@ -121,14 +98,13 @@ export const replies: { readonly [api in 'messages' | 'chat' | 'responses']: Rep
     ]
       .map(written)
       .join(''),
-    timed: () => written({ type: 'response.output_text.delta', ...AT, delta: `${now().toFixed(3)} word` }),
+    event: written({ type: 'response.output_text.delta', ...AT, delta: TEXT }),
     closing: [
       { type: 'response.output_item.done', output_index: 0, item: item('completed', [PART]) },
       { type: 'response.completed', response: response('completed', [item('completed', [PART])]) },
     ]
       .map(written)
       .join(''),
-    mark: '"delta":"',
   },
 }
 

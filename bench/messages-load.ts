@@ -1,19 +1,15 @@
-// `npm run bench messages-load [cpu|stalls|images|memory|many]`: what a request costs the Messages gateway, and whether
-// many of them, large ones, or very many tools block it. BENCH_MAIN measures another build of the gateway.
+// `npm run bench messages-load [cpu|images]`: what a request costs the Messages gateway. BENCH_MAIN measures another build of
+// the gateway.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { measureCost, measureImages } from './messages-load-cost.ts'
-import { measureManyTools, measureMemory, measureStalls } from './messages-load-limits.ts'
 import { build, endAll, endAllOnSignal } from './messages-processes.ts'
 import { report } from './report.ts'
 
 const parts: { readonly [name: string]: (folder: string) => Promise<string[]> } = {
   cpu: measureCost,
-  stalls: measureStalls,
   images: measureImages,
-  memory: measureMemory,
-  many: measureManyTools,
 }
 
 const wanted = process.argv.slice(2)
@@ -30,9 +26,7 @@ try {
     console.log(`bench messages-load: ${name}`)
     const measured = await measure(folder)
     await endAll()
-    if (name === 'stalls' && !process.env.BENCH_MAIN)
-      report('Messages gateway, stalls', 'npm run bench messages-load stalls', measured)
-    else lines.push(...(lines.length > 0 ? [''] : []), ...measured)
+    lines.push(...(lines.length > 0 ? [''] : []), ...measured)
   }
   const isWhole = wanted.length === 0 && !process.env.BENCH_MAIN
   if (isWhole) report('Messages gateway, load', 'npm run bench messages-load', lines)

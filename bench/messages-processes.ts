@@ -1,21 +1,19 @@
-// Manages the processes of the Messages bench: the built gateway, the proxy, the upstream and the clients, with their CPU and memory.
+// Manages the processes of the Messages bench: the built gateway, the proxy, the upstream and the clients, with their CPU.
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bundled } from './bundled.ts'
-import type { Figures, FirstBytes, Job, ShortJob } from './messages-clients.ts'
+import type { FirstBytes, Job, ShortJob } from './messages-clients.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const ROOT = join(HERE, '..')
 /** `BENCH_MAIN` measures another build. */
 const MAIN = process.env.BENCH_MAIN ?? join(ROOT, 'dist/cli/main.js')
-const LOOP_DELAY = new URL('loop-delay.mjs', import.meta.url).href
 
 export type Running = { readonly pid: number; readonly url: string; readonly end: () => Promise<void> }
 
 export type Clients = Running & {
-  readonly perform: (job: Job) => Promise<Figures>
+  readonly perform: (job: Job) => Promise<void>
   readonly firstBytes: (job: ShortJob) => Promise<FirstBytes>
 }
 
@@ -23,36 +21,17 @@ export type Clients = Running & {
 const running = new Set<Running>()
 
 /** Starts the gateway as users run it; discards its log. */
-const RUN = 'BENCH_LOOP_FILE="$0/loop-$$" exec "$@"'
-
-export function startGateway(folder: string, ...options: string[]): Promise<Running> {
-  return spawnGateway([], folder, options)
-}
-
-/** A gateway that reports its stalls. Watching them takes about 50 ms of CPU a second, so its CPU is not compared. */
-export function startWatchedGateway(folder: string, ...options: string[]): Promise<Running> {
-  return spawnGateway(['--import', LOOP_DELAY], folder, options)
-}
-
-async function spawnGateway(
-  watch: readonly string[],
-  folder: string,
-  options: readonly string[],
-): Promise<Running> {
+export async function startGateway(folder: string, ...options: string[]): Promise<Running> {
   const env = {
     ...process.env,
     HOME: folder,
     XDG_CACHE_HOME: join(folder, 'cache'),
     XDG_STATE_HOME: join(folder, 'state'),
   }
-  const child = spawn(
-    'sh',
-    ['-c', RUN, folder, process.execPath, ...watch, MAIN, 'serve', '--port', '0', ...options],
-    {
-      env,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  )
+  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...options], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   const url = await new Promise<string>((resolve, reject) => {
     let said = ''
     child.stderr.on('data', (chunk: Buffer) => {
@@ -73,21 +52,16 @@ export function startProxy(target: string): Promise<Running> {
   return forked('messages-proxy.mjs', target)
 }
 
-/** All gateways of the bench of events, in one process; its URL is a JSON object with theirs. */
-export async function startEventsGateways(...args: string[]): Promise<Running> {
-  return forked(await bundled('events-gateways.ts'), ...args)
-}
-
 export async function startClients(): Promise<Clients> {
   const { child, running: started } = await forkedChild('messages-clients.ts')
   let last = 0
   const send = <Answer>(job: Job | ShortJob) => {
     const id = ++last
     return new Promise<Answer>((resolve, reject) => {
-      const listen = (answer: { id: number; figures?: Answer; error?: string }) => {
+      const listen = (answer: { id: number; figures: Answer; error?: string }) => {
         if (answer.id !== id) return
         child.off('message', listen)
-        if (answer.figures) resolve(answer.figures)
+        if (answer.error === undefined) resolve(answer.figures)
         else reject(new Error(answer.error))
       }
       child.on('message', listen)
@@ -96,7 +70,7 @@ export async function startClients(): Promise<Clients> {
   }
   return {
     ...started,
-    perform: (job) => send<Figures>(job),
+    perform: (job) => send<void>(job),
     firstBytes: (job) => send<FirstBytes>(job),
   }
 }
@@ -105,10 +79,9 @@ async function forked(file: string, ...args: string[]): Promise<Running> {
   return (await forkedChild(file, ...args)).running
 }
 
-/** @param file - Beside this one, or a whole path. */
 async function forkedChild(file: string, ...args: string[]) {
   const execArgv = file.endsWith('.ts') ? ['--import', 'tsx'] : []
-  const child = fork(resolve(HERE, file), args, { execArgv })
+  const child = fork(join(HERE, file), args, { execArgv })
   const url = await new Promise<string>((resolve, reject) => {
     child.once('message', (ready: { url: string }) => resolve(ready.url))
     child.once('exit', () => reject(new Error(`bench messages: ${file} did not start.`)))
@@ -150,20 +123,6 @@ export function cpuOf(pid: number): number {
   )
 }
 
-/** Megabytes resident. */
-export function residentOf(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readProc(pid, 'status'))?.[1] ?? 0) / 1024
-}
-
-/** The most megabytes that were resident at any time. */
-export function peakResidentOf(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+)/m.exec(readProc(pid, 'status'))?.[1] ?? 0) / 1024
-}
-
-export function openFilesOf(pid: number): number {
-  return readdirSync(`/proc/${pid}/fd`).length
-}
-
 /** Empty for a thread that has just ended. */
 function readProc(pid: number, file: string): string {
   try {
@@ -176,7 +135,7 @@ function readProc(pid: number, file: string): string {
 /** Builds the gateway, unless `BENCH_BUILT=1` says that dist/ is current. */
 export function build(): void {
   if (process.platform !== 'linux')
-    throw new Error('bench messages: CPU and memory are read from /proc, which only Linux has.')
+    throw new Error('bench messages: CPU is read from /proc, which only Linux has.')
   if (process.env.BENCH_BUILT) return
   const { status } = spawnSync('npm', ['run', '-s', 'build'], { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) throw new Error('bench messages: the gateway could not be built; see the lines above.')

@@ -3,56 +3,23 @@ import { Agent, request } from 'node:http'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 4096 })
 
-export type Answered = {
-  readonly status: number
-  readonly text: string
-  readonly headers: { readonly [name: string]: unknown }
-}
-
-/** Sends a request of the Messages API and reads the whole answer; `onHead` is called with its first byte. */
-export function post(
-  url: string,
-  body: string,
-  headers: Record<string, string> = {},
-  onHead: () => void = () => {},
-): Promise<Answered> {
+/** Sends a request of the Messages API and reads the whole answer. */
+export function post(url: string, body: string, headers: Record<string, string> = {}): Promise<void> {
   const all = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     'x-api-key': 'bench',
     ...headers,
   }
-  return ask(`${url}/v1/messages`, 'POST', all, body, onHead)
-}
-
-export function get(url: string): Promise<Answered> {
-  return ask(url, 'GET', {}, undefined, () => {})
-}
-
-function ask(
-  url: string,
-  method: string,
-  headers: Record<string, string | number>,
-  body: string | undefined,
-  onHead: () => void,
-): Promise<Answered> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, agent, headers }, (incoming) => {
-      onHead()
-      const chunks: Buffer[] = []
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    const outgoing = request(`${url}/v1/messages`, { method: 'POST', agent, headers: all }, (incoming) => {
       incoming.once('error', reject)
-      incoming.once('end', () =>
-        resolve({
-          status: incoming.statusCode ?? 0,
-          text: Buffer.concat(chunks).toString(),
-          headers: incoming.headers,
-        }),
-      )
+      incoming.once('end', resolve)
+      incoming.resume()
     })
     outgoing.once('error', (error: NodeJS.ErrnoException) => {
       const isStale = outgoing.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
-      if (isStale) resolve(ask(url, method, headers, body, onHead))
+      if (isStale) resolve(post(url, body, headers))
       else reject(error)
     })
     outgoing.end(body)

@@ -1,6 +1,5 @@
 // `npm run bench [cost|tokens|zoo|compact|speed|start|quality|languages|public|mcp|mcp-stall|scripts|messages|messages-apis|
-// messages-load|messages-soak|events|capacity|store] [file,
-// folder, parts or minutes]`: one bench, or cost and speed, which need no data.
+// messages-load] [file, folder or parts]`: one bench, or cost and speed, which need no data.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -20,10 +19,6 @@ const benches = [
   'messages',
   'messages-apis',
   'messages-load',
-  'messages-soak',
-  'events',
-  'capacity',
-  'store',
 ]
 const [wanted, ...rest] = process.argv.slice(2)
 const chosen = wanted && benches.includes(wanted) ? [wanted] : benches.slice(0, 2)

@@ -1,10 +1,10 @@
 // Compact definitions: what a signature shows, when there is none, and that a valid call can be made from it alone.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { inputFrom } from '../bench/signature-input.ts'
 import { compactDefinition } from '../src/core/tools/index.ts'
 import { validateInput } from '../src/index.ts'
 import { runs } from './support/runs.ts'
+import { inputFrom } from './support/signature-input.ts'
 import { type Loose, mcp, type Talk } from './support/talk.ts'
 import { callOf, talkOn } from './support/wires.ts'
 
