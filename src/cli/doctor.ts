@@ -1,5 +1,8 @@
-// `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves.
-import { basename } from 'node:path'
+// `toolshelf doctor`: starts the servers and reports their state, what they cost and what deferral saves; with `--check`,
+// validates the configuration files and starts nothing.
+import { isUtf8 } from 'node:buffer'
+import { existsSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
 import {
   arrivalLine,
   findingsOf,
@@ -13,13 +16,25 @@ import {
   type LoadedConfig,
   type LocalMachine,
   ownConfigFile,
+  projectConfigFiles,
+  readConfig,
   thisMachine,
+  userConfigFiles,
 } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
-import type { McpHost } from '../mcp/index.ts'
+import type { ConfigProblem, McpHost } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
-import { createPen, type Pen, printableLine } from '../terminal/index.ts'
-import { type Command, configOption, filesIn, type Input, type Terminal, UsageError } from './command.ts'
+import { readBoundedFile } from '../node/index.ts'
+import { createPen, type Pen, printable, printableLine } from '../terminal/index.ts'
+import {
+  type Command,
+  configOption,
+  type ExitCode,
+  filesIn,
+  type Input,
+  type Terminal,
+  UsageError,
+} from './command.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { clientsStarting, createListingHost, listAll, serversToStart, toStart } from './servers/index.ts'
@@ -51,11 +66,16 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
   return {
     name: 'doctor',
     summary: 'Starts your MCP servers and shows what their tools cost.',
-    words: '[--config <file>…] [--json] [options]',
+    words: '[--config <file>…] [--check] [--json] [options]',
     noArguments: 'pass files with --config',
     options: {
       ...configOption('configuration of any client (default: toolshelf.json and .mcp.json)'),
       'trust-project': { ...trustOption, about: 'start this folder’s servers too, without asking' },
+      check: {
+        type: 'boolean',
+        about:
+          'only say what is wrong in the configuration files, and start nothing; in files of other programs it checks only the servers',
+      },
       json: {
         type: 'boolean',
         about:
@@ -74,11 +94,13 @@ export function createDoctor(surroundings: DoctorSurroundings): Command {
       'toolshelf doctor',
       'toolshelf doctor --config ~/.cursor/mcp.json',
       'toolshelf doctor --json --timeout 10',
+      'toolshelf doctor --check --config .mcp.json',
       'toolshelf doctor --catalog tools.jsonl',
     ],
     async run(input, terminal) {
       const { files, timeout } = readWords(input)
       const machine = surroundings.machine()
+      if (input.isSet('check')) return checkFiles(files, machine, input.isSet('json'), terminal)
       const prices = await pricesIn(input)
       const notices: string[] = []
       const { config, untrusted } = await serversToStart(files, machine, {
@@ -269,4 +291,65 @@ async function nextStep(
   if (clients.length === 0) return 'toolshelf mcp'
   const names = new Intl.ListFormat('en').format(clients)
   return `nothing: ${names} already ${clients.length === 1 ? 'starts' : 'start'} these servers through Toolshelf`
+}
+
+/** Prints what is wrong in configuration files; starts nothing. */
+async function checkFiles(
+  named: readonly string[] | undefined,
+  machine: LocalMachine,
+  isJson: boolean,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const files =
+    named?.map((file) => resolve(machine.folder, file)) ??
+    [...userConfigFiles(machine), ...projectConfigFiles(machine)].filter((file) => existsSync(file))
+  const { servers, problems: found } = await readConfig(files, machine.environment, machine)
+  const problems = [...found, ...(await encodingProblems(files))]
+  if (isJson) {
+    const shown = servers.map(({ name, source, disabled }) => ({ name, source, disabled }))
+    terminal.print(toSafeJson({ files, servers: shown, problems }))
+  } else if (files.length === 0) {
+    terminal.print(
+      `No configuration found. "toolshelf connect" creates ${ownConfigFile(machine)} from the configurations of your clients.`,
+    )
+  } else
+    for (const file of files)
+      for (const line of checkedLines(file, servers, problems)) terminal.print(printable(line))
+  return problems.some(isWrong) ? 1 : 0
+}
+
+const MAX_CONFIG_BYTES = 64_000_000
+
+/** Returns a problem for each file with bytes that are not UTF-8; a file that cannot be read is reported already. */
+async function encodingProblems(files: readonly string[]): Promise<ConfigProblem[]> {
+  const problems: ConfigProblem[] = []
+  for (const file of new Set(files)) {
+    const bytes = await readBoundedFile(file, MAX_CONFIG_BYTES).catch(() => undefined)
+    if (bytes && !isUtf8(bytes))
+      problems.push({
+        file,
+        message: 'it is not written in UTF-8, so some characters are lost. Save it as UTF-8.',
+      })
+  }
+  return problems
+}
+
+/** A variable that is not set here may be set where a client starts the gateway. */
+const isWrong = ({ unset, kind }: ConfigProblem) => unset === undefined && kind !== 'own-entry'
+
+function checkedLines(
+  file: string,
+  servers: readonly { readonly name: string; readonly source: string }[],
+  problems: readonly ConfigProblem[],
+): string[] {
+  const own = servers.filter(({ source }) => source === file).map(({ name }) => name)
+  const ofFile = problems.filter((problem) => problem.file === file)
+  const found = ofFile.filter(({ kind }) => kind !== 'own-entry')
+  const none = found.length > 0 ? 'no usable server' : ofFile.length > 0 ? 'starts Toolshelf' : 'no servers'
+  const state = found.some(isWrong) ? 'wrong  ' : found.length > 0 ? 'unset  ' : 'ok     '
+  const usable = found.length > 0 ? 'usable: ' : ''
+  return [
+    `${state} ${file}: ${own.length > 0 ? `${usable}${own.join(', ')}` : none}`,
+    ...found.map(({ server, message }) => `        ${server ? `server "${server}": ` : ''}${message}`),
+  ]
 }

@@ -120,13 +120,7 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
       load: async () => (await import('./users.ts')).usersCommand,
     },
   ],
-  'Set-up': [
-    {
-      name: 'config',
-      does: 'check your configuration',
-      load: async () => (await import('./config.ts')).configCommand,
-    },
-  ],
+  'Set-up': [],
 }
 
 const commands = Object.values(groups).flat()

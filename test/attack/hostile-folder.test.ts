@@ -107,7 +107,7 @@ describe.skipIf(process.platform === 'win32')('H7 in a hostile folder', () => {
     ['doctor', '--timeout', '5'],
     ['connect', '--yes'],
     ['login', 'claude-url'],
-    ['config', 'check'],
+    ['doctor', '--check'],
     ['trust', 'show'],
     ['mcp', '--lazy'],
   ])('"toolshelf %s %s" starts, sends, expands and says nothing of it', async (...words) => {

@@ -172,7 +172,6 @@ describe('toolshelf search', () => {
     [['search', '-x'], 2, 'Unknown option \'-x\'. Put words that begin with "-" after "--".'],
     [['serve', '--window=-5'], 2, '--window is "-5"; use a number of tokens from 1000 to 99999999'],
     [['serve', '--window=0000'], 2, '--window is "0000"; use a number'],
-    [['config', 'chek'], 2, 'unknown action; use "toolshelf config check".'],
     [['search', 'x', '--catalogue', tools], 2, "Unknown option '--catalogue'; did you mean --catalog?"],
     [['find', 'x'], 2, 'unknown command "find". Commands: demo, '],
     [['serach', 'x'], 2, 'unknown command "serach"; did you mean search? Commands: demo, '],
@@ -256,7 +255,7 @@ describe('the binary', () => {
 describe('arguments that nobody expects', () => {
   const takeArguments = [
     ...['run', 'inspect', 'add', 'remove', 'login', 'trust', 'permissions'],
-    ...['pins', 'search', 'config', 'users'],
+    ...['pins', 'search', 'users'],
   ]
 
   it('are refused by every command that takes options only, which says what to do instead', async () => {
@@ -276,7 +275,6 @@ describe('arguments that nobody expects', () => {
     [['remove', 'one', 'two']],
     [['trust', 'list', 'more']],
     [['pins', 'forget', 'one', 'two', 'three']],
-    [['config', 'chek', 'more']],
     [['permissions', 'list', 'more']],
   ])('are refused by one that takes few: %j', async (words) => {
     const { code, told } = await cli(...words)

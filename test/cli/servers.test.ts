@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { addCommand } from '../../src/cli/add.ts'
 import { CommandError, UsageError } from '../../src/cli/command.ts'
-import { configCommand as configCheck } from '../../src/cli/config.ts'
+import { doctorCommand } from '../../src/cli/doctor.ts'
 import { listCommand } from '../../src/cli/list.ts'
 import { removeCommand } from '../../src/cli/remove.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
@@ -268,11 +268,11 @@ describe('toolshelf list', () => {
   })
 })
 
-describe('toolshelf config check', () => {
+describe('toolshelf doctor --check', () => {
   async function check(config: object) {
     const cli = start()
     cli.write(JSON.stringify(config))
-    return runCommand(configCheck, ['check', cli.own])
+    return runCommand(doctorCommand, ['--check', '--config', cli.own])
   }
 
   it('finds nothing wrong with a file that starts Toolshelf, as connect writes it', async () => {
@@ -297,7 +297,7 @@ describe('toolshelf config check', () => {
     const cli = start()
     cli.write('')
     writeFileSync(cli.own, Buffer.from('{"mcpServers":{"a":{"command":"caf\u00e9"}}}', 'latin1'))
-    const { code, printed } = await runCommand(configCheck, ['check', cli.own])
+    const { code, printed } = await runCommand(doctorCommand, ['--check', '--config', cli.own])
     expect(code).toBe(1)
     expect(printed).toMatch(/^wrong .*: usable: a\n +it is not written in UTF-8/)
   })
@@ -309,7 +309,7 @@ describe('toolshelf config check', () => {
     cli.write(
       `{"mcpServers":{"a":${x}},\n"mcpServers":{"b":${x},\n"b":{"command":"x","env":{"K":"1","K":"2","K":"3"}}},"gateway":{}}`,
     )
-    const { code, printed } = await runCommand(configCheck, ['check', cli.own])
+    const { code, printed } = await runCommand(doctorCommand, ['--check', '--config', cli.own])
     expect(code).toBe(1)
     expect(printed.trim().split('\n').slice(1)).toEqual([
       `        "mcpServers" occurs twice (lines 1 and 2); ${tail}`,
@@ -324,10 +324,10 @@ describe('toolshelf config check', () => {
     write('')
     const servers = '{"a":{"command":"x"},"c":{"command":"x"}}'
     writeFileSync(other, `{"theme":1,"theme":2,"ui":{"x":1,"x":2},"mcp":{"servers":${servers},"servers":{}}}`)
-    const { code, printed } = await runCommand(configCheck, ['check', other])
+    const { code, printed } = await runCommand(doctorCommand, ['--check', '--config', other])
     expect({ code, printed }).toEqual({ code: 1, printed: expect.stringMatching(/"servers" occurs twice/) })
     writeFileSync(other, `{"theme":1,"theme":2,"ui":{"x":1,"x":2},"mcp":{"servers":${servers}}}`)
-    expect((await runCommand(configCheck, ['check', other])).code).toBe(0)
+    expect((await runCommand(doctorCommand, ['--check', '--config', other])).code).toBe(0)
   })
 
   it('an unset variable does not hide a wrong server', async () => {

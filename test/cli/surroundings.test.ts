@@ -57,13 +57,13 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
   it('reports a configuration that is a named pipe, and does not wait for it', () => {
     const place = newPlace()
     execFileSync('mkfifo', [join(place.folder, '.mcp.json')])
-    const { code, out } = toolshelf(place, ['config', 'check'])
+    const { code, out } = toolshelf(place, ['doctor', '--check'])
     expect(code).toBe(1)
     expect(out).toContain('it is a named pipe')
   })
 
   it.each([
-    [['config', 'check', '/dev/zero'], 'it is a device; use a regular file.'],
+    [['doctor', '--check', '--config', '/dev/zero'], 'it is a device; use a regular file.'],
     [['add', 'x', '--config', '/dev/zero', '--', 'x'], '/dev/zero is not a regular file. Choose another'],
     [['search', 'x', '--catalog', '/dev/zero'], '/dev/zero is a device; use a regular file.'],
     [
@@ -76,7 +76,7 @@ describe.skipIf(process.platform === 'win32')('surroundings', () => {
   })
 
   it('stops reading a configuration from a pipe that never ends', () => {
-    const words = ['config', 'check', '/dev/stdin']
+    const words = ['doctor', '--check', '--config', '/dev/stdin']
     const command = [process.execPath, ...binary, ...words].map((word) => `'${word}'`).join(' ')
     const { folder, environment } = newPlace()
     const { stdout } = spawnSync('sh', ['-c', `yes | ${command}`], {

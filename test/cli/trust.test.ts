@@ -276,10 +276,10 @@ describe('H7 the question', () => {
     }
   })
 
-  it('config check prints names that steer no terminal', async () => {
+  it('doctor --check prints names that steer no terminal', async () => {
     const place = newPlace()
     place.file('.mcp.json', { mcpServers: { 'a\u001b[2J': { command: 'x' } } })
-    expect((await toolshelf(place, ['config', 'check'])).out).toContain('a_2J')
+    expect((await toolshelf(place, ['doctor', '--check'])).out).toContain('a_2J')
   })
 
   it('yes is remembered: the same content is not asked about again', async () => {
