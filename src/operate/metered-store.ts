@@ -40,7 +40,6 @@ export function meterStore(store: StateStore, metrics: StoreMetrics): StateStore
       count('out', value)
       return timed('set', () => store.set(key, value, options))
     },
-    touch: (key, ttlMs) => timed('touch', () => store.touch(key, ttlMs)),
     delete: (key, options) => timed('delete', () => store.delete(key, options)),
     add: (key, amount, ttlMs) => timed('add', () => store.add(key, amount, ttlMs)),
     publish(channel, message) {

@@ -12,4 +12,4 @@ export {
   type StoredValue,
   StoreError,
 } from './types.ts'
-export { type HeldLock, LockLostError, type LockOptions, withLock } from './with-lock.ts'
+export { type LockOptions, withLock } from './with-lock.ts'

@@ -23,10 +23,6 @@ export function withChecks(store: StateStore): StateStore {
       checkValue(value)
       return store.set(key, value, ttlMs === undefined ? options : { ...options, ttlMs: checkTtl(ttlMs) })
     },
-    async touch(key, ttlMs) {
-      checkKey(key)
-      return store.touch(key, checkTtl(ttlMs))
-    },
     async delete(key, options) {
       checkKey(key)
       return store.delete(key, options)

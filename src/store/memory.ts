@@ -66,12 +66,6 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
       if (ifVersion !== undefined && (find(key)?.version ?? null) !== ifVersion) return undefined
       return write(key, value, expiresAt)
     },
-    async touch(key, ttlMs) {
-      const expiresAt = now() + ttlMs
-      const found = find(key)
-      if (found) values.set(key, { ...found, expiresAt })
-      return found !== undefined
-    },
     async delete(key, { ifVersion } = {}) {
       const found = find(key)
       if (!found || (ifVersion !== undefined && found.version !== ifVersion)) return false

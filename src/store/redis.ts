@@ -119,9 +119,6 @@ export function createRedisStore(options: RedisStoreOptions): StateStore {
       await send('SET', prefix + key, text, ...(ttl === '' ? [] : ['PX', ttl]))
       return version
     },
-    async touch(key, ttlMs) {
-      return (await send('PEXPIRE', prefix + key, String(ttlMs))) === 1
-    },
     async delete(key, { ifVersion } = {}) {
       if (ifVersion === undefined) return (await send('DEL', prefix + key)) === 1
       return (await run(DELETE_IF, key, ifVersion)) === 1

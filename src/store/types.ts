@@ -37,8 +37,6 @@ export type StateStore = {
   ): Promise<readonly StoredEntry[]>
   /** Writes a value; returns its version, or undefined if `ifVersion` did not match. */
   set(key: string, value: string, options?: SetOptions): Promise<string | undefined>
-  /** Restarts the time to live of a value; returns false if there is none. */
-  touch(key: string, ttlMs: number): Promise<boolean>
   /** Deletes a value; returns false if there was none, or `ifVersion` did not match. */
   delete(key: string, options?: { readonly ifVersion?: string }): Promise<boolean>
   /** Adds to a counter and returns the sum. The counter is deleted `ttlMs` after the first addition. */

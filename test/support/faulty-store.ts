@@ -13,7 +13,7 @@ export type FaultyStore = StateStore & {
   delay(ms: number): void
 }
 
-const OPERATIONS = ['get', 'list', 'set', 'touch', 'delete', 'add', 'publish', 'subscribe'] as const
+const OPERATIONS = ['get', 'list', 'set', 'delete', 'add', 'publish', 'subscribe'] as const
 
 /** Wraps a store, for one replica. */
 export function faultyStore(store: StateStore): FaultyStore {
