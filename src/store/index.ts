@@ -1,10 +1,10 @@
 // Exports of store for other folders.
 
-export { entriesIn } from './entries.ts'
 export { createMemoryStore, type MemoryStoreOptions } from './memory.ts'
 export { openStateStore, type StateStoreOptions } from './open.ts'
 export { createStoredResults, type StoredResultOptions } from './stored-results.ts'
 export {
+  entriesIn,
   type MessageListener,
   type SetOptions,
   type StateStore,
