@@ -39,7 +39,7 @@ import { toSafeJson, writeTo } from './output.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { clientsStarting, createListingHost, listAll, serversToStart, toStart } from './servers/index.ts'
 import { MODEL } from './session/index.ts'
-import { catalogueOf } from './tools/index.ts'
+import { catalogueOf } from './tools.ts'
 import { trustOption } from './trust/index.ts'
 
 /** What the doctor needs of its process; tests replace it. */

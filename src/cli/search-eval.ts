@@ -5,7 +5,7 @@ import { patientModel, warmUpEntries, whenIndexed } from '../rankers/index.ts'
 import { type Evaluation, evaluate, interval, METRICS, type Quality } from '../search/index.ts'
 import { table } from '../terminal/index.ts'
 import { CommandError, type Terminal } from './command.ts'
-import { readQueries, readRanker, withEncoderProgress } from './tools/index.ts'
+import { readQueries, readRanker, withEncoderProgress } from './tools.ts'
 
 /** Measures each ranker with the queries of a file. */
 export async function evaluateRankers(

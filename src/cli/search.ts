@@ -35,7 +35,7 @@ import {
   readRanker,
   readTools,
   withEncoderProgress,
-} from './tools/index.ts'
+} from './tools.ts'
 
 export const searchCommand: Command = {
   name: 'search',

@@ -12,7 +12,7 @@ import {
   readRanker,
   readTools,
   withEncoderProgress,
-} from '../../src/cli/tools/index.ts'
+} from '../../src/cli/tools.ts'
 import { version } from '../../src/cli/version.ts'
 import { rankers } from '../../src/rankers/index.ts'
 import { initialized, serveHere } from '../mcp/support/server-here.ts'
