@@ -99,7 +99,7 @@ function whysOf(
   parts: ReadonlyMap<PoolTool, ScorePart[]>,
 ): Map<PoolTool, Why> {
   const whyOf = (tool: PoolTool) => ({
-    words: texts.flatMap((text) => index.explain(tool, text)?.words ?? []),
+    words: texts.flatMap((text) => index.explain(tool, text)),
     parts: parts.get(tool) ?? [],
   })
   return new Map(hits.map((tool) => [tool, whyOf(tool)]))

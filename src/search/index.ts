@@ -32,7 +32,7 @@ export {
   type TranslatedWord,
   type Translation,
 } from './languages/index.ts'
-export type { LexicalExplanation, WordMatch } from './lexical/index.ts'
+export type { WordMatch } from './lexical/index.ts'
 export { createLexicalIndex, LEXICAL, type LexicalIndex, PLAIN_BM25 } from './lexical/index.ts'
 export { bm25, createLexicalRank, lexical } from './lexical-rankers.ts'
 export {

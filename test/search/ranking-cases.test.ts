@@ -134,13 +134,11 @@ describe('queries of every kind', () => {
     const lines = queries.flatMap((query) => {
       const { hits, matched } = index.search(query, 4)
       const found = hits.map(({ document, score }) => {
-        const { words, factors } = index.explain(tools[document]!, query)!
-        const reasons = words.map(({ word, term, how, amount, fields }) => {
+        const reasons = index.explain(tools[document]!, query).map(({ word, term, how, amount, fields }) => {
           const places = fields.map(({ field, amount: part }) => `${field} ${round(part)}`)
           return `${word}→${term} ${how} ${round(amount)} (${places.join(', ')})`
         })
-        const more = factors.map(({ covered, factor }) => `×${round(factor)} (${round(covered)})`)
-        return `  ${round(score)} ${short(tools[document]!.name)}: ${[...reasons, ...more].join('; ')}`
+        return `  ${round(score)} ${short(tools[document]!.name)}: ${reasons.join('; ')}`
       })
       return [`${query} (${matched()})`, ...found]
     })
@@ -184,7 +182,7 @@ describe('queries of every kind', () => {
       const texts = [...new Set([query, english])]
       expect(translation?.language).toBe(language)
       expect(whys.get(mail)).toEqual({
-        words: texts.flatMap((text) => index.explain(mail, text)?.words),
+        words: texts.flatMap((text) => index.explain(mail, text)),
         parts: (await explainHybrid(index, english, [mail])).get(mail),
       })
       expect(whys.get(mail)?.parts.length).toBeGreaterThan(3)

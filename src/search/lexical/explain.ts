@@ -3,7 +3,6 @@ import type { PoolTool } from '../../core/index.ts'
 import type { Vocabulary } from '../words/index.ts'
 import { eachWord, FIELDS, type Field, searchFields } from '../words/index.ts'
 import { fieldGain } from './analyse.ts'
-import { type Features, power } from './measure.ts'
 import type { Alternative, MatchKind, QueryPlan } from './plan.ts'
 import type { LexicalSettings } from './settings.ts'
 
@@ -19,24 +18,10 @@ export type WordMatch = {
   readonly fields: readonly { readonly field: Field; readonly amount: number }[]
 }
 
-/** Why the lexical index found a tool: matched words and bonus factors. */
-export type LexicalExplanation = {
-  readonly score: number
-  readonly words: readonly WordMatch[]
-  /** The factors that the sum of the words is multiplied by. */
-  readonly factors: readonly { readonly name: string; readonly covered: number; readonly factor: number }[]
-  readonly features: Readonly<Features>
-}
-
 type Family = { readonly vocabulary: Vocabulary; readonly settings: LexicalSettings }
 
-/** Explains a tool's lexical score; returns undefined if it matches no word. */
-export function explainMatch(
-  tool: PoolTool,
-  plan: QueryPlan,
-  features: Features,
-  family: Family,
-): LexicalExplanation {
+/** Explains a tool's lexical score: its matched words, the one that adds most first. */
+export function explainMatch(tool: PoolTool, plan: QueryPlan, family: Family): readonly WordMatch[] {
   const strengths = strengthsOf(tool, family)
   const words: WordMatch[] = []
   for (const { word, alternatives } of plan.groups) {
@@ -47,8 +32,7 @@ export function explainMatch(
     }
     if (best) words.push(best)
   }
-  words.sort((a, b) => b.amount - a.amount)
-  return { score: features.score, words, factors: factorsOf(features, family.settings), features }
+  return words.sort((a, b) => b.amount - a.amount)
 }
 
 function matchOf(
@@ -92,26 +76,4 @@ function strengthsOf(tool: PoolTool, { vocabulary, settings }: Family): Map<numb
     }
   })
   return strengths
-}
-
-function factorsOf(features: Readonly<Features>, settings: LexicalSettings): LexicalExplanation['factors'] {
-  const { nameCoverage, queryInName, serverCoverage } = features
-  const factors = [
-    {
-      name: "the name's words in the query",
-      covered: nameCoverage,
-      factor: 1 + settings.nameCoverage * power(nameCoverage, settings.nameCoveragePower),
-    },
-    {
-      name: "the query's words in name and server",
-      covered: queryInName,
-      factor: 1 + settings.queryInName * power(queryInName, settings.queryInNamePower),
-    },
-    {
-      name: 'the whole server named',
-      covered: serverCoverage,
-      factor: 1 + (serverCoverage === 1 ? settings.serverNamed : 0),
-    },
-  ]
-  return factors.filter(({ factor }) => factor > 1)
 }

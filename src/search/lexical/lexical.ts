@@ -6,7 +6,7 @@ import { createToolSlices, runAtOnce, type Sliced } from '../slices.ts'
 import { createVocabulary, type Vocabulary } from '../words/index.ts'
 import { createAnalyser } from './analyse.ts'
 import { addTool, copyDocuments, createDraft, type Documents, finish } from './documents.ts'
-import { explainMatch, type LexicalExplanation } from './explain.ts'
+import { explainMatch, type WordMatch } from './explain.ts'
 import { createSpace, gather, type Space } from './gather.ts'
 import {
   createMeasureSpace,
@@ -46,8 +46,8 @@ export type LexicalIndex = {
   knows(word: string): boolean
   /** Returns the words of a query with their weight by rarity, including those that no tool has. */
   weigh(query: string): readonly WeightedWord[]
-  /** Explains a tool's score by the words and fields that matched. */
-  explain(tool: PoolTool, query: string): LexicalExplanation | undefined
+  /** Explains a tool's score by the words and fields that matched, before the bonuses for names. */
+  explain(tool: PoolTool, query: string): readonly WordMatch[]
   /** Returns an index of these tools; analyses only new ones. */
   update(tools: readonly PoolTool[]): LexicalIndex
   /** Like `update`, as work that may be interrupted. */
@@ -118,12 +118,7 @@ function* indexOf(
     measure: (query, chosen) => measureIn(parts, planFor(query), chosen),
     knows: (word) => countOf(postings, vocabulary.termOf(word)) > 0,
     weigh: (query) => weighedWords(query, parts),
-    explain(tool, query) {
-      const place = placesOf().get(tool)
-      if (place === undefined) return undefined
-      const plan = planFor(query)
-      return explainMatch(tool, plan, measureIn(parts, plan, [place]).hits[0]!, family)
-    },
+    explain: (tool, query) => explainMatch(tool, planFor(query), family),
     update: (next) => runAtOnce(updating(next)),
     updating,
     bytes: bytesOf(documents) + bytesOf(postings),

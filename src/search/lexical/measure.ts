@@ -190,7 +190,7 @@ export function largestFactor(settings: LexicalSettings): number {
 }
 
 /** Raises to a power; fast for the exponents 1, 2 and 3. */
-export function power(value: number, exponent: number): number {
+function power(value: number, exponent: number): number {
   if (exponent === 1 || value === 0) return value
   if (exponent === 2) return value * value
   return exponent === 3 ? value * value * value : value ** exponent

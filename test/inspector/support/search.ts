@@ -65,7 +65,7 @@ async function rankBy(ranker: (typeof COMPARED)[number], question: Question): Pr
       score,
     },
     parts: (parts?.get(tool) ?? []).map(({ name, amount }) => ({ label: name, amount })),
-    words: ranker === 'bm25' ? [] : (index.explain(tool, query)?.words ?? []),
+    words: ranker === 'bm25' ? [] : index.explain(tool, query),
   })
   const place = ranking.hits.findIndex(({ tool }) => tool === wanted)
   return {
