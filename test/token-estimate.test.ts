@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createPureShelf, describePool, type Trace } from '../src/core/index.ts'
 import { measureTools, shelfOf } from '../src/doctor/index.ts'
 import { estimateTokens } from '../src/index.ts'
-import { serverViews, toolViews } from '../src/inspector/server/index.ts'
+import { serverViews, toolPieces } from '../src/inspector/server/index.ts'
 import type { ServerStatus } from '../src/mcp/index.ts'
 
 // Quotes and line ends, which JSON escapes; lengths that a rounded sum and a sum of rounded numbers tell apart.
@@ -53,12 +53,14 @@ test('doctor, list, the inspector and events estimate the same tokens for the sa
     trace: (event) => events.push(event),
   })
   await traced.prepare({ model: 'claude-sonnet-5-5', messages: [{ role: 'user', content: 'Hi.' }] })
+  let json = ''
+  for await (const piece of toolPieces(shown)) json += piece
   const decision = events.find((event) => event.type === 'decision')
   const pool = describePool(shelf.partition()).events
 
   expect({
     doctor: sum(measureTools(statuses, 200_000).tools),
-    'inspector, tools': sum(toolViews(shown)),
+    'inspector, tools': sum(JSON.parse(json)),
     'inspector, servers': sum(await serverViews(shown)),
     'events, pool': pool.find((event) => event.type === 'pool')?.tokens,
     'events, tools': pool

@@ -332,7 +332,7 @@ export function directoryIn(input: Input): string {
 }
 
 /** Returns the current folder; throws if it no longer exists. */
-export function getCurrentFolder(): string {
+function getCurrentFolder(): string {
   try {
     return process.cwd()
   } catch {

@@ -52,7 +52,7 @@ function wellFormed(text: string, note: Note): string {
 }
 
 /** Terminal escape sequences, including their text, which a terminal does not show. */
-export const TERMINAL_SEQUENCES =
+const TERMINAL_SEQUENCES =
   /(?:\u001b\[|\u009b)[\d;:?<=>]*[ -/]*[@-~]?|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/g
 const BREAKS = /\r(?!\n)|[\u000b\u000c\u0085\u2028\u2029]/g
 const CONTROLS = /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\ufff9-\ufffb]/g
@@ -80,9 +80,6 @@ function withoutTags(text: string, note: Note): string {
  */
 const INVISIBLE =
   /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\u{1D173}-\u{1D17A}\u{E0080}-\u{E0FFF}]{1,1000}/gu
-/** Matches any single invisible character, needed or not, for searches that must ignore them. */
-export const INVISIBLE_CHARACTER =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/gu
 /** A direction mark is kept if right-to-left letters are within this many characters. */
 const NEAR = 20
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/

@@ -2,7 +2,7 @@
 
 export { parseBetas } from './betas.ts'
 export { bindMethods } from './bind-methods.ts'
-export { cleanText, cleanValue, INVISIBLE_CHARACTER, TERMINAL_SEQUENCES, unsafeKinds } from './clean-text.ts'
+export { cleanText, cleanValue, unsafeKinds } from './clean-text.ts'
 export { type DiffLine, type FileChange, fileChange } from './diff.ts'
 export { dropOldest } from './drop-oldest.ts'
 export type { Environment } from './environment.ts'

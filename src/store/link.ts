@@ -148,7 +148,7 @@ function createRetry(work: () => unknown) {
 }
 
 /** Creates the error of calls after `close`. */
-export function closedError(label: string): StoreError {
+function closedError(label: string): StoreError {
   return new StoreError(`${label}: the store is closed`)
 }
 

@@ -127,7 +127,7 @@ function readUid(place: string, uid: unknown): string {
 }
 
 /** Creates the `uid` of a new user. */
-export function newUid(): string {
+function newUid(): string {
   return randomBytes(16).toString('hex')
 }
 

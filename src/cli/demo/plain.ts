@@ -68,7 +68,7 @@ function turnLine(turn: LedgerTurn | undefined): string {
 }
 
 /** Says how many extra round trips the model's searches took. */
-export function describeExtraTrips({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>): string {
+function describeExtraTrips({ extraRoundTrips }: Pick<LedgerTurn, 'extraRoundTrips'>): string {
   if (extraRoundTrips === 0) return ''
   return `, ${extraRoundTrips} extra round ${extraRoundTrips === 1 ? 'trip' : 'trips'}`
 }

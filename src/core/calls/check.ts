@@ -123,7 +123,7 @@ function unknownTool(
  * Explains what is wrong with the input of a resolved call; undefined if it is valid. Validates against the server's own
  * schema (V1), because the one that the model got may accept more.
  */
-export function inputFault(entry: PoolTool, input: unknown, validate: Validate): string | undefined {
+function inputFault(entry: PoolTool, input: unknown, validate: Validate): string | undefined {
   const problems = problemsOf(entry, input, validate)
   return problems.length > 0 ? describe(entry, problems, input) : undefined
 }

@@ -19,7 +19,7 @@ export {
   runBatch,
 } from './batch.ts'
 export { type CallOutcome, type CallSubject, resultEvent } from './call-events.ts'
-export { checkCall, inputFault, type ResolvedCall, resolveCall } from './check.ts'
+export { checkCall, type ResolvedCall, resolveCall } from './check.ts'
 export { classicRank } from './classic.ts'
 export { cleanQuery, find } from './query.ts'
 export type { Hit, Rank, Ranking } from './rank.ts'

@@ -2,5 +2,5 @@
 export { createInspector, type Inspector } from './handler.ts'
 export { loadPage } from './page.ts'
 export { serverViews } from './server-views.ts'
-export { toolViews } from './tool-views.ts'
+export { toolPieces } from './tool-views.ts'
 export type { InspectedServers, InspectorOptions, PageFiles, ShownServer } from './types.ts'

@@ -20,11 +20,6 @@ export async function* toolPieces(servers: ShownServers | undefined): AsyncGener
   yield ']'
 }
 
-/** Returns all tools at once, for a page without a process. */
-export function toolViews(servers: ShownServers): ToolView[] {
-  return servers.shelf.partition().pool.tools.map((tool) => toolView(tool, servers))
-}
-
 function toolView(entry: PoolTool, { shelf }: ShownServers): ToolView {
   const { name, server, original, hint, definition } = entry
   return {

@@ -5,7 +5,7 @@ import type { Transport } from '@modelcontextprotocol/client'
 import { createBudget } from './throttle.ts'
 
 /** Refused requests of a server that are answered at once. */
-export const MAX_REFUSED = 1000
+const MAX_REFUSED = 1000
 /** Refused requests per millisecond that are answered after that. */
 const REFUSED_PER_MILLISECOND = 5 / 1000
 
