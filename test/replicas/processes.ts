@@ -7,9 +7,6 @@ import { heardFrom } from '../support/heard.ts'
 
 export type ReplicaProcess = {
   readonly url: string
-  readonly pid: number
-  /** What it says to its operator. */
-  told(): string
   signal(signal: NodeJS.Signals): void
   /** Signals it, and resolves when it has ended. */
   end(signal: NodeJS.Signals): Promise<void>
@@ -55,17 +52,10 @@ export async function startReplica(options: ReplicaProcessOptions): Promise<Repl
   if (url === undefined) throw new Error(`the replica did not start: ${told()}`)
   return {
     url,
-    pid: child.pid ?? 0,
-    told,
     signal: (signal) => void child.kill(signal),
     async end(signal) {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal)
       await ended
     },
   }
-}
-
-/** Waits until a replica has connected its servers. */
-export async function untilReady({ url }: ReplicaProcess): Promise<void> {
-  await until(async () => (await fetch(new URL('/ready', url))).ok, `${url} is ready`)
 }

@@ -7,8 +7,8 @@ import { initialize } from '../mcp/support/gateway-http.ts'
 import { until } from '../mcp/support/processes.ts'
 import { here } from '../mcp/support/server-here.ts'
 import { neighbour } from '../mcp/support/small-servers.ts'
+import { type CutProxy, startCutProxy } from '../support/cut-proxy.ts'
 import { sizeOf } from '../support/runs.ts'
-import { type SlowProxy, startSlowProxy } from '../support/slow-proxy.ts'
 import { type StoreServer, startRedis } from '../support/store-servers.ts'
 import { profileOf } from '../users/support.ts'
 import { openReplicas, type Replicas } from './support.ts'
@@ -27,7 +27,7 @@ describe('redis', () => {
   afterAll(() => server?.stop())
 
   /** Replicas on the server; through a proxy if a test disturbs their connections. */
-  async function open({ count = 2, proxy }: { count?: number; proxy?: SlowProxy } = {}): Promise<Replicas> {
+  async function open({ count = 2, proxy }: { count?: number; proxy?: CutProxy } = {}): Promise<Replicas> {
     const url = new URL(server?.url ?? '')
     if (proxy) url.port = String(proxy.port)
     const stores = await Promise.all(Array.from({ length: count }, () => openStateStore(url.href)))
@@ -42,8 +42,8 @@ describe('redis', () => {
     return replicas
   }
 
-  async function proxied(): Promise<SlowProxy> {
-    const proxy = await startSlowProxy(Number(new URL(server?.url ?? '').port))
+  async function proxied(): Promise<CutProxy> {
+    const proxy = await startCutProxy(Number(new URL(server?.url ?? '').port))
     onTestFinished(() => proxy.close())
     return proxy
   }

@@ -1,4 +1,4 @@
-// A store that a test can make unreachable, slow or empty, and that counts its operations.
+// A store that a test can make unreachable, and that counts its operations.
 import { type StateStore, StoreError } from '../../src/store/index.ts'
 
 export type FaultyStore = StateStore & {
@@ -9,8 +9,6 @@ export type FaultyStore = StateStore & {
   leaves(): void
   /** The store answers again and reports a gap. */
   returns(): void
-  /** Milliseconds that each operation takes longer. */
-  delay(ms: number): void
 }
 
 const OPERATIONS = ['get', 'list', 'set', 'delete', 'add', 'publish', 'subscribe'] as const
@@ -20,12 +18,10 @@ export function faultyStore(store: StateStore): FaultyStore {
   const counts = new Map<string, number>()
   const gaps = new Set<() => void>()
   let isGone = false
-  let delayMs = 0
 
   async function attempt<Result>(name: string, key: string, work: () => Promise<Result>): Promise<Result> {
     const counted = `${name} ${key.split('/')[0]}`
     counts.set(counted, (counts.get(counted) ?? 0) + 1)
-    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
     if (isGone) throw new StoreError('the store is unreachable')
     return work()
   }
@@ -59,9 +55,6 @@ export function faultyStore(store: StateStore): FaultyStore {
     returns: () => {
       isGone = false
       for (const listener of gaps) listener()
-    },
-    delay: (ms) => {
-      delayMs = ms
     },
   }
 }

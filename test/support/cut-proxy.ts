@@ -1,11 +1,9 @@
-// A TCP proxy that delays what passes, to make a server slow or unreachable.
+// A TCP proxy that makes a server unreachable.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-export type SlowProxy = {
+export type CutProxy = {
   readonly port: number
-  /** Milliseconds that each piece is delayed, in both directions. */
-  delay(ms: number): void
   /** Breaks all connections and refuses new ones, until `open`. */
   cut(): void
   open(): void
@@ -13,9 +11,8 @@ export type SlowProxy = {
 }
 
 /** Starts a proxy in front of a port of this machine. */
-export async function startSlowProxy(target: number): Promise<SlowProxy> {
+export async function startCutProxy(target: number): Promise<CutProxy> {
   const sockets = new Set<Socket>()
-  let delayMs = 0
   let isCut = false
 
   function keep(socket: Socket): void {
@@ -24,26 +21,14 @@ export async function startSlowProxy(target: number): Promise<SlowProxy> {
     socket.on('close', () => sockets.delete(socket))
   }
 
-  /** Pieces stay in order, because all wait equally long, or longer than those in front of them. */
-  function pass(from: Socket, to: Socket): void {
-    let last = 0
-    from.on('data', (piece) => {
-      const at = Math.max(last, performance.now() + delayMs)
-      last = at
-      const wait = at - performance.now()
-      if (wait <= 0) to.write(piece)
-      else setTimeout(() => to.destroyed || to.write(piece), wait)
-    })
-    from.on('close', () => to.destroy())
-  }
-
   const server = createServer((near) => {
     keep(near)
     if (isCut) return void near.destroy()
     const far = connect(target, '127.0.0.1')
     keep(far)
-    pass(near, far)
-    pass(far, near)
+    near.pipe(far).pipe(near)
+    near.on('close', () => far.destroy())
+    far.on('close', () => near.destroy())
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -52,9 +37,6 @@ export async function startSlowProxy(target: number): Promise<SlowProxy> {
   }
   return {
     port: (server.address() as AddressInfo).port,
-    delay: (ms) => {
-      delayMs = ms
-    },
     cut() {
       isCut = true
       destroyAll()
