@@ -71,7 +71,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'http',
   ],
   messages: ['json', 'hosted', 'wire', 'upstream', 'inbound', 'shelve', 'server'],
-  cli: ['user-files', 'trust', 'connect', 'servers', 'events', 'session', 'gateway', 'chat', 'demo'],
+  cli: ['user-files', 'trust', 'connect', 'servers', 'events', 'gateway', 'chat', 'demo'],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */

@@ -1,6 +1,7 @@
 // `toolshelf chat`: an agent with your MCP servers, in the terminal.
 
 import { createChat, openTypedLines, STARTING } from './chat/index.ts'
+import { loadView, modelOptions, type OpenedClient, onInterrupt, openClient } from './client.ts'
 import {
   type Command,
   CommandError,
@@ -17,17 +18,7 @@ import {
 import { auditIn } from './events/index.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
-import {
-  type AgentSession,
-  loadView,
-  modelOptions,
-  type OpenedClient,
-  onInterrupt,
-  openAgentSession,
-  openClient,
-  openPermissions,
-  rulesFromFlags,
-} from './session/index.ts'
+import { type AgentSession, openAgentSession, openPermissions, rulesFromFlags } from './session.ts'
 import { printSessions } from './sessions.ts'
 import { machineAt, projectOf } from './trust/index.ts'
 import { resumeOptions, sessionsFolder } from './user-files/index.ts'

@@ -1,6 +1,7 @@
 // `toolshelf demo`: shows what Toolshelf saves, on real MCP servers and without a key.
 
 import { toJson } from '../lib/index.ts'
+import { loadView, modelOptions, onInterrupt, openClient } from './client.ts'
 import { type Command, type ExitCode, foldedLine, type Input, screenOf, type Terminal } from './command.ts'
 import {
   type ConfigIn,
@@ -11,8 +12,7 @@ import {
   playDemo,
   provideServers,
 } from './demo/index.ts'
-import { pricesIn, pricesOption } from './prices.ts'
-import { loadView, MODEL, modelOptions, onInterrupt, openClient } from './session/index.ts'
+import { MODEL, pricesIn, pricesOption } from './prices.ts'
 
 /** What `--live` without a model advises. */
 const WITHOUT_MODEL = 'leave out --live: the demo then needs no model'

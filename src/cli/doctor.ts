@@ -36,9 +36,8 @@ import {
   UsageError,
 } from './command.ts'
 import { toSafeJson, writeTo } from './output.ts'
-import { pricesIn, pricesOption } from './prices.ts'
+import { MODEL, pricesIn, pricesOption } from './prices.ts'
 import { clientsStarting, createListingHost, listAll, serversToStart, toStart } from './servers/index.ts'
-import { MODEL } from './session/index.ts'
 import { catalogueOf } from './tools.ts'
 import { trustOption } from './trust/index.ts'
 

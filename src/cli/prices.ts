@@ -1,8 +1,11 @@
-// The option --prices: reads a price table from a file, for all commands that show money.
+// The option --prices, which reads a price table from a file, and the model that counts by default.
 
 import { type PriceTable, prices, readPrices } from '../core/figures/index.ts'
 import { readBoundedFile } from '../node/index.ts'
 import { CommandError, type Input, type Option } from './command.ts'
+
+/** Id of the model that commands use if the user chooses none. */
+export const MODEL = 'claude-sonnet-5-5'
 
 /** The option. */
 export const pricesOption: { readonly [name: string]: Option } = {

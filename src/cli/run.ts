@@ -7,6 +7,7 @@ import { SEARCH_TOOL } from '../core/index.ts'
 import { toJson } from '../lib/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { harmless, visible } from '../terminal/index.ts'
+import { checkPrompt, modelOptions, onInterrupt, openClient, readPrompt } from './client.ts'
 import {
   type Command,
   configOption,
@@ -26,18 +27,13 @@ import { pricesIn, pricesOption } from './prices.ts'
 import { reportWaiting, startingServers } from './servers/index.ts'
 import {
   type AgentSession,
-  checkPrompt,
   idlePermissionRules,
-  modelOptions,
-  onInterrupt,
   openAgentSession,
-  openClient,
   openPermissions,
-  readPrompt,
   refuseUnasked,
   ruleOptions,
   rulesFromFlags,
-} from './session/index.ts'
+} from './session.ts'
 import { machineAt, projectOf, trustOption } from './trust/index.ts'
 import { resumeOptions } from './user-files/index.ts'
 

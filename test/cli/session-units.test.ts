@@ -1,16 +1,8 @@
 // What chat and run read before they start: the model, the prompt, rules and options.
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import {
-  checkPrompt,
-  idlePermissionRules,
-  loadView,
-  onInterrupt,
-  openClient,
-  readPrompt,
-  refuseUnasked,
-  rulesFromFlags,
-} from '../../src/cli/session/index.ts'
+import { checkPrompt, loadView, onInterrupt, openClient, readPrompt } from '../../src/cli/client.ts'
+import { idlePermissionRules, refuseUnasked, rulesFromFlags } from '../../src/cli/session.ts'
 import { mcp, quietShelf } from '../support/talk.ts'
 import { inputOf, outcomeOf } from './support/input.ts'
 

@@ -2,7 +2,7 @@
 
 import type { AgentEvent, PermissionAnswer, PermissionQuestion } from '../../agent/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
-import type { AgentSession } from '../session/index.ts'
+import type { AgentSession } from '../session.ts'
 import { type ChatState, type ChatStore, createChatStore } from './chat-state.ts'
 import { type CommandContext, isCommand, runSlash } from './commands.ts'
 import { withLabel } from './output-line.ts'

@@ -2,7 +2,7 @@
 import { preloadedIn } from '../../agent/index.ts'
 import { foldHistory } from '../../core/index.ts'
 import { didYouMean } from '../command.ts'
-import type { AgentSession } from '../session/index.ts'
+import type { AgentSession } from '../session.ts'
 import { contextLines, contextReport, conversationTokens, nextRequest } from './context.ts'
 import { inColumns, type OutputLine, withLabel } from './output-line.ts'
 import { permissionLines } from './permission-lines.ts'

@@ -2,7 +2,7 @@
 import { type AgentEvent, type AgentMeter, createAgentMeter } from '../../agent/index.ts'
 import type { PriceTable } from '../../core/figures/index.ts'
 import { addFigures, type Figures, noFigures } from '../../core/figures/index.ts'
-import type { AgentSession } from '../session/index.ts'
+import type { AgentSession } from '../session.ts'
 import type { Status } from './status.ts'
 
 /** Adds up the cost of a chat from the agent's events. */

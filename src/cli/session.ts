@@ -1,54 +1,63 @@
-// Opens a session of the agent for chat and run: the user's MCP servers, built-in tools, skills and a transcript.
+// What `chat` and `run` share: a session of the agent with its servers, tools, skills and permission rules.
+
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Agent, AgentTool, MessagesClient } from '../../agent/index.ts'
 import {
+  type Agent,
+  type AgentTool,
   createAgent,
   createAgentTool,
+  createPermissions,
+  type MessagesClient,
   mendTranscript,
   namedTools,
   openTranscript,
+  type PermissionQuestion,
+  type PermissionRule,
+  type Permissions,
+  type PermissionsOptions,
+  type RuleEffect,
   readTranscript,
   type SavedConversation,
-} from '../../agent/index.ts'
+} from '../agent/index.ts'
+import { parseRule, READ_ONLY } from '../agent/permissions/index.ts'
 import {
   createSkills,
   parseSkillFiles,
   readSkillFiles,
   type Skills,
   userSkillFolders,
-} from '../../agent/skills/index.ts'
-import { createBatchTool, createBuiltInTools, createScriptTool } from '../../agent/tools/index.ts'
-import type { FindRelated } from '../../core/index.ts'
-import { createDiskResults, createShelf, type Shelf, type State, type TraceListener } from '../../index.ts'
-import { cleanText } from '../../lib/index.ts'
+} from '../agent/skills/index.ts'
+import { createBatchTool, createBuiltInTools, createScriptTool } from '../agent/tools/index.ts'
+import type { FindRelated } from '../core/index.ts'
+import { createDiskResults, createShelf, type Shelf, type State, type TraceListener } from '../index.ts'
+import { cleanText, MCP_PREFIX, matchesAny, matchesServer, matchesTool, splitToolName } from '../lib/index.ts'
 import {
   type LoadedConfig,
   type LocalMachine,
   readConfig,
   thisMachine,
   userConfigFiles,
-} from '../../mcp/config/index.ts'
-import { createMcpHost, traceServers } from '../../mcp/host/index.ts'
-import type { McpHost } from '../../mcp/index.ts'
-import { visible } from '../../terminal/index.ts'
-import { CommandError } from '../command.ts'
-import type { AuditSettings } from '../events/index.ts'
-import { openAudit } from '../events/index.ts'
-import { withStoredLogins } from '../servers/index.ts'
-import type { Project } from '../trust/index.ts'
+} from '../mcp/config/index.ts'
+import { createMcpHost, traceServers } from '../mcp/host/index.ts'
+import type { McpHost } from '../mcp/index.ts'
+import { visible } from '../terminal/index.ts'
+import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'
+import { type AuditSettings, openAudit } from './events/index.ts'
+import { withStoredLogins } from './servers/index.ts'
+import type { Project } from './trust/index.ts'
 import {
   annotationTrust,
   findSession,
   newSessionFile,
+  openUserRules,
   resultsFolder,
   whereabouts,
-} from '../user-files/index.ts'
-import { version } from '../version.ts'
-import type { SessionPermissions } from './session-rules.ts'
+} from './user-files/index.ts'
+import { version } from './version.ts'
 
 /** Options of `openAgentSession`. */
-export type AgentSessionOptions = {
+type AgentSessionOptions = {
   /** Which command opens it. */
   readonly kind: 'chat' | 'run'
   readonly client: MessagesClient
@@ -230,4 +239,136 @@ function readable<Value>(file: string, read: () => Value): Value {
 function systemPrompt(directory: string): string {
   const folder = cleanText(visible(directory).replaceAll('\n', '?'))
   return `You are an agent that works in a terminal for the person who runs it. You work in ${folder} on ${process.platform}. Do what is asked with the tools you have, look before you change anything, and say briefly what you did and found. Tools that are not in your list can be loaded with ToolSearch: search before you say that something cannot be done.`
+}
+
+/** Options of commands with an agent. */
+export const ruleOptions: { readonly [name: string]: Option } = {
+  allow: {
+    type: 'string',
+    value: 'rule',
+    isMultiple: true,
+    about: 'what may run without asking: Bash(git status*), mcp__github__*; * matches anything',
+  },
+  deny: {
+    type: 'string',
+    value: 'rule',
+    isMultiple: true,
+    about: 'what may not run, whatever else allows it; same form as --allow',
+  },
+}
+
+/** The permissions of a session, with changes that are stored beyond it. */
+type SessionPermissions = Permissions & {
+  /** Adds a rule; a rule with a scope beyond the session is stored on disk. */
+  readonly keep: (rule: PermissionRule) => Promise<void>
+  /** Removes a rule, on disk too. Returns false if there is no such rule. */
+  readonly forget: (rule: PermissionRule) => Promise<boolean>
+}
+
+/** Returns the rules of `--allow` and `--deny`. */
+export function rulesFromFlags(input: Input): PermissionRule[] {
+  const rulesOf = (effect: RuleEffect) =>
+    input.texts(effect).map((rule) => ({ effect, rule, scope: 'session' }) as const)
+  const rules = [...rulesOf('allow'), ...rulesOf('deny')]
+  for (const rule of rules) {
+    try {
+      parseRule(rule)
+    } catch (error) {
+      throw new UsageError(`--${rule.effect}: ${(error as Error).message}.`)
+    }
+  }
+  return rules
+}
+
+/** Options of `openPermissions`. */
+type OpenPermissionsOptions = Pick<PermissionsOptions, 'ask' | 'refusal'> & {
+  /** `folder` is the agent's working folder. */
+  readonly machine: LocalMachine
+  readonly project: Project
+  /** The rules of `--allow` and `--deny`. */
+  readonly fromFlags: readonly PermissionRule[]
+}
+
+/**
+ * Opens the permissions. Rejects if the user's own rules cannot be read, because there may be a deny rule among them.
+ */
+export async function openPermissions(options: OpenPermissionsOptions): Promise<SessionPermissions> {
+  const { machine, project, fromFlags, ask, refusal } = options
+  const own = openUserRules(machine)
+  const kept = await own.read().catch((error: Error) => {
+    throw new CommandError(error.message)
+  })
+  const permissions = createPermissions({
+    directory: machine.folder,
+    home: machine.home,
+    rules: [...fromFlags, ...project.rules, ...kept],
+    save: own.add,
+    ...(ask ? { ask } : {}),
+    ...(refusal ? { refusal } : {}),
+  })
+  return {
+    ...permissions,
+    async keep(rule) {
+      permissions.add(rule)
+      if (isStored(rule)) await own.add([rule])
+    },
+    async forget(rule) {
+      const wasKept = isStored(rule) && (await own.remove(rule))
+      return permissions.remove(rule) || wasKept
+    },
+  }
+}
+
+/** Whether a rule belongs to the user's own file. */
+const isStored = ({ scope }: PermissionRule) => scope === 'project' || scope === 'user'
+
+/**
+ * Returns the refusal for sessions in which nobody can be asked; reports once per tool which rule would have allowed
+ * it.
+ */
+export function refuseUnasked(notify: (message: string) => void): (question: PermissionQuestion) => string {
+  const refused = new Set<string>()
+  return ({ call: { name }, suggested }) => {
+    const rules = suggested.length > 0 ? suggested : [name]
+    const option = rules.map((rule) => `--allow ${quoted(rule)}`).join(' ')
+    if (!refused.has(name)) notify(`${name} was not run, because no rule allows it: ${option}`)
+    refused.add(name)
+    return `${name} was not run: this session has no rule that allows it, and nobody to ask. The user has been told which rule would.`
+  }
+}
+
+/** Quoted for a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/**
+ * Describes the rules that match no tool, one sentence each. Rules for servers that are not connected are skipped:
+ * their tools are unknown.
+ */
+export function idlePermissionRules(
+  rules: readonly PermissionRule[],
+  { shelf, host }: { readonly shelf: Shelf; readonly host: McpHost },
+): string[] {
+  const names = shelf.tools().map(({ name }) => name)
+  const servers = host.status().map(({ name, state, tools }) => ({
+    name,
+    isKnown: state === 'connected' || tools.length > 0,
+  }))
+  const isIdle = ({ tool, tools }: ReturnType<typeof parseRule>) => {
+    if (names.some((name) => matchesAny([tool], name))) return false
+    if (!tools) return true
+    const parts = names.flatMap((name) => splitToolName(name) ?? [])
+    const isExpected = servers.some(({ name, isKnown }) => !isKnown && matchesServer(tools.server, name))
+    return !isExpected && !parts.some((name) => matchesTool(tools, name))
+  }
+  return rules.flatMap((one) => {
+    const parsed = parseRule(one)
+    if (parsed.rule.startsWith(READ_ONLY) || !isIdle(parsed)) return []
+    const { effect, rule, tool } = parsed
+    const others = tool.includes('*') ? servers.map(({ name }) => `${MCP_PREFIX}${name}__*`) : []
+    return [
+      `--${effect} "${rule}" matches none of the tools${didYouMean(tool, [...others, ...names]) || '.'}`,
+    ]
+  })
 }
