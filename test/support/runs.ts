@@ -13,6 +13,9 @@ export function seedOr(usual: number): number {
   return Number(process.env.PROPERTY_SEED ?? usual)
 }
 
+/** With PROPERTY_SHRINK=off a failure is reported as it came: enough for who asks only whether there is one. */
+export const endOnFailure = process.env.PROPERTY_SHRINK === 'off'
+
 /** Whether somebody has the time for what is too slow or too large for every run. */
 export const isThorough = effort > 1
 

@@ -10,7 +10,7 @@ import {
   validateRequest,
   visibleTools,
 } from '../../doors.ts'
-import { runs, seedOr } from '../../support/runs.ts'
+import { endOnFailure, runs, seedOr } from '../../support/runs.ts'
 import { BOUND_MODEL, type Loose, MODEL } from '../../support/talk.ts'
 import { type Check, isReferenceType, MODELS, RandomTalk, type Sent, type Setup } from './random-talk.ts'
 import { type Kind, type Step, stepOf, stepsOf } from './steps.ts'
@@ -76,7 +76,7 @@ async function holds(
   step: fc.Arbitrary<Step>,
   property: (setup: Setup, steps: readonly Step[]) => Promise<unknown>,
 ): Promise<void> {
-  const parameters = { seed, numRuns: tries, interruptAfterTimeLimit: MAX_TIME / 2 }
+  const parameters = { seed, numRuns: tries, interruptAfterTimeLimit: MAX_TIME / 2, endOnFailure }
   await fc.assert(
     fc.asyncProperty(setup, stepsOf(step), async (one, steps) => void (await property(one, steps))),
     parameters,
