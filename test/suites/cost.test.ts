@@ -163,6 +163,17 @@ describe.each(setups)('L4 with %s', (_, options, model) => {
     expect(same(talk.last.history, before.history)).toBe(0)
   })
 
+  it('L4 a message that needs no change is sent as it is, and not as a copy', async () => {
+    const talk = new CountedTalk(options, model)
+    await talk.prepare()
+    await talk.turns(6)
+    const sent = new Set<unknown>(talk.last.request.messages)
+    const same = talk.messages.filter((message) => sent.has(message)).length
+    // A model that binds thinking is not sent that of others; searches are written in other words.
+    const isChanged = model === BOUND_MODEL
+    expect(same).toBeGreaterThanOrEqual(isChanged ? 5 : 10)
+  })
+
   it('L4 the history holds the very messages of the host', async () => {
     const talk = new CountedTalk(options, model)
     await talk.prepare()

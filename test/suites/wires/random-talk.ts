@@ -205,9 +205,12 @@ export class RandomTalk {
         return
       case 'withdraw':
         return this.#withdraw(step.pick)
-      case 'fork':
+      case 'fork': {
+        const state = JSON.stringify(shelf.state())
         await new RandomTalk(this.setup, this.#checks, this).play(step.steps)
+        expect(JSON.stringify(shelf.state())).toBe(state)
         return
+      }
       case 'refuse':
         return this.#refuse()
       case 'long':
@@ -217,6 +220,8 @@ export class RandomTalk {
           summarize: step.way === 'memory' ? 'What the memory holds.' : () => 'What happened so far.',
           ...(step.way === 'full' ? {} : { keep: step.keep }),
         })
+        const lost = new Set(unpaired(this.messages))
+        expect(unpaired(compacted).filter((id) => !lost.has(id))).toEqual([])
         this.messages = compacted.map(frozen)
         return
       }
@@ -483,7 +488,15 @@ export class RandomTalk {
       return exchange
     })
     const isDropped = (place: number) => place > 0 && place < exchange && place % (every + 1) === 0
-    this.messages = this.shelf.snip(this.messages, (_, index) => isDropped(places[index] ?? 0))
+    this.messages = this.#snipped((_, index) => isDropped(places[index] ?? 0))
+  }
+
+  /** What the shelf drops loads nothing: the messages that are left say the same (C5). */
+  #snipped(drop: (message: Loose, index: number) => boolean): Loose[] {
+    const loadedBy = (messages: Loose[]) => [...foldHistory(messages, 'ToolSearch').loaded]
+    const left: Loose[] = this.shelf.snip(this.messages, drop)
+    expect(loadedBy(left)).toEqual(loadedBy(this.messages))
+    return left.map(frozen)
   }
 
   /** Drops single messages between the first and the last; what the host itself drops may take a load along. */
@@ -492,7 +505,7 @@ export class RandomTalk {
     const isDropped = (_: unknown, index: number) => index > 0 && index < last && (index + pick) % every === 0
     // Notes that the host does not hold may still record a load; then its own account would be wrong.
     if (by === 'shelf' || this.setup.host === 'own') {
-      this.messages = this.shelf.snip(this.messages, isDropped)
+      this.messages = this.#snipped(isDropped)
       return
     }
     this.messages = this.messages.filter((message, index) => !isDropped(message, index))
@@ -511,6 +524,13 @@ function newWorld({ model, bare = false, catalogue = plainCatalogue }: Setup): W
 
 const namesOf = ({ name }: { readonly name: string }) => name
 const namesIn = (tools: readonly Loose[]): string[] => tools.map(namesOf)
+
+/** The calls that results answer and that no message makes. */
+function unpaired(messages: readonly Loose[]): unknown[] {
+  const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))
+  const calls = new Set(blocks.map(({ id }) => id))
+  return blocks.map(({ tool_use_id }) => tool_use_id).filter((id) => id !== undefined && !calls.has(id))
+}
 
 /** The same value, which nobody can write to any more. */
 export function frozen<Value>(value: Value): Value {
