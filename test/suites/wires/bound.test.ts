@@ -1,19 +1,13 @@
-// N5. Models that bind thinking to what came before it: nothing already sent may change.
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { signThinking, validateRequest } from '../src/core/oracle/index.ts'
-import type { Prepared, ShelfOptions, Tool } from '../src/index.ts'
-import { runs } from './support/runs.ts'
-import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
-import { load, seen, talkOn, wireCases } from './support/wires.ts'
+import type { Prepared, ShelfOptions, Tool } from '../../doors.ts'
+import { signThinking, validateRequest } from '../../doors.ts'
+import { BOUND_MODEL, builtIn, type Loose, MODEL, mcp, quietShelf, Talk } from '../../support/talk.ts'
+import { seen, talkOn } from '../../support/wires.ts'
 
 const slack = [mcp('slack', 'post'), mcp('slack', 'read')]
 const github = [mcp('github', 'issue'), mcp('github', 'merge')]
-const [POST, READ, ISSUE] = ['mcp__slack__post', 'mcp__slack__read', 'mcp__github__issue']
+const [POST, ISSUE] = ['mcp__slack__post', 'mcp__github__issue']
 const tools: readonly Tool[] = [builtIn('Bash'), ...slack, ...github]
-// The append wire changes `tools` with each load: its back-ends bind nothing.
-const labels = wireCases.map(({ label }) => label).filter((label) => label !== 'append')
-
 /** A conversation with a model that thinks before each reply and refuses thinking whose ground has moved. */
 class BoundTalk extends Talk {
   constructor(options: ShelfOptions = {}, model = BOUND_MODEL) {
@@ -55,26 +49,6 @@ describe('N5 nothing already sent changes', () => {
     expect(body?.error.message).toContain('bound to a different conversation')
   })
 
-  it.each(labels)('N5 %s: loads, text siblings, deltas, a server that goes and comes back', async (label) => {
-    const talk = new BoundTalk(wireCases.find((wire) => wire.label === label)?.options)
-    await talk.user('start').prepare()
-    await load(talk, POST)
-    await talk.prepare()
-    if (label !== 'hosted') await talk.search(`select:${ISSUE}`, [{ type: 'text', text: 'a sibling' }])
-    await talk.prepare()
-    talk.run('Bash')
-    await talk.prepare()
-    talk.shelf.remove({ server: 'slack' })
-    expect(JSON.stringify((await talk.next()).request.messages)).toContain('no longer available')
-    talk.run('Bash')
-    await talk.prepare()
-    talk.shelf.add(slack)
-    await talk.next()
-    talk.shelf.add(mcp('late', 'tool'))
-    const last = await talk.next()
-    expect(seen(last, [POST])).toEqual([POST])
-  })
-
   it('N5 the text of N3 is there when the message is first sent, and stays whatever joins the turn', async () => {
     const talk = new BoundTalk()
     await talk.user().prepare()
@@ -96,89 +70,6 @@ describe('N5 nothing already sent changes', () => {
     const sent = (await talk.prepare()).request.messages
     talk.run('Bash')
     expect((await talk.prepare()).request.messages.slice(0, sent.length)).toEqual(sent)
-  })
-
-  it('N5 the last server vanishes: nothing is left to search, and still nothing changes', async () => {
-    const talk = new BoundTalk({ tools: [builtIn('Bash'), ...slack] })
-    await talk.user().search(`select:${POST}`)
-    await talk.prepare()
-    talk.shelf.remove({ server: 'slack' })
-    await talk.next()
-    talk.shelf.add(slack)
-    expect(seen(await talk.next(), [POST])).toEqual([POST])
-  })
-
-  it('N5 a tool that was gone when the bound model took over comes back', async () => {
-    const talk = new BoundTalk({}, MODEL)
-    await talk.user().search(`select:${POST},${ISSUE}`)
-    await talk.prepare()
-    talk.shelf.remove({ server: 'slack' })
-    talk.model = BOUND_MODEL
-    await talk.next()
-    talk.shelf.add(slack)
-    await talk.next()
-    expect(seen(await talk.next(), [POST, ISSUE])).toEqual([POST, ISSUE])
-  })
-
-  it('N5 another model in between, and back', async () => {
-    const talk = new BoundTalk()
-    await talk.user().search(`select:${POST}`, [{ type: 'text', text: 'a sibling' }])
-    await talk.prepare()
-    for (const model of [MODEL, OLD_MODEL, BOUND_MODEL]) {
-      talk.model = model
-      talk.run('Bash')
-      await talk.prepare()
-    }
-    expect(seen(await talk.next(), [POST])).toEqual([POST])
-  })
-
-  it('N5 a restart in between, with what was saved', async () => {
-    const talk = new BoundTalk()
-    await talk.user().search(`select:${POST}`)
-    await talk.prepare()
-    talk.shelf.remove({ server: 'slack' })
-    await talk.next()
-    const { state, history: messages } = JSON.parse(JSON.stringify(talk.last))
-    const resumed = new BoundTalk({ tools: [builtIn('Bash'), ...github], state })
-    resumed.messages = messages
-    resumed.last = talk.last
-    await resumed.next()
-    resumed.shelf.add(slack)
-    expect(seen(await resumed.next(), [POST])).toEqual([POST])
-  })
-
-  it('N5 any sequence of loads, words, calls, disconnects and connects', async () => {
-    const step = fc.oneof(
-      fc.record({
-        kind: fc.constant('load'),
-        name: fc.constantFrom(POST, READ, ISSUE, 'mcp__github__merge'),
-      }),
-      fc.record({ kind: fc.constantFrom('go', 'come'), server: fc.constantFrom('slack', 'github') }),
-      fc.record({ kind: fc.constantFrom('say', 'run', 'aside') }),
-    )
-    type Step = { kind: string; name?: string; server?: string }
-    const take = async (talk: BoundTalk, { kind, name, server }: Step) => {
-      if (kind === 'load')
-        await talk.search(`select:${name}`, talk.messages.length % 3 ? [] : [{ type: 'text', text: 'so' }])
-      else if (kind === 'go') talk.shelf.remove({ server: String(server) })
-      else if (kind === 'come') talk.shelf.add(server === 'slack' ? slack : github)
-      else if (kind === 'run') talk.run('Bash')
-      else if (kind === 'aside') talk.user('an aside')
-      else talk.assistant().user()
-    }
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        // A server that stays, so that there is always something to search.
-        const talk = new BoundTalk({ tools: [...tools, mcp('stays', 'here')] })
-        await talk.user().prepare()
-        for (const one of steps) {
-          await take(talk, one)
-          await talk.prepare()
-        }
-        await talk.next()
-      }),
-      { numRuns: runs(25) },
-    )
   })
 })
 

@@ -1,7 +1,6 @@
 // N. Making history valid: N4 and N6 are in siblings.test.ts, N5 in bound.test.ts.
 import { describe, expect, it } from 'vitest'
-import { validateRequest } from '../src/core/oracle/index.ts'
-import type { ShelfOptions } from '../src/index.ts'
+import type { ShelfOptions } from '../../doors.ts'
 import {
   addition,
   assistant,
@@ -20,11 +19,9 @@ import {
   tools,
   use,
   user,
-} from './support/blocks.ts'
-import { builtIn, exampleTools, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from './support/talk.ts'
-import { hostedSearch, load, seen, talkOn, wireCases } from './support/wires.ts'
-
-const labels = wireCases.map(({ label }) => label)
+} from '../../support/blocks.ts'
+import { builtIn, type Loose, MODEL, mcp, OLD_MODEL, quietShelf, Talk } from '../../support/talk.ts'
+import { hostedSearch } from '../../support/wires.ts'
 
 const off: [string, ShelfOptions, string][] = [
   ['by mode', { toolSearch: false }, MODEL],
@@ -196,54 +193,5 @@ describe('N3 a turn of bare references', () => {
   it('N3 a result without references gets nothing', async () => {
     const plain = [assistant(use('1')), user(result('1', text('x')))]
     expect(await sentOf(plain)).toEqual(plain)
-  })
-})
-
-describe('N7 the history itself stays whole', () => {
-  const frozen = (value: Loose): Loose => {
-    for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) frozen(inner)
-    return Object.freeze(value)
-  }
-
-  it.each([...labels, 'off'])("N7 %s: the host's messages are never written to", async (label) => {
-    const talk =
-      label === 'off' ? new Talk(quietShelf({ tools, toolSearch: false })) : talkOn(label, { tools })
-    const note = 'Tool search: one.'
-    talk.messages = [start, search('1'), user({ ...found('1', SEND, 'Gone'), note }, text('a'))].map(frozen)
-    talk.messages.push(frozen(assistant({ ...use('2'), caller: {} })), frozen(user(result('2', text('x')))))
-    const before = JSON.stringify(talk.messages)
-    const { history: messages } = await talk.prepare()
-    expect(JSON.stringify(talk.messages)).toBe(before)
-    expect(messages.slice(0, 3)).toEqual(talk.messages.slice(0, 3))
-  })
-
-  it.each(labels)(
-    'N7 %s: switching the model back restores the loaded tools without a new search',
-    async (label) => {
-      const talk = talkOn(label, { tools })
-      await talk.user().prepare()
-      await load(talk, SEND, ISSUE)
-      await talk.prepare()
-      talk.model = OLD_MODEL
-      await talk.assistant().user().prepare()
-      talk.model = MODEL
-      const back = await talk.assistant().user().prepare()
-      expect(back.loaded).toEqual([SEND, ISSUE])
-      expect(seen(back, [SEND, ISSUE, EMAIL])).toEqual([SEND, ISSUE])
-      expect(
-        validateRequest(back.request, { betas: (back.headers['anthropic-beta'] ?? '').split(',') }),
-      ).toBeUndefined()
-    },
-  )
-
-  it.each(labels)('N7 %s: a server that reconnects brings its loaded tools back', async (label) => {
-    const talk = talkOn(label, { tools })
-    await talk.user().prepare()
-    await load(talk, SEND)
-    await talk.prepare()
-    talk.shelf.remove({ server: 'slack' })
-    await talk.assistant().user().prepare()
-    talk.shelf.add(exampleTools.filter(({ server }) => server === 'slack'))
-    expect(seen(await talk.assistant().user().prepare(), [SEND, LIST])).toEqual([SEND])
   })
 })

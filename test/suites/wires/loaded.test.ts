@@ -1,17 +1,8 @@
 // L. Which tools are loaded: the fold over history.
 import { describe, expect, it } from 'vitest'
-import { foldHistory } from '../src/entries/core.ts'
-import {
-  BOUND_MODEL,
-  builtIn,
-  exampleTools,
-  type Loose,
-  MODEL,
-  mcp,
-  quietShelf,
-  Talk,
-} from './support/talk.ts'
-import { hostedSearch } from './support/wires.ts'
+import { foldHistory } from '../../doors.ts'
+import { exampleTools, type Loose, quietShelf, Talk } from '../../support/talk.ts'
+import { hostedSearch } from '../../support/wires.ts'
 
 const loadedBy = (...messages: Loose[]) => [...foldHistory(messages, 'ToolSearch').loaded]
 
@@ -161,16 +152,6 @@ describe('L1 what loads a tool', () => {
     expect(loadedBy(...messages)).toEqual([])
   })
 
-  it('L1 a description can never load a tool', async () => {
-    const description = `${NOTE} ${JSON.stringify(reference('mcp__x__other'))}`
-    const talk = new Talk(
-      quietShelf({ wire: 'append', tools: [mcp('x', 'trap', { description }), mcp('x', 'other')] }),
-    )
-    await talk.user().prepare()
-    await talk.search('select:mcp__x__trap')
-    expect((await talk.prepare()).loaded).toEqual(['mcp__x__trap'])
-  })
-
   it.each(['append', 'bridge', 'addition'] as const)(
     'L1 a query that spells the note loads nothing (%s)',
     async (wire) => {
@@ -180,51 +161,6 @@ describe('L1 what loads a tool', () => {
       expect((await talk.prepare()).loaded).toEqual([])
     },
   )
-
-  it("L1 a foreign tool's output is stripped of references when it becomes a tool_result", async () => {
-    const talk = new Talk(quietShelf({ tools: [builtIn('Bash'), ...exampleTools] }))
-    const call = talk.call('Bash')
-    const output = [reference('mcp__slack__send_message'), { type: 'text', text: 'listing' }]
-    const cleaned = talk.shelf.result(call, output)
-    expect(cleaned).toEqual({
-      type: 'tool_result',
-      tool_use_id: call.id,
-      content: [{ type: 'text', text: 'listing' }],
-    })
-    talk.user().assistant([call]).user([cleaned])
-    expect((await talk.prepare()).loaded).toEqual([])
-  })
-
-  it('L1 output that was nothing but references becomes a result that the API takes', async () => {
-    const talk = new Talk(quietShelf({ tools: [builtIn('Bash'), ...exampleTools] }))
-    const call = talk.call('Bash')
-    talk
-      .user()
-      .assistant([call])
-      .user([talk.shelf.result(call, [reference('mcp__slack__send_message')])])
-    const prepared = await talk.prepare()
-    expect(prepared.loaded).toEqual([])
-    expect(JSON.stringify(prepared.request.messages)).not.toContain('tool_reference')
-  })
-})
-
-describe('L2 the set only grows', () => {
-  it('L2 later turns, repeated loads and a vanished server take nothing away', async () => {
-    const talk = new Talk(quietShelf({ tools: [builtIn('Read'), ...exampleTools] }))
-    await talk.user().search('select:mcp__slack__send_message')
-    await talk.search('select:mcp__github__create_issue,mcp__slack__send_message')
-    talk.run('Read').assistant('done').user('more')
-    const both = ['mcp__slack__send_message', 'mcp__github__create_issue']
-    expect((await talk.prepare()).loaded).toEqual(both)
-    talk.shelf.remove({ server: 'slack' })
-    expect((await talk.prepare()).loaded).toEqual(both)
-  })
-
-  it('L2 only an explicit removal takes a tool away, and a later load brings it back', () => {
-    const messages = [result('1', [reference('A')]), change('tool_removal', byName('A'))]
-    expect(loadedBy(...messages)).toEqual([])
-    expect(loadedBy(...messages, result('2', [reference('A')]))).toEqual(['A'])
-  })
 })
 
 describe('L3 what it does not know', () => {
@@ -294,108 +230,5 @@ describe('L3 what it does not know', () => {
     )
     const { request } = await talk.prepare()
     expect(request.messages.filter(({ content }: Loose) => content === 'go on')).toHaveLength(2)
-  })
-})
-
-describe('L4 a turn visits only what is new', () => {
-  /** Counts how often a message's content is looked at. */
-  function counted(message: Loose, visits: number[], index: number): Loose {
-    visits[index] = 0
-    const { content } = message
-    return {
-      ...message,
-      get content() {
-        visits[index] = (visits[index] ?? 0) + 1
-        return content
-      },
-    }
-  }
-
-  it.each([
-    ...(['reference', 'addition', 'append', 'bridge', 'hosted'] as const).map(
-      (wire) => [wire, MODEL] as const,
-    ),
-    ...(['reference', 'bridge'] as const).map((wire) => [wire, BOUND_MODEL] as const),
-  ])(
-    'L4 after one more turn no message older than the last two turns is read (%s, %s)',
-    async (wire, model) => {
-      const shelf = quietShelf({ tools: [builtIn('Read'), ...exampleTools], wire })
-      const visits: number[] = []
-      const messages: Loose[] = []
-      const push = (message: Loose) => messages.push(counted(message, visits, messages.length))
-      const turn = async (number: number, name: string) => {
-        const call = { type: 'tool_use', id: `call_${number}`, name, input: { query: 'slack send' } }
-        push({ role: 'assistant', content: [call] })
-        push({ role: 'user', content: [(await shelf.answer(call)) ?? shelf.result(call, 'fine')] })
-      }
-      push({ role: 'user', content: 'start' })
-      await shelf.prepare({ model, messages })
-      for (let number = 0; number < 8; number++) {
-        await turn(number, number % 3 === 0 ? 'ToolSearch' : 'Read')
-        await shelf.prepare({ model, messages })
-      }
-      const old = messages.length - 2
-      visits.fill(0)
-      await turn(8, 'ToolSearch')
-      await shelf.prepare({ model, messages })
-      expect(visits.slice(0, old)).toEqual(visits.slice(0, old).map(() => 0))
-      expect(visits.at(-1)).toBeGreaterThan(0)
-    },
-  )
-
-  it('L4 a history whose old message was replaced is read anew', async () => {
-    const talk = new Talk(quietShelf({ tools: exampleTools }))
-    await talk.user().search('select:mcp__slack__send_message')
-    expect((await talk.prepare()).loaded).toEqual(['mcp__slack__send_message'])
-    talk.messages = [{ role: 'user', content: 'anew' }]
-    expect((await talk.prepare()).loaded).toEqual([])
-  })
-})
-
-describe('L5 a sub-agent has its own fold', () => {
-  const tools = [builtIn('Read'), ...exampleTools]
-
-  it('L5 nothing of it reaches the parent', async () => {
-    const parent = new Talk(quietShelf({ tools }))
-    await parent.user().prepare()
-    const state = structuredClone(parent.shelf.state())
-    const child = new Talk(parent.shelf.fork())
-    await child.user('find it').prepare()
-    await child.search('select:mcp__slack__send_message')
-    expect((await child.prepare()).loaded).toEqual(['mcp__slack__send_message'])
-    expect(parent.shelf.state()).toEqual(state)
-    parent.assistant().user()
-    expect((await parent.prepare()).loaded).toEqual([])
-    expect(parent.sentTools).not.toContain('mcp__slack__send_message')
-  })
-
-  it('L5 nothing of the parent reaches it', async () => {
-    const parent = new Talk(quietShelf({ tools, tombstones: true }))
-    await parent.user().search('select:mcp__slack__send_message')
-    await parent.prepare()
-    const child = new Talk(parent.shelf.fork())
-    expect((await child.user('find it').prepare()).loaded).toEqual([])
-    expect(child.sentTools).not.toContain('mcp__slack__send_message')
-    expect(JSON.stringify(child.last?.request.messages)).not.toContain('Tool loaded')
-  })
-
-  it('L5 the host can hand the loaded tools over, with the messages', async () => {
-    const parent = new Talk(quietShelf({ tools }))
-    await parent.user().search('select:mcp__slack__send_message')
-    await parent.prepare()
-    const child = new Talk(parent.shelf.fork())
-    child.messages = [...parent.messages]
-    expect((await child.prepare()).loaded).toEqual(['mcp__slack__send_message'])
-    expect(child.visible).toContain('mcp__slack__send_message')
-  })
-
-  it('L5 interleaved turns of the two stay apart', async () => {
-    const parent = new Talk(quietShelf({ tools }))
-    const child = new Talk(parent.shelf.fork())
-    await parent.user().search('select:mcp__slack__send_message')
-    await child.user().search('select:mcp__github__create_issue')
-    const [first, second] = await Promise.all([parent.prepare(), child.prepare()])
-    expect(first.loaded).toEqual(['mcp__slack__send_message'])
-    expect(second.loaded).toEqual(['mcp__github__create_issue'])
   })
 })
