@@ -24,7 +24,6 @@ const LAYERS: Record<string, readonly string[]> = {
   mcp: ['lib', 'core', 'node', 'operate', 'sandbox', 'store', 'users'],
   messages: ['lib', 'core', 'node', 'operate', 'rankers', 'store', 'users'],
   agent: ['lib', 'core', 'node', 'sandbox', 'search', 'rankers'],
-  doctor: ['lib', 'core', 'mcp', 'terminal'],
   connect: ['lib', 'mcp', 'node'],
   inspector: ['lib', 'core', 'search', 'node', 'users', 'rankers', 'mcp'],
   entries: ['core', 'mcp', 'messages', 'agent'],
@@ -41,7 +40,6 @@ const LAYERS: Record<string, readonly string[]> = {
     'mcp',
     'messages',
     'agent',
-    'doctor',
     'connect',
     'inspector',
     'operate',
@@ -71,7 +69,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'http',
   ],
   messages: ['json', 'hosted', 'wire', 'upstream', 'inbound', 'shelve', 'server'],
-  cli: ['user-files', 'trust', 'connect', 'servers', 'events', 'gateway', 'chat', 'demo'],
+  cli: ['user-files', 'trust', 'connect', 'doctor', 'servers', 'events', 'gateway', 'chat', 'demo'],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */

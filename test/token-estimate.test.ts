@@ -1,7 +1,7 @@
 // Every place that shows what tools cost shows the same tokens for the same tools.
 import { expect, test } from 'vitest'
+import { measureTools, shelfOf } from '../src/cli/doctor/index.ts'
 import { createPureShelf, describePool, type Trace } from '../src/core/index.ts'
-import { measureTools, shelfOf } from '../src/doctor/index.ts'
 import { estimateTokens } from '../src/index.ts'
 import { serverViews, toolPieces } from '../src/inspector/server/index.ts'
 import type { ServerStatus } from '../src/mcp/index.ts'

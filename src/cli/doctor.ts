@@ -4,14 +4,6 @@ import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import {
-  arrivalLine,
-  findingsOf,
-  makeReport,
-  progressLine,
-  type Report,
-  terminalView,
-} from '../doctor/index.ts'
-import {
   configPlaces,
   type LoadedConfig,
   type LocalMachine,
@@ -35,6 +27,14 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import {
+  arrivalLine,
+  findingsOf,
+  makeReport,
+  progressLine,
+  type Report,
+  terminalView,
+} from './doctor/index.ts'
 import { toSafeJson, writeTo } from './output.ts'
 import { MODEL, pricesIn, pricesOption } from './prices.ts'
 import { clientsStarting, createListingHost, listAll, serversToStart, toStart } from './servers/index.ts'

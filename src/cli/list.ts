@@ -1,6 +1,5 @@
 // `toolshelf list`: lists the servers of our own configuration with their state and the cost of their tools.
 
-import { measureTools } from '../doctor/index.ts'
 import { toJson } from '../lib/index.ts'
 import {
   describeTransport,
@@ -15,6 +14,7 @@ import {
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { count, counted, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, CommandError, configOption, filesIn, type Terminal } from './command.ts'
+import { measureTools } from './doctor/index.ts'
 import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
 
 const DEFAULT_SECONDS = 10

@@ -205,7 +205,7 @@ describe('toolshelf list', () => {
   it('says once that there are no servers yet, and how to get some', async () => {
     const { code, printed, told } = await start().list()
     expect(code).toBe(0)
-    expect(printed).toMatch(/^There are no servers in .*toolshelf\.json.*toolshelf add.*import --apply/)
+    expect(printed).toMatch(/^There are no servers in .*toolshelf\.json.*toolshelf add.*connect --apply/)
     expect(told).toBe('')
   })
 

@@ -1,6 +1,6 @@
 // The doctor's report on one machine, in each of its views, as a person gets it.
 import { describe, expect, it } from 'vitest'
-import { makeReport, type ReportOptions, terminalView } from '../../src/doctor/index.ts'
+import { makeReport, type ReportOptions, terminalView } from '../../src/cli/doctor/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'
 
 type Given = Partial<Omit<ServerStatus, 'config'>> & { readonly config?: Partial<ServerConfig> }

@@ -7,7 +7,7 @@ import {
   progressLine,
   type ReportOptions,
   terminalView,
-} from '../../src/doctor/index.ts'
+} from '../../src/cli/doctor/index.ts'
 import { estimateTokens } from '../../src/index.ts'
 import { gatewayCallTool, gatewaySearchTool } from '../../src/mcp/greeting/index.ts'
 import type { ListedTool, ServerConfig, ServerStatus } from '../../src/mcp/index.ts'

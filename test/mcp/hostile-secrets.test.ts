@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { makeReport, terminalView } from '../../src/doctor/index.ts'
+import { makeReport, terminalView } from '../../src/cli/doctor/index.ts'
 import { serverViews } from '../../src/inspector/server/index.ts'
 import { cleanText } from '../../src/lib/index.ts'
 import type { Progress, ServerConfig } from '../../src/mcp/index.ts'

@@ -1,6 +1,6 @@
 // A server whose every text is poisoned: nothing of it speaks in our name, hides or steers, and the user is warned.
 import { describe, expect, it } from 'vitest'
-import { makeReport } from '../../src/doctor/index.ts'
+import { makeReport } from '../../src/cli/doctor/index.ts'
 import { unsafeKinds } from '../../src/lib/index.ts'
 import { openGateway } from './support/gateway.ts'
 import { openHost, statusOf, untilState } from './support/host.ts'

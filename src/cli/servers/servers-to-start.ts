@@ -1,6 +1,5 @@
 // Finds the servers that a command may start: of the named files, or of the user and, if it is trusted, of this folder.
 import { join } from 'node:path'
-import type { UntrustedServer } from '../../doctor/index.ts'
 import {
   configPlaces,
   existingFiles,
@@ -11,6 +10,7 @@ import {
 } from '../../mcp/config/index.ts'
 import { visible } from '../../terminal/index.ts'
 import { CommandError } from '../command.ts'
+import type { UntrustedServer } from '../doctor/index.ts'
 import { isTrusted, type Project, readProject, trustStore } from '../trust/index.ts'
 import { movedServersAdvice } from './moved-servers.ts'
 

@@ -1,15 +1,38 @@
-// The doctor's report: plain data, the same for the terminal, the page and `--json`.
-
-import type { PriceTable } from '../core/figures/index.ts'
-import { CHARACTERS_PER_TOKEN } from '../core/index.ts'
-import type { GatewaySettings } from '../mcp/config/index.ts'
-import { idleRules } from '../mcp/config/index.ts'
-import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../mcp/index.ts'
-import { count, counted } from '../terminal/index.ts'
-import { groupBy } from './groups.ts'
-import { descriptionLimit, type Measured, type MeasuredTool, measureTools } from './measure.ts'
-import { type NameProblem, nameProblems, type SharedName, sharedNames } from './names.ts'
-import { breakEven, CONVERSATION_TOKENS, type Projection, project, REQUESTS } from './projection.ts'
+// The doctor's report: what tools cost as a request would send them, what deferral would save, and what is wrong. Plain data,
+// the same for the terminal and `--json`.
+import {
+  addFigures,
+  type BilledTokens,
+  type Figures,
+  figuresOf,
+  noFigures,
+  type PriceTable,
+  priceOf,
+  prices as shippedPrices,
+} from '../../core/figures/index.ts'
+import { availableList } from '../../core/history/index.ts'
+import {
+  CHARACTERS_PER_TOKEN,
+  createPureShelf,
+  definitionTokens,
+  estimateTokens,
+  mcpName,
+  resolveOptions,
+  type Shelf,
+  type Tool,
+} from '../../core/index.ts'
+import { searchTool } from '../../core/wire/index.ts'
+import { MCP_PREFIX } from '../../lib/index.ts'
+import { type GatewaySettings, idleRules } from '../../mcp/config/index.ts'
+import {
+  gatewayCallTool,
+  gatewaySearchTool,
+  joinInstructions,
+  type OwnTool,
+} from '../../mcp/greeting/index.ts'
+import { refuseMarks, toShelvedTool } from '../../mcp/host/index.ts'
+import type { ConfigProblem, ServerState, ServerStatus, ToolProblem } from '../../mcp/index.ts'
+import { count, counted } from '../../terminal/index.ts'
 
 /** The doctor's report. */
 export type Report = {
@@ -182,14 +205,14 @@ export function makeReport(statuses: readonly ServerStatus[], options: ReportOpt
     heaviest: heaviestOf(measured.tools, window),
     sharedNames: sharedNames(measured.tools),
     configProblems,
-    ...projected(total, measured.tools, options),
+    ...savingsOf(total, measured.tools, options),
     deferringClients: DEFERRING_CLIENTS.filter((client) => clients.includes(client)),
     method: METHOD,
     arithmetic: arithmeticOf(total, measured.tools),
   }
 }
 
-function projected(total: Total, tools: readonly MeasuredTool[], { model, prices }: ReportOptions) {
+function savingsOf(total: Total, tools: readonly MeasuredTool[], { model, prices }: ReportOptions) {
   const search = SEARCH_TOKENS + foundBySearch(tools) * meanOfDeferred(tools)
   const costs = { definitions: total.tokens, withDeferral: total.withDeferral, search, model, prices }
   return {
@@ -198,9 +221,11 @@ function projected(total: Total, tools: readonly MeasuredTool[], { model, prices
   }
 }
 
+const settings = resolveOptions({})
+
 const METHOD =
   'Tokens are estimates: the characters of each definition as it is sent ' +
-  `(name, description cut at ${count(descriptionLimit)} characters, input schema, as JSON) divided by ${CHARACTERS_PER_TOKEN}. ` +
+  `(name, description cut at ${count(settings.descriptionLimit)} characters, input schema, as JSON) divided by ${CHARACTERS_PER_TOKEN}. ` +
   'No tokenizer was used.'
 
 function identityOf(status: ServerStatus) {
@@ -330,4 +355,230 @@ function alwaysLoadAdviceFor(tools: readonly MeasuredTool[]): AlwaysLoadAdvice |
 
 function tokensOf(tools: readonly MeasuredTool[]): number {
   return tools.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/** A tool with the estimated tokens of its definition as it is sent. */
+type MeasuredTool = {
+  readonly server: string
+  /** Its own name on that server. */
+  readonly tool: string
+  /** The name that the model sees. */
+  readonly name: string
+  readonly tokens: number
+  readonly isDeferred: boolean
+}
+
+/** All tools with their sizes, and what Toolshelf would send instead of their definitions. */
+type Measured = {
+  readonly tools: readonly MeasuredTool[]
+  /** What the gateway sends instead of definitions: its own two tools, and the line that names the servers. */
+  readonly ownTools: number
+  readonly serverNames: number
+  /** What the library sends instead: its search tool, and the announced names of all tools. */
+  readonly library: number
+}
+
+/** Puts the tools of all servers on a new shelf. */
+export function shelfOf(statuses: readonly ServerStatus[]): Shelf {
+  return createPureShelf({
+    tools: toolsOf(statuses),
+    servers: Object.fromEntries(
+      statuses.map(({ name, config: { alwaysLoad } }) => [
+        name,
+        alwaysLoad === undefined ? {} : { alwaysLoad },
+      ]),
+    ),
+  })
+}
+
+/** Measures the tools of all servers; `window` is the size of the context window in tokens. */
+export function measureTools(statuses: readonly ServerStatus[], window: number): Measured {
+  const shelf = shelfOf(statuses)
+  const partition = shelf.partition()
+  const tools = partition.pool.tools.map((entry): MeasuredTool => {
+    const { name, server = '', original: tool } = entry
+    return {
+      server,
+      tool,
+      name,
+      tokens: definitionTokens(entry),
+      isDeferred: partition.deferredNames.has(name),
+    }
+  })
+  if (partition.deferred.length === 0) return { tools, ownTools: 0, serverNames: 0, library: 0 }
+  // Every client gets a server's instructions anyway.
+  const enabled = statuses
+    .filter(({ state }) => state !== 'disabled')
+    .map(({ name, config: { description } }) => ({ name, description, instructions: undefined }))
+  const announced = availableList({
+    partition,
+    servers: shelf.servers(),
+    budget: settings.announceShare * window,
+    descriptions: settings.announceDescriptions,
+    instructions: 0,
+    namePrefix: settings.namePrefix,
+    searchName: settings.searchTool,
+    step: undefined,
+  })
+  return {
+    tools,
+    ownTools:
+      ownTokens(
+        gatewaySearchTool(
+          'bridge',
+          enabled.map(({ name }) => name),
+        ),
+      ) + ownTokens(gatewayCallTool),
+    serverNames: estimateTokens(joinInstructions(enabled, Number.POSITIVE_INFINITY)),
+    library:
+      definitionTokens({ json: JSON.stringify(searchTool(settings)) }) + estimateTokens(announced.text),
+  }
+}
+
+/** The definition as a client sends it. */
+function ownTokens({ name, description, inputSchema }: OwnTool): number {
+  return definitionTokens({ json: JSON.stringify({ name, description, input_schema: inputSchema }) })
+}
+
+/** The tools as the host puts them on its shelf: all their fields pass through. */
+function toolsOf(statuses: readonly ServerStatus[]): Tool[] {
+  const refusals = refuseMarks(statuses)
+  return statuses.flatMap(({ name, config, tools }) =>
+    tools.map((listed) => toShelvedTool(listed, config, refusals.get(name)?.tools.has(listed.name) ?? false)),
+  )
+}
+
+/** A tool whose name the model sees in a changed form, and why. */
+type NameProblem = {
+  readonly server: string
+  readonly tool: string
+  readonly kind: 'clash' | 'long-name' | 'characters'
+  readonly message: string
+}
+
+/** A tool name that several servers use. */
+type SharedName = { readonly tool: string; readonly servers: readonly string[] }
+
+const MAX_NAME_LENGTH = 64
+
+/** Returns the tools whose names clash, are too long, or have characters that the API does not allow. */
+function nameProblems(tools: readonly MeasuredTool[]): readonly NameProblem[] {
+  return tools.flatMap((one) => problemOf(one) ?? [])
+}
+
+function problemOf({ server, tool, name }: MeasuredTool): NameProblem | undefined {
+  const plain = `${MCP_PREFIX}${server}__${tool}`
+  if (name === plain || name === tool) return undefined
+  const problem = (kind: NameProblem['kind'], why: string): NameProblem => {
+    return { server, tool, kind, message: `${why}; the model calls it ${name}` }
+  }
+  if (plain.length > MAX_NAME_LENGTH)
+    return problem('long-name', `${plain} has ${plain.length} characters, ${MAX_NAME_LENGTH} are allowed`)
+  return name === mcpName(server, tool)
+    ? problem('characters', 'a name may have only letters, digits, "_" and "-"')
+    : problem('clash', 'another tool of its server would have the same name')
+}
+
+/**
+ * Returns the names that several servers use. Harmless with the server as prefix; clients that omit it confuse the
+ * tools.
+ */
+function sharedNames(tools: readonly MeasuredTool[]): readonly SharedName[] {
+  return [...groupBy(tools, ({ tool }) => tool)]
+    .map(([tool, members]) => ({ tool, servers: [...new Set(members.map(({ server }) => server))] }))
+    .filter(({ servers }) => servers.length > 1)
+}
+
+/** Figures of a hypothetical conversation: `REQUESTS` requests, with a search in the first one. */
+export type Projection = Figures & {
+  readonly searches: number
+  /** Tokens of the system prompt and the messages, assumed to be the same in each request. */
+  readonly conversationTokens: number
+  /** The model whose prices are used, and the date of the price table. Missing if the model has no price. */
+  readonly pricedAs?: string
+  readonly pricesOf?: string
+  /** The same if the upstream does not cache prompts. */
+  readonly uncached?: { readonly dollarsWithout: number; readonly dollarsWith: number }
+}
+
+/** Requests of the projected conversation. */
+const REQUESTS = 20
+/** Tokens of conversation in each projected request. */
+const CONVERSATION_TOKENS = 10_000
+
+/** Token counts that a projection starts from. */
+type ProjectionOptions = {
+  /** Tokens of all definitions. */
+  readonly definitions: number
+  /** Tokens that a request sends instead. */
+  readonly withDeferral: number
+  /** Tokens of a search with its result and the definitions that it loads. */
+  readonly search: number
+  readonly model: string | undefined
+  readonly prices: PriceTable | undefined
+}
+
+/** Estimates what `REQUESTS` requests cost with and without Toolshelf. */
+function project(options: ProjectionOptions): Projection {
+  const { model, prices = shippedPrices } = options
+  const cached = projected(options, true)
+  const plain = projected(options, false)
+  const isPriced = model !== undefined && cached.dollarsWith !== undefined
+  const { dollarsWithout, dollarsWith } = plain
+  return {
+    ...cached,
+    searches: 1,
+    conversationTokens: CONVERSATION_TOKENS,
+    ...(isPriced ? { pricedAs: model, pricesOf: prices.date } : {}),
+    ...(dollarsWithout !== undefined && dollarsWith !== undefined
+      ? { uncached: { dollarsWithout, dollarsWith } }
+      : {}),
+  }
+}
+
+function projected(options: ProjectionOptions, isCaching: boolean): Figures {
+  const { definitions, withDeferral, search, model, prices = shippedPrices } = options
+  const before = withDeferral + CONVERSATION_TOKENS
+  const after = before + search
+  const sampling = (tokens: number, known: number) => ({
+    characters: tokens,
+    billed: isCaching ? cachedTokens(tokens, known) : plainTokens(tokens),
+  })
+  const request = (samplings: ReturnType<typeof sampling>[], isContinued: boolean) =>
+    figuresOf({
+      charactersWithout: definitions + CONVERSATION_TOKENS,
+      samplings,
+      hasCacheMarks: isCaching,
+      isContinued,
+      price: model === undefined ? undefined : priceOf(model, prices),
+    }) ?? noFigures
+  const first = request([sampling(before, 0), sampling(after, before)], false)
+  const later = request([sampling(after, after)], true)
+  return Array.from({ length: REQUESTS - 1 }, () => later).reduce(addFigures, first)
+}
+
+/** The cost of a prompt with this many tokens already in the cache. */
+function cachedTokens(tokens: number, known: number): BilledTokens {
+  return { input: 0, cacheRead: known, cacheWrite: tokens - known, cacheWrite1h: 0, output: 0 }
+}
+
+function plainTokens(tokens: number): BilledTokens {
+  return { input: tokens, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0 }
+}
+
+/** The number of definition tokens from which on the projected requests save anything. */
+function breakEven({ withDeferral, search }: Pick<ProjectionOptions, 'withDeferral' | 'search'>): number {
+  return withDeferral + search + Math.ceil((withDeferral + CONVERSATION_TOKENS) / REQUESTS)
+}
+
+/** Groups items by a key, in order of first appearance. */
+export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group) group.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
 }

@@ -1,5 +1,6 @@
-// Renders the report for a terminal: servers with bars, what deferral saves, findings, and the next command.
-
+// Renders for a terminal: the progress while servers start, and the report with what to do.
+import { dollars } from '../../core/figures/index.ts'
+import type { ServerStatus } from '../../mcp/index.ts'
 import {
   columnsOf,
   count,
@@ -12,12 +13,11 @@ import {
   padEnd,
   padStart,
   percent,
+  printableLine,
   wrap,
-} from '../terminal/index.ts'
+} from '../../terminal/index.ts'
 import { type Finding, findingsOf, type Level } from './findings.ts'
-import { moneyLines } from './money-lines.ts'
-import type { Projection } from './projection.ts'
-import type { Report, ServerReport, Total } from './report.ts'
+import type { Projection, Report, ServerReport, Total } from './report.ts'
 
 /** Options of `terminalView`. */
 export type TerminalOptions = Look & {
@@ -220,4 +220,37 @@ function findingLines({ level, server, title, details, remedy }: Finding, pen: P
 
 function hanging(detail: string, pen: Pen): string[] {
   return wrap(detail, pen.width - 8).map((line, index) => `${index === 0 ? '      ' : '        '}${line}`)
+}
+
+/** Renders the cost with prompt caching and without; empty if the model has no price. */
+function moneyLines(projection: Projection): string[] {
+  const { dollarsWithout, dollarsWith, pricedAs, pricesOf, uncached } = projection
+  if (dollarsWithout === undefined || dollarsWith === undefined || pricedAs === undefined) return []
+  return [
+    `${dollars(dollarsWithout)} without, ${dollars(dollarsWith)} with, at list prices of ${pricedAs} (${pricesOf}) and with prompt caching` +
+      (uncached
+        ? `; ${dollars(uncached.dollarsWithout)} and ${dollars(uncached.dollarsWith)} without a prompt cache.`
+        : '.'),
+  ]
+}
+
+const HINT_AFTER_MS = 5000
+
+/** Renders the progress of all servers as one line, which is rewritten while they start. */
+export function progressLine(statuses: readonly ServerStatus[], milliseconds: number): string {
+  const enabled = statuses.filter(({ state }) => state !== 'disabled')
+  const waiting = enabled.filter(({ state }) => state === 'pending').map(({ name }) => printableLine(name))
+  const done = `${enabled.length - waiting.length} of ${counted(enabled.length, 'server')}`
+  if (waiting.length === 0) return done
+  const hint = milliseconds > HINT_AFTER_MS ? ' (Ctrl-C to continue without the rest)' : ''
+  return `${done} after ${Math.floor(milliseconds / 1000)} s${hint}, waiting for ${waiting.join(', ')}`
+}
+
+/** Renders one server that has finished starting. */
+export function arrivalLine({ name, state, reason, tools, startMilliseconds }: ServerStatus): string {
+  if (state !== 'connected')
+    return printableLine(reason === undefined ? `${name}: ${state}` : `${name}: ${state}: ${reason}`)
+  return printableLine(
+    `${name}: connected, ${counted(tools.length, 'tool')}, ${duration(startMilliseconds ?? null)}`,
+  )
 }

@@ -1,9 +1,8 @@
 // Derives findings from a report: what is wrong or could be better, and what to do about it.
-import { dollars } from '../core/figures/index.ts'
-import { lastLinesWithError } from '../mcp/protocol/index.ts'
-import { count, counted, linesOf } from '../terminal/index.ts'
-import { groupBy } from './groups.ts'
-import type { Report, ReportedProblem, ServerReport } from './report.ts'
+import { dollars } from '../../core/figures/index.ts'
+import { lastLinesWithError } from '../../mcp/protocol/index.ts'
+import { count, counted, linesOf } from '../../terminal/index.ts'
+import { groupBy, type Report, type ReportedProblem, type ServerReport } from './report.ts'
 
 /** How serious a finding is. */
 export type Level = 'error' | 'warning' | 'note'
