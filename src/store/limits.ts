@@ -1,4 +1,4 @@
-// Defines what every store accepts: limits of keys, values and times, the order of keys, and versions.
+// Defines what every store accepts: limits of keys, values and times, and versions.
 import { randomBytes } from 'node:crypto'
 import { type StateStore, StoreError } from './types.ts'
 
@@ -80,16 +80,6 @@ export function addTo(key: string, value: string | undefined, amount: number): n
 export function notACounter(key: string): StoreError {
   return new StoreError(`cannot add to "${key}": its value is not a number`)
 }
-
-/** Orders keys by their UTF-8 bytes. */
-export function compareKeys(one: string, other: string): number {
-  if (one === other) return 0
-  // Without surrogates, UTF-16 order equals byte order.
-  if (!SURROGATE.test(one) && !SURROGATE.test(other)) return one < other ? -1 : 1
-  return Buffer.compare(Buffer.from(one), Buffer.from(other))
-}
-
-const SURROGATE = /[\ud800-\udfff]/
 
 /** Returns a function that generates versions which no other process ever generates. */
 export function createVersions(): () => string {

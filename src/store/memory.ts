@@ -1,6 +1,6 @@
 // Stores shared state in the memory of this process: the default for a gateway that runs alone, and for tests.
 import { createChannels } from './channels.ts'
-import { addTo, compareKeys, DEFAULT_LISTED, withChecks } from './limits.ts'
+import { addTo, DEFAULT_LISTED, withChecks } from './limits.ts'
 import type { StateStore, StoredEntry, StoredValue } from './types.ts'
 
 /** Options of `createMemoryStore`. */
@@ -51,10 +51,9 @@ export function createMemoryStore({ now = Date.now }: MemoryStoreOptions = {}): 
       return found && { value: found.value, version: found.version }
     },
     async list(prefix, { limit = DEFAULT_LISTED, after = '' } = {}) {
-      const isWanted = (key: string) =>
-        key.startsWith(prefix) && (after === '' || compareKeys(key, after) > 0)
+      const isWanted = (key: string) => key.startsWith(prefix) && key > after
       const entries: StoredEntry[] = []
-      for (const key of [...values.keys()].filter(isWanted).sort(compareKeys)) {
+      for (const key of [...values.keys()].filter(isWanted).sort()) {
         if (entries.length >= limit) break
         const found = find(key)
         if (found) entries.push({ key, value: found.value, version: found.version })

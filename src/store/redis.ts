@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { createClient, type RedisClientType } from '@redis/client'
 import { createChannels } from './channels.ts'
-import { compareKeys, createVersions, DEFAULT_LISTED, notACounter, withChecks } from './limits.ts'
+import { createVersions, DEFAULT_LISTED, notACounter, withChecks } from './limits.ts'
 import { checkRegularly, createLink, type Link } from './link.ts'
 import { type StateStore, type StoredEntry, type StoredValue, StoreError } from './types.ts'
 
@@ -201,7 +201,7 @@ function createCommands(commands: Link<Connection>, prefix: string) {
       for (const key of next.keys) found.add(String(key).slice(prefix.length))
       cursor = String(next.cursor)
     } while (cursor !== '0')
-    return [...found].filter((key) => after === '' || compareKeys(key, after) > 0).sort(compareKeys)
+    return [...found].filter((key) => key > after).sort()
   }
 
   return { send, run, keysFrom }

@@ -56,13 +56,6 @@ describe('in memory', () => {
     return store
   }
 
-  test('keys have the order of their bytes', async () => {
-    const store = newStore()
-    const keys = ['a', 'b', '\uffff', '\u{10000}', '\u{10001}']
-    for (const key of keys.toReversed()) await store.set(key, '')
-    expect((await store.list('')).map(({ key }) => key)).toEqual(keys)
-  })
-
   test('only to a number is added', async () => {
     const store = newStore()
     await store.set('a', 'text')
