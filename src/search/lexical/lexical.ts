@@ -46,7 +46,7 @@ export type LexicalIndex = {
   knows(word: string): boolean
   /** Returns the words of a query with their weight by rarity, including those that no tool has. */
   weigh(query: string): readonly WeightedWord[]
-  /** Explains a tool's score by the words and fields that matched, before the bonuses for names. */
+  /** Explains a tool's score by the words and fields that matched, before the bonuses for names; no words for a stranger. */
   explain(tool: PoolTool, query: string): readonly WordMatch[]
   /** Returns an index of these tools; analyses only new ones. */
   update(tools: readonly PoolTool[]): LexicalIndex
@@ -118,7 +118,7 @@ function* indexOf(
     measure: (query, chosen) => measureIn(parts, planFor(query), chosen),
     knows: (word) => countOf(postings, vocabulary.termOf(word)) > 0,
     weigh: (query) => weighedWords(query, parts),
-    explain: (tool, query) => explainMatch(tool, planFor(query), family),
+    explain: (tool, query) => (placesOf().has(tool) ? explainMatch(tool, planFor(query), family) : []),
     update: (next) => runAtOnce(updating(next)),
     updating,
     bytes: bytesOf(documents) + bytesOf(postings),
