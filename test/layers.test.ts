@@ -69,7 +69,7 @@ const ORDERS: Record<string, readonly string[]> = {
     'http',
   ],
   messages: ['json', 'hosted', 'wire', 'upstream', 'inbound', 'shelve', 'server'],
-  cli: ['user-files', 'trust', 'connect', 'doctor', 'servers', 'events', 'gateway', 'chat', 'demo'],
+  cli: ['user-files', 'trust', 'connect', 'doctor', 'servers', 'gateway', 'chat', 'demo'],
 }
 
 /** Files that tests may import although no door exports them, each group with its reason. */

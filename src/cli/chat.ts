@@ -15,7 +15,7 @@ import {
   urlIn,
   windowIn,
 } from './command.ts'
-import { auditIn } from './events/index.ts'
+import { auditIn } from './options.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { sessionOptions } from './run.ts'
 import { type AgentSession, openAgentSession, openPermissions, rulesFromFlags } from './session.ts'

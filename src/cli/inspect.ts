@@ -15,6 +15,7 @@ import type { McpHost, ServerConfig } from '../mcp/index.ts'
 import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { answerNode, close, listen } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
+import { createEventRedactor } from './audit.ts'
 import {
   type Command,
   CommandError,
@@ -25,9 +26,9 @@ import {
   type Terminal,
   withFlags,
 } from './command.ts'
-import { createEventRedactor, eventFile } from './events/index.ts'
 import { nextSignal, type OpenedInspector, openInspector } from './gateway/index.ts'
 import { startBrowser } from './login.ts'
+import { eventFile } from './options.ts'
 import {
   describeProblem,
   editableFiles,

@@ -15,7 +15,8 @@ import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
 import { count, counted, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, CommandError, configOption, filesIn, type Terminal } from './command.ts'
 import { measureTools } from './doctor/index.ts'
-import { createListingHost, movedServersAdvice, timeoutIn, timeoutOption, toStart } from './servers/index.ts'
+import { timeoutIn, timeoutOption } from './options.ts'
+import { createListingHost, movedServersAdvice, toStart } from './servers/index.ts'
 
 const DEFAULT_SECONDS = 10
 /** Width if the output is not a terminal. */

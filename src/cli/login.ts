@@ -16,7 +16,7 @@ import {
   UsageError,
   withFlags,
 } from './command.ts'
-import { openUsers, storeIn, storeOption, uidOf, userFileOption } from './gateway/index.ts'
+import { openUsers, storeIn, storeOption, uidOf, userFileOption } from './options.ts'
 import type { Project } from './trust/index.ts'
 import { openProject, trustOption } from './trust/index.ts'
 import { version } from './version.ts'

@@ -27,10 +27,11 @@ import {
   UsageError,
   withFlags,
 } from './command.ts'
-import { auditIn, auditOptions } from './events/index.ts'
 import type { HostOptions, OpenedHost } from './gateway/index.ts'
+import { DRAIN_MS, untilSignalled } from './gateway/index.ts'
 import {
-  DRAIN_MS,
+  auditIn,
+  auditOptions,
   drainDelayIn,
   type GatewayUsers,
   gatewayUsersIn,
@@ -41,9 +42,8 @@ import {
   serviceRemedies,
   storeIn,
   storeOption,
-  untilSignalled,
   usersOption,
-} from './gateway/index.ts'
+} from './options.ts'
 import {
   type ConfigWatch,
   describeProblem,

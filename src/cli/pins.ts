@@ -20,7 +20,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeIn, storeOption } from './gateway/index.ts'
+import { storeIn, storeOption } from './options.ts'
 
 export const pinsCommand: Command = {
   name: 'pins',

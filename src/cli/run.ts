@@ -21,8 +21,8 @@ import {
   urlIn,
   windowIn,
 } from './command.ts'
-import { auditIn, auditOptions } from './events/index.ts'
 import { reportServerChanges } from './gateway/index.ts'
+import { auditIn, auditOptions } from './options.ts'
 import { pricesIn, pricesOption } from './prices.ts'
 import { reportWaiting, startingServers } from './servers/index.ts'
 import {

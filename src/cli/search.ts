@@ -25,8 +25,8 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import { timeoutIn, timeoutOption } from './options.ts'
 import { evaluateRankers, evaluationJson, evaluationTable } from './search-eval.ts'
-import { timeoutIn, timeoutOption } from './servers/index.ts'
 import {
   listServerTools,
   MAX_WAIT_SECONDS,

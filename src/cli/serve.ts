@@ -14,26 +14,30 @@ import {
   type Upstream,
 } from '../messages/index.ts'
 import { createReloads, createStoreCheck, meterStore } from '../operate/index.ts'
+import { type Audit, openAudit } from './audit.ts'
 import { type Command, type Input, portIn, type Terminal, UsageError, withFlags } from './command.ts'
-import { type Audit, auditIn, auditOption, openAudit } from './events/index.ts'
 import {
   DRAIN_MS,
-  drainDelayIn,
   gatewayOptionsIn,
-  gatewayUsersIn,
   messagesOptions,
   modeIn,
   type OpenInspectorOptions,
   openGatewayInspector,
   savedInLog,
+  untilSignalled,
+} from './gateway/index.ts'
+import {
+  auditIn,
+  auditOption,
+  drainDelayIn,
+  gatewayUsersIn,
   serviceIn,
   serviceOptions,
   serviceRemedies,
   storeIn,
   storeOption,
-  untilSignalled,
   usersOption,
-} from './gateway/index.ts'
+} from './options.ts'
 import { serveAgent } from './serve-agent.ts'
 
 const PORT = '3388'

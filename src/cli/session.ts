@@ -42,8 +42,9 @@ import {
 import { createMcpHost, traceServers } from '../mcp/host/index.ts'
 import type { McpHost } from '../mcp/index.ts'
 import { visible } from '../terminal/index.ts'
+import { openAudit } from './audit.ts'
 import { CommandError, didYouMean, type Input, type Option, UsageError } from './command.ts'
-import { type AuditSettings, openAudit } from './events/index.ts'
+import type { AuditSettings } from './options.ts'
 import { withStoredLogins } from './servers/index.ts'
 import type { Project } from './trust/index.ts'
 import {

@@ -14,7 +14,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeOption, uidOf, userFileOption, withUsers } from './gateway/index.ts'
+import { storeOption, uidOf, userFileOption, withUsers } from './options.ts'
 import { credentialsIn } from './servers/index.ts'
 
 type Run = (input: Input, terminal: Terminal, words: readonly string[]) => Promise<ExitCode>

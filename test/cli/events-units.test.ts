@@ -3,14 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import {
-  auditIn,
-  createEventRedactor,
-  eventFile,
-  isTelemetryOn,
-  loadTelemetry,
-  openAudit,
-} from '../../src/cli/events/index.ts'
+import { createEventRedactor, isTelemetryOn, loadTelemetry, openAudit } from '../../src/cli/audit.ts'
+import { auditIn, eventFile } from '../../src/cli/options.ts'
 import { enter } from '../support/cli-here.ts'
 import { inputOf, outcomeOf } from './support/input.ts'
 

@@ -4,18 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
-  drainDelayIn,
-  gatewayUsersIn,
-  hostsIn,
   openUpstream,
   reportServerChanges,
   savedInAll,
   savedInLog,
+  untilSignalled,
+} from '../../src/cli/gateway/index.ts'
+import {
+  drainDelayIn,
+  gatewayUsersIn,
+  hostsIn,
   serviceIn,
   storeIn,
-  untilSignalled,
   withUsers,
-} from '../../src/cli/gateway/index.ts'
+} from '../../src/cli/options.ts'
 import type { Figures } from '../../src/core/figures/index.ts'
 import type { RequestRecord } from '../../src/messages/index.ts'
 import { createMemoryStore } from '../../src/store/index.ts'

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { readInput } from '../../src/cli/command.ts'
-import { gatewayUsersIn } from '../../src/cli/gateway/index.ts'
 import { mcpCommand } from '../../src/cli/mcp.ts'
+import { gatewayUsersIn } from '../../src/cli/options.ts'
 import { createMemoryStore } from '../../src/store/index.ts'
 import {
   createReplaceableAuthenticator,

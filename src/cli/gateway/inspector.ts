@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import type { EventFeed } from '../../inspector/events/index.ts'
 import type { Inspector, InspectorOptions } from '../../inspector/index.ts'
 import { INSPECTOR_PATH, type InspectorHandler } from '../../node/index.ts'
-import type { Audit } from '../events/index.ts'
+import type { Audit } from '../audit.ts'
 import { version } from '../version.ts'
 
 /** Options of `openInspector`. */

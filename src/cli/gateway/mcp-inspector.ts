@@ -4,7 +4,7 @@ import type { InspectedServers } from '../../inspector/index.ts'
 import { thisMachine } from '../../mcp/config/index.ts'
 import type { McpGateway } from '../../mcp/gateway/index.ts'
 import type { ServerConfig } from '../../mcp/index.ts'
-import type { Audit } from '../events/index.ts'
+import type { Audit } from '../audit.ts'
 import { editableFiles } from '../servers/index.ts'
 import { type OpenedInspector, type OpenInspectorOptions, openGatewayInspector } from './inspector.ts'
 

@@ -1,14 +1,15 @@
-// Passes a command's events to their readers: the file of `--audit`, the inspector, and OpenTelemetry.
+// Passes a command's events to their readers: the file of `--audit`, the inspector, and OpenTelemetry if the environment
+// names a collector.
 
 import { resolve } from 'node:path'
-import type { TraceRecord } from '../../core/index.ts'
-import { createEventRing, createFileFeed, type EventFeed } from '../../inspector/events/index.ts'
-import type { ServerConfig } from '../../mcp/index.ts'
-import { createTextRedactor, isSecretName } from '../../mcp/redact/index.ts'
-import { createTraceStream, openAuditFile, type TraceStream } from '../../node/index.ts'
-import { version } from '../version.ts'
-import type { AuditSettings } from './audit-options.ts'
-import { loadTelemetry, type TelemetryModule } from './telemetry.ts'
+import type { TraceRecord } from '../core/index.ts'
+import { createEventRing, createFileFeed, type EventFeed } from '../inspector/events/index.ts'
+import type { ServerConfig } from '../mcp/index.ts'
+import { createTextRedactor, isSecretName } from '../mcp/redact/index.ts'
+import { createTraceStream, openAuditFile, type TraceStream } from '../node/index.ts'
+import type { Telemetry, TelemetryOptions } from '../otel/index.ts'
+import type { AuditSettings } from './options.ts'
+import { version } from './version.ts'
 
 /** The events of a command, and the secrets that are hidden in them. */
 export type Audit = {
@@ -24,7 +25,7 @@ export type Audit = {
 }
 
 /** Options of `openAudit`. */
-export type AuditOptions = {
+type AuditOptions = {
   readonly secrets?: readonly string[]
   /** Keeps the newest events in memory if there is no file. */
   readonly isInspected?: boolean
@@ -93,4 +94,58 @@ function secretsIn(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(environment).flatMap(([name, value = '']) =>
     isSecretName(name) && value.length >= MIN_SECRET_LENGTH ? [value] : [],
   )
+}
+
+const ENDPOINTS = [
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+]
+/** Records that wait until the packages are loaded. */
+const MAX_WAITING = 1000
+
+/** Returns whether the environment asks for an export. */
+export function isTelemetryOn(environment: TelemetryOptions['environment']): boolean {
+  if (environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
+  return ENDPOINTS.some((name) => (environment[name] ?? '') !== '')
+}
+
+/** Ends the process once the command has ended: attempts to reach a collector would keep it alive for seconds. */
+function endSoon(): void {
+  setInterval(() => process.exitCode !== undefined && process.exit(), 50).unref()
+}
+
+/** The exports of `otel` that are used here. */
+type TelemetryModule = { readonly openTelemetry: (options: TelemetryOptions) => Telemetry }
+
+/**
+ * Loads the exporter in the background; undefined if the environment does not ask for it. `load` is replaceable in tests.
+ */
+export function loadTelemetry(
+  options: TelemetryOptions,
+  load: () => Promise<TelemetryModule> = () => import('../otel/index.ts'),
+): Telemetry | undefined {
+  if (!isTelemetryOn(options.environment)) return undefined
+  let waiting: TraceRecord[] = []
+  let opened: Telemetry | undefined
+  const loaded = load().then(
+    ({ openTelemetry }) => {
+      opened = openTelemetry(options)
+      for (const record of waiting) opened.read(record)
+      waiting = []
+    },
+    (error: Error) => options.notify(`OpenTelemetry cannot be loaded: ${error.message}`),
+  )
+  return {
+    read(record) {
+      if (opened) opened.read(record)
+      else if (waiting.length < MAX_WAITING) waiting.push(record)
+    },
+    async close() {
+      await loaded
+      const isDone = (await opened?.close()) ?? true
+      if (!isDone) endSoon()
+      return isDone
+    },
+  }
 }
