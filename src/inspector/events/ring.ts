@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Trace, TraceRecord } from '../../core/index.ts'
 import { auditLine, type EventStamp, traceRecordOf } from '../../node/index.ts'
-import type { EventBatch, EventFeed, ReadEventsOptions } from './feed.ts'
+import type { EventBatch, EventFeed, ReadEventsOptions } from './files.ts'
 
 /** Options of `createEventRing`. */
 export type EventRingOptions = {

@@ -1,7 +1,9 @@
 // Folds events into what the page shows: conversations with their turns, pools, servers, costs. Events may arrive in any
-// order, twice or not at all: the result depends only on which have arrived. The newest are kept up to a limit.
+// order, twice or not at all: the result depends only on which have arrived. The newest are kept up to a limit. They come from
+// the process, or from a file: an export of the page, or lines of JSON as `--audit` writes them.
+import { isFields, listOf } from '../../lib/index.ts'
 import { createPools, type Pools } from './pools.ts'
-import { type EventRecord, readEvent } from './records.ts'
+import { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'
 import { addSpending, type InspectedSpending, NO_SPENDING, spendingOf } from './spending.ts'
 import { createThreads, foldThread, type Thread } from './threads.ts'
 import type { InspectedTurn } from './turn-types.ts'
@@ -145,4 +147,41 @@ function summarise(id: string, thread: Thread): ConversationSummary {
     topic: turns.find(({ searches }) => searches.length > 0)?.searches[0]?.query ?? '',
     spending: turns.reduce((sum, turn) => addSpending(sum, spendingOf(turn)), NO_SPENDING),
   }
+}
+
+/** How many events a file held, and how many of its lines are not events. */
+export type ReadFile = { readonly events: number; readonly broken: number }
+
+const FORMAT = 'toolshelf-events'
+
+/** Adds the events of a file to the model. */
+export function addEventFile(text: string, model: EventModel): ReadFile {
+  const whole = text.trimStart().startsWith('{') && text.includes(FORMAT) ? parseLine(text) : undefined
+  return isFields(whole) && whole.format === FORMAT ? addExport(whole.events, model) : addLines(text, model)
+}
+
+function addExport(events: unknown, model: EventModel): ReadFile {
+  let added = 0
+  for (const event of listOf(events))
+    if (readEvent(event)) {
+      model.add(event)
+      added++
+    }
+  return { events: added, broken: listOf(events).length - added }
+}
+
+function addLines(text: string, model: EventModel): ReadFile {
+  let [events, broken] = [0, 0]
+  const splitter = createTextLines((line) => {
+    if (line.trim() === '') return
+    const event = readEvent(parseLine(line))
+    if (!event) broken++
+    else {
+      events++
+      model.add(event, line.length)
+    }
+  })
+  splitter.add(text)
+  splitter.end()
+  return { events, broken }
 }

@@ -1,12 +1,13 @@
 // Exports of inspector/model for other folders; all of it is pure.
 export { compareTurns, type TurnComparison } from './compare.ts'
-export { addEventFile, type ReadFile } from './event-file.ts'
 export {
+  addEventFile,
   type ConversationSummary,
   createEventModel,
   type EventCounts,
   type EventModel,
   type EventModelLimits,
+  type ReadFile,
 } from './event-model.ts'
 export type { Pools, SetTool, WorkingSet } from './pools.ts'
 export { createTextLines, type EventRecord, parseLine, readEvent } from './records.ts'

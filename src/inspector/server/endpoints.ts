@@ -1,18 +1,21 @@
 // The table of the inspector's endpoints: which method each takes, and what answers it.
-import type { Fields } from '../../lib/index.ts'
-import { type About, type EventLine, endpoints } from '../api.ts'
+import type { TraceRecord } from '../../core/index.ts'
+import { type Fields, omitFields, toJson } from '../../lib/index.ts'
+import { auditLine } from '../../node/index.ts'
+import { type About, type EventLine, type ExportView, endpoints } from '../api.ts'
 import type { EventBatch } from '../events/index.ts'
-import { runAction } from './actions.ts'
-import { exportEvents } from './export.ts'
-import { JSON_TYPE, respondJson, respondPieces } from './headers.ts'
-import { saveHint } from './hints.ts'
-import { changePins } from './pin-changes.ts'
+import { changePins, runAction, saveHint } from './manage.ts'
+import { JSON_TYPE, respondJson, respondPieces } from './page.ts'
 import { RANKERS, searchPlayground } from './playground.ts'
-import { InspectorFailure, readNames } from './read-input.ts'
 import type { FindReader, Reader } from './readers.ts'
-import { serverViews } from './server-views.ts'
-import { toolPieces } from './tool-views.ts'
-import type { InspectedServers, InspectorOptions, ManagedServers } from './types.ts'
+import {
+  type InspectedServers,
+  InspectorFailure,
+  type InspectorOptions,
+  type ManagedServers,
+  readNames,
+} from './types.ts'
+import { serverViews, toolPieces } from './views.ts'
 
 /** A request to an endpoint. */
 export type EndpointCall = {
@@ -154,4 +157,54 @@ function linesOf(batch: EventBatch): string {
   if ('lines' in batch) return batch.lines.map((line) => `${line}\n`).join('')
   const line: EventLine = { type: 'caught-up', ...batch.caughtUp }
   return `${JSON.stringify(line)}\n`
+}
+
+/**
+ * Yields the lines of the file.
+ * @param conversations - Their ids; all if undefined. Events of no conversation, such as those of servers, always count.
+ */
+export async function* exportEvents(
+  { feed, redact, home }: InspectorOptions,
+  conversations: readonly string[] | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
+  const wanted = conversations && new Set(conversations)
+  const counted = { secrets: 0, homes: 0, contents: 0 }
+  const hide = (text: string) => (home ? redact(text).replaceAll(home, '~') : redact(text))
+  /** Counts in the finished line, because texts may be replaced several times before. */
+  const exported = (record: TraceRecord) => {
+    const line = auditLine(record, { redact: hide })
+    const before = toJson(omitFields(record, 'content'))
+    counted.secrets += Math.max(0, occurrences(line, HIDDEN) - occurrences(before, HIDDEN))
+    if (home) counted.homes += occurrences(before, JSON.stringify(home).slice(1, -1))
+    return line
+  }
+  const head: Omit<ExportView, 'events' | 'redactions'> = { format: 'toolshelf-events', version: 1 }
+  yield `${JSON.stringify(head).slice(0, -1)},"events":[`
+  let isFirst = true
+  for await (const batch of feed.read({ signal, isFollowing: false })) {
+    if (!('lines' in batch)) continue
+    const lines = batch.lines.flatMap((line) => {
+      const record = JSON.parse(line) as TraceRecord & { readonly content?: unknown }
+      if (wanted && record.conversation !== undefined && !wanted.has(record.conversation)) return []
+      if (record.content !== undefined) counted.contents++
+      return [exported(record)]
+    })
+    if (lines.length === 0) continue
+    yield (isFirst ? '\n' : ',\n') + lines.join(',\n')
+    isFirst = false
+  }
+  const redactions: ExportView['redactions'] = [
+    { what: 'secrets', count: counted.secrets },
+    { what: 'arguments and results', count: counted.contents },
+    { what: 'the home folder', count: counted.homes },
+  ].filter(({ count }) => count > 0)
+  yield `\n],"redactions":${JSON.stringify(redactions)}}`
+}
+
+/** What replaces a secret. */
+const HIDDEN = '[hidden]'
+
+function occurrences(text: string, part: string): number {
+  return text.split(part).length - 1
 }

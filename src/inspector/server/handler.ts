@@ -7,11 +7,10 @@ import { errorMessage, isFields } from '../../lib/index.ts'
 import { createBodies, createHostAccess } from '../../node/index.ts'
 import { LimitError } from '../../users/index.ts'
 import { createEndpointTable, type Endpoint } from './endpoints.ts'
-import { respond, respondJson } from './headers.ts'
-import { pageHtml } from './page.ts'
-import { InspectorFailure } from './read-input.ts'
+import { pageHtml, respond, respondJson } from './page.ts'
 import { createFindReader, refused } from './readers.ts'
 import type { InspectorOptions } from './types.ts'
+import { InspectorFailure } from './types.ts'
 
 /** The inspector of one process. */
 export type Inspector = {

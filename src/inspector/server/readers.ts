@@ -10,8 +10,8 @@ import {
   rightsOf,
   type User,
 } from '../../users/index.ts'
-import { InspectorFailure } from './read-input.ts'
 import type { InspectedServers, InspectorOptions } from './types.ts'
+import { InspectorFailure } from './types.ts'
 
 /** Who sent a request. */
 export type Reader = {

@@ -1,14 +1,12 @@
-// Builds the page's view of servers: state, costs, what changed, and problems. All of it is bounded,
-// because servers are untrusted.
-import { definitionTokens } from '../../core/index.ts'
-import { cleanText, cut } from '../../lib/index.ts'
+// Builds the page's view of servers (state, costs, what changed, problems) and of tools. All of it is bounded, because servers
+// are untrusted.
+import { definitionTokens, type PoolTool } from '../../core/index.ts'
+import { cleanText, cut, hash, spellOutInvisible, textOf, toJson } from '../../lib/index.ts'
 import { describeTransport } from '../../mcp/config/index.ts'
-import type { ServerStatus } from '../../mcp/index.ts'
+import type { ListedTool, ServerStatus } from '../../mcp/index.ts'
 import type { DefinitionChange } from '../../mcp/pins/index.ts'
-import type { ServerAction, ServerView } from '../api.ts'
-import { InspectorFailure } from './read-input.ts'
-import { pinChange } from './readable-change.ts'
-import type { ShownServer, ShownServers } from './types.ts'
+import type { PinChange, ServerAction, ServerView, ToolView } from '../api.ts'
+import { InspectorFailure, MAX_NAME_LENGTH, type ShownServer, type ShownServers } from './types.ts'
 
 const MAX_LINE_LENGTH = 2000
 const MAX_LOG_LENGTH = 16_000
@@ -125,4 +123,69 @@ export function actionsOf({ state, config }: ServerStatus, canLogin: boolean): S
 /** Cleans one line of untrusted text. */
 function shown(text: string): string {
   return cut(cleanText(text), MAX_LINE_LENGTH)
+}
+
+const MAX_DESCRIPTION_LENGTH = 4000
+/** Tools that one piece holds. */
+const PIECE = 100
+
+/** Yields the JSON of all tools in pieces. */
+export async function* toolPieces(servers: ShownServers | undefined): AsyncGenerator<string, void> {
+  const tools = servers?.shelf.partition().pool.tools ?? []
+  yield '['
+  for (let from = 0; from < tools.length; from += PIECE) {
+    const views = tools.slice(from, from + PIECE).map((tool) => JSON.stringify(toolView(tool, servers!)))
+    yield (from > 0 ? ',' : '') + views.join(',')
+  }
+  yield ']'
+}
+
+function toolView(entry: PoolTool, { shelf }: ShownServers): ToolView {
+  const { name, server, original, hint, definition } = entry
+  return {
+    name,
+    server: server ?? null,
+    original: shownName(original),
+    description: cut(textOf(definition.description), MAX_DESCRIPTION_LENGTH),
+    hint: cut(hint, MAX_DESCRIPTION_LENGTH),
+    tokens: definitionTokens(entry),
+    isAlwaysLoaded: !shelf.partition().deferredNames.has(name),
+  }
+}
+
+const MAX_TEXT_LENGTH = 40_000
+
+/** Returns the change as the page shows it. */
+export function pinChange(change: DefinitionChange, isHolding: boolean): PinChange {
+  const { kind, name, before, after, isWhole } = change
+  return {
+    kind,
+    name: shownName(name),
+    before: isWhole ? readable(kind, before) : null,
+    after: isWhole ? readable(kind, after) : null,
+    isHeld: isHolding,
+    version: hash(toJson([before, after])),
+  }
+}
+
+/** A definition line by line; characters that do not show are spelled out. */
+function readable(kind: PinChange['kind'], definition: ListedTool): string {
+  const { description = '', inputSchema, name: _, ...rest } = definition
+  const parts = [
+    String(description),
+    ...Object.entries({ ...rest, [kind === 'prompt' ? 'arguments' : 'inputSchema']: inputSchema }).flatMap(
+      ([part, value]) => (value === undefined || value === null ? [] : [`${part}: ${printed(value)}`]),
+    ),
+  ]
+  const lines = (kind === 'instructions' ? [String(description)] : parts).join('\n').split(/\r?\n/)
+  return cut(lines.map(spellOutInvisible).join('\n'), MAX_TEXT_LENGTH)
+}
+
+function printed(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2)
+}
+
+/** Returns a name as the page shows it and sends it back. */
+export function shownName(name: string): string {
+  return cut(spellOutInvisible(name), MAX_NAME_LENGTH)
 }
