@@ -1,4 +1,6 @@
 // Long results on the shelf of the library: who gets which, how they are read, and what becomes of them.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryResults, type ResultStore, type Trace } from '../../src/index.ts'
@@ -44,6 +46,27 @@ test('H10 a large result is parsed once, and a search in it lets other work run'
   for (const input of [{ search: 'nowhere' }, { lines: '4999-5000' }])
     await read(shelf, { handle: lines, ...input })
   expect(pauses).toBeGreaterThanOrEqual(2 * 10)
+})
+
+test('H10 what is shown of a large result does not keep the rest of it in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const used = () => {
+    runInNewContext('gc')()
+    return process.memoryUsage().heapUsed
+  }
+  // Lines of a million characters, in a text that is another one each time, as a store on disk reads it.
+  const large = (seed: number) => `${`${seed} word `.repeat(160_000)}\n`.repeat(5)
+  const store = { put: async () => {}, get: async () => large(7), drop: async () => {} } as ResultStore
+  const shelf = shelfWith({ store })
+  const kept: unknown[] = []
+  const handle = handleIn(await run(shelf, large(7)))
+  const before = used()
+  for (let count = 1; count <= 20; count++) {
+    kept.push(await read(shelf, { handle, page: count }), await read(shelf, { handle, lines: '2' }))
+    kept.push(await read(shelf, { handle, search: '7 word 7' }), await run(shelf, large(count)))
+  }
+  expect(used() - before).toBeLessThan(80_000_000)
+  expect(kept).toHaveLength(80)
 })
 
 describe('what is put on the shelf', () => {

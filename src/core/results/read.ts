@@ -51,7 +51,9 @@ function pageStarts(text: string, pageSize: number): number {
 
 /** Returns one page, counted from 1. A page never ends inside a surrogate pair. */
 function pageOf(text: string, page: number, pageSize: number): string {
-  return text.slice(edge(text, (page - 1) * pageSize), edge(text, page * pageSize))
+  const part = text.slice(edge(text, (page - 1) * pageSize), edge(text, page * pageSize))
+  // A copy: engines keep the whole text in memory as long as a slice of it.
+  return part.split('').join('')
 }
 
 function edge(text: string, at: number): number {
