@@ -15,7 +15,7 @@ import {
 } from '../mcp/config/index.ts'
 import type { McpHostOptions } from '../mcp/host/index.ts'
 import type { ConfigProblem, McpHost } from '../mcp/index.ts'
-import { comparePinned, defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
+import { defaultPinsFolder, openPins, type Pins } from '../mcp/pins/index.ts'
 import { readBoundedFile } from '../node/index.ts'
 import { createPen, type Pen, printable, printableLine } from '../terminal/index.ts'
 import {
@@ -190,12 +190,10 @@ function readWords(input: Input) {
 function watch(pins: Pins | undefined) {
   const changed = new Map<string, readonly string[]>()
   if (!pins) return { changed }
-  const pinned = comparePinned(pins)
   const judge: NonNullable<McpHostOptions['pins']>['judge'] = async (server, listed, kind) => {
-    const verdict = await pinned.judge(server, listed, kind)
-    const names = verdict.changed.map(({ name }) => name)
+    const names = (await pins.judge(server, listed, kind, 'skip')).map(({ name }) => name)
     changed.set(server, [...new Set([...(changed.get(server) ?? []), ...names])])
-    return { changed: [] }
+    return []
   }
   return { changed, pins: { judge } }
 }

@@ -12,7 +12,7 @@ import { type LocalMachine, thisMachine } from '../mcp/config/index.ts'
 import { gatewayShelfOptions } from '../mcp/gateway/index.ts'
 import { createMcpHost } from '../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../mcp/index.ts'
-import { comparePinned, defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
+import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { answerNode, close, listen } from '../node/index.ts'
 import { printable } from '../terminal/index.ts'
 import { createEventRedactor } from './audit.ts'
@@ -159,7 +159,7 @@ function startServers(
     concurrency: settings.concurrency,
     onChange: settings.onChange,
     acceptHint: pinsHint,
-    ...(pins ? { pins: comparePinned(pins) } : {}),
+    ...(pins ? { pins: { judge: (server, listed, kind) => pins.judge(server, listed, kind, 'skip') } } : {}),
     ...withStoredLogins(notify),
     notify: notify,
     clientInfo: { name: 'toolshelf', version: version() },

@@ -99,18 +99,8 @@ const groups: { readonly [title: string]: readonly Entry[] } = {
   Safety: [
     {
       name: 'trust',
-      does: 'decide which folders may start servers and skills',
+      does: 'decide which folders, definitions and calls are trusted',
       load: async () => (await import('./trust.ts')).trustCommand,
-    },
-    {
-      name: 'permissions',
-      does: 'decide what the agent may run without asking',
-      load: async () => (await import('./permissions.ts')).permissionsCommand,
-    },
-    {
-      name: 'pins',
-      does: 'review tool definitions that changed',
-      load: async () => (await import('./pins.ts')).pinsCommand,
     },
   ],
   'Users of a gateway': [

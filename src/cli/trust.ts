@@ -1,4 +1,4 @@
-// `toolshelf trust`: shows what a folder's files would do, trusts them, lists what is trusted, and revokes trust.
+// `toolshelf trust`: what is trusted: a folder's files, what servers list, and which calls run without asking.
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { toJson } from '../lib/index.ts'
@@ -12,6 +12,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
+import { storeOption } from './gateway/index.ts'
 import type { TrustRecord, TrustStore } from './trust/index.ts'
 import {
   decideTrust,
@@ -26,6 +27,8 @@ import {
   trustNow,
   trustStore,
 } from './trust/index.ts'
+import { printRules } from './trust-rules.ts'
+import { printServers, trustServer, withPins } from './trust-servers.ts'
 
 export const trustCommand: Command = createTrust(thisMachine)
 
@@ -33,29 +36,40 @@ export const trustCommand: Command = createTrust(thisMachine)
 export function createTrust(machine: () => LocalMachine): Command {
   return {
     name: 'trust',
-    summary: 'Which folders’ servers, skills and rules are used, and what they would do.',
-    words: '[show [<folder>] | list | forget [<folder>]] [--yes]',
+    summary: 'What is trusted: folders, what servers list, and which calls run without asking.',
+    words: '[show [<folder>] | list | forget [<folder> | <server>] | <server> [<name>…]] [--yes]',
     options: {
-      yes: { type: 'boolean', short: 'y', about: 'trust the folder as it is now, without asking' },
+      yes: {
+        type: 'boolean',
+        short: 'y',
+        about: 'trust the folder, or what changed of the server, without asking',
+      },
+      rules: {
+        type: 'boolean',
+        about: 'print which calls of the agent run without asking, and which are denied',
+      },
+      ...storeOption,
       json: {
         type: 'boolean',
-        about: 'print one JSON document: {"folder", "isTrusted", "items"} or {"folders"}',
+        about:
+          'print one JSON document: {"folder", "isTrusted", "items"}, {"folders", "servers"}, {"rules"}, {"server", "changed"} or {"server", "accepted"}',
       },
     },
     examples: [
       'toolshelf trust                     # look at this folder, and decide',
       'toolshelf trust show                # the same in full, without deciding',
       'toolshelf trust list',
+      'toolshelf trust github              # what changed of a server, and accept it',
+      'toolshelf trust --rules',
       'toolshelf trust forget ~/src/project',
     ],
     async run(input, terminal) {
       const [verb, folder, ...more] = input.words
-      const run = verb === undefined ? ask : actions[verb]
-      if (!run || more.length > 0)
-        throw new UsageError(
-          `unknown action "${input.words.join(' ')}"; use show, list or forget, or no action.`,
-        )
       const here = machine()
+      if (verb !== undefined && !actions[verb])
+        return trustServer(input.words, { input, terminal, environment: here.environment })
+      if (more.length > 0) throw new UsageError(`unexpected argument "${more[0]}".`)
+      const run = input.isSet('rules') ? printRules : verb === undefined ? ask : (actions[verb] ?? ask)
       const place = { ...here, folder: resolve(here.folder, folder ?? '.') }
       const notify = (message: string) => terminal.report(printable(`toolshelf trust: ${message}`))
       return run({ input, terminal, notify, machine: place, store: trustStore(place, notify) })
@@ -129,8 +143,9 @@ async function show(call: Call): Promise<ExitCode> {
   return 0
 }
 
-async function list({ input, terminal, store }: Call): Promise<ExitCode> {
-  if (input.words.length > 1) throw new UsageError('unexpected argument; list shows all folders.')
+async function list({ input, terminal, machine, store }: Call): Promise<ExitCode> {
+  if (input.words.length > 1) throw new UsageError('unexpected argument; list shows everything.')
+  const servers = await withPins(input, terminal, machine.environment, (pins) => pins.list())
   const records = await store.list()
   const folders = records.map(({ folder, trusted, refused }) => ({
     folder,
@@ -138,8 +153,16 @@ async function list({ input, terminal, store }: Call): Promise<ExitCode> {
     refused: refused?.at ?? null,
     files: Object.keys(trusted?.files ?? {}),
   }))
-  if (input.isSet('json')) terminal.print(toJson({ folders }))
-  else if (folders.length === 0) terminal.print('No folder is trusted.')
+  if (input.isSet('json')) {
+    const counted = servers.map(({ server, tools, changed }) => ({
+      server,
+      tools: tools.length,
+      changed: changed.map(({ name }) => name),
+    }))
+    terminal.print(toJson({ folders, servers: counted }))
+    return 0
+  }
+  if (folders.length === 0) terminal.print('No folder is trusted.')
   else
     for (const { folder, trusted, refused, files } of folders)
       terminal.print(
@@ -149,10 +172,25 @@ async function list({ input, terminal, store }: Call): Promise<ExitCode> {
             : `refused ${refused?.slice(0, 10)}  ${folder}`,
         ),
       )
+  printServers(servers, terminal)
   return 0
 }
 
 async function forget({ input, terminal, machine, store }: Call): Promise<ExitCode> {
+  const server = input.words[1]
+  const isServer =
+    server !== undefined &&
+    (await withPins(input, terminal, machine.environment, async (pins, troubles) => {
+      const wasKnown = await pins.forget(server)
+      if (wasKnown && troubles.length > 0) throw new CommandError(`could not forget "${server}".`)
+      return wasKnown
+    }))
+  if (isServer) {
+    if (input.isSet('json')) terminal.print(toJson({ server, wasKnown: true }))
+    else
+      terminal.print(printable(`Forgotten. What "${server}" lists at its next connection is accepted again.`))
+    return 0
+  }
   // A deleted folder is identified by its former path.
   const folder = await realpath(machine.folder).catch(() => machine.folder)
   const wasKnown = await store.remove(folder).catch((error: Error) => {

@@ -144,6 +144,8 @@ export type ServerDetails = {
   readonly error?: string | undefined
   /** True: its tools are not deferred, unless a tool says otherwise (D2). */
   readonly alwaysLoad?: boolean | undefined
+  /** How many of its definitions changed since the user accepted them, and whether they are held back until then. */
+  readonly changes?: { readonly count: number; readonly isHeld: boolean } | undefined
   /** Announced with the server's tools (A6). */
   readonly instructions?: string | undefined
   /** Longest result of its tools, in characters, that is sent whole, in place of the general budget. */

@@ -36,7 +36,7 @@ export {
 } from './names.ts'
 export { oncePerFrozen } from './once-per-frozen.ts'
 export { CALL_THESE, CALL_TOOL, callToolInput, misnamesArguments, SEARCH_TOOL } from './own-tools.ts'
-export { cut, errorMessage, oneLine, quote, spellOutInvisible } from './text.ts'
+export { aboutChanges, cut, errorMessage, oneLine, quote, spellOutInvisible } from './text.ts'
 export {
   matchesServer,
   matchesTool,

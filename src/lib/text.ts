@@ -27,6 +27,28 @@ export function cut(text: string, limit: number): string {
   return `${text.slice(0, Math.max(0, end)).trimEnd()}…`
 }
 
+/** A server by name, and how many of its definitions changed since the user accepted them. */
+type Changed = {
+  readonly name: string
+  readonly changes?: { readonly count: number; readonly isHeld: boolean } | undefined
+}
+
+/** Says to a model what servers changed, in our words only; empty if nothing did. */
+export function aboutChanges(servers: readonly Changed[]): string {
+  const named = (wantsHeld: boolean) =>
+    servers
+      .filter(({ changes }) => changes?.isHeld === wantsHeld)
+      .map(({ name, changes }) => `${changes?.count} of ${oneLine(name, 60)}`)
+      .slice(0, 20)
+      .join(', ')
+  const [held, used] = [named(true), named(false)]
+  const sentences = [
+    held && `Definitions that changed are held back until the user accepts them: ${held}.`,
+    used && `Definitions changed since the user first saw them: ${used}.`,
+  ]
+  return sentences.filter(Boolean).join(' ')
+}
+
 /** Returns the message of a thrown value, which need not be an error. */
 export function errorMessage(error: unknown): string {
   try {

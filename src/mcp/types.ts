@@ -160,6 +160,8 @@ export type ServerStatus = {
   readonly hidden: readonly string[]
   /** Names, on the server, of the tools held back because their definition changed. */
   readonly held: readonly string[]
+  /** How many of its definitions changed since they were accepted, and whether they are held back; undefined if none did. */
+  readonly changes?: { readonly count: number; readonly isHeld: boolean } | undefined
   /** Whether the list comes from an earlier run: the server has not listed its tools in this one. */
   readonly isCached: boolean
   /** Whether an earlier run stored what the server lists. */
@@ -191,7 +193,10 @@ export type ServerStatus = {
 }
 
 /** The parts of a status that the greeting of a client uses. */
-export type KnownServer = Pick<ServerStatus, 'name' | 'state' | 'instructions' | 'capabilities'> & {
+export type KnownServer = Pick<
+  ServerStatus,
+  'name' | 'state' | 'instructions' | 'capabilities' | 'changes'
+> & {
   readonly config: Pick<ServerConfig, 'description'>
 }
 

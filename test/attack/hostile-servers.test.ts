@@ -1,14 +1,16 @@
 // Servers that mean harm: what they write reaches neither other servers' words, nor our own, and breaks no list, log or
 // result; nobody takes another's names, and a rule for one covers nobody else.
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createAgent, createPermissions } from '../../src/agent/index.ts'
+import { openUserRules } from '../../src/cli/user-files/index.ts'
 import { createShelf } from '../../src/index.ts'
 import type { Fields } from '../../src/lib/index.ts'
+import { thisMachine } from '../../src/mcp/config/index.ts'
 import { createMcpHost, readConfig, type ServerConfig } from '../../src/mcp/index.ts'
 import { MODEL, said, scripted, whole } from '../agent/support.ts'
 import { openDesk, openGateway, textOf } from '../mcp/support/gateway.ts'
@@ -210,10 +212,12 @@ describe('H7 a cloned folder with a server of a name that the user has rules for
     const rules = [{ when: 'go', do: [call('mcp__gh__push'), { say: 'Heard: {{result}}' }] }]
     expect((await run(place, rules)).told).toContain("--allow 'folder:mcp__gh__push'")
     expect((await run(place, rules, '--allow', 'folder:mcp__gh__push')).out).toContain('Heard: done by push')
-    const refused = await runHere(place, ['permissions', 'allow', 'folder:mcp__gh__*'])
-    expect(refused).toMatchObject({ code: 2 })
-    expect(refused.told).toContain('make it a rule for that folder')
-    await runHere(place, ['permissions', 'allow', 'folder:mcp__gh__*', '--here'])
+    const own = openUserRules({
+      ...thisMachine(),
+      home: join(place.folder, 'home'),
+      folder: realpathSync(place.folder),
+    })
+    await own.add([{ effect: 'allow', rule: 'folder:mcp__gh__*', scope: 'project' }])
     expect((await run(place, rules)).out).toContain('Heard: done by push')
     expect(calls).toEqual(['gh/push', 'gh/push'])
   })

@@ -6,7 +6,6 @@ import { endpoints } from '../../src/inspector/index.ts'
 import { until } from '../mcp/support/processes.ts'
 import { initialized, serveHere, text } from '../mcp/support/server-here.ts'
 import { tool } from '../mcp/support/small-servers.ts'
-import { runHere } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'
 import { newPlace } from '../terminal/support.ts'
 import { call, openSession, type Posted, post, reply, said, startModel } from './requests.ts'
@@ -338,7 +337,7 @@ describe('H10 work is counted before it is done: mcp', () => {
       ...{ mcpServers: { shop: { url } } },
       gateway: { batches: true },
     })
-    await runHere(place, ['permissions', 'allow', 'readonly:shop'])
+    place.file('home/.config/toolshelf/permissions.json', { allow: ['readonly:shop'] })
     const words = ['mcp', '--http', '--scripts', '--mode', 'bridge', '--config', 'toolshelf.json']
     const gateway = await startGateway(place, [...words, '--users', 'users.json'])
     return { ...gateway, keys, calls }

@@ -253,10 +253,7 @@ describe('the binary', () => {
 })
 
 describe('arguments that nobody expects', () => {
-  const takeArguments = [
-    ...['run', 'inspect', 'add', 'remove', 'login', 'trust', 'permissions'],
-    ...['pins', 'search', 'users'],
-  ]
+  const takeArguments = [...['run', 'inspect', 'add', 'remove', 'login', 'trust'], ...['search', 'users']]
 
   it('are refused by every command that takes options only, which says what to do instead', async () => {
     for (const { name, noArguments } of await everyCommand()) {
@@ -274,8 +271,7 @@ describe('arguments that nobody expects', () => {
   it.each([
     [['remove', 'one', 'two']],
     [['trust', 'list', 'more']],
-    [['pins', 'forget', 'one', 'two', 'three']],
-    [['permissions', 'list', 'more']],
+    [['trust', 'forget', 'one', 'two', 'three']],
   ])('are refused by one that takes few: %j', async (words) => {
     const { code, told } = await cli(...words)
     expect([code, told]).toEqual([2, expect.stringContaining('Usage: toolshelf')])

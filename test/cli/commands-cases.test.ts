@@ -363,28 +363,11 @@ test.skipIf(!redis)('credentials of users', () =>
   ),
 )
 
-test('rules, trust and pins', () => {
+test('trust and conversations', () => {
   const place = newPlace()
   mkdirSync(join(place.folder, 'sub'))
   place.file('.mcp.json', { mcpServers: { theirs: { command: 'run', args: ['--it'] } } })
   return session('safety', place, [
-    'permissions',
-    'permissions allow',
-    "permissions allow 'Bash(git status*)'",
-    "permissions allow 'Bash(git status*)'",
-    'permissions deny Write --here',
-    'permissions ask Edit --directory sub --here',
-    'permissions allow (',
-    'permissions mint X',
-    'permissions allow A B',
-    'permissions',
-    'permissions --json',
-    'permissions --directory sub',
-    'permissions --directory none',
-    'permissions remove Write',
-    'permissions remove Write --here',
-    'permissions remove Write --here',
-    'permissions',
     'trust',
     'trust --json',
     'trust mint',
@@ -392,19 +375,11 @@ test('rules, trust and pins', () => {
     'trust --yes',
     'trust',
     'trust list --json',
+    'trust zzz',
+    'trust --rules',
     'trust forget',
     'trust list',
     'trust none',
-    'pins',
-    'pins --json',
-    'pins show',
-    'pins show zzz',
-    'pins accept',
-    'pins accept zzz',
-    'pins forget',
-    'pins forget zzz',
-    'pins mint',
-    'pins --folder sub',
     'chat --list',
     'chat --list --json',
     'chat --list --directory none',

@@ -1,4 +1,4 @@
-// Permission rules from the command line, the folder and the user's file, as `run` and `toolshelf permissions` meet them.
+// Permission rules from the command line, the folder and the user's file, as `run` and `toolshelf trust --rules` meet them.
 import {
   mkdirSync,
   mkdtempSync,
@@ -32,6 +32,12 @@ const put = (place: Place, name: string, content: object | string) => {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
 }
+const machineIn = (place: Place): LocalMachine => ({
+  home: join(place.folder, 'home'),
+  folder: realpathSync(place.folder),
+  platform: 'linux',
+  environment: {},
+})
 const userFile = 'home/.config/toolshelf/permissions.json'
 
 describe('toolshelf run', () => {
@@ -70,13 +76,13 @@ describe('toolshelf run', () => {
 
   it('rules of the user hold in every folder, and of a folder in that one', async () => {
     const place = newPlace()
-    await toolshelf(place, 'permissions', 'allow', 'Bash(echo status)', '--here')
+    put(place, userFile, { folders: { [realpathSync(place.folder)]: { allow: ['Bash(echo status)'] } } })
     expect((await toolshelf(place, 'run', 'status')).out).toContain('Heard: status')
     put(place, 'elsewhere/x', '')
     expect((await toolshelf(place, 'run', 'status', '--directory', 'elsewhere')).out).toContain(
       'Bash was not run: this session',
     )
-    await toolshelf(place, 'permissions', 'allow', 'Bash(echo *)')
+    put(place, userFile, { allow: ['Bash(echo *)'] })
     expect((await toolshelf(place, 'run', 'status', '--directory', 'elsewhere')).out).toContain(
       'Heard: status',
     )
@@ -123,30 +129,27 @@ describe('toolshelf run', () => {
   })
 })
 
-describe('toolshelf permissions', () => {
-  it('adds, lists and removes', async () => {
+describe('toolshelf trust --rules', () => {
+  it('prints the rules of the user and of the folder', async () => {
     const place = newPlace()
-    expect((await toolshelf(place, 'permissions')).out).toContain('No rules: reading')
-    await toolshelf(place, 'permissions', 'deny', 'Read(.env)')
-    await toolshelf(place, 'permissions', 'allow', 'Edit(src/**)', '--here')
+    expect((await toolshelf(place, 'trust', '--rules')).out).toContain('No rules: reading')
+    const own = { allow: ['Edit(src/**)'] }
+    put(place, userFile, { deny: ['Read(.env)'], folders: { [realpathSync(place.folder)]: own } })
     put(place, '.toolshelf/permissions.json', { allow: ['Bash(npm test)'] })
-    const { out } = await toolshelf(place, 'permissions')
+    const { out } = await toolshelf(place, 'trust', '--rules')
     expect(out).toMatch(/^deny {3}Read\(\.env\) {2}\(everywhere, .*permissions\.json\)$/m)
     expect(out).toMatch(/^allow {2}Edit\(src\/\*\*\) {2}\(this folder, .*\)$/m)
     expect(out).toMatch(/^allow {2}Bash\(npm test\) .*applies once you trust the folder\)$/m)
-    const listed = JSON.parse((await toolshelf(place, 'permissions', '--json')).out).rules
+    const listed = JSON.parse((await toolshelf(place, 'trust', '--rules', '--json')).out).rules
     expect(listed.map(({ counts }: { counts: boolean }) => counts)).toEqual([true, true, false])
-    expect((await toolshelf(place, 'permissions', 'remove', 'Edit(src/**)')).code).toBe(1)
-    expect((await toolshelf(place, 'permissions', 'remove', 'Edit(src/**)', '--here')).out).toContain(
-      'Removed: allow',
-    )
-    expect((await toolshelf(place, 'permissions')).out).not.toContain('Edit(src/**)')
   })
+})
 
+describe('the rules of the user', () => {
   it('the file is private, and keeps what else is in it', async () => {
     const place = newPlace()
     put(place, userFile, { note: 'mine', allow: ['Read'] })
-    await toolshelf(place, 'permissions', 'allow', 'Bash(ls)')
+    await openUserRules(machineIn(place)).add([{ effect: 'allow', rule: 'Bash(ls)', scope: 'user' }])
     const file = join(place.folder, userFile)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ note: 'mine', allow: ['Read', 'Bash(ls)'] })
     expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -154,12 +157,7 @@ describe('toolshelf permissions', () => {
 
   it('many who write at once lose nothing', async () => {
     const place = newPlace()
-    const machine: LocalMachine = {
-      home: join(place.folder, 'home'),
-      folder: realpathSync(place.folder),
-      platform: 'linux',
-      environment: {},
-    }
+    const machine = machineIn(place)
     const all = Array.from({ length: 30 }, (_, index) => `Bash(echo ${index})`)
     await Promise.all(
       all.map((rule) => openUserRules(machine).add([{ effect: 'allow', rule, scope: 'user' }])),

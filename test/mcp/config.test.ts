@@ -42,7 +42,7 @@ it('H9 an entry cannot say whom the user trusts, and a folder not how changes ar
   const text = JSON.stringify({ mcpServers: { one: entry }, gateway: { onChange: 'report' } })
   const own = await readConfig([{ file: join(root, '.mcp.json'), text }], {}, { home })
   expect(own.servers[0]).not.toHaveProperty('trustAnnotations')
-  expect(own.problems[0]?.message).toContain('toolshelf permissions allow "readonly:<server>"')
+  expect(own.problems[0]?.message).toContain('add "readonly:<server>" to "allow" in your permissions.json')
   const users = { file: join(root, 'mine.json'), text: '{"gateway":{"onChange":"hold"}}' }
   const project = await readConfig([{ file: join(root, '.mcp.json'), text, folder: root }], {}, { home })
   const hash = createHash('sha256').update(text).digest('hex')

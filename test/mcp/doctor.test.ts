@@ -313,7 +313,7 @@ describe('findings', () => {
       ['note', 'good'],
     ])
     expect(found[0]?.details).toEqual(['stderr: one', 'stderr: two'])
-    expect(found[1]?.remedy).toContain('toolshelf pins')
+    expect(found[1]?.remedy).toContain('toolshelf trust')
     expect(found[2]).toMatchObject({ title: '1 problem in f.json', details: ['x: it has no "url"'] })
     for (const { remedy } of found) expect(remedy).not.toBe('')
   })

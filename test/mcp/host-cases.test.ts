@@ -338,7 +338,7 @@ it('H4 a lazy server that an earlier run has stored', async () => {
   const pins = {
     judge: async (name: string, items: readonly ListedTool[], kind?: string) => {
       judged.push([name, kind, items.map((item) => item.name)])
-      return { changed: [] }
+      return []
     },
   }
   const { begin, server, step, show, tell, pass, shelf } = story({
@@ -479,9 +479,8 @@ it('H4 servers that are configured anew', async () => {
 it('H9 what changed is held back until it is accepted', async () => {
   const changed = new Map<string, readonly object[]>()
   const pins = {
-    judge: async (_: string, __: readonly ListedTool[], kind?: string) => ({
-      changed: (changed.get(String(kind)) ?? []) as never,
-    }),
+    judge: async (_: string, __: readonly ListedTool[], kind?: string) =>
+      (changed.get(String(kind)) ?? []) as never,
   }
   const { begin, server, step, show, tell, pass, shelf, count } = story({ pins, onChange: 'hold' })
   const offers = { prompts: {}, resources: {} }

@@ -1,12 +1,11 @@
 // The parts of a host without servers: which questions are passed on, what is read of lists, which changes are held back,
 // and what is put on the shelf. Each is one log from start to end, with the clock in the test's hands.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createChangeGuard } from '../../src/mcp/host/change-guard.ts'
 import { readListedTools } from '../../src/mcp/host/definitions.ts'
 import { createPublisher } from '../../src/mcp/host/publisher.ts'
 import { createServerQuestions } from '../../src/mcp/host/questions.ts'
 import { createServerLists, freshUntil } from '../../src/mcp/host/server-lists.ts'
-import type { HostEvent, ListedTool, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
+import type { ListedTool, QuestionHandler, ServerConfig } from '../../src/mcp/index.ts'
 import { callContext } from '../../src/mcp/protocol/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { httpServer } from './support/servers.ts'
@@ -535,116 +534,6 @@ describe('H4 prompts, resources and templates of a server', () => {
     const week = 7 * 24 * 3_600_000
     const times = [undefined, Number.NaN, -1, 0, 1, week, week + 1].map((ttlMs) => freshUntil(ttlMs))
     expect(times).toEqual([0, 0, 0, 0, now + 1, now + week, now + week])
-  })
-})
-
-describe('H9 definitions that change', () => {
-  type Change = { name: string; isWhole?: boolean; before?: object }
-
-  function open(onChange: 'report' | 'hold', hasPins = true) {
-    const lines: unknown[] = []
-    const changed = new Map<string, readonly Change[] | Error>()
-    const tasks: (() => void)[] = []
-    const guard = createChangeGuard({
-      pins: hasPins
-        ? {
-            judge: async (server, items, kind) => {
-              lines.push(`judge ${server} ${kind} ${JSON.stringify(items)}`)
-              const found = changed.get(String(kind)) ?? []
-              if (found instanceof Error) throw found
-              return { changed: found as never }
-            },
-          }
-        : undefined,
-      onChange,
-      notify: (message) => lines.push(`! ${message}`),
-      acceptHint: (server) => `Accept ${server}.`,
-      emit: (event: HostEvent) => lines.push(event),
-      later: (task) => tasks.push(task),
-      recheck: (server) => lines.push(`recheck ${server}`),
-      onPrompts: (server) => lines.push(`prompts of ${server}`),
-    })
-    const later = async () => {
-      lines.push(`— later: ${tasks.length}`)
-      for (const task of tasks.splice(0)) task()
-      await pass(0)
-    }
-    return { guard, lines, changed, later }
-  }
-
-  const prompts = [
-    { name: 'ask', title: 'Ask', description: 'Asks.', arguments: [{ name: 'what' }] },
-    { name: 'bare', title: 1, description: 2 },
-    { title: 'nameless' },
-    null,
-  ]
-
-  it.each(['report', 'hold'] as const)('H9 with %s', async (onChange) => {
-    const { guard, lines, changed, later } = open(onChange)
-    const all = async () => {
-      const held = await guard.tools('shop', [tool('buy'), tool('sell')])
-      lines.push(`held: ${[...held]}`)
-      lines.push(`instructions: ${await guard.instructions('shop', 'New.')}`)
-      lines.push('prompts:', await guard.prompts('shop', prompts))
-      const asked = [
-        guard.isPromptHeld('shop', 'ask'),
-        guard.isPromptHeld('shop', 'bare'),
-        guard.isPromptHeld('other', 'ask'),
-      ]
-      lines.push(`held? ${asked}`)
-    }
-    await all()
-    await later()
-    changed.set('tool', [{ name: 'buy' }])
-    changed.set('instructions', [{ name: 'instructions', isWhole: true, before: { description: 'Old.' } }])
-    changed.set('prompt', [{ name: 'ask' }])
-    await all()
-    await all()
-    await later()
-    lines.push('— accepted')
-    changed.clear()
-    await later()
-    changed.set(
-      'tool',
-      'abcdef'.split('').map((name) => ({ name })),
-    )
-    changed.set('instructions', [{ name: 'instructions', isWhole: false, before: { description: 'Old.' } }])
-    await all()
-    changed.clear()
-    lines.push(`none: ${await guard.instructions('shop', undefined)}`)
-    lines.push([...(await guard.tools('shop', []))])
-    await guard.tools('shop', [tool('buy')])
-    await later()
-    await later()
-    changed.set('tool', new Error('the disk is full'))
-    lines.push([...(await guard.tools('shop', [tool('buy')]))])
-    await expect(written(lines)).toMatchFileSnapshot(file(`host-changes-${onChange}`))
-  })
-
-  it('H9 are checked again by what of them is held back', async () => {
-    const { guard, lines, changed, later } = open('hold')
-    const only = async (kind: string, work: () => Promise<unknown>) => {
-      lines.push(`— ${kind}`)
-      changed.set(kind, [{ name: 'ask' }])
-      await work()
-      await later()
-      changed.clear()
-      await later()
-      await work()
-      await later()
-    }
-    await only('tool', () => guard.tools('a', [tool('ask')]))
-    await only('instructions', () => guard.instructions('b', 'New.'))
-    await only('prompt', () => guard.prompts('c', prompts))
-    await expect(written(lines)).toMatchFileSnapshot(file('host-changes-later'))
-  })
-
-  it('without pins are neither compared nor held back', async () => {
-    const { guard, lines } = open('hold', false)
-    expect([...(await guard.tools('shop', [tool('buy')]))]).toEqual([])
-    expect(await guard.instructions('shop', 'New.')).toBe('New.')
-    expect(await guard.prompts('shop', prompts)).toEqual(prompts)
-    expect(lines).toEqual([])
   })
 })
 

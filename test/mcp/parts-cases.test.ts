@@ -1,6 +1,4 @@
-// Pins, the greeting and the protocol's small rules: one rich example of each, and what every single change of it leads to.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+// The greeting and the protocol's small rules: one rich example of each, and what every single change of it leads to.
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import {
@@ -12,7 +10,6 @@ import {
 import type { KnownServer, ListedTool } from '../../src/mcp/index.ts'
 import { addressOutput, createAddresses, nameAll } from '../../src/mcp/lists/addresses.ts'
 import { isPlainSchema } from '../../src/mcp/lists/plain-schema.ts'
-import { differenceLines, differences, openPins, outline } from '../../src/mcp/pins/index.ts'
 import {
   connectionFailure,
   failureMessage,
@@ -28,120 +25,10 @@ import {
   withPassableMeta,
 } from '../../src/mcp/protocol/index.ts'
 import { effects } from '../support/variants.ts'
-import { temporaryFolder } from './support/folder.ts'
 
 const written = (lines: readonly unknown[]) =>
   `${lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')}\n`
 const file = (name: string) => `./parts/${name}.txt`
-
-const tool = (name: string, more: Partial<ListedTool> = {}): ListedTool => ({
-  ...{ name, title: 'T', description: `Does ${name}.`, annotations: { readOnlyHint: true } },
-  inputSchema: {
-    type: 'object',
-    properties: { a: { type: 'string', enum: ['x', 'y'] }, b: {} },
-    required: ['a'],
-  },
-  ...more,
-})
-
-describe('pins', () => {
-  it('H6 log a whole life: seen, changed, gone, back, accepted, forgotten', async () => {
-    const folder = join(temporaryFolder(), 'pins')
-    const lines: unknown[] = []
-    let time = Date.UTC(2026, 0, 1)
-    const notify = (message: string) => lines.push(`! ${message.replaceAll(folder, '<folder>')}`)
-    const open = () => openPins({ folder, now: () => (time += 60_000), notify })
-    const pins = open()
-    const judge = async (listed: ListedTool[], kind?: 'prompt' | 'instructions') =>
-      lines.push(await pins.judge('files', listed, kind))
-    const show = async () => {
-      lines.push(await open().list())
-      for (const name of readdirSync(folder).sort())
-        lines.push(name, readFileSync(join(folder, name), 'utf8').trimEnd())
-    }
-    await judge([tool('read'), tool('write')])
-    await judge([tool('read'), tool('write')])
-    await judge([tool('read', { description: 'Reads all.' }), tool('move'), tool('move', { title: 'U' })])
-    await show()
-    await judge([tool('read', { description: 'Reads more.' }), tool('write', { title: 'W' }), tool('move')])
-    await judge([tool('read')], 'prompt')
-    await judge([{ name: 'instructions', description: 'Be kind.' }], 'instructions')
-    await judge([{ name: 'instructions', description: 'Be rude.' }], 'instructions')
-    await judge([tool('other')], 'prompt')
-    lines.push(await pins.accept('files', ['read', 'nothing']), await pins.accept('files', ['read']))
-    await show()
-    lines.push(await pins.accept('files'), await pins.accept('nobody'))
-    const large = tool('large', { description: 'x'.repeat(70_000) })
-    await judge([large, tool('marked', { _meta: { 'anthropic/alwaysLoad': true, other: 1 } })])
-    await judge([tool('large'), tool('marked', { _meta: { 'anthropic/alwaysLoad': 'yes', other: 2 } })])
-    await show()
-    lines.push(await pins.forget('files'), await pins.forget('files'), await pins.list())
-    const inMemory = openPins({ folder: undefined, now: () => 0 })
-    await inMemory.judge('b', [tool('read')])
-    await inMemory.judge('a', [tool('read')])
-    lines.push(await inMemory.list(), await inMemory.forget('a'), await inMemory.forget('c'))
-    await expect(written(lines)).toMatchFileSnapshot(file('pins'))
-  })
-
-  it('H6 read a file as it is meant, or set it aside: every change of one', async () => {
-    const folder = join(temporaryFolder(), 'pins')
-    const quiet = { folder, now: () => 0, notify: () => {} }
-    await openPins(quiet).judge('files', [tool('read')])
-    await openPins(quiet).judge('files', [tool('read', { title: 'U' })])
-    await openPins(quiet).judge('files', [{ name: 'p' }], 'prompt')
-    const name = readdirSync(folder).find((one) => one.endsWith('.json'))!
-    const write = async (changed: unknown) => {
-      const here = join(temporaryFolder(), 'pins')
-      mkdirSync(here, { recursive: true })
-      writeFileSync(join(here, name), JSON.stringify(changed))
-      const notices: string[] = []
-      const notify = (message: string) => notices.push(message.replaceAll(here, '<folder>'))
-      const [server] = await openPins({ folder: here, notify }).list()
-      const { tools, prompts, changed: news } = server ?? {}
-      return [JSON.stringify({ tools, prompts }), JSON.stringify(news), ...notices]
-    }
-    const stored = JSON.parse(readFileSync(join(folder, name), 'utf8'))
-    for (const pin of stored.tools)
-      for (const seen of [pin.accepted, pin.newest])
-        if (seen?.definition) seen.definition = { name: seen.definition.name }
-    await expect(await effects(stored, write)).toMatchFileSnapshot(file('pin-file'))
-  })
-
-  it('H6 show what changed in a definition', async () => {
-    const before = tool('read', {
-      description: 'One.\nTwo.\nThree.',
-      outputSchema: { deep: [{ x: 1 }, 2], none: {} },
-    })
-    const write = (after: ListedTool) => {
-      const found = differences(before, after)
-      return [
-        outline(found),
-        outline(found, 1),
-        ...found.flatMap((one) => [JSON.stringify(one), ...differenceLines(one)]),
-      ]
-    }
-    const story = await effects(before, write)
-    const long = `${'a'.repeat(100)}${'b'.repeat(300)}`
-    const pairs = [
-      [undefined, 'x'],
-      ['x', undefined],
-      [undefined, undefined],
-      ['same', 'same'],
-      ['a\nb\nc', 'a\nX\nc'],
-      ['a\nb', 'a\nb\nb'],
-      [long, long.replace('b', 'c')],
-      [`${long}\nz`, `x${long}\nz`],
-      ['', 'a\r\nb'],
-      [Array(20).fill('l').join('\n'), 'm'],
-      ['a\u200bb', 'a\u202eb'],
-    ] as const
-    const lines = pairs.flatMap(([old, young]) => [
-      '',
-      ...differenceLines({ where: 'x', before: old, after: young }),
-    ])
-    await expect(`${story}${written(lines)}`).toMatchFileSnapshot(file('differences'))
-  })
-})
 
 describe('the greeting', () => {
   const server = (name: string, more: Partial<KnownServer> = {}): KnownServer => ({

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest'
 import { answerInitialize, greetingFor } from '../../src/mcp/greeting/index.ts'
 import { toBlocks } from '../../src/mcp/host/content.ts'
 import type { RemoteConfig, ServerConfig, StdioConfig } from '../../src/mcp/index.ts'
-import { differenceLines, differences, outline } from '../../src/mcp/pins/index.ts'
 import {
   CallError,
   connectionFailure,
@@ -457,52 +456,5 @@ describe('why a connection failed', () => {
     )
     for (const scope of ['', '$(rm)', 'a"b', 'x'.repeat(501)])
       expect(missingRights('one', scope, hint)).toBe('It needs more permissions: run login one')
-  })
-})
-
-describe('what changed in a definition', () => {
-  const tool = (more: object = {}) => ({
-    name: 't',
-    description: 'd',
-    inputSchema: { type: 'object' as const },
-    ...more,
-  })
-
-  it('is listed by places', () => {
-    const old = tool({
-      inputSchema: { type: 'object', properties: { a: { default: 1 }, b: {} }, required: ['a'] },
-    })
-    const young = tool({
-      description: 'e',
-      inputSchema: { type: 'object', properties: { a: { default: 2 } }, required: ['a', 'b'] },
-    })
-    const found = differences(old as never, young as never)
-    expect(found).toEqual([
-      { where: 'description', before: 'd', after: 'e' },
-      { where: 'inputSchema.properties.a.default', before: '1', after: '2' },
-      { where: 'inputSchema.required', before: '["a"]', after: '["a","b"]' },
-      { where: 'inputSchema.properties.b', before: '{}', after: undefined },
-    ])
-    expect(outline(found)).toBe(
-      'description, inputSchema.properties.a.default, inputSchema.required and 1 more',
-    )
-    expect(outline(found.slice(0, 3))).toBe(
-      'description, inputSchema.properties.a.default, inputSchema.required',
-    )
-    expect(differences(old as never, old as never)).toEqual([])
-  })
-
-  it('is shown by lines, without what is alike at both ends', () => {
-    const lines = (before: string | undefined, after: string | undefined) =>
-      differenceLines({ where: 'x', before, after })
-    expect(lines('a\nb\nc', 'a\nx\nc')).toEqual(['- b', '+ x'])
-    expect(lines('a\na', 'a\na\na')).toEqual(['+ a'])
-    expect(lines(undefined, 'a\r\nb')).toEqual(['+ a', '+ b'])
-    expect(lines('a', undefined)).toEqual(['- a'])
-    const many = Array.from({ length: 14 }, (_, at) => `${at}`)
-    expect(lines(undefined, many.slice(0, 12).join('\n'))).toHaveLength(12)
-    expect(lines(undefined, many.join('\n')).slice(11)).toEqual(['+ 11', '+ … 2 more lines'])
-    const [long] = lines(`${'x'.repeat(200)}old`, `${'x'.repeat(200)}new`)
-    expect(long).toBe(`- …${'x'.repeat(40)}old`)
   })
 })

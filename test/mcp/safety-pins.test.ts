@@ -18,14 +18,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { ListedTool } from '../../src/mcp/index.ts'
-import { fingerprint } from '../../src/mcp/pins/fingerprint.ts'
-import {
-  defaultPinsFolder,
-  differenceLines,
-  differences,
-  openPins,
-  outline,
-} from '../../src/mcp/pins/index.ts'
+import { defaultPinsFolder, openPins } from '../../src/mcp/pins/index.ts'
 import { bundled } from '../support/bundled.ts'
 import { isThorough, sizeOf } from '../support/runs.ts'
 
@@ -40,44 +33,40 @@ const tool = (name: string, description = `Does ${name}.`, rest: Partial<ListedT
   inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
   ...rest,
 })
-const quiet = { changed: [], added: [], removed: [] }
+const quiet: readonly unknown[] = []
 const onlyFile = (folder: string) => join(folder, readdirSync(folder).find((name) => name.endsWith('.json'))!)
 
-describe('a fingerprint', () => {
+it.each<[string, Partial<ListedTool>, number]>([
+  ['title', { title: 'Read' }, 1],
+  ['description', { description: 'Reads. ' }, 1],
+  ['inputSchema', { inputSchema: { type: 'object', properties: { path: { type: 'number' } } } }, 1],
+  ['outputSchema', { outputSchema: { a: 1, b: [2, 1] } }, 1],
+  ['annotations', { annotations: { readOnlyHint: false } }, 1],
+  ['the place of a key', { outputSchema: { b: [1, 2, { a: 1 }] } }, 1],
+  ['text for a number', { outputSchema: { a: '1', b: [1, 2] } }, 1],
+  ['only the order of keys', { outputSchema: { b: [1, 2], a: 1 } }, 0],
+  ['remarks that mean nothing to a model', { _meta: { at: 'now' }, execution: {} } as object, 0],
+])('a change of %s counts, or not', async (_, change, expected) => {
+  const pins = openPins({ folder: undefined })
   const fine = tool('read', 'Reads.', {
     outputSchema: { a: 1, b: [1, 2] },
     annotations: { readOnlyHint: true },
   })
+  await pins.judge('files', [fine])
+  expect(await pins.judge('files', [{ ...fine, ...change }])).toHaveLength(expected)
+})
 
-  it('is the same whatever the order of keys, and for remarks that mean nothing to a model', () => {
-    const turned = Object.fromEntries(Object.entries(fine).reverse()) as ListedTool
-    const again = { ...turned, outputSchema: { b: [1, 2], a: 1 }, _meta: { at: 'now' }, execution: {} }
-    expect(fingerprint(again)).toBe(fingerprint(fine))
-    expect(fingerprint(fine)).toMatch(/^[0-9a-f]{64}$/)
-  })
-
-  it.each<[string, Partial<ListedTool>]>([
-    ['name', { name: 'write' }],
-    ['title', { title: 'Read' }],
-    ['description', { description: 'Reads. ' }],
-    ['inputSchema', { inputSchema: { type: 'object', properties: { path: { type: 'number' } } } }],
-    ['outputSchema', { outputSchema: { a: 1, b: [2, 1] } }],
-    ['annotations', { annotations: { readOnlyHint: false } }],
-    ['where a key stands', { outputSchema: { b: [1, 2, { a: 1 }] } }],
-    ['text for a number', { outputSchema: { a: '1', b: [1, 2] } }],
-  ])('reports a change of %s', (_, change) => {
-    expect(fingerprint({ ...fine, ...change })).not.toBe(fingerprint(fine))
-  })
-
-  it('H6 takes deep and circular schemas', () => {
-    let deep: object = {}
-    for (let level = 0; level < 50_000; level++) deep = { not: deep }
-    const circle: { [key: string]: unknown } = {}
-    circle.items = circle
-    const deeper = { ...fine, inputSchema: { not: deep } }
-    expect(fingerprint({ ...fine, inputSchema: deep })).not.toBe(fingerprint(deeper))
-    expect(fingerprint({ ...fine, inputSchema: circle })).toMatch(/^[0-9a-f]{64}$/)
-  })
+it('H6 takes deep and circular schemas', async () => {
+  const pins = openPins({ folder: undefined })
+  let deep: object = {}
+  for (let level = 0; level < 50_000; level++) deep = { not: deep }
+  const circle: { [key: string]: unknown } = {}
+  circle.items = circle
+  const judge = (inputSchema: object) => pins.judge('files', [tool('read', 'Reads.', { inputSchema })])
+  expect(await judge(deep)).toEqual([])
+  expect(await judge(deep)).toEqual([])
+  expect(await judge({ not: deep })).toHaveLength(1)
+  expect(await judge(circle)).toHaveLength(1)
 })
 
 describe('a change', () => {
@@ -98,12 +87,12 @@ describe('a change', () => {
       since: '2026-01-01T00:00:01.000Z',
       isWhole: true,
     }
-    expect(await pins.judge('files', [after])).toEqual({ ...quiet, changed: [change] })
+    expect(await pins.judge('files', [after])).toEqual([change])
     time += 1000
-    expect(await open().judge('files', [after])).toEqual({ ...quiet, changed: [change] })
+    expect(await open().judge('files', [after])).toEqual([change])
     expect(await open().accept('files')).toEqual(['read'])
     expect(await pins.judge('files', [after])).toEqual(quiet)
-    expect((await pins.judge('files', [before])).changed).toMatchObject([{ before: after, after: before }])
+    expect(await pins.judge('files', [before])).toMatchObject([{ before: after, after: before }])
   })
 
   it('that changes again waits since its first change; one that is undone waits no more', async () => {
@@ -111,7 +100,7 @@ describe('a change', () => {
     const pins = openPins({ folder: newFolder(), now: () => time++ * 1000 })
     await pins.judge('files', [tool('read')])
     await pins.judge('files', [tool('read', 'second')])
-    const { changed } = await pins.judge('files', [tool('read', 'third')])
+    const changed = await pins.judge('files', [tool('read', 'third')])
     expect(changed).toMatchObject([{ since: '1970-01-01T00:00:01.000Z', after: { description: 'third' } }])
     expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
     expect(await pins.accept('files')).toEqual([])
@@ -120,12 +109,12 @@ describe('a change', () => {
   it('is not laundered by leaving and coming back, nor by a second tool of the same name', async () => {
     const pins = openPins({ folder: newFolder() })
     await pins.judge('files', [tool('read'), tool('list')])
-    expect(await pins.judge('files', [tool('list')])).toEqual({ ...quiet, removed: ['read'] })
+    expect(await pins.judge('files', [tool('list')])).toEqual(quiet)
     expect(await pins.judge('files', [tool('list')])).toEqual(quiet)
     const back = await pins.judge('files', [tool('list'), tool('read', 'another')])
-    expect(back).toMatchObject({ changed: [{ name: 'read' }], added: [] })
+    expect(back).toMatchObject([{ name: 'read' }])
     const twice = await pins.judge('files', [tool('list'), tool('list', 'another'), tool('read')])
-    expect(twice).toMatchObject({ changed: [{ name: 'list', after: { description: 'another' } }] })
+    expect(twice).toMatchObject([{ name: 'list', after: { description: 'another' } }])
   })
 
   it('is accepted by name, and leaves the others waiting', async () => {
@@ -174,20 +163,34 @@ describe('a change', () => {
     expect(told).toEqual([])
     expect(await pins.forget('a/b')).toBe(true)
     expect(await pins.forget('a/b')).toBe(false)
-    expect((await pins.judge('a_b', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.judge('a_b', [tool('read', 'new')])).toHaveLength(1)
     expect(await pins.judge('a/b', [tool('read', 'new')])).toEqual(quiet)
   })
 })
 
-it('reports tools that appear later once', async () => {
-  const pins = openPins({ folder: newFolder() })
-  expect(await pins.judge('files', [])).toEqual(quiet)
-  expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
-  expect(await pins.judge('files', [tool('read'), tool('__proto__')])).toEqual({
-    ...quiet,
-    added: ['__proto__'],
+describe('what is new', () => {
+  it('is accepted, held or left to others, once its kind has been listed', async () => {
+    const pins = openPins({ folder: newFolder() })
+    const both = [tool('read'), tool('__proto__')]
+    expect(await pins.judge('files', [], 'tool', 'skip')).toEqual(quiet)
+    expect(await pins.judge('files', [tool('read')], 'tool', 'hold')).toEqual(quiet)
+    expect(await pins.judge('files', both, 'tool', 'skip')).toEqual(quiet)
+    const held = await pins.judge('files', both, 'tool', 'hold')
+    expect(held).toMatchObject([{ name: '__proto__', before: { name: '__proto__' }, isWhole: true }])
+    expect(await pins.judge('files', both, 'tool', 'skip')).toHaveLength(1)
+    expect(await pins.accept('files')).toEqual(['__proto__'])
+    expect(await pins.judge('files', both, 'tool', 'hold')).toEqual(quiet)
+    expect(await pins.hold('files', ['__proto__'])).toEqual(['__proto__'])
+    expect(await pins.judge('files', both, 'tool', 'hold')).toHaveLength(1)
+    expect(await pins.judge('files', both)).toEqual(quiet)
   })
-  expect(await pins.judge('files', [tool('read'), tool('__proto__')])).toEqual(quiet)
+
+  it('of a kind of which there was nothing is new too', async () => {
+    const pins = openPins({ folder: newFolder() })
+    await pins.judge('files', [], 'prompt', 'hold')
+    expect(await pins.judge('files', [tool('late')], 'prompt', 'hold')).toHaveLength(1)
+    expect(await pins.judge('files', [tool('late')], 'tool', 'hold')).toEqual(quiet)
+  })
 })
 
 describe('on disk', () => {
@@ -210,21 +213,25 @@ describe('on disk', () => {
     expect(statSync(onlyFile(folder)).ino).toBe(ino)
   })
 
-  it.each(['', '{"version":1', 'null', '[]', '{"version":9}', '{"version":1,"server":"files","tools":[{}]}'])(
-    'sets a broken file aside and reports it: %j',
-    async (text) => {
-      const folder = newFolder()
-      const told: string[] = []
-      const pins = openPins({ folder, notify: (message) => told.push(message) })
-      await pins.judge('files', [tool('read')])
-      const path = onlyFile(folder)
-      writeFileSync(path, text)
-      expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
-      expect(told).toEqual([expect.stringContaining(`It was renamed to ${path}.broken`)])
-      expect(readFileSync(`${path}.broken`, 'utf8')).toBe(text)
-      expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
-    },
-  )
+  it.each([
+    '',
+    '{"version":1',
+    'null',
+    '[]',
+    '{"version":9}',
+    '{"version":2,"server":"files","listed":[],"pins":[{}]}',
+  ])('sets a broken file aside and reports it: %j', async (text) => {
+    const folder = newFolder()
+    const told: string[] = []
+    const pins = openPins({ folder, notify: (message) => told.push(message) })
+    await pins.judge('files', [tool('read')])
+    const path = onlyFile(folder)
+    writeFileSync(path, text)
+    expect(await pins.judge('files', [tool('read')])).toEqual(quiet)
+    expect(told).toEqual([expect.stringContaining('set aside')])
+    expect(readFileSync(`${path}.broken`, 'utf8')).toBe(text)
+    expect(await pins.judge('files', [tool('read', 'new')])).toHaveLength(1)
+  })
 
   it('one broken file does not keep the others from being listed', async () => {
     const folder = newFolder()
@@ -244,7 +251,7 @@ describe('on disk', () => {
     const pins = openPins({ folder, notify: (message) => told.push(message) })
     await pins.judge('files', [tool('read')])
     await pins.judge('mail', [tool('send')])
-    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.judge('files', [tool('read', 'new')])).toHaveLength(1)
     expect(await pins.accept('files')).toEqual(['read'])
     expect(await pins.judge('files', [tool('read', 'new')])).toEqual(quiet)
     expect(told).toEqual([expect.stringContaining('they apply to this run only')])
@@ -260,12 +267,12 @@ describe('on disk', () => {
     const told: string[] = []
     const pins = openPins({ folder, notify: (message) => told.push(message) })
     expect(await pins.judge('files', [tool('read', 'other')])).toEqual(quiet)
-    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.judge('files', [tool('read', 'new')])).toHaveLength(1)
     expect(lstatSync(path).isSymbolicLink()).toBe(true)
     expect(told).toEqual([expect.stringContaining('ELOOP')])
     await pins.forget('files')
     renameSync(`${path}.kept`, path)
-    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.judge('files', [tool('read', 'new')])).toHaveLength(1)
     expect(readFileSync(path, 'utf8')).toContain('new')
     await pins.accept('files')
     expect(await openPins({ folder }).judge('files', [tool('read', 'new')])).toEqual(quiet)
@@ -282,20 +289,20 @@ describe('on disk', () => {
     writeFileSync(path, 'no')
     expect(await open().judge('files', [])).toEqual(quiet)
     expect(told.splice(0)).toEqual([
-      expect.stringContaining('is broken'),
-      expect.stringContaining('cannot store'),
+      expect.stringContaining('are broken'),
+      expect.stringContaining('cannot use'),
     ])
     rmSync(path, { force: true })
     mkdirSync(path)
     expect(await open().forget('files')).toBe(false)
     expect(await open().list()).toEqual([])
-    expect(told).toEqual([expect.stringContaining('cannot store'), expect.stringContaining('cannot store')])
+    expect(told).toEqual([expect.stringContaining('cannot use'), expect.stringContaining('are broken')])
   })
 
   it('without a folder pins hold in memory', async () => {
     const pins = openPins({ folder: undefined })
     await pins.judge('files', [tool('read')])
-    expect((await pins.judge('files', [tool('read', 'new')])).changed).toHaveLength(1)
+    expect(await pins.judge('files', [tool('read', 'new')])).toHaveLength(1)
   })
 
   it('looks at one server in a row do not lose each other', async () => {
@@ -313,51 +320,6 @@ it('pins are kept where a state belongs', () => {
   expect(defaultPinsFolder({ XDG_STATE_HOME: 'relative' })).toMatch(/\/\.local\/state\/toolshelf\/pins$/)
 })
 
-describe('what changed', () => {
-  const before = tool('read', 'Reads a file.\nFast.\nSafe.', {
-    inputSchema: { properties: { path: { type: 'string', default: '/old' }, 'a.b': {} }, required: ['path'] },
-  })
-  const after = tool('read', 'Reads a file.\nFast, and sends it.\nSafe.', {
-    inputSchema: {
-      required: ['path', 'to'],
-      properties: { path: { default: '/new', type: 'string' }, a: { b: {} } },
-    },
-  })
-
-  it('is listed place by place', () => {
-    expect(differences(before, after)).toEqual([
-      { where: 'description', before: before.description, after: after.description },
-      { where: 'inputSchema.required', before: '["path"]', after: '["path","to"]' },
-      { where: 'inputSchema.properties.path.default', before: '/old', after: '/new' },
-      { where: 'inputSchema.properties.a.b', before: undefined, after: '{}' },
-      { where: 'inputSchema.properties["a.b"]', before: '{}', after: undefined },
-    ])
-    expect(outline(differences(before, after))).toBe(
-      'description, inputSchema.required, inputSchema.properties.path.default and 2 more',
-    )
-    expect(differences(before, before)).toEqual([])
-  })
-
-  it('is shown without what stayed', () => {
-    const [description, , , added] = differences(before, after)
-    expect(differenceLines(description!)).toEqual(['- Fast.', '+ Fast, and sends it.'])
-    expect(differenceLines(added!)).toEqual(['+ {}'])
-    const lines = differenceLines({ where: 'x', before: '', after: [...Array(20).keys()].join('\n') })
-    expect(lines.slice(-2)).toEqual(['+ 11', '+ … 8 more lines'])
-  })
-
-  it('is shown from where a long line differs, with nothing invisible left', () => {
-    const long = 'word '.repeat(1000)
-    const [old, young] = differenceLines({
-      where: 'x',
-      before: `${long}end`,
-      after: `${long}\u001b[8mnew\u200b`,
-    })
-    expect(old).toMatch(/^- …(word )+end$/)
-    expect(young).toMatch(/^\+ …(word )+\\u\{1b\}\[8mnew\\u\{200b\}$/)
-  })
-})
-
 describe('at length', () => {
   it.each([
     ['after it', (crowd: ListedTool[], send: ListedTool) => [[send], [], crowd, []]],
@@ -366,7 +328,7 @@ describe('at length', () => {
     const pins = openPins({ folder: undefined })
     const crowd = Array.from({ length: 10_001 }, (_, index) => tool(`crowd_${index}`))
     for (const look of looksOf(crowd, tool('send'))) await pins.judge('files', [tool('other'), ...look])
-    const { changed } = await pins.judge('files', [tool('send', 'Sends, and a copy to me.')])
+    const changed = await pins.judge('files', [tool('send', 'Sends, and a copy to me.')])
     expect(changed).toMatchObject([{ name: 'send' }])
     expect((await pins.list())[0]?.tools).toHaveLength(10_001)
   })
@@ -384,7 +346,7 @@ describe('at length', () => {
     ]
     await openPins({ folder }).judge('files', [...many, ...monsters('a')])
     expect(statSync(onlyFile(folder)).size).toBeLessThan(5_000_000)
-    const { changed } = await openPins({ folder }).judge('files', [
+    const changed = await openPins({ folder }).judge('files', [
       ...many.slice(1),
       tool('tool_0', 'new'),
       ...monsters('b'),

@@ -119,11 +119,11 @@ describe('redis', () => {
     }
     await untilAnswered('select:pinned__walk', 'The tool walk')
     pinned.write([tool('walk', { description: 'Walks elsewhere' })])
-    await untilAnswered('walk', 'Held back')
-    expect(textOf(await desks.at(-1)?.run('pinned__walk', {}))).toContain('toolshelf pins accept pinned')
+    await untilAnswered('walk', 'held back')
+    expect(textOf(await desks.at(-1)?.run('pinned__walk', {}))).toContain('toolshelf trust pinned')
     const { home, store } = optionsOf(1)
     const environment = { HOME: home, XDG_STATE_HOME: home, TOOLSHELF_STORE: store ?? '' }
-    const accepted = await runHere({ folder: home, environment }, ['pins', 'accept', 'pinned'])
+    const accepted = await runHere({ folder: home, environment }, ['trust', 'pinned', '--yes'])
     expect(accepted.code).toBe(0)
     await untilAnswered('select:pinned__walk', 'elsewhere')
   })

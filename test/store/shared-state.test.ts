@@ -106,13 +106,13 @@ describe('pins', () => {
     const heard: (string | undefined)[] = []
     const stop = await watchPins(store, (server) => heard.push(server))
     await one.judge('notes', [tool('Reads.')])
-    expect((await other.judge('notes', [tool('Reads all.')])).changed).toHaveLength(1)
+    expect(await other.judge('notes', [tool('Reads all.')])).toHaveLength(1)
     expect((await one.list())[0]?.changed).toHaveLength(1)
     expect(await one.accept('notes')).toEqual(['read'])
     await vi.waitFor(() => expect(heard).toEqual(['notes']), PATIENT)
-    expect((await other.judge('notes', [tool('Reads all.')])).changed).toEqual([])
+    expect(await other.judge('notes', [tool('Reads all.')])).toEqual([])
     expect(await other.hold('notes', ['read'])).toEqual(['read'])
-    expect((await one.judge('notes', [tool('Reads all.')])).changed).toHaveLength(1)
+    expect(await one.judge('notes', [tool('Reads all.')])).toHaveLength(1)
     expect(await other.forget('notes')).toBe(true)
     expect(await one.list()).toEqual([])
     await stop()
@@ -124,19 +124,19 @@ describe('pins', () => {
     const verdicts = await Promise.all(
       all.map((pins, index) => pins.judge('notes', [tool(`Text ${index}.`)])),
     )
-    expect(verdicts.filter(({ changed }) => changed.length === 0)).toHaveLength(1)
+    expect(verdicts.filter(({ length }) => length === 0)).toHaveLength(1)
   })
 
   test('while the store is away, uses the pins last read, and reports it once', async () => {
     const store = fragileStore()
     const told: string[] = []
     const pins = openPins({ folder: undefined, store, notify: (message) => told.push(message) })
-    const changes = async () => (await pins.judge('notes', [tool('Steals.')])).changed.length
+    const changes = async () => (await pins.judge('notes', [tool('Steals.')])).length
     await pins.judge('notes', [tool('Reads.')])
     await pins.judge('mail', [tool('Sends.')])
     store.isAway = true
     expect(await changes()).toBe(1)
-    expect((await pins.list()).map(({ server }) => server)).toEqual(['notes', 'mail'])
+    expect((await pins.list()).map(({ server }) => server)).toEqual(['mail', 'notes'])
     expect(await pins.accept('notes')).toEqual(['read'])
     expect(await changes()).toBe(0)
     expect([await pins.forget('mail'), await pins.forget('mail')]).toEqual([true, false])
@@ -154,15 +154,13 @@ describe('pins', () => {
     const store = fragileStore()
     const told: string[] = []
     const pins = openPins({ folder: undefined, store, notify: (message) => told.push(message) })
-    const changes = async (description: string) =>
-      (await pins.judge('notes', [tool(description)])).changed.length
+    const changes = async (description: string) => (await pins.judge('notes', [tool(description)])).length
     await pins.judge('mail', [tool('Sends.')])
     expect(await changes('Reads.')).toBe(0)
     await store.set('pins/notes', '{}')
     expect((await pins.list()).map(({ server }) => server)).toEqual(['mail'])
     expect(await changes('Reads all.')).toBe(0)
-    const broken =
-      'the stored pins of "notes" are broken (it is of another version); its tools are pinned again.'
+    const broken = expect.stringContaining('are broken (it is of another version)')
     expect(told).toEqual([broken, broken])
     await store.delete('pins/notes')
     expect(await pins.accept('notes')).toEqual([])
@@ -188,7 +186,7 @@ describe('pins', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
     const pins = openPins({ folder: undefined, store: losing })
-    expect((await pins.judge('notes', [tool('Reads.')])).changed).toEqual([])
+    expect(await pins.judge('notes', [tool('Reads.')])).toEqual([])
     expect(reads).toBe(1)
   })
 
@@ -210,7 +208,7 @@ describe('pins', () => {
     expect(heard).toEqual([undefined])
   })
 
-  test.skipIf(!redis)('toolshelf pins accepts those of the store', async () => {
+  test.skipIf(!redis)('toolshelf trust accepts those of the store', async () => {
     const folder = temporaryFolder()
     const url = newPlaceIn(redis!)
     const store = await storeIn(readInput(mcpCommand, ['--store', url]))
@@ -218,9 +216,9 @@ describe('pins', () => {
     await pins.judge('notes', [tool('Reads.')])
     await pins.judge('notes', [tool('Reads all.')])
     const environment = { HOME: folder, TOOLSHELF_STORE: url }
-    const { code, out } = await runHere({ folder, environment }, ['pins', 'accept', 'notes'])
+    const { code, out } = await runHere({ folder, environment }, ['trust', 'notes', '--yes'])
     expect([code, out]).toEqual([0, expect.stringContaining('read')])
-    expect((await pins.judge('notes', [tool('Reads all.')])).changed).toEqual([])
+    expect(await pins.judge('notes', [tool('Reads all.')])).toEqual([])
     await store?.close()
   })
 })

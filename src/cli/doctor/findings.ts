@@ -115,7 +115,7 @@ function changed({ name, changed, held }: ServerReport): Finding | undefined {
     server: name,
     title: `changed ${counted(changed.length, 'text')} since first seen; ${outcome} by toolshelf mcp`,
     details: [changed.join(', ')],
-    remedy: 'See it with "toolshelf pins show <server>", take it with "toolshelf pins accept <server>".',
+    remedy: 'See it with "toolshelf trust <server>", and accept it there.',
   }
 }
 

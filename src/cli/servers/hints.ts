@@ -2,7 +2,7 @@
 
 /** Returns the sentence about a server's changes that hosts add to their messages. */
 export function pinsHint(server: string): string {
-  return `Look at it with "toolshelf pins show ${server}" and allow it with "toolshelf pins accept ${server}".`
+  return `Look at it with "toolshelf trust ${server}" and accept it there, or with --yes.`
 }
 
 /** What the model reads while no server is configured. */

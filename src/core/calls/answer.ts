@@ -1,6 +1,6 @@
 // Answers a search call with its tool_result. Whatever the query is, the model can act on the answer (S8–S16).
 // Implements S1, S8, S12, S13, S16, S17.
-import { oneLine } from '../../lib/index.ts'
+import { aboutChanges, oneLine } from '../../lib/index.ts'
 import { capabilityOf, wireInUse } from '../gate/index.ts'
 import { refuse, searchNote, textResult } from '../history/index.ts'
 import type { Settings } from '../options.ts'
@@ -122,6 +122,7 @@ export async function searchTools(
     ...aboutUnread(found),
     ...aboutMissed(missed, unsearched),
     ...aboutServers(unsearched, allowed.length > 0 ? wasReported : () => false),
+    ...[aboutChanges([...live.host.servers].map(([name, { changes }]) => ({ name, changes }))) || []].flat(),
   ]
   if (isTooLong(typed))
     remarks.push(`Only the first ${MAX_QUERY_LENGTH} characters of the query were searched.`)

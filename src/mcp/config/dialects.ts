@@ -69,7 +69,7 @@ const unsupported: { readonly [key: string]: string } = {
   scopes: 'these scopes are not used; a login asks for those that the server names.',
   auth: 'these settings are not used; Toolshelf signs in with a registration of its own.',
   trustAnnotations:
-    'an entry cannot say whom you trust. If you trust what this server says about its tools, allow it: toolshelf permissions allow "readonly:<server>".',
+    'an entry cannot say whom you trust. If you trust what this server says about its tools, add "readonly:<server>" to "allow" in your permissions.json.',
 }
 
 /** Keys that only other clients use. */

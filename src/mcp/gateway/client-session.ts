@@ -25,7 +25,6 @@ import { gatewayScriptTool, runScriptFor, SCRIPT_TOOL, type Scripts } from './sc
 import {
   aboutDropped,
   aboutFailed,
-  aboutHeld,
   describeFound,
   failWith,
   heldTools,
@@ -205,7 +204,7 @@ class GatewayClientSession implements ClientSession {
     this.#reportedStates.clear()
     for (const server of unsearched) this.#reportedStates.set(server.name, stateOf(server))
     const empty = servers().length === 0 ? aboutNoServers(noServersHint) : ''
-    const remark = [searchRemark, empty, aboutHeld(heldTools(host))].filter(Boolean).join(' ')
+    const remark = [searchRemark, empty].filter(Boolean).join(' ')
     if (tools.length === 0) return sayText(remark)
     for (const [index, { name, json }] of tools.entries()) if (definitions[index] === json) this.#see(name)
     trace?.({ type: 'loaded', names: tools.map(({ name }) => name), by: 'search' })

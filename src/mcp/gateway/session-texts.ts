@@ -22,16 +22,6 @@ export function heldTools(host: McpHost): Held[] {
     )
 }
 
-const MAX_HELD = 5
-
-/** Returns the text about tools that are held back. */
-export function aboutHeld(held: readonly Held[]): string {
-  if (held.length === 0) return ''
-  const names = held.slice(0, MAX_HELD).map(({ name }) => name)
-  const rest = held.length - names.length
-  return `Held back, because their definitions changed: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; the user can accept the changes. A call of one says how.`
-}
-
 const MAX_DROPPED_NAMED = 10
 
 /** Returns the text about tools that were dropped from the list. */

@@ -37,7 +37,12 @@ export function greetingFor(
   const extensions = extensionsOf(servers)
   const described = servers
     .filter(({ state }) => state !== 'disabled')
-    .map(({ name, config, instructions }) => ({ name, description: config.description, instructions }))
+    .map(({ name, config, instructions, changes }) => ({
+      name,
+      description: config.description,
+      instructions,
+      changes,
+    }))
   return {
     serverInfo: { name: 'toolshelf', title: 'Toolshelf', version },
     capabilities: {

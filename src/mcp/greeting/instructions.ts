@@ -1,12 +1,15 @@
 // Writes the instructions for a client's model: how to find tools, and the servers' own instructions, within a budget.
 
-import { cleanText, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
+import { aboutChanges, cleanText, oneLine, SEARCH_TOOL } from '../../lib/index.ts'
+import type { ServerStatus } from '../types.ts'
 
 /** What instructions say about a server. */
 export type ServerDescription = {
   readonly name: string
   readonly description: string | undefined
   readonly instructions: string | undefined
+  /** What of it changed since the user accepted it. */
+  readonly changes?: ServerStatus['changes']
 }
 
 const CUT = '… [cut]'
@@ -29,7 +32,8 @@ export function joinInstructions(
   if (servers.length === 0) return cut(aboutNoServers(hint), budget)
   const head = `The tools of these services are behind ${SEARCH_TOOL}: ${servers.map(line).join(', ')}. Search there for what a task needs, before you say that it cannot be done.`
   const speaking = servers.filter(({ instructions }) => instructions?.trim())
-  const parts = [cut(head, budget)]
+  const changes = aboutChanges(servers)
+  const parts = [cut(changes ? `${head} ${changes}` : head, budget)]
   let left = budget - parts[0]!.length
   speaking.forEach(({ name, instructions }, index) => {
     const share = Math.floor(left / (speaking.length - index))

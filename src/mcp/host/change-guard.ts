@@ -1,10 +1,13 @@
-// Compares definitions with those first seen, reports changes, and holds changed ones back if configured.
-import type { DefinitionChange, Verdict } from '../pins/index.ts'
+// Compares what servers list with what was accepted, says what changed, and holds it back if configured.
+import type { DefinitionChange, Pins } from '../pins/index.ts'
 import type { HostEvent, ListedTool } from '../types.ts'
 
-/** Options of `createChangeGuard`. */
+/** Remembers what was accepted. */
+export type PinChecker = Pick<Pins, 'judge'>
+
+/** Options of a `ChangeGuard`. */
 export type ChangeGuardOptions = {
-  /** Remembers definitions; without it, no change is detected. */
+  /** Without it, no change is noticed. */
   readonly pins: PinChecker | undefined
   readonly onChange: 'report' | 'hold'
   readonly notify: (message: string) => void
@@ -13,52 +16,19 @@ export type ChangeGuardOptions = {
   readonly emit: (event: HostEvent) => void
   /** Runs a task later, unless the host is closed first. */
   readonly later: (task: () => void) => void
-  /** Called for a server with something held back, which may have been accepted meanwhile. */
+  /** Shows a server again of which something is held back, which may have been accepted meanwhile. */
   readonly recheck: (server: string) => void
-  /** Called when prompts that were held back can be used again. */
-  readonly onPrompts: (server: string) => void
 }
 
-/** Remembers the first version of a definition and reports later differences. */
-export type PinChecker = {
-  judge(
-    server: string,
-    listed: readonly ListedTool[],
-    kind?: DefinitionChange['kind'],
-  ): Promise<Pick<Verdict, 'changed'>>
-}
-
-/** Compares the definitions of servers with those first seen. */
-export type ChangeGuard = {
-  /** Returns the names of the tools to hold back. */
-  tools(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>>
-  /** Returns the instructions to use: with `hold`, the accepted ones. */
-  instructions(server: string, text: string | undefined): Promise<string | undefined>
-  /** Filters one page of a list to the prompts that may be shown. */
-  prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]>
-  isPromptHeld(server: string, name: unknown): boolean
-}
-
-type Held = {
-  tools: ReadonlySet<string>
-  isInstructed: boolean
-  readonly prompts: Map<string, ListedTool>
-}
-
-/** Most entries that a list can have. */
-const MAX_HELD = 50_000
+type Kind = DefinitionChange['kind']
+const KIND_NAMES = { tool: 'definition(s)', prompt: 'prompt(s)' } as const
 const MAX_NAMED = 5
 
-/** Creates the guard of a host. */
-export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
-  return new Guard(options)
-}
-
-class Guard implements ChangeGuard {
+/** What changed at each server, by kind. */
+export class ChangeGuard {
   readonly #options: ChangeGuardOptions
   readonly #isHolding: boolean
-  readonly #held = new Map<string, Held>()
-  readonly #reported = new Map<string, string>()
+  readonly #changed = new Map<string, Map<Kind, ReadonlySet<string>>>()
   #isWaiting = false
 
   constructor(options: ChangeGuardOptions) {
@@ -66,58 +36,44 @@ class Guard implements ChangeGuard {
     this.#isHolding = options.onChange === 'hold'
   }
 
-  async tools(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>> {
-    const changed = await this.#changesOf(server, listed, 'tool')
-    const held = this.#heldBy(server)
-    held.tools = new Set(this.#isHolding ? changed.map(({ name }) => name) : [])
-    this.#watch()
-    return held.tools
+  /** Returns how many definitions of a server changed, for its model; undefined if none did. */
+  changes(server: string): { readonly count: number; readonly isHeld: boolean } | undefined {
+    const count = [...(this.#changed.get(server)?.values() ?? [])].reduce((sum, { size }) => sum + size, 0)
+    return count > 0 ? { count, isHeld: this.#isHolding } : undefined
   }
 
+  isHeld(server: string, kind: Kind, name: unknown): boolean {
+    return this.#isHolding && (this.#changed.get(server)?.get(kind)?.has(String(name)) ?? false)
+  }
+
+  /** Returns the names of the tools to hold back. */
+  async tools(server: string, listed: readonly ListedTool[]): Promise<ReadonlySet<string>> {
+    const changed = await this.#compare(server, listed, 'tool')
+    return new Set(this.#isHolding ? changed.map(({ name }) => name) : [])
+  }
+
+  /** Returns the instructions to use: with `hold`, the accepted ones. None are a text too, which a later one changes. */
   async instructions(server: string, text: string | undefined): Promise<string | undefined> {
     const item = { name: 'instructions', description: text ?? '' }
-    const [change] = text === undefined ? [] : await this.#changesOf(server, [item], 'instructions')
-    const held = this.#heldBy(server)
-    held.isInstructed = this.#isHolding && change !== undefined
-    this.#watch()
-    if (!held.isInstructed) return text
-    return change?.isWhole ? change.before.description : undefined
+    const [change] = await this.#compare(server, [item], 'instructions')
+    return (this.#isHolding && change ? change.before.description : text) || undefined
   }
 
-  async prompts(server: string, page: readonly unknown[]): Promise<readonly unknown[]> {
-    const items = page.flatMap((one) => asItem(one) ?? [])
-    const changed = new Set((await this.#changesOf(server, items, 'prompt')).map(({ name }) => name))
-    if (!this.#isHolding) return page
-    const held = this.#heldBy(server).prompts
-    for (const item of items) {
-      if (!changed.has(item.name)) held.delete(item.name)
-      else if (held.size < MAX_HELD) held.set(item.name, item)
-    }
-    this.#watch()
-    return page.filter((one) => !changed.has(asItem(one)?.name ?? ''))
+  /** Returns the prompts that may be shown. @param isWhole - Whether these are all; new ones on a page are not judged. */
+  async prompts(server: string, listed: readonly unknown[], isWhole = true): Promise<readonly unknown[]> {
+    const items = listed.flatMap((one) => asItem(one) ?? [])
+    await this.#compare(server, items, 'prompt', isWhole)
+    return listed.filter((one) => !this.isHeld(server, 'prompt', asItem(one)?.name))
   }
 
-  isPromptHeld(server: string, name: unknown): boolean {
-    return this.#held.get(server)?.prompts.has(String(name)) ?? false
-  }
-
-  #heldBy(server: string): Held {
-    const known = this.#held.get(server) ?? newHeld()
-    this.#held.set(server, known)
-    return known
-  }
-
-  async #changesOf(
-    server: string,
-    listed: readonly ListedTool[],
-    kind: DefinitionChange['kind'],
-  ): Promise<readonly DefinitionChange[]> {
+  async #compare(server: string, listed: readonly ListedTool[], kind: Kind, isWhole = true) {
     const { pins, notify } = this.#options
-    if (!pins || listed.length === 0) return []
+    if (!pins) return []
     try {
-      const { changed } = await pins.judge(server, listed, kind)
-      this.#report(server, kind, changed)
-      return changed
+      const onNew = !isWhole ? 'skip' : this.#isHolding ? 'hold' : 'accept'
+      const changes = await pins.judge(server, listed, kind, onNew)
+      if (isWhole) this.#report(server, kind, changes)
+      return changes
     } catch (error) {
       notify(
         `server "${server}": could not compare its definitions with their pins: ${(error as Error).message}`,
@@ -126,71 +82,44 @@ class Guard implements ChangeGuard {
     }
   }
 
-  /** Reports each change once. */
-  #report(server: string, kind: DefinitionChange['kind'], changed: readonly DefinitionChange[]): void {
-    const names = changed.map(({ name }) => name)
-    const key = `${server}\n${kind}`
-    const before = this.#reported.get(key)
-    this.#reported.set(key, names.join('\n'))
-    if ((before ?? '') === names.join('\n')) return
-    this.#options.emit({ type: 'pins', server, kind, names, isHeld: this.#isHolding && names.length > 0 })
+  /** Reports each change once, and looks again while something is held back. */
+  #report(server: string, kind: Kind, changes: readonly DefinitionChange[]): void {
+    const { emit, notify, acceptHint } = this.#options
+    const kinds = this.#changed.get(server) ?? new Map<Kind, ReadonlySet<string>>()
+    const names = changes.map(({ name }) => name)
+    const before = [...(kinds.get(kind) ?? [])].join('\n')
+    this.#changed.set(server, kinds.set(kind, new Set(names)))
+    this.#watch()
+    if (before === names.join('\n')) return
+    emit({ type: 'pins', server, kind, names, isHeld: this.#isHolding && names.length > 0 })
     if (names.length === 0) return
+    const list = names.slice(0, MAX_NAMED).join(', ')
     const what =
-      kind === 'instructions'
-        ? 'its instructions'
-        : `${names.length} ${KIND_NAMES[kind]} (${names.slice(0, MAX_NAMED).join(', ')})`
+      kind === 'instructions' ? 'its instructions' : `${names.length} ${KIND_NAMES[kind]} (${list})`
     const outcome = this.#isHolding ? 'held back until accepted' : 'used as they are now'
-    this.#options.notify(
-      `server "${server}": ${what} changed since first seen, ${outcome}. ${this.#options.acceptHint(server)}`,
-    )
+    notify(`server "${server}": ${what} changed since first seen, ${outcome}. ${acceptHint(server)}`)
   }
 
-  /** Checks periodically while something is held back: the user may have accepted it. */
   #watch(): void {
-    const isHeld = (held: Held) => held.tools.size > 0 || held.isInstructed || held.prompts.size > 0
-    if (this.#isWaiting || ![...this.#held.values()].some(isHeld)) return
+    const held = [...this.#changed.keys()].filter((server) => this.changes(server)?.isHeld)
+    if (this.#isWaiting || held.length === 0) return
     this.#isWaiting = true
     this.#options.later(() => {
       this.#isWaiting = false
-      for (const [server, held] of this.#held) {
-        if (held.tools.size > 0 || held.isInstructed) this.#options.recheck(server)
-        if (held.prompts.size > 0) void this.#recheckPrompts(server, held.prompts)
-      }
+      for (const server of held) this.#options.recheck(server)
       this.#watch()
     })
   }
-
-  async #recheckPrompts(server: string, held: Map<string, ListedTool>): Promise<void> {
-    const changes = await this.#changesOf(server, [...held.values()], 'prompt')
-    const names = new Set(changes.map(({ name }) => name))
-    const released = [...held.keys()].filter((name) => !names.has(name))
-    for (const name of released) held.delete(name)
-    if (released.length > 0) this.#options.onPrompts(server)
-  }
 }
 
-const KIND_NAMES = { tool: 'definition(s)', prompt: 'prompt(s)' } as const
-
-function newHeld(): Held {
-  return { tools: new Set(), isInstructed: false, prompts: new Map() }
-}
-
-/**
- * Converts a prompt to the shape of a tool, so that both are compared in the same way; its arguments become the input
- * schema.
- */
+/** Converts a prompt to the shape of a tool, so that both are compared in the same way; its arguments become the schema. */
 function asItem(prompt: unknown): ListedTool | undefined {
   const {
     name,
     title,
     description,
-    arguments: input,
+    arguments: inputSchema,
   } = (prompt ?? {}) as { readonly [field: string]: unknown }
-  if (typeof name !== 'string') return undefined
-  return {
-    name,
-    ...(typeof title === 'string' ? { title } : {}),
-    ...(typeof description === 'string' ? { description } : {}),
-    inputSchema: input,
-  }
+  const texts = Object.entries({ title, description }).filter(([, text]) => typeof text === 'string')
+  return typeof name === 'string' ? { name, ...Object.fromEntries(texts), inputSchema } : undefined
 }

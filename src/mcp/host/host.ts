@@ -201,11 +201,12 @@ class ServerHost implements McpHost {
   async request(server: string, method: string, params?: Fields, options: CallOptions = {}): Promise<Fields> {
     const member = this.#members.get(server)
     const { guard } = this.#members.lists
-    if (method === 'prompts/get' && guard.isPromptHeld(server, params?.name))
+    if (method === 'prompts/get' && guard.isHeld(server, 'prompt', params?.name))
       throw new Error(describeHeldBack(`the prompt "${params?.name}"`, this.#acceptHint(server)))
     const result = await underWay(member, member.connection.request(method, params, options))
     if (method !== 'prompts/list' || !Array.isArray(result.prompts)) return result
-    return { ...result, prompts: await guard.prompts(server, result.prompts) }
+    const isWhole = params?.cursor === undefined && result.nextCursor === undefined
+    return { ...result, prompts: await guard.prompts(server, result.prompts, isWhole) }
   }
 
   async settled({ timeoutMs, only }: { timeoutMs?: number; only?: 'alwaysLoad' } = {}): Promise<void> {

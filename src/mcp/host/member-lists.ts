@@ -7,7 +7,7 @@ import { isAllowed } from '../config/index.ts'
 import { isForModel } from '../protocol/index.ts'
 import type { HostEvent, ListedTool, ServerConfig, ServerState, ServerStatus } from '../types.ts'
 import { type AlwaysLoadLimits, alwaysLoadLimits } from './always-load.ts'
-import { type ChangeGuard, createChangeGuard, type PinChecker } from './change-guard.ts'
+import { ChangeGuard, type PinChecker } from './change-guard.ts'
 import { hiddenText } from './definitions.ts'
 import { describeMember, type Member } from './member.ts'
 import { createPublisher, type Publisher } from './publisher.ts'
@@ -55,7 +55,7 @@ export class MemberLists {
         if (member) this.#reportTools(member)
       },
     })
-    this.guard = createChangeGuard({
+    this.guard = new ChangeGuard({
       pins,
       onChange,
       notify,
@@ -64,17 +64,14 @@ export class MemberLists {
       later,
       recheck: (server) => {
         const member = find(server)
-        if (member) void this.publish(member).then(() => this.showServer(member))
-      },
-      onPrompts: (server) => {
-        const member = find(server)
-        if (member) void this.showPrompts(member)
+        if (member) void this.publish(member).then(() => this.showPrompts(member))
       },
     })
   }
 
   status(member: Member): ServerStatus {
-    return describeMember(member, this.#publisher.problems(member.config.name))
+    const changes = this.guard.changes(member.config.name)
+    return { ...describeMember(member, this.#publisher.problems(member.config.name)), changes }
   }
 
   /** Sets the configured servers and their order on the shelf. */
@@ -102,8 +99,10 @@ export class MemberLists {
     const prompts = listed && (await this.guard.prompts(name, listed))
     member.comparing--
     if (member.connection.view().prompts !== listed) return
+    this.showServer(member)
+    const isSame = isDeepStrictEqual(prompts ?? [], member.prompts ?? [])
     member.prompts = prompts
-    this.#options.emit({ type: 'prompts', server: name })
+    if (!isSame) this.#options.emit({ type: 'prompts', server: name })
   }
 
   /** Sets the state and the instructions of a server on the shelf. */
@@ -123,6 +122,7 @@ export class MemberLists {
       error: category,
       alwaysLoad: config.alwaysLoad,
       instructions,
+      changes: this.guard.changes(config.name),
       description: config.description,
       ...(config.resultBudget === undefined ? {} : { resultBudget: config.resultBudget }),
     })
@@ -131,9 +131,9 @@ export class MemberLists {
   /** Shows cached texts, which were compared when they arrived; with `hold`, some may have been accepted since. */
   async readCache(member: Member): Promise<void> {
     await member.connection.readCache()
-    const { instructions, prompts } = member.connection.view()
+    const { instructions, prompts, isRemembered } = member.connection.view()
     const { name } = member.config
-    const isHolding = this.#onChange === 'hold'
+    const isHolding = this.#onChange === 'hold' && isRemembered
     member.instructions = isHolding ? await this.guard.instructions(name, instructions) : instructions
     member.prompts = isHolding && prompts ? await this.guard.prompts(name, prompts) : prompts
   }
@@ -150,6 +150,7 @@ export class MemberLists {
     const isKnown = isCached && this.#onChange === 'report'
     const held = isKnown ? new Set<string>() : await this.guard.tools(config.name, listed)
     member.instructions = isKnown ? instructions : await this.guard.instructions(config.name, instructions)
+    this.showServer(member)
     this.#reportLimits(member)
     member.hidden = new Set(listed.flatMap(({ name }) => (isAllowed(name, config) ? [] : [name])))
     member.held = held

@@ -73,8 +73,10 @@ export function createServerLists({ clean, onChange }: ServerListsOptions): Serv
     const before = lists.get(kind)?.entries ?? []
     const after = sameOrNew(before, withinSizeLimit(clean(entries)))
     lists.set(kind, { entries: after, freshUntil: freshUntil(ttlMs) })
+    // That there are no prompts is known from the first list on: prompts that come later are new.
+    const isFirst = kind === 'prompts' && !listed.has(kind)
     listed.add(kind)
-    if (after !== before) onChange(SOURCES[kind].capability)
+    if (after !== before || isFirst) onChange(SOURCES[kind].capability)
   }
 
   async function list(kind: ListKind, session: ServerSession): Promise<void> {

@@ -1,13 +1,12 @@
 // Exports of mcp/pins for other folders.
 
-export { type Difference, differenceLines, differences, outline } from './changes.ts'
 export {
-  comparePinned,
   type DefinitionChange,
   defaultPinsFolder,
+  type OnNew,
   openPins,
   type PinnedServer,
   type Pins,
-  type Verdict,
 } from './pins.ts'
-export { watchPins } from './stored-pins.ts'
+export { watchPins } from './places.ts'
+export { pinnedParts } from './record.ts'

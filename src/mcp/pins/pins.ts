@@ -1,93 +1,78 @@
-// Pins definitions: remembers each tool, prompt and instruction text of a server as it was first seen or last
-// accepted, and reports what is different now.
+// Remembers what servers said when it was accepted, and reports what is new or different.
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { errorMessage } from '../../lib/index.ts'
 import type { StateStore } from '../../store/index.ts'
 import type { ListedTool } from '../types.ts'
-import { fingerprint, pinnedParts } from './fingerprint.ts'
-import { openPinFiles, type Pin, type PinKind, type PinnedTools, pinKey, type Seen } from './pin-files.ts'
-import { openStoredPins } from './stored-pins.ts'
+import { filePlace, type PinPlace, storePlace } from './places.ts'
+import { type Pin, type PinKind, type PinRecord, parseRecord, printRecord, type Seen, see } from './record.ts'
 
-/** A definition that differs from the accepted one. */
+/** A definition that differs from the accepted one, or is new. */
 export type DefinitionChange = {
   readonly kind: PinKind
   /** Name of the tool or prompt; `instructions` for instructions. */
   readonly name: string
-  /** The accepted definition. */
+  /** The accepted definition; only the name if it is new. */
   readonly before: ListedTool
   /** The definition last seen. */
   readonly after: ListedTool
   /** When the difference was first seen, in ISO format. */
   readonly since: string
-  /** False if a definition was too large to be stored: `before`, or after a restart `after`, has only a name. */
+  /** False if a definition is too large to be stored: `before`, or after a restart `after`, has only a name. */
   readonly isWhole: boolean
 }
 
-/** How a server's definitions differ from its pins. */
-export type Verdict = {
-  /** Changed definitions. Reported every time until they are accepted. */
-  readonly changed: readonly DefinitionChange[]
-  /** New since the last check, on a server that had pins. Reported once. */
-  readonly added: readonly string[]
-  /** Missing since the last check. Reported once; their pins stay. */
-  readonly removed: readonly string[]
-}
-
-/** The pins of a server. */
+/** What is known of a server: the names of its tools and prompts, and what changed. */
 export type PinnedServer = {
   readonly server: string
-  /** Names of its pinned tools. */
   readonly tools: readonly string[]
-  /** Names of its pinned prompts. */
   readonly prompts: readonly string[]
   readonly changed: readonly DefinitionChange[]
 }
 
-/** Definitions as first seen, to detect changes. */
+/** What becomes of what the record does not contain: it is accepted, held as a change, or left to others. */
+export type OnNew = 'accept' | 'hold' | 'skip'
+
+/** What servers said when it was accepted. No method rejects. */
 export type Pins = {
-  /** Pins what is new of one kind and reports what changed. The caller decides what to do about a change. */
-  judge(server: string, listed: readonly ListedTool[], kind?: PinKind): Promise<Verdict>
-  /**
-   * Accepts the newest definitions, of all or of the named ones, of one kind or of all; returns the names of what
-   * changed.
-   */
+  /** Records what a server lists of a kind and returns what changed. The first list of a kind is accepted, unless it is skipped. */
+  judge(
+    server: string,
+    listed: readonly ListedTool[],
+    kind?: PinKind,
+    onNew?: OnNew,
+  ): Promise<readonly DefinitionChange[]>
+  /** Accepts the newest definitions, of all or of the named ones, of one kind or of all; returns the names. */
   accept(server: string, names?: readonly string[], kind?: PinKind): Promise<readonly string[]>
   /** Undoes accepting changes of one kind; returns the names of those that were accepted. */
   hold(server: string, names: readonly string[], kind?: PinKind): Promise<readonly string[]>
-  /** Deletes the pins of a server; returns false if it had none. */
+  /** Deletes the record of a server; returns false if it had none. */
   forget(server: string): Promise<boolean>
-  /** Returns every server that has pins, with its changes. */
+  /** Returns every server that has a record, with its changes. */
   list(): Promise<readonly PinnedServer[]>
 }
 
 /** Options of `openPins`. */
 export type PinsOptions = {
-  /** Where to store pins; undefined keeps them in memory only. */
+  /** Where to keep records; undefined keeps them in memory only. */
   readonly folder: string | undefined
-  /** Stores pins in a store that replicas share, instead of the folder. */
+  /** Keeps them in a store that replicas share, instead of the folder. */
   readonly store?: StateStore | undefined
   readonly now?: () => number
-  /** Called with problems of the files; nothing here ever rejects. */
+  /** Called with problems of the folder or the store. */
   readonly notify?: (message: string) => void
 }
 
-/** Characters of one definition as JSON. Of a longer one, only the hash is stored. */
-const MAX_DEFINITION_LENGTH = 65_536
-/** Missing tools beyond this number are forgotten, the latest first, so that a flood cannot evict the others. */
-const MAX_MISSING = 10_000
-
+const EMPTY: PinRecord = { listed: [], pins: new Map() }
+/** Definitions that are not listed now; of more the latest are forgotten, so that a flood cannot evict others. */
+const MAX_GONE = 10_000
+/** Fingerprints of thousands of tools must not block the event loop. */
 const SLICE_TOOLS = 20
 
-const none: PinnedTools = new Map()
-
-/**
- * Returns `$XDG_STATE_HOME/toolshelf/pins`, else `~/.local/state/toolshelf/pins`; undefined for a user without a home.
- */
-export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env): string | undefined {
-  const { XDG_STATE_HOME: state } = environment
-  if (state !== undefined && isAbsolute(state)) return join(state, 'toolshelf', 'pins')
+/** Returns `$XDG_STATE_HOME/toolshelf/pins`, else `~/.local/state/toolshelf/pins`; undefined without a home. */
+export function defaultPinsFolder({ XDG_STATE_HOME: state } = process.env): string | undefined {
   try {
-    return join(homedir(), '.local', 'state', 'toolshelf', 'pins')
+    return join(state && isAbsolute(state) ? state : join(homedir(), '.local', 'state'), 'toolshelf', 'pins')
   } catch {
     return undefined
   }
@@ -100,190 +85,213 @@ export function defaultPinsFolder(environment: NodeJS.ProcessEnv = process.env):
  * const host = createMcpHost({ shelf, servers, pins: openPins({ folder: '/var/lib/agent/pins' }), onChange: 'hold' })
  */
 export function openPins({ folder, store, now = Date.now, notify = () => {} }: PinsOptions): Pins {
-  const files = store ? openStoredPins(store, notify) : openPinFiles(folder, notify)
+  const place = store ? storePlace(store) : folder === undefined ? undefined : filePlace(folder)
+  const records = new Records(place, notify)
   const stamp = () => new Date(now()).toISOString()
-  let last: Promise<unknown> = Promise.resolve()
-  /** Runs one change after the other, so that what was read is still current when it is written. */
-  const inTurn = <Result>(server: string, work: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(() => files.alone(server, work))
-    last = result.catch(() => {})
-    return result
-  }
+
   /** Replaces the pins for which `next` returns another; returns their names. */
-  const change = (server: string, next: (pin: Pin) => Pin | undefined) =>
-    inTurn(server, async () => {
-      const pins = new Map((await files.read(server)) ?? none)
-      const changed: string[] = []
+  async function change(server: string, next: (pin: Pin) => Pin | undefined): Promise<readonly string[]> {
+    const changed: string[] = []
+    await records.change(server, (record = EMPTY) => {
+      const pins = new Map(record.pins)
       for (const [key, pin] of pins) {
         const replaced = next(pin)
-        if (!replaced) continue
-        pins.set(key, replaced)
-        changed.push(pin.name)
+        if (replaced) changed.push(pins.set(key, replaced) && pin.name)
       }
-      if (changed.length > 0) await files.write(server, pins)
-      return changed
-    }).then(async (changed) => {
-      if (changed.length > 0) await files.announce?.(server)
-      return changed
+      return changed.length > 0 ? { ...record, pins } : undefined
     })
+    if (changed.length > 0) await place?.announce?.(server).catch(records.fail)
+    return changed
+  }
+
   return {
-    judge: (server, listed, kind = 'tool') =>
-      inTurn(server, async () => {
-        const known = (await files.read(server)) ?? none
-        const { pins, verdict } = compare(known, await byName(listed), kind, stamp())
-        if (!isSame(pins, known)) await files.write(server, pins)
-        return verdict
-      }),
+    async judge(server, listed, kind = 'tool', onNew = 'accept') {
+      const versions = await versionsOf(listed, stamp())
+      let changes: readonly DefinitionChange[] = []
+      await records.change(server, (record) => {
+        if (!record && onNew === 'skip') return undefined
+        const judged = compare(record ?? EMPTY, versions, kind, onNew)
+        changes = judged.changes
+        return judged.record
+      })
+      return changes
+    },
     accept: (server, names, kind) =>
-      change(server, (pin) => {
-        const { newest, accepted, ...rest } = pin
-        const isMeant = (names?.includes(pin.name) ?? true) && (kind ?? kindOf(pin)) === kindOf(pin)
+      change(server, ({ newest, accepted = null, ...pin }) => {
+        const isMeant = (names?.includes(pin.name) ?? true) && (kind ?? pin.kind) === pin.kind
         return newest && isMeant
-          ? { ...rest, accepted: { ...newest, since: stamp() }, previous: accepted }
+          ? { ...pin, accepted: { ...newest, since: stamp() }, previous: accepted }
           : undefined
       }),
     hold: (server, names, kind = 'tool') =>
-      change(server, (pin) => {
-        const { previous, accepted, newest, ...rest } = pin
-        const isMeant = names.includes(pin.name) && kindOf(pin) === kind
-        return previous && isMeant ? { ...rest, accepted: previous, newest: newest ?? accepted } : undefined
+      change(server, ({ previous, accepted, newest = accepted, ...pin }) => {
+        const isMeant = previous !== undefined && newest && names.includes(pin.name) && pin.kind === kind
+        return isMeant ? { ...pin, ...(previous && { accepted: previous }), newest } : undefined
       }),
-    forget: (server) => inTurn(server, () => files.remove(server)),
-    list: async () => {
-      await last
-      return [...(await files.all())].map(pinned)
+    async forget(server) {
+      let isKnown = false
+      await records.change(server, (record) => {
+        isKnown = record !== undefined
+        return isKnown ? null : undefined
+      })
+      return isKnown
     },
+    list: async () =>
+      [...(await records.all())].map(([server, { pins }]) => {
+        const all = [...pins.values()]
+        const namesOf = (kind: PinKind) => all.flatMap((pin) => (pin.kind === kind ? pin.name : []))
+        const changed = all.flatMap((pin) => changeOf(pin) ?? [])
+        return { server, tools: namesOf('tool'), prompts: namesOf('prompt'), changed }
+      }),
   }
 }
 
-/** Returns a checker that compares only servers that have pins; the gateway pins others for the first time. */
-export function comparePinned(pins: Pins): Pick<Pins, 'judge'> {
-  const pinned = pins.list().then((servers) => new Set(servers.map(({ server }) => server)))
-  const nothing: Verdict = { changed: [], added: [], removed: [] }
-  return {
-    judge: async (server, listed, kind) =>
-      (await pinned).has(server) ? pins.judge(server, listed, kind) : nothing,
+/** Reads and changes records, one after the other. What cannot be written counts for this run. */
+class Records {
+  readonly #place: PinPlace | undefined
+  readonly #notify: (message: string) => void
+  /** As last read or written. */
+  readonly #known = new Map<string, PinRecord>()
+  /** Servers whose record could not be written: what is known of them is newer than what is stored. */
+  readonly #unsaved = new Set<string>()
+  #last: Promise<unknown> = Promise.resolve()
+  #hasFailed = false
+
+  constructor(place: PinPlace | undefined, notify: (message: string) => void) {
+    this.#place = place
+    this.#notify = notify
+  }
+
+  readonly fail = (error: unknown): void => {
+    const reason = errorMessage(error)
+    if (!this.#hasFailed)
+      this.#notify(`cannot use the pins in ${this.#place?.name} (${reason}); they apply to this run only.`)
+    this.#hasFailed = true
+  }
+
+  /** @param next - Returns the new record; null deletes it, undefined leaves it as it is. */
+  change(server: string, next: (record?: PinRecord) => PinRecord | null | undefined): Promise<void> {
+    let running: Promise<void> | undefined
+    const work = () => {
+      running ??= this.#changeNow(server, next)
+      return running
+    }
+    // Without a lock nothing can be written either. Work that has begun does not run twice.
+    const done = this.#last.then(() => this.#place?.alone(server, work).catch(work) ?? work())
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  async #changeNow(
+    server: string,
+    next: (record?: PinRecord) => PinRecord | null | undefined,
+  ): Promise<void> {
+    let isReadable = true
+    await this.#read(server).catch((error) => {
+      // It may be there: it is not overwritten.
+      isReadable = false
+      this.fail(error)
+    })
+    const record = next(this.#known.get(server))
+    if (record === undefined) return
+    if (record) this.#known.set(server, record)
+    else this.#known.delete(server)
+    const json = record ? printRecord(server, record) : undefined
+    this.#unsaved.add(server)
+    const isSaved = isReadable && this.#place?.set(server, json).then(() => true, this.fail)
+    if (!(await isSaved)) return
+    this.#unsaved.delete(server)
+    this.#hasFailed = false
+  }
+
+  async #read(server: string): Promise<void> {
+    const text = await this.#place?.get(server)
+    try {
+      if (text !== undefined) this.#known.set(server, parseRecord(text))
+      else if (!this.#unsaved.has(server)) this.#known.delete(server)
+    } catch (error) {
+      this.#known.delete(server)
+      this.#notify(
+        `the pins of "${server}" are broken (${errorMessage(error)}) and set aside; it is pinned again.`,
+      )
+      await this.#place?.setAside?.(server)
+    }
+  }
+
+  async all(): Promise<ReadonlyMap<string, PinRecord>> {
+    await this.#last
+    const texts = await this.#place?.all().catch(this.fail)
+    const found = new Map([...this.#known].filter(([server]) => !texts || this.#unsaved.has(server)))
+    for (const text of texts ?? []) {
+      try {
+        const record = parseRecord(text)
+        found.set(record.server, record)
+      } catch (error) {
+        this.#notify(`pins in ${this.#place?.name} are broken (${errorMessage(error)}); they are left out.`)
+      }
+    }
+    return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 }
 
-function pinned([server, all]: readonly [string, PinnedTools]): PinnedServer {
-  const pins = [...all.values()]
-  const namesOf = (kind: PinKind) => pins.filter((pin) => kindOf(pin) === kind).map(({ name }) => name)
-  return {
-    server,
-    tools: namesOf('tool'),
-    prompts: namesOf('prompt'),
-    changed: pins.flatMap((pin) => changeOf(pin) ?? []),
-  }
-}
+type Version = { readonly tool: ListedTool; readonly seen: Seen }
 
-function kindOf({ kind }: Pin): PinKind {
-  return kind ?? 'tool'
-}
-
-/** Returns the pins to store (unchanged ones are the same objects) and what to report. */
-function compare(
-  known: PinnedTools,
-  listed: ReadonlyMap<string, SameName>,
-  kind: PinKind,
-  at: string,
-): { readonly pins: PinnedTools; readonly verdict: Verdict } {
-  const looks = [...listed].map(([name, group]) => look(known.get(pinKey(kind, name)), group, kind, at))
-  const own = [...known.values()].filter((pin) => kindOf(pin) === kind)
-  const gone = own.filter(({ name }) => !listed.has(name))
-  // Prompts are listed page by page: one that is not on a page is not missing.
-  const removed = kind === 'tool' ? gone.filter(({ isMissing }) => !isMissing) : []
-  // In the order in which they were first seen.
-  const pins = new Map(known)
-  for (const { pin } of looks) pins.set(pinKey(kind, pin.name), pin)
-  for (const pin of removed) pins.set(pinKey(kind, pin.name), { ...pin, isMissing: true })
-  for (const { name } of gone.slice(MAX_MISSING)) pins.delete(pinKey(kind, name))
-  return {
-    pins,
-    verdict: {
-      changed: looks.flatMap(({ change }) => change ?? []),
-      added: own.length > 0 ? [...listed.keys()].filter((name) => !known.has(pinKey(kind, name))) : [],
-      removed: removed.map(({ name }) => name),
-    },
-  }
-}
-
-type Listed = { readonly tool: ListedTool; readonly hash: string }
-/** Definitions with the same name: a server may list a name twice, and every definition counts. */
-type SameName = [Listed, ...Listed[]]
-
-/**
- * Groups definitions by name, in slices, because the fingerprints of thousands of tools must not block the event loop.
- */
-async function byName(tools: readonly ListedTool[]): Promise<ReadonlyMap<string, SameName>> {
-  const groups = new Map<string, SameName>()
+/** Returns definitions by name: a server may list a name twice, and every definition counts. */
+async function versionsOf(tools: readonly ListedTool[], at: string): Promise<ReadonlyMap<string, Version[]>> {
+  const groups = new Map<string, Version[]>()
   for (const [index, tool] of tools.entries()) {
     if (index % SLICE_TOOLS === SLICE_TOOLS - 1) await new Promise((resolve) => setImmediate(resolve))
-    const listed = { tool, hash: fingerprint(tool) }
-    const others = groups.get(tool.name)
-    if (others) others.push(listed)
-    else groups.set(tool.name, [listed])
+    groups.set(tool.name, [...(groups.get(tool.name) ?? []), { tool, seen: see(tool, at) }])
   }
   return groups
 }
 
-function look(
-  known: Pin | undefined,
-  listed: SameName,
+/** Returns the changes, and the record with what is listed; undefined if it stays as it is. */
+function compare(
+  { listed, pins: known }: PinRecord,
+  versions: ReadonlyMap<string, readonly Version[]>,
   kind: PinKind,
-  at: string,
-): { readonly pin: Pin; readonly change: DefinitionChange | undefined } {
-  const accepted = known?.accepted ?? see(listed[0], at)
-  const other = listed.find(({ hash }) => hash !== accepted.hash)
-  const newest = other && renew(known?.newest, other, at)
-  const { name } = listed[0].tool
-  const previous = known?.previous
-  const pin: Pin = {
-    ...(kind === 'tool' ? {} : { kind }),
+  onNew: OnNew,
+): { readonly record: PinRecord | undefined; readonly changes: readonly DefinitionChange[] } {
+  const isFirst = !listed.includes(kind)
+  const pins = new Map(known)
+  const changes: DefinitionChange[] = []
+  for (const [name, group] of versions) {
+    const pin = known.get(`${kind} ${name}`)
+    if (!pin && onNew === 'skip') continue
+    const isNew = !pin?.accepted && onNew !== 'skip' && (isFirst || onNew === 'accept')
+    const accepted = isNew ? group[0]?.seen : pin?.accepted
+    const other = group.find(({ seen }) => seen.hash !== accepted?.hash)
+    const isSeen = other?.seen.hash === pin?.newest?.hash
+    // What changes again waits since its first change.
+    const newest =
+      other && (isSeen ? pin?.newest : { ...other.seen, since: pin?.newest?.since ?? other.seen.since })
+    const { newest: _, ...rest } = pin ?? { kind, name }
+    const next: Pin = { ...rest, ...(accepted && { accepted }), ...(newest && { newest }) }
+    if (isNew || !isSeen) pins.set(`${kind} ${name}`, next)
+    const change = changeOf(next, other?.tool)
+    if (change) changes.push(change)
+  }
+  const gone = [...known].filter(([, pin]) => pin.kind === kind && !versions.has(pin.name))
+  // What was never accepted and is not listed is nothing to remember; the rest stays, so that coming back accepts nothing.
+  for (const [index, [key, { accepted }]] of gone.entries())
+    if (!accepted || index >= MAX_GONE) pins.delete(key)
+  const isListed = isFirst && onNew !== 'skip'
+  const isSame =
+    !isListed && pins.size === known.size && [...pins].every(([key, pin]) => known.get(key) === pin)
+  return { record: isSame ? undefined : { listed: isListed ? [...listed, kind] : listed, pins }, changes }
+}
+
+function changeOf({ kind, name, accepted, newest }: Pin, live?: ListedTool): DefinitionChange | undefined {
+  if (!newest) return undefined
+  const { since, definition: after = live } = newest
+  const isWhole = (!accepted || accepted.definition !== undefined) && after !== undefined
+  return {
+    kind,
     name,
-    accepted,
-    ...(previous && { previous }),
-    ...(newest && { newest }),
+    before: accepted?.definition ?? { name },
+    after: live ?? after ?? { name },
+    since,
+    isWhole,
   }
-  const isSame = known !== undefined && !known.isMissing && known.newest === newest
-  return { pin: isSame ? known : pin, change: changeOf(pin, other?.tool) }
-}
-
-function see({ tool, hash }: Listed, since: string): Seen {
-  const definition = small(tool)
-  return { hash, since, ...(definition && { definition }) }
-}
-
-/** Updates the newest version; one that changes again keeps the time of its first change. */
-function renew(newest: Seen | undefined, other: Listed, at: string): Seen {
-  return newest?.hash === other.hash ? newest : see(other, newest?.since ?? at)
-}
-
-function changeOf(pin: Pin, live?: ListedTool): DefinitionChange | undefined {
-  const { name, accepted, newest } = pin
-  const after = live ?? newest?.definition
-  return (
-    newest && {
-      kind: kindOf(pin),
-      name,
-      before: accepted.definition ?? { name },
-      after: after ?? { name },
-      since: newest.since,
-      isWhole: accepted.definition !== undefined && after !== undefined,
-    }
-  )
-}
-
-/** Returns the parts that count, if they are small enough to be stored. */
-function small(tool: ListedTool): ListedTool | undefined {
-  const definition = pinnedParts(tool) as ListedTool
-  try {
-    return JSON.stringify(definition).length <= MAX_DEFINITION_LENGTH ? definition : undefined
-  } catch {
-    return undefined // Nested too deeply, or cyclic.
-  }
-}
-
-function isSame(one: PinnedTools, other: PinnedTools): boolean {
-  return one.size === other.size && [...one].every(([key, pin]) => other.get(key) === pin)
 }
