@@ -99,7 +99,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/lists/addresses.ts',
     'mcp/lists/plain-schema.ts',
     'mcp/host/content.ts',
-    'mcp/pins/fingerprint.ts',
     'mcp/session/lines.ts',
   ],
   'translations of one request or reply, which a gateway only shows as a whole': [
@@ -126,7 +125,6 @@ const TESTED_INSIDE: Record<string, readonly string[]> = {
     'mcp/gateway/scripts.ts',
     'mcp/gateway/subscriptions.ts',
     'mcp/gateway/url-elicitations.ts',
-    'mcp/host/change-guard.ts',
     'mcp/host/definitions.ts',
     'mcp/host/lifecycle.ts',
     'mcp/lists/assert-sendable.ts',

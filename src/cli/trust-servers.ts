@@ -11,7 +11,7 @@ import {
 } from '../mcp/pins/index.ts'
 import { table } from '../terminal/index.ts'
 import { CommandError, type ExitCode, foldedLine, type Input, type Terminal } from './command.ts'
-import { storeIn } from './gateway/index.ts'
+import { storeIn } from './options.ts'
 
 /** The record of servers, for as long as `use` runs. */
 export async function withPins<Result>(

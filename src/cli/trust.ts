@@ -12,7 +12,7 @@ import {
   type Terminal,
   UsageError,
 } from './command.ts'
-import { storeOption } from './gateway/index.ts'
+import { storeOption } from './options.ts'
 import type { TrustRecord, TrustStore } from './trust/index.ts'
 import {
   decideTrust,

@@ -243,7 +243,7 @@ describe('H7 what a folder or a moved entry says about trust counts nowhere', ()
     expect(readFileSync(userFile(own, 'toolshelf.json'), 'utf8')).not.toContain('trustAnnotations')
     expect(told + out).toContain('add "readonly:<server>" to "allow" in your permissions.json')
     expect((await asked(own, [], ['run', 'look'])).told).toContain('mcp__notes__look was not run')
-    await runHere(own, ['permissions', 'allow', 'readonly:notes'])
+    putAt(userFile(own, 'permissions.json'), { allow: ['readonly:notes'] })
     expect((await asked(own, [], ['run', 'look'])).out).not.toContain('was not run')
   })
 

@@ -1,7 +1,7 @@
 // Two users of one gateway: what one of them causes does not stop the other, and nothing that is kept for somebody belongs to
 // a name that another may have.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -32,7 +32,6 @@ import { until } from '../mcp/support/processes.ts'
 import { initialized, serveHere, text } from '../mcp/support/server-here.ts'
 import { defaults } from '../mcp/support/servers.ts'
 import { tool } from '../mcp/support/small-servers.ts'
-import { runHere } from '../support/cli-here.ts'
 import type { Loose } from '../support/talk.ts'
 import { newPlace } from '../terminal/support.ts'
 import { startWhoServer } from '../users/who-server.ts'
@@ -50,7 +49,8 @@ describe('H10 users take turns', () => {
       'tools/call': ({ name }) => answer(name),
     }))
     place.file('toolshelf.json', { mcpServers: { shop: { url } } })
-    await runHere(place, ['permissions', 'allow', 'readonly:shop'])
+    mkdirSync(join(place.folder, 'home/.config/toolshelf'), { recursive: true })
+    place.file('home/.config/toolshelf/permissions.json', { allow: ['readonly:shop'] })
     const words = ['mcp', '--http', '--scripts', '--mode', 'bridge', '--config', 'toolshelf.json']
     const gateway = await startGateway(place, [...words, '--users', 'users.json'])
     const [ada, bob] = [

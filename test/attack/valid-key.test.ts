@@ -1,5 +1,5 @@
 // Attacks of someone with a valid key: what a profile hides and limits holds behind every door.
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { endpoints } from '../../src/inspector/index.ts'
@@ -337,6 +337,7 @@ describe('H10 work is counted before it is done: mcp', () => {
       ...{ mcpServers: { shop: { url } } },
       gateway: { batches: true },
     })
+    mkdirSync(join(place.folder, 'home/.config/toolshelf'), { recursive: true })
     place.file('home/.config/toolshelf/permissions.json', { allow: ['readonly:shop'] })
     const words = ['mcp', '--http', '--scripts', '--mode', 'bridge', '--config', 'toolshelf.json']
     const gateway = await startGateway(place, [...words, '--users', 'users.json'])
