@@ -1,6 +1,9 @@
 // Changes an input in every single place and shows what each change does to the output: a table of a function's whole
 // behaviour around one rich example.
 import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 type Variant = { readonly change: string; readonly value: unknown }
 
@@ -41,6 +44,18 @@ export async function effects(
     ([output, changes]) => `${changes.join(' ')} → ${effect(base.join('\n'), output)}`,
   )
   return `${[...base, '', ...lines].join('\n')}\n`
+}
+
+/**
+ * Compares a table that nobody reads with its digest; where they differ, the table is written to a file, to compare it with
+ * that of another commit.
+ */
+export function expectDigest(table: string, digest: string): void {
+  const now = createHash('sha256').update(table).digest('hex').slice(0, 12)
+  if (now === digest) return
+  const path = join(tmpdir(), `table-${now}.txt`)
+  writeFileSync(path, table)
+  throw new Error(`the table has the digest ${now} instead of ${digest}; it is in ${path}`)
 }
 
 /** How much of the output is shown where it starts to differ. */
