@@ -1,11 +1,19 @@
 // Exports of cli/servers for other folders: the servers of a configuration, for commands that start, list or change them.
 export { type ConfigWatch, describeProblem, watchConfig } from './config-watch.ts'
-export { editableFiles } from './editable-files.ts'
-export { noServersHint, pinsHint } from './hints.ts'
 export { createListingHost, listAll, toStart } from './listing-host.ts'
-export { loginHint, storedLogins, withStoredLogins } from './logins.ts'
-export { clientsStarting, movedServersAdvice } from './moved-servers.ts'
-export { editFile, fileIn, fileOption } from './own-servers.ts'
+export { editableFiles, editFile, fileIn, fileOption } from './own-servers.ts'
 export { credentialsIn, personalParts } from './personal-servers.ts'
-export { type ServersToStart, serversIfAny, serversToStart } from './servers-to-start.ts'
-export { reportWaiting, startingServers } from './waiting.ts'
+export {
+  clientsStarting,
+  loginHint,
+  movedServersAdvice,
+  noServersHint,
+  pinsHint,
+  reportWaiting,
+  type ServersToStart,
+  serversIfAny,
+  serversToStart,
+  startingServers,
+  storedLogins,
+  withStoredLogins,
+} from './start.ts'

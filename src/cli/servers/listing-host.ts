@@ -4,8 +4,7 @@ import { createPureShelf } from '../../core/index.ts'
 import { createMcpHost, type McpHostOptions } from '../../mcp/host/index.ts'
 import type { McpHost, ServerConfig } from '../../mcp/index.ts'
 import { version } from '../version.ts'
-import { pinsHint } from './hints.ts'
-import { withStoredLogins } from './logins.ts'
+import { pinsHint, withStoredLogins } from './start.ts'
 
 const HOUR_MS = 3_600_000
 /** A server that failed is not retried while the others start. */

@@ -1,6 +1,8 @@
-// Edits the servers of our own configuration file, for `toolshelf add` and `toolshelf remove`.
+// The configuration files that commands and the inspector may edit.
+
+import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type LocalMachine, ownConfigFile } from '../../mcp/config/index.ts'
+import { configPlaces, type LocalMachine, ownConfigFile, userConfigFiles } from '../../mcp/config/index.ts'
 import { JsonFile } from '../../node/index.ts'
 import { CommandError, type Input, type Option } from '../command.ts'
 import { type ConnectTarget, mendable, readTarget } from '../connect/index.ts'
@@ -33,5 +35,24 @@ export async function editFile(file: string, change: (target: ConnectTarget) => 
   } catch (error) {
     if (error instanceof CommandError) throw error
     throw new CommandError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? error}).`)
+  }
+}
+
+/**
+ * Returns the files that hints may be saved in: the user's own, or those of `--config`, but no file of another
+ * program.
+ */
+export function editableFiles(named: readonly string[] | undefined, machine: LocalMachine): string[] {
+  const ofClients = new Set(configPlaces(machine).map(({ file }) => targetOf(file)))
+  const files = named?.map((file) => resolve(machine.folder, file)) ?? userConfigFiles(machine)
+  return files.filter((file) => !ofClients.has(targetOf(file)))
+}
+
+/** Where a link leads to; the path itself for a file that does not exist. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
   }
 }
