@@ -12,6 +12,7 @@ import {
   userConfigFiles,
 } from '../mcp/config/index.ts'
 import type { ConfigProblem, ServerConfig, ServerStatus } from '../mcp/index.ts'
+import { defaultPinsFolder, openPins } from '../mcp/pins/index.ts'
 import { count, counted, fitMiddle, printable, printableLine, table } from '../terminal/index.ts'
 import { type Command, CommandError, configOption, filesIn, type Terminal } from './command.ts'
 import { measureTools } from './doctor/index.ts'
@@ -82,7 +83,7 @@ export function listCommand(machine: () => LocalMachine): Command {
       for (const complaint of complaints) terminal.report(printable(complaint))
       const rows = input.isSet('offline')
         ? asConfigured(config.servers)
-        : await connect(config.servers, timeout, terminal)
+        : await connect(config.servers, timeout, { terminal, environment: here.environment })
       const listed = [...rows, ...unsetIn(config)]
       if (input.isSet('json')) terminal.print(toJson({ servers: listed }))
       else show(listed, named ?? own, terminal)
@@ -117,12 +118,20 @@ function asConfigured(servers: readonly ServerConfig[]): Listed[] {
 async function connect(
   servers: readonly ServerConfig[],
   timeoutMs: number,
-  terminal: Terminal,
+  { terminal, environment }: { readonly terminal: Terminal; readonly environment: NodeJS.ProcessEnv },
 ): Promise<Listed[]> {
   if (servers.length === 0) return []
+  const notify = (message: string) => terminal.report(printable(printableLine(message)))
+  const pins = openPins({ folder: defaultPinsFolder(environment), notify })
+  const changed = new Map<string, number>()
+  const judge: typeof pins.judge = async (server, listed, kind) => {
+    const { length } = await pins.judge(server, listed, kind, 'skip')
+    changed.set(server, (changed.get(server) ?? 0) + length)
+    return []
+  }
   const host = createListingHost(
     servers.map((server) => toStart(server, timeoutMs)),
-    { notify: (message) => terminal.report(printable(printableLine(message))), concurrency: servers.length },
+    { notify, concurrency: servers.length, pins: { judge } },
   )
   try {
     host.start()
@@ -134,6 +143,11 @@ async function connect(
           printableLine(`${name}: ${counted(hidden, 'tool')} with hidden characters; see toolshelf doctor.`),
         )
     }
+    for (const [name, number] of changed)
+      if (number > 0)
+        notify(
+          `${name}: ${counted(number, 'text')} changed since you accepted them; see toolshelf trust ${name}.`,
+        )
     return withCosts(host.status(), timeoutMs)
   } finally {
     await host.close()

@@ -8,6 +8,8 @@ import { CommandError, UsageError } from '../../src/cli/command.ts'
 import { doctorCommand } from '../../src/cli/doctor.ts'
 import { listCommand } from '../../src/cli/list.ts'
 import { removeCommand } from '../../src/cli/remove.ts'
+import { openPins } from '../../src/mcp/pins/index.ts'
+import { temporaryFolder } from '../mcp/support/folder.ts'
 import { scriptPath } from '../mcp/support/servers.ts'
 import { madeUpMachine, runCommand } from './support/made-up-machine.ts'
 
@@ -192,6 +194,17 @@ describe('toolshelf list', () => {
     const { told } = await cli.list('--timeout', '600')
     expect(told).toMatch(/marks: \d+ tools? with hidden characters; see toolshelf doctor\./)
     expect(told).toContain('"marks": its instructions contained hidden characters')
+  })
+
+  it('H9 says whose texts changed since they were accepted', async () => {
+    const state = temporaryFolder()
+    const cli = start({ PATH: process.env.PATH ?? '', XDG_STATE_HOME: state })
+    cli.write(JSON.stringify({ mcpServers: { good: servers.good } }))
+    expect((await cli.list('--timeout', '600')).told).not.toContain('changed')
+    const pins = openPins({ folder: join(state, 'toolshelf', 'pins') })
+    await pins.judge('good', [{ name: 'echo', description: 'Another.' }])
+    const { told } = await cli.list('--timeout', '600')
+    expect(told).toContain('good: 1 text changed since you accepted them; see toolshelf trust good.')
   })
 
   it('waits for a server that never answers only as long as it is given', async () => {
