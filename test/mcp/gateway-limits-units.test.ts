@@ -4,7 +4,7 @@ import type { User } from '../../src/users/index.ts'
 import type { Loose } from '../support/talk.ts'
 import { profileOf } from '../users/support.ts'
 import { everyCapability, textOf } from './support/gateway.ts'
-import { notedGateway, status } from './support/noted-host.ts'
+import { notedGateway } from './support/noted-host.ts'
 import { until } from './support/processes.ts'
 import { tool } from './support/small-servers.ts'
 
@@ -67,19 +67,6 @@ it('a client has 500 calls at once, and then room again', async () => {
 })
 
 describe('searches', () => {
-  it('name five tools that are held back, and count the rest', async () => {
-    const { connect, describe: set } = notedGateway()
-    const held = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
-    const desk = await connect()
-    const five = 'a__t0, a__t1, a__t2, a__t3, a__t4'
-    set(status('a', { held: held(5) }))
-    expect(await desk.search('walk')).toContain(`their definitions changed: ${five}; the user can`)
-    set(status('a', { held: held(5) }), status('b', { held: held(2) }))
-    expect(await desk.search('walk')).toContain(`their definitions changed: ${five} and 2 more; the user can`)
-    set(status('a'))
-    expect(await desk.search('walk')).not.toContain('Held back')
-  })
-
   it('of a user are counted, and refused above the limit', async () => {
     const taken: unknown[] = []
     const take = async (...given: unknown[]) => {
