@@ -129,7 +129,7 @@ describe('S7 S14 queries of every kind', () => {
   // Reads the table of word vectors, which takes longer than all searches together.
   beforeAll(async () => void (await rankers.hybrid(tools, 'ready', 1)))
 
-  it('S7 S14 find their tools, by words, by meaning and as patterns', async () => {
+  it('S7 S14 wire 20 find their tools, by words, by meaning and as patterns', async () => {
     const lines: string[] = []
     for (const query of queries) {
       const { found, matched } = await ranked('hybrid', tools, query, 3)
