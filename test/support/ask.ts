@@ -1,5 +1,5 @@
 // One search, and what the model gets back from it.
-import type { Shelf } from '../../src/index.ts'
+import type { Shelf } from '../doors.ts'
 import type { Loose } from './talk.ts'
 
 export type Answer = {

@@ -1,6 +1,6 @@
 // Messages and blocks, written short.
 
-import type { ShelfOptions } from '../../src/index.ts'
+import type { ShelfOptions } from '../doors.ts'
 import { builtIn, exampleTools, type Loose, MODEL, quietShelf, Talk } from './talk.ts'
 
 export const [SEND, LIST] = ['mcp__slack__send_message', 'mcp__slack__list_channels']
